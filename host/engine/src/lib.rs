@@ -1,0 +1,11 @@
+//! The flow engine in software: frames in, records out, deterministic, time from the packets.
+//!
+//! [`parse`] turns a frame into a [`meta::Meta`] word; [`tracker`] turns words into records. Both
+//! follow `docs/src/flow-engine.md`, as the hardware does; where this code and the specification
+//! differ, the code is wrong.
+#![forbid(unsafe_code)]
+
+pub mod meta;
+pub mod parse;
+
+pub use meta::{Class, End, Key, Meta, Options};

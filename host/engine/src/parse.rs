@@ -1,0 +1,1 @@
+//! Frame to metadata word.

@@ -1,0 +1,15 @@
+//! The seam: 64-byte records between the flow engine (hardware or software) and the analysis.
+//!
+//! [`layout`] is generated from `proto/records.toml` and has one struct per record kind with
+//! `encode` and `decode`; [`raw`] has the header and the byte container; [`time`] converts
+//! between the TAI of records and the UTC of capture files. No I/O, no allocation.
+#![forbid(unsafe_code)]
+
+#[rustfmt::skip]
+#[allow(clippy::cast_lossless)]
+pub mod layout;
+pub mod raw;
+pub mod time;
+
+pub use layout::*;
+pub use raw::{FlowId, Header, Record};
