@@ -5,7 +5,11 @@
 //! differ, the code is wrong.
 #![forbid(unsafe_code)]
 
+mod flow;
 pub mod meta;
 pub mod parse;
+pub mod tracker;
+mod visits;
 
 pub use meta::{Class, End, Key, Meta, Options};
+pub use tracker::{Config, Engine, PortCounters};

@@ -57,8 +57,20 @@ impl Key {
     /// The key for a packet from `source` to `destination`, and whether the source is the low end.
     pub fn new(source: End, destination: End, protocol: u8) -> (Self, bool) {
         let from_low = source <= destination;
-        let (low, high) = if from_low { (source, destination) } else { (destination, source) };
-        (Self { low, high, protocol, ..Self::default() }, from_low)
+        let (low, high) = if from_low {
+            (source, destination)
+        } else {
+            (destination, source)
+        };
+        (
+            Self {
+                low,
+                high,
+                protocol,
+                ..Self::default()
+            },
+            from_low,
+        )
     }
 }
 

@@ -754,7 +754,7 @@ pub struct Setup {
     pub syn_ack_count: u8,
     /// SetupBit.
     pub bits: u16,
-    /// Payload bytes in the SYN (TCP Fast Open), saturating.
+    /// Payload bytes in the SYN (TCP Fast Open), saturating at 16,383.
     pub syn_payload: u16,
 }
 
@@ -810,7 +810,7 @@ pub struct SetupMore {
     pub client_window: u16,
     /// Window of the last SYN-ACK.
     pub server_window: u16,
-    /// Window scale of the SYN; 255 = absent; values above 14 as sent (capped at 14 in use, RFC 7323 2.3).
+    /// Window scale of the SYN; 255 = absent; offers above 14 as 14 (RFC 7323 2.3).
     pub client_scale: u8,
     /// Window scale of the SYN-ACK; 255 = absent.
     pub server_scale: u8,
@@ -1607,11 +1607,11 @@ pub mod width {
     pub const BLOCK_FIRST: u32 = 40;
     /// Time of the last data segment.
     pub const BLOCK_LAST: u32 = 32;
-    /// First sequence number of the block.
+    /// First sequence number of the block; client, setup pending: initial sequence number + 1.
     pub const BLOCK_SEQ: u32 = 32;
     /// Segments in it.
     pub const BLOCK_PACKETS: u32 = 16;
-    /// Largest segment in it.
+    /// Largest segment in it; client, setup pending: payload of the SYN.
     pub const BLOCK_MAX: u32 = 14;
     /// End of the timed segment.
     pub const SLOT_SEQ: u32 = 32;

@@ -1,0 +1,212 @@
+//! The context of one flow (specification section 3).
+
+use crate::meta::Key;
+
+/// Bits of [`Side::flags`].
+pub(crate) mod side {
+    pub const HAS_NEXT: u16 = 1;
+    pub const HAS_ACK: u16 = 1 << 1;
+    pub const BLOCK_OPEN: u16 = 1 << 2;
+    pub const SLOT: u16 = 1 << 3;
+    pub const ZERO: u16 = 1 << 4;
+    pub const SMALL: u16 = 1 << 5;
+    pub const FULL: u16 = 1 << 6;
+    pub const FIN: u16 = 1 << 7;
+    pub const RST: u16 = 1 << 8;
+    pub const FIN_ACKED: u16 = 1 << 9;
+    pub const WILD: u16 = 1 << 10;
+    pub const IDLE: u16 = 1 << 11;
+    pub const SACK_OK: u16 = 1 << 12;
+    pub const TIMESTAMPS: u16 = 1 << 13;
+    pub const ECN: u16 = 1 << 14;
+    pub const CUT: u16 = 1 << 15;
+}
+
+/// Shift that stands for: no scale option, or not known.
+pub(crate) const NO_SCALE: u8 = 15;
+
+/// State of the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// TCP whose handshake was not seen from its start.
+    Mid,
+    /// SYN seen.
+    Syn,
+    /// SYN-ACK seen.
+    SynAck,
+    /// Handshake done.
+    Up,
+    /// Both FINs acknowledged.
+    ClosedFin,
+    /// RST seen.
+    ClosedRst,
+    /// Not TCP.
+    Other,
+}
+
+/// What one side sent: the state of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    pub payload: u64,
+    pub block_first: u64,
+    pub block_last: u64,
+    pub slot_time: u64,
+    pub packets: u32,
+    pub dup_acks: u32,
+    pub next: u32,
+    pub ack: u32,
+    pub block_seq: u32,
+    pub slot_seq: u32,
+    pub flight_max: u32,
+    pub rtt_min: u32,
+    pub rtt_max: u32,
+    pub zero_windows: u16,
+    pub small_windows: u16,
+    pub copies: u16,
+    pub window: u16,
+    pub mss: u16,
+    pub ip_id: u16,
+    pub sack_hash: u16,
+    pub flags: u16,
+    pub block_packets: u16,
+    pub block_max: u16,
+    pub window_min: u16,
+    pub window_max: u16,
+    pub scale: u8,
+    pub chain: u8,
+    pub rtt_gate: u8,
+    pub rtt_count: u8,
+}
+
+/// rtt_min without samples.
+pub(crate) const NO_RTT: u32 = 0xff_ffff;
+
+impl Side {
+    pub const fn new() -> Self {
+        Self {
+            payload: 0,
+            block_first: 0,
+            block_last: 0,
+            slot_time: 0,
+            packets: 0,
+            dup_acks: 0,
+            next: 0,
+            ack: 0,
+            block_seq: 0,
+            slot_seq: 0,
+            flight_max: 0,
+            rtt_min: NO_RTT,
+            rtt_max: 0,
+            zero_windows: 0,
+            small_windows: 0,
+            copies: 0,
+            window: 0,
+            mss: 0,
+            ip_id: 0,
+            sack_hash: 0,
+            flags: side::IDLE,
+            block_packets: 0,
+            block_max: 0,
+            window_min: u16::MAX,
+            window_max: 0,
+            scale: NO_SCALE,
+            chain: 0,
+            rtt_gate: 0,
+            rtt_count: 0,
+        }
+    }
+
+    #[inline]
+    pub const fn is(&self, bits: u16) -> bool {
+        self.flags & bits != 0
+    }
+
+    #[inline]
+    pub const fn set(&mut self, bits: u16, on: bool) {
+        if on {
+            self.flags |= bits;
+        } else {
+            self.flags &= !bits;
+        }
+    }
+
+    /// Whether `seq` of a SYN can be this side's initial sequence number (section 4.2).
+    pub const fn repeats(&self, seq: u32) -> bool {
+        let distance = self.next.wrapping_sub(seq.wrapping_add(1));
+        self.is(side::HAS_NEXT) && distance <= (self.payload as u32).saturating_add(1)
+    }
+
+    /// One RTT sample into the interval; `ns` is below 2³⁹.
+    pub const fn sample(&mut self, ns: u64) {
+        let units = ns >> 10;
+        let value = if units >= NO_RTT as u64 {
+            NO_RTT - 1
+        } else {
+            units as u32
+        };
+        if value < self.rtt_min {
+            self.rtt_min = value;
+        }
+        if value > self.rtt_max {
+            self.rtt_max = value;
+        }
+        self.rtt_count = self.rtt_count.saturating_add(1);
+    }
+}
+
+/// A flow of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub key: Key,
+    pub generation: u32,
+    pub last_seen: u64,
+    /// Start of the interval in progress; 0: none.
+    pub interval: u64,
+    /// Number of the visit that is scheduled (software only: visits that can do nothing are skipped).
+    pub visit: u64,
+    pub state: State,
+    pub in_use: bool,
+    pub client_is_low: bool,
+    pub fine: bool,
+    pub trouble: bool,
+    /// Packets in the interval in progress: client, server.
+    pub active: [bool; 2],
+    /// Client, server.
+    pub sides: [Side; 2],
+}
+
+/// Bytes in flight from `sender`: its next less what `receiver` acknowledged.
+#[inline]
+pub(crate) const fn flight(sender: &Side, receiver: &Side) -> u32 {
+    let bytes = sender.next.wrapping_sub(receiver.ack);
+    if sender.is(side::HAS_NEXT) && receiver.is(side::HAS_ACK) && bytes < 1 << 31 {
+        bytes
+    } else {
+        0
+    }
+}
+
+impl Flow {
+    pub const fn new(key: Key) -> Self {
+        Self {
+            key,
+            generation: 0,
+            last_seen: 0,
+            interval: 0,
+            visit: u64::MAX,
+            state: State::Other,
+            in_use: false,
+            client_is_low: false,
+            fine: false,
+            trouble: false,
+            active: [false; 2],
+            sides: [Side::new(); 2],
+        }
+    }
+
+    /// The handshake has begun and no SETUP was written.
+    #[inline]
+    pub const fn pending(&self) -> bool {
+        matches!(self.state, State::Syn | State::SynAck)
+    }
+}

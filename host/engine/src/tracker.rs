@@ -1,0 +1,1679 @@
+//! Metadata words to records: sections 1 to 6 of the specification. Section numbers in comments
+//! are those of `docs/src/flow-engine.md`.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use weir_record::{
+    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header,
+    Interval, Open, OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup,
+    SetupEnd, SetupMore, Untracked, flag, setup_bit, what, width,
+};
+
+use crate::flow::{Flow, NO_RTT, NO_SCALE, Side, State, flight, side};
+use crate::meta::{Class, Key, Meta, tcp};
+use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
+
+const SECOND: u64 = 1_000_000_000;
+/// Block idle time (section 5).
+const BLOCK_IDLE: u64 = SECOND;
+const FINE_INTERVAL: u64 = 10_000_000;
+const NORMAL_INTERVAL: u64 = 100_000_000;
+/// Times of 40 bits in the context are read only while younger than this (section 3).
+const TIME_RANGE: u64 = 1 << 39;
+/// MSS of a peer that did not send the option (RFC 9293 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// Counts that share the 6-bit chain field.
+const CHAIN_MAX: u8 = (1 << width::CHAIN) - 1;
+/// Times beyond this are taken for this (the year 2262), so that sums of times do not overflow.
+const MAX_TIME: u64 = 1 << 63;
+/// Ports that PORT counts.
+const PORTS: usize = 16;
+
+/// Conditions that make the next interval fine (section 5).
+const TROUBLE: u32 = what::GAP
+    | what::BELOW
+    | what::ACK_UNSEEN
+    | what::SACK
+    | what::DUP_ACK
+    | what::ZERO_WINDOW
+    | what::SMALL_WINDOW
+    | what::SYN_REPEAT
+    | what::SYN_ACK_REPEAT;
+
+/// Settings of the engine; times in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Boot epoch in the flow ids.
+    pub epoch: u16,
+    /// Lane of the records, 0..16.
+    pub lane: u8,
+    /// Contexts, at most 2²⁴.
+    pub contexts: u32,
+    /// Timeout while the handshake is pending.
+    pub handshake_timeout: u64,
+    /// Timeout of an open TCP flow.
+    pub idle_timeout: u64,
+    /// How long a closed flow stays to take in late packets.
+    pub linger: u64,
+    /// Timeout of flows that are not TCP.
+    pub other_timeout: u64,
+    /// Write a PACKET record for every packet.
+    pub digests: bool,
+    /// VLAN ids are part of the key.
+    pub vlan_in_key: bool,
+    /// Seed of the flow hash.
+    pub seed: u64,
+}
+
+impl Config {
+    /// For the card and for software that stands in for it.
+    pub const fn appliance() -> Self {
+        Self {
+            epoch: 0,
+            lane: 0,
+            contexts: 1 << 18,
+            handshake_timeout: 90 * SECOND,
+            idle_timeout: 900 * SECOND,
+            linger: 4 * SECOND,
+            other_timeout: 60 * SECOND,
+            digests: false,
+            vlan_in_key: true,
+            seed: 0,
+        }
+    }
+
+    /// For capture files: long timeouts, as many contexts as a flow id can name.
+    pub const fn file() -> Self {
+        Self {
+            contexts: 1 << 24,
+            handshake_timeout: 180 * SECOND,
+            idle_timeout: 86_400 * SECOND,
+            linger: 60 * SECOND,
+            other_timeout: 120 * SECOND,
+            ..Self::appliance()
+        }
+    }
+}
+
+/// Running counters of one port, as PORT carries them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames received.
+    pub frames: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Frames counted in a flow.
+    pub tracked: u64,
+    /// Frames whose time ran backwards.
+    pub clamped: u32,
+    /// Frames captured shorter than on the wire.
+    pub cut: u32,
+    /// Frames that the source lost before the engine.
+    pub dropped: u32,
+    /// TCP packets with incomplete options.
+    pub options_skipped: u32,
+    /// By [`Untracked`].
+    pub untracked: [u32; 10],
+}
+
+/// The flow engine. Words go in by its methods, records are appended to the given vector.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    hasher: FixedState,
+    table: HashTable<Slot>,
+    flows: Flows,
+    calendar: Calendar,
+    /// Released indices with their times, oldest first.
+    released: std::collections::VecDeque<(u32, u64)>,
+    fresh: u32,
+    now: u64,
+    next_second: u64,
+    sequence: u32,
+    ports: [PortCounters; PORTS],
+    reported: [PortCounters; PORTS],
+}
+
+/// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    index: u32,
+}
+
+/// Contexts in chunks that never move, so that growing does not need the memory twice.
+#[derive(Debug, Default)]
+struct Flows(Vec<Vec<Flow>>);
+
+const CHUNK: usize = 4096;
+
+impl Flows {
+    #[inline]
+    fn get(&self, index: u32) -> &Flow {
+        &self.0[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: u32) -> &mut Flow {
+        &mut self.0[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    fn push(&mut self, flow: Flow) {
+        match self.0.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(flow),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(flow);
+                self.0.push(chunk);
+            }
+        }
+    }
+}
+
+/// Where records go: numbers them and fills in the header.
+struct Out<'a> {
+    records: &'a mut Vec<Record>,
+    sequence: &'a mut u32,
+    lane: u8,
+    flow: FlowId,
+    time: u64,
+}
+
+impl Out<'_> {
+    #[inline]
+    fn header(&mut self, flags: u8, arg: u8) -> Header {
+        let header = Header {
+            flags,
+            lane: self.lane,
+            arg,
+            sequence: *self.sequence,
+            flow: self.flow,
+            time: self.time,
+        };
+        *self.sequence = self.sequence.wrapping_add(1);
+        header
+    }
+}
+
+const fn direction(side: usize) -> u8 {
+    if side == 1 { flag::SERVER_TO_CLIENT } else { 0 }
+}
+
+impl Engine {
+    /// An engine without flows.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            hasher: FixedState::with_seed(config.seed),
+            table: HashTable::new(),
+            flows: Flows::default(),
+            calendar: Calendar::new(),
+            released: std::collections::VecDeque::new(),
+            fresh: 0,
+            now: 0,
+            next_second: 0,
+            sequence: 0,
+            ports: [PortCounters::default(); PORTS],
+            reported: [PortCounters::default(); PORTS],
+        }
+    }
+
+    /// Flows in the table.
+    pub fn flows_in_use(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Counters of a port (0..16).
+    pub fn port(&self, port: u8) -> &PortCounters {
+        &self.ports[usize::from(port) % PORTS]
+    }
+
+    /// The largest time of any word so far, TAI ns.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// A parsed frame; `captured` is its captured length.
+    pub fn packet(&mut self, meta: &Meta, captured: u32, out: &mut Vec<Record>) {
+        let port = usize::from(meta.port) % PORTS;
+        let time = self.arrive(port, meta.time, meta.wire, captured, out);
+        if meta.options.incomplete {
+            self.ports[port].options_skipped = self.ports[port].options_skipped.wrapping_add(1);
+        }
+        let mut key = meta.key;
+        if !self.config.vlan_in_key {
+            key.vlans = 0;
+        }
+        let hash = self.hash(&key);
+        let result = match meta.class {
+            Class::IcmpError => self.icmp_error(&key, hash, meta, time, out),
+            Class::Tcp | Class::Other => self.flow_packet(&key, hash, meta, time, out),
+        };
+        match result {
+            Ok(()) => self.ports[port].tracked += 1,
+            Err(reason) => self.count_untracked(port, reason),
+        }
+    }
+
+    /// A frame that no flow counts.
+    pub fn untracked(
+        &mut self,
+        port: u8,
+        time: u64,
+        wire: u32,
+        captured: u32,
+        reason: Untracked,
+        out: &mut Vec<Record>,
+    ) {
+        let port = usize::from(port) % PORTS;
+        self.arrive(port, time, wire, captured, out);
+        self.count_untracked(port, reason);
+    }
+
+    /// Nothing else happened until `time`.
+    pub fn time(&mut self, time: u64, out: &mut Vec<Record>) {
+        self.advance(time.clamp(self.now, MAX_TIME), out);
+    }
+
+    /// The source says that it lost `frames` on a port, in all.
+    pub fn dropped(&mut self, port: u8, frames: u32) {
+        self.ports[usize::from(port) % PORTS].dropped = frames;
+    }
+
+    /// The input is over: close every flow.
+    pub fn finish(&mut self, out: &mut Vec<Record>) {
+        for index in 0..self.fresh {
+            let flow = self.flows.get(index);
+            if flow.in_use {
+                let cause = match flow.state {
+                    State::ClosedFin => CloseCause::Fin,
+                    State::ClosedRst => CloseCause::Rst,
+                    _ => CloseCause::End,
+                };
+                self.close(index, self.now, cause, SetupEnd::End, out);
+            }
+        }
+        self.report_ports(self.now, out);
+    }
+
+    fn count_untracked(&mut self, port: usize, reason: Untracked) {
+        let counter = &mut self.ports[port].untracked[reason as usize];
+        *counter = counter.wrapping_add(1);
+    }
+
+    /// Section 1: the time of the word, and everything that is due before it.
+    #[inline]
+    fn arrive(
+        &mut self,
+        port: usize,
+        time: u64,
+        wire: u32,
+        captured: u32,
+        out: &mut Vec<Record>,
+    ) -> u64 {
+        let clamped = time < self.now;
+        let time = time.clamp(self.now, MAX_TIME);
+        self.advance(time, out);
+        let counters = &mut self.ports[port];
+        counters.frames += 1;
+        counters.bytes += u64::from(wire);
+        counters.clamped = counters.clamped.wrapping_add(u32::from(clamped));
+        counters.cut = counters.cut.wrapping_add(u32::from(captured < wire));
+        time
+    }
+
+    #[inline]
+    fn advance(&mut self, time: u64, out: &mut Vec<Record>) {
+        if time >= self.next_second {
+            self.pass_second(time, out);
+        }
+        self.visits(time, out);
+        self.now = time;
+    }
+
+    #[cold]
+    fn pass_second(&mut self, time: u64, out: &mut Vec<Record>) {
+        if self.next_second != 0 {
+            self.visits(self.next_second, out);
+            self.report_ports(self.next_second, out);
+        }
+        self.next_second = (time / SECOND + 1) * SECOND;
+    }
+
+    fn report_ports(&mut self, time: u64, out: &mut Vec<Record>) {
+        for port in 0..PORTS {
+            let c = self.ports[port];
+            if c == self.reported[port] {
+                continue;
+            }
+            self.reported[port] = c;
+            let mut out = Out {
+                records: out,
+                sequence: &mut self.sequence,
+                lane: self.config.lane,
+                flow: FlowId(0),
+                time,
+            };
+            let header = out.header(flag::MORE, port as u8);
+            let body = Port {
+                frames: c.frames,
+                bytes: c.bytes,
+                tracked: c.tracked,
+                clamped: c.clamped,
+                cut: c.cut,
+                dropped: c.dropped,
+                options_skipped: c.options_skipped,
+            };
+            out.records.push(body.encode(header));
+            let header = out.header(0, port as u8);
+            out.records.push(
+                PortMore {
+                    untracked: c.untracked,
+                }
+                .encode(header),
+            );
+        }
+    }
+
+    #[inline]
+    fn visits(&mut self, time: u64, out: &mut Vec<Record>) {
+        while let Some((visit, index)) = self.calendar.pop(time) {
+            self.visit(visit, index, out);
+        }
+    }
+
+    /// Section 5: a scan visit to a flow.
+    fn visit(&mut self, visit: u64, index: u32, out: &mut Vec<Record>) {
+        let flow = self.flows.get_mut(index);
+        if !flow.in_use || flow.visit != visit {
+            return; // the flow was closed or is scheduled elsewhere
+        }
+        let time = visit_time(visit);
+        if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
+            let (cause, setup) = close_cause(flow.state);
+            self.close(index, time, cause, setup, out);
+            return;
+        }
+        let mut out = Out {
+            records: out,
+            sequence: &mut self.sequence,
+            lane: self.config.lane,
+            flow: FlowId::new(self.config.epoch, flow.generation, index),
+            time,
+        };
+        for s in 0..2 {
+            if !flow.sides[s].is(side::IDLE)
+                && time.saturating_sub(flow.sides[s].block_last) >= BLOCK_IDLE
+            {
+                end_block(flow, s, BlockEnd::Idle, 0, &mut out);
+                flow.sides[s].set(side::IDLE, true);
+            }
+        }
+        if let Some(ended) = end_interval(flow, time) {
+            ended.write(2, &mut out);
+        }
+        let due = deadline(&self.config, flow);
+        flow.visit = self
+            .calendar
+            .insert(visit_at(index, due.max(time + 1)), index);
+    }
+
+    #[inline]
+    fn hash(&self, key: &Key) -> u32 {
+        let mut h = self.hasher.build_hasher();
+        h.write(&key.low.addr);
+        h.write(&key.high.addr);
+        let ports = u64::from(key.low.port) << 16 | u64::from(key.high.port);
+        h.write_u64(ports << 32 | u64::from(key.vlans) << 8 | u64::from(key.protocol));
+        h.write_u32(key.overlay);
+        let h = h.finish();
+        (h ^ (h >> 32)) as u32
+    }
+
+    #[inline]
+    fn find(&self, key: &Key, hash: u32) -> Option<u32> {
+        let flows = &self.flows;
+        self.table
+            .find(spread(hash), |slot| {
+                slot.hash == hash && flows.get(slot.index).key == *key
+            })
+            .map(|slot| slot.index)
+    }
+
+    /// Section 4.1: an ICMP error about a flow.
+    fn icmp_error(
+        &mut self,
+        key: &Key,
+        hash: u32,
+        meta: &Meta,
+        time: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), Untracked> {
+        let index = self.find(key, hash).ok_or(Untracked::IcmpNoFlow)?;
+        let flow = self.flows.get(index);
+        if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
+            return Err(Untracked::IcmpNoFlow);
+        }
+        let s = usize::from(meta.from_low != flow.client_is_low);
+        let mut out = Out {
+            records: out,
+            sequence: &mut self.sequence,
+            lane: self.config.lane,
+            flow: FlowId::new(self.config.epoch, flow.generation, index),
+            time,
+        };
+        let header = out.header(direction(s), 0);
+        let event = Event {
+            what: what::ICMP,
+            seq: meta.seq,
+            length: meta.payload,
+            expected: flow.sides[s].next,
+            acked: flow.sides[1 - s].ack,
+            ack: 0,
+            tsval: 0,
+            since_data: u32::MAX,
+            window: 0,
+            ip_id: meta.ip_id,
+            dup_acks: 0,
+            ttl: meta.ttl,
+            tcp_flags: 0,
+        };
+        out.records.push(event.encode(header));
+        Ok(())
+    }
+
+    fn flow_packet(
+        &mut self,
+        key: &Key,
+        hash: u32,
+        meta: &Meta,
+        time: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), Untracked> {
+        let mut found = self.find(key, hash);
+        if let Some(index) = found {
+            let flow = self.flows.get(index);
+            if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
+                let (cause, setup) = close_cause(flow.state);
+                self.close(index, time, cause, setup, out);
+                found = None;
+            } else if meta.class == Class::Tcp && begins_anew(flow, meta) {
+                self.close(index, time, CloseCause::Reuse, SetupEnd::Reuse, out);
+                found = None;
+            }
+        }
+        let index = match found {
+            Some(index) => index,
+            None => self.open(key, hash, meta, time, out)?,
+        };
+        let flow = self.flows.get_mut(index);
+        let mut out = Out {
+            records: out,
+            sequence: &mut self.sequence,
+            lane: self.config.lane,
+            flow: FlowId::new(self.config.epoch, flow.generation, index),
+            time,
+        };
+        update(flow, meta, time, self.config.digests, &mut out);
+        let due = visit_at(index, deadline(&self.config, flow));
+        if due < flow.visit {
+            flow.visit = self.calendar.insert(due, index);
+        }
+        Ok(())
+    }
+
+    /// Section 4.3: open a flow; returns its index.
+    fn open(
+        &mut self,
+        key: &Key,
+        hash: u32,
+        meta: &Meta,
+        time: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<u32, Untracked> {
+        let index = self.take_index(time).ok_or(Untracked::TableFull)?;
+        let is_syn = meta.class == Class::Tcp && meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
+        let (how, state, sender_is_client) = if is_syn && meta.flags & tcp::ACK == 0 {
+            (ClientHow::Syn, State::Syn, true)
+        } else if is_syn {
+            (ClientHow::SynAck, State::SynAck, false)
+        } else {
+            let state = if meta.class == Class::Tcp {
+                State::Mid
+            } else {
+                State::Other
+            };
+            let (source, destination) = if meta.from_low {
+                (key.low.port, key.high.port)
+            } else {
+                (key.high.port, key.low.port)
+            };
+            if source == destination {
+                (ClientHow::First, state, true)
+            } else {
+                (ClientHow::Port, state, source > destination)
+            }
+        };
+        let client_is_low = meta.from_low == sender_is_client;
+        let flow = self.flows.get_mut(index);
+        *flow = Flow {
+            generation: flow.generation,
+            state,
+            in_use: true,
+            client_is_low,
+            last_seen: time,
+            ..Flow::new(*key)
+        };
+        self.table
+            .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
+
+        let (client, server) = if client_is_low {
+            (key.low, key.high)
+        } else {
+            (key.high, key.low)
+        };
+        let ipv6 = if key.low.addr[..12] == V4_PREFIX {
+            0
+        } else {
+            flag::IPV6
+        };
+        let sent_by_server = !sender_is_client;
+        let mut out = Out {
+            records: out,
+            sequence: &mut self.sequence,
+            lane: self.config.lane,
+            flow: FlowId::new(self.config.epoch, flow.generation, index),
+            time,
+        };
+        let header = out.header(
+            direction(usize::from(sent_by_server)) | ipv6 | flag::MORE,
+            how as u8,
+        );
+        let body = Open {
+            client_addr: client.addr,
+            server_addr: server.addr,
+            client_port: client.port,
+            server_port: server.port,
+            protocol: key.protocol,
+            vlans: meta.key.vlans,
+        };
+        out.records.push(body.encode(header));
+        let header = out.header(direction(usize::from(sent_by_server)) | ipv6, how as u8);
+        let (client_mac, server_mac) = if sender_is_client {
+            (meta.source_mac, meta.destination_mac)
+        } else {
+            (meta.destination_mac, meta.source_mac)
+        };
+        let body = OpenMore {
+            client_mac,
+            server_mac,
+            first_ttl: meta.ttl,
+            first_port: meta.port,
+            tunnel_kind: meta.tunnel_kind,
+            first_tcp_flags: meta.flags,
+            tunnel_id: meta.tunnel_id,
+            first_seq: meta.seq,
+            first_ack: meta.ack,
+            first_length: meta.payload,
+            first_wire: meta.wire,
+            first_sent_by_server: u8::from(sent_by_server),
+        };
+        out.records.push(body.encode(header));
+        Ok(index)
+    }
+
+    /// Section 2: the free index that a new flow gets.
+    fn take_index(&mut self, time: u64) -> Option<u32> {
+        match self.released.front() {
+            Some(&(index, at)) if time - at >= REST_NS => {
+                self.released.pop_front();
+                let flow = self.flows.get_mut(index);
+                flow.generation = (flow.generation + 1) & ((1 << width::GENERATION) - 1);
+                Some(index)
+            }
+            _ if self.fresh < self.config.contexts => {
+                self.flows.push(Flow::new(Key::default()));
+                self.fresh += 1;
+                Some(self.fresh - 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Section 5, *Close*.
+    fn close(
+        &mut self,
+        index: u32,
+        time: u64,
+        cause: CloseCause,
+        setup: SetupEnd,
+        out: &mut Vec<Record>,
+    ) {
+        let flow = self.flows.get_mut(index);
+        let mut out = Out {
+            records: out,
+            sequence: &mut self.sequence,
+            lane: self.config.lane,
+            flow: FlowId::new(self.config.epoch, flow.generation, index),
+            time,
+        };
+        if flow.pending() {
+            write_setup(flow, setup, 0, &mut out);
+        }
+        for s in 0..2 {
+            end_block(flow, s, BlockEnd::Close, 0, &mut out);
+        }
+        if flow.interval != 0 {
+            take_interval(flow).write(3, &mut out);
+        }
+        write_close(flow, cause, &mut out);
+        flow.in_use = false;
+        let key = flow.key;
+        let hash = self.hash(&key);
+        if let Ok(entry) = self
+            .table
+            .find_entry(spread(hash), |slot| slot.index == index)
+        {
+            entry.remove();
+        }
+        self.released.push_back((index, time));
+    }
+}
+
+const V4_PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+/// The hash table takes its bucket from the low bits and its tag from the high ones.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+const fn timeout(config: &Config, state: State) -> u64 {
+    match state {
+        State::Syn | State::SynAck => config.handshake_timeout,
+        State::Mid | State::Up => config.idle_timeout,
+        State::ClosedFin | State::ClosedRst => config.linger,
+        State::Other => config.other_timeout,
+    }
+}
+
+/// What a flow that times out in this state is closed with.
+const fn close_cause(state: State) -> (CloseCause, SetupEnd) {
+    let cause = match state {
+        State::Syn | State::SynAck => CloseCause::Handshake,
+        State::Mid | State::Up | State::Other => CloseCause::Idle,
+        State::ClosedFin => CloseCause::Fin,
+        State::ClosedRst => CloseCause::Rst,
+    };
+    (cause, SetupEnd::Timeout)
+}
+
+const fn interval_end(flow: &Flow) -> u64 {
+    flow.interval
+        + if flow.fine {
+            FINE_INTERVAL
+        } else {
+            NORMAL_INTERVAL
+        }
+}
+
+/// The earliest time at which a visit has something to do.
+#[inline]
+fn deadline(config: &Config, flow: &Flow) -> u64 {
+    let mut due = flow.last_seen + timeout(config, flow.state);
+    if flow.interval != 0 {
+        due = due.min(interval_end(flow));
+    }
+    for side in &flow.sides {
+        if !side.is(side::IDLE) {
+            due = due.min(side.block_last + BLOCK_IDLE);
+        }
+    }
+    due
+}
+
+/// Section 4.2: whether the packet is a SYN that begins a new connection on this key.
+#[inline]
+fn begins_anew(flow: &Flow, meta: &Meta) -> bool {
+    if meta.flags & (tcp::SYN | tcp::ACK | tcp::RST) != tcp::SYN {
+        return false;
+    }
+    let s = usize::from(meta.from_low != flow.client_is_low);
+    if flow.sides[s].repeats(meta.seq) {
+        return false;
+    }
+    let simultaneous = flow.state == State::Syn && s == 1;
+    let late = flow.state == State::SynAck && !flow.sides[s].is(side::HAS_NEXT);
+    !(simultaneous || late)
+}
+
+/// A finished interval, taken before the packet that ended it.
+#[derive(Clone, Copy)]
+struct Ended([Option<Interval>; 2]);
+
+impl Ended {
+    fn write(&self, arg: u8, out: &mut Out<'_>) {
+        for (s, interval) in self.0.iter().enumerate() {
+            if let Some(interval) = interval {
+                let header = out.header(direction(s), arg);
+                out.records.push(interval.encode(header));
+            }
+        }
+    }
+}
+
+#[inline]
+fn end_interval(flow: &mut Flow, time: u64) -> Option<Ended> {
+    (flow.interval != 0 && time >= interval_end(flow)).then(|| take_interval(flow))
+}
+
+fn take_interval(flow: &mut Flow) -> Ended {
+    let mut ended = [None; 2];
+    for (s, slot) in ended.iter_mut().enumerate() {
+        let in_flight =
+            flight(&flow.sides[s], &flow.sides[1 - s]).min((1 << width::FLIGHT_MAX) - 1);
+        let side = &mut flow.sides[s];
+        if flow.active[s] {
+            *slot = Some(Interval {
+                start: flow.interval,
+                packets: side.packets,
+                payload: side.payload,
+                flight_max: side.flight_max,
+                window_min: side.window_min,
+                window_max: side.window_max,
+                rtt_min: side.rtt_min,
+                rtt_max: side.rtt_max,
+                rtt_count: side.rtt_count,
+                fine: u8::from(flow.fine),
+            });
+        }
+        side.flight_max = in_flight;
+        side.window_min = u16::MAX;
+        side.window_max = 0;
+        side.rtt_min = NO_RTT;
+        side.rtt_max = 0;
+        side.rtt_count = 0;
+    }
+    flow.active = [false; 2];
+    flow.interval = 0;
+    Ended(ended)
+}
+
+/// Write BLOCK for side `s` if its block is open; `ttl` is 0 unless this side's packet ends it.
+fn end_block(flow: &mut Flow, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
+    let in_flight = flight(&flow.sides[s], &flow.sides[1 - s]);
+    let window = flow.sides[1 - s].window;
+    let side = &mut flow.sides[s];
+    if !side.is(side::BLOCK_OPEN) {
+        return;
+    }
+    side.set(side::BLOCK_OPEN, false);
+    let header = out.header(direction(s), cause as u8);
+    let fin = u32::from(side.is(side::FIN));
+    let block = Block {
+        first: side.block_first,
+        last: side.block_last,
+        seq: side.block_seq,
+        bytes: side.next.wrapping_sub(side.block_seq).wrapping_sub(fin),
+        ack: side.ack,
+        flight: in_flight,
+        packets: side.block_packets,
+        max_segment: side.block_max,
+        window,
+        ttl,
+    };
+    out.records.push(block.encode(header));
+}
+
+fn write_setup(flow: &Flow, cause: SetupEnd, end: u64, out: &mut Out<'_>) {
+    let [client, server] = &flow.sides;
+    let mut bits = 0;
+    for (on, bit) in [
+        (client.chain > 0, setup_bit::SYN),
+        (server.chain > 0, setup_bit::SYN_ACK),
+        (cause == SetupEnd::Done, setup_bit::ACK),
+        (client.is(side::SACK_OK), setup_bit::CLIENT_SACK),
+        (server.is(side::SACK_OK), setup_bit::SERVER_SACK),
+        (client.is(side::TIMESTAMPS), setup_bit::CLIENT_TIMESTAMPS),
+        (server.is(side::TIMESTAMPS), setup_bit::SERVER_TIMESTAMPS),
+        (client.is(side::ECN), setup_bit::CLIENT_ECN),
+        (server.is(side::ECN), setup_bit::SERVER_ECN),
+        (client.is(side::CUT), setup_bit::CLIENT_OPTIONS_CUT),
+        (server.is(side::CUT), setup_bit::SERVER_OPTIONS_CUT),
+        (server.is(side::RST), setup_bit::RST_BY_SERVER),
+    ] {
+        bits |= if on { bit } else { 0 };
+    }
+    let header = out.header(flag::MORE, cause as u8);
+    let seen = |count: u8, time: u64| if count > 0 { time } else { 0 };
+    let setup = Setup {
+        first_syn: seen(client.chain, client.block_first),
+        last_syn: seen(client.chain, client.slot_time),
+        syn_ack: seen(server.chain, server.slot_time),
+        end,
+        syn_count: client.chain,
+        syn_ack_count: server.chain,
+        bits,
+        syn_payload: client.block_max,
+    };
+    out.records.push(setup.encode(header));
+    let header = out.header(0, cause as u8);
+    let scale = |side: &Side| {
+        if side.scale == NO_SCALE {
+            255
+        } else {
+            side.scale
+        }
+    };
+    let known_isn = client.chain > 0 || server.chain > 0;
+    let more = SetupMore {
+        client_isn: if known_isn {
+            client.block_seq.wrapping_sub(1)
+        } else {
+            0
+        },
+        server_isn: if server.chain > 0 {
+            server.slot_seq.wrapping_sub(1)
+        } else {
+            0
+        },
+        client_mss: client.mss,
+        server_mss: server.mss,
+        client_window: client.window,
+        server_window: server.window,
+        client_scale: scale(client),
+        server_scale: scale(server),
+    };
+    out.records.push(more.encode(header));
+}
+
+fn write_close(flow: &Flow, cause: CloseCause, out: &mut Out<'_>) {
+    let [client, server] = &flow.sides;
+    let header = out.header(flag::MORE, cause as u8);
+    let close = Close {
+        last: flow.last_seen,
+        client_packets: client.packets,
+        server_packets: server.packets,
+        client_payload: client.payload,
+        server_payload: server.payload,
+        client_next: client.next,
+        server_next: server.next,
+    };
+    out.records.push(close.encode(header));
+    let mut bits = 0;
+    for (i, on) in [
+        client.is(side::FIN),
+        server.is(side::FIN),
+        client.is(side::RST),
+        server.is(side::RST),
+        client.is(side::FIN_ACKED),
+        server.is(side::FIN_ACKED),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        bits |= u16::from(on) << i;
+    }
+    let header = out.header(0, cause as u8);
+    let more = CloseMore {
+        client_dup_acks: client.dup_acks,
+        server_dup_acks: server.dup_acks,
+        client_zero_windows: client.zero_windows,
+        server_zero_windows: server.zero_windows,
+        client_small_windows: client.small_windows,
+        server_small_windows: server.small_windows,
+        client_copies: client.copies,
+        server_copies: server.copies,
+        bits,
+    };
+    out.records.push(more.encode(header));
+}
+
+const fn saturate_u16(value: u16, bits: u32) -> u16 {
+    let max = ((1u32 << bits) - 1) as u16;
+    if value >= max { max } else { value + 1 }
+}
+
+/// `a` after `b` in sequence space.
+#[inline]
+const fn after(a: u32, b: u32) -> bool {
+    let d = a.wrapping_sub(b);
+    d != 0 && d < 1 << 31
+}
+
+/// Hash of a SACK option's first block (section 4.6).
+const fn sack_hash(left: u32, right: u32) -> u16 {
+    let h = ((left ^ right ^ (left >> 12) ^ (right >> 20)) & 0xfff) as u16;
+    if h == 0 { 1 } else { h }
+}
+
+/// What earlier steps of section 4 tell later ones about the packet.
+#[derive(Default)]
+struct Step {
+    what: u32,
+    /// The packet is a SYN that fits nothing: its ACK is not used.
+    other_syn: bool,
+    new_bytes: bool,
+    new_start: u32,
+    setup: Option<SetupEnd>,
+    rtt: Option<(usize, RttHow, u64, u32)>,
+    /// BLOCK of the SYN's payload.
+    syn_block: bool,
+}
+
+/// Section 4: everything one packet does to its flow.
+#[inline]
+fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<'_>) {
+    let s = usize::from(meta.from_low != flow.client_is_low);
+    let ended = end_interval(flow, time);
+    if flow.interval == 0 {
+        begin_interval(flow, time);
+    }
+    flow.active[s] = true;
+
+    if meta.class == Class::Tcp {
+        tcp_packet(flow, s, meta, time, out);
+    }
+
+    // 4.10
+    let sender = &mut flow.sides[s];
+    sender.packets = sender.packets.wrapping_add(1);
+    sender.payload = (sender.payload + u64::from(meta.payload)) & ((1 << width::PAYLOAD) - 1);
+    flow.last_seen = time;
+    if matches!(flow.state, State::Up | State::Mid)
+        && flow
+            .sides
+            .iter()
+            .all(|side| side.flags & (side::FIN | side::FIN_ACKED) == side::FIN | side::FIN_ACKED)
+    {
+        flow.state = State::ClosedFin;
+    }
+
+    if let Some(ended) = ended {
+        ended.write(1, out);
+    }
+    if digests {
+        write_packet(s, meta, out);
+    }
+}
+
+fn begin_interval(flow: &mut Flow, time: u64) {
+    flow.fine = flow.trouble;
+    flow.trouble = false;
+    let length = if flow.fine {
+        FINE_INTERVAL
+    } else {
+        NORMAL_INTERVAL
+    };
+    // A start of 0 stands for no interval; times before the first interval of 1970 do not matter.
+    flow.interval = (time - time % length).max(1);
+}
+
+fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) {
+    let r = 1 - s;
+    let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
+    let is_rst = meta.flags & tcp::RST != 0;
+    let before = flow.sides;
+    let since_data = if before[s].is(side::IDLE) {
+        u32::MAX
+    } else {
+        u32::try_from((time - before[s].block_last) >> 6).unwrap_or(u32::MAX)
+    };
+    let mut step = Step::default();
+
+    if is_syn {
+        syn(flow, s, meta, time, &mut step);
+    } else {
+        order(flow, s, meta, &mut step);
+    }
+    if !is_syn || !step.other_syn {
+        copy_test(&before[s], meta, &mut step);
+    }
+    flow.sides[s].ip_id = meta.ip_id;
+    if meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK && !step.other_syn {
+        acknowledge(flow, s, meta, time, &mut step);
+    }
+    if !is_syn {
+        setup_end(flow, s, meta, time, &mut step, &before);
+    }
+    if is_rst {
+        step.what |= what::RST;
+    }
+
+    // Windows and data change state now; their BLOCK records come after EVENT and RTT.
+    let mut end = None;
+    // Data of the client without an ACK: its block fields still hold the setup.
+    let own_block = flow.pending() && s == 0 && step.new_bytes;
+    if !is_syn && !is_rst {
+        window_conditions(flow, s, meta, &mut step);
+        end = data(flow, s, meta, time, &mut step, own_block);
+    }
+    if step.what & what::COPY != 0 {
+        flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
+    }
+    if step.what & TROUBLE != 0 {
+        flow.trouble = true;
+    }
+    if meta.flags & tcp::PSH != 0 {
+        step.what |= what::PUSH;
+    }
+    if before[s].is(side::IDLE) {
+        step.what |= what::IDLE_BEFORE;
+    }
+
+    // Section 6: SETUP, EVENT, RTT, BLOCK.
+    if let Some(cause) = step.setup {
+        finish_setup(flow, cause, time, &before, out);
+    }
+    if step.what & !(what::PUSH | what::IDLE_BEFORE) != 0 {
+        write_event(s, meta, &before, since_data, step.what, out);
+    }
+    if let Some((timed, how, value, seq_end)) = step.rtt {
+        let header = out.header(direction(timed), how as u8);
+        let rtt = Rtt {
+            rtt: value,
+            seq_end,
+            ack: meta.ack,
+            flight: flight(&flow.sides[timed], &flow.sides[1 - timed]),
+            window: meta.window,
+        };
+        out.records.push(rtt.encode(header));
+    }
+    if is_rst {
+        end_block(flow, 0, BlockEnd::Close, 0, out);
+        end_block(flow, 1, BlockEnd::Close, 0, out);
+        flow.sides[s].set(side::RST, true);
+        flow.state = State::ClosedRst;
+        return;
+    }
+    if step.new_bytes {
+        end_block(flow, r, BlockEnd::Turn, 0, out);
+    }
+    if step.syn_block || own_block {
+        let header = out.header(direction(s), BlockEnd::Push as u8);
+        let block = Block {
+            first: time,
+            last: time,
+            seq: if is_syn {
+                meta.seq.wrapping_add(1)
+            } else {
+                step.new_start
+            },
+            bytes: if is_syn {
+                meta.payload
+            } else {
+                flow.sides[s].next.wrapping_sub(step.new_start)
+            },
+            ack: flow.sides[s].ack,
+            flight: flight(&flow.sides[s], &flow.sides[r]),
+            packets: 1,
+            max_segment: meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16,
+            window: flow.sides[r].window,
+            ttl: meta.ttl,
+        };
+        out.records.push(block.encode(header));
+    }
+    if let Some(cause) = end {
+        end_block(flow, s, cause, meta.ttl, out);
+    }
+}
+
+/// Section 4.4.
+fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
+    let r = 1 - s;
+    let end = segment_end(meta);
+    let is_ack = meta.flags & tcp::ACK != 0;
+    let state = flow.state;
+    let repeats = flow.sides[s].repeats(meta.seq);
+    let no_reply_yet = flow.sides[1].chain == 0;
+    let receiver = flow.sides[r];
+    let answers = {
+        let start = receiver
+            .next
+            .wrapping_sub(1)
+            .wrapping_sub((receiver.payload as u32).min(1 << 16));
+        !receiver.is(side::HAS_NEXT) || (after(meta.ack, start) && !after(meta.ack, receiver.next))
+    };
+    let sender = &mut flow.sides[s];
+    let mut repeated = false;
+    if !is_ack && s == 0 && (state == State::Syn || state == State::SynAck && sender.chain == 0) {
+        if sender.chain == 0 {
+            take_options(sender, meta);
+            sender.set(
+                side::ECN,
+                meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR,
+            );
+            sender.next = end;
+            sender.set(side::HAS_NEXT, true);
+            sender.block_first = time;
+            sender.slot_time = time;
+            sender.block_seq = meta.seq.wrapping_add(1);
+            sender.block_max = meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16;
+        } else {
+            step.what |= what::SYN_REPEAT;
+            repeated = true;
+            if no_reply_yet {
+                sender.slot_time = time;
+            }
+        }
+        sender.window = meta.window;
+        sender.chain = (sender.chain + 1).min(CHAIN_MAX);
+    } else if is_ack
+        && s == 1
+        && matches!(state, State::Syn | State::SynAck)
+        && sender.chain == 0
+        && answers
+    {
+        take_options(sender, meta);
+        sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE);
+        sender.next = end;
+        sender.set(side::HAS_NEXT, true);
+        sender.slot_time = time;
+        sender.slot_seq = meta.seq.wrapping_add(1);
+        sender.chain = 1;
+        sender.window = meta.window;
+        flow.state = State::SynAck;
+        let receiver = &mut flow.sides[r];
+        if !receiver.is(side::HAS_NEXT) {
+            receiver.next = meta.ack;
+            receiver.block_seq = meta.ack;
+            receiver.set(side::HAS_NEXT, true);
+        }
+        if receiver.chain == 1 {
+            let value = time - receiver.slot_time;
+            if value < TIME_RANGE {
+                receiver.sample(value);
+                step.rtt = Some((r, RttHow::Handshake, value, meta.ack));
+            }
+        }
+    } else if is_ack
+        && s == 1
+        && state == State::SynAck
+        && sender.chain > 0
+        && sender.next == meta.seq.wrapping_add(1).wrapping_add(meta.payload)
+    {
+        step.what |= what::SYN_ACK_REPEAT;
+        repeated = true;
+        sender.chain = (sender.chain + 1).min(CHAIN_MAX);
+        sender.window = meta.window;
+    } else if repeats && !matches!(state, State::Syn | State::SynAck) {
+        step.what |= if is_ack {
+            what::SYN_ACK_REPEAT
+        } else {
+            what::SYN_REPEAT
+        };
+        repeated = true;
+    } else {
+        step.what |= what::SYN_OTHER;
+        step.other_syn = true;
+        if !sender.is(side::HAS_NEXT) {
+            take_options(sender, meta);
+            sender.next = end;
+            sender.set(side::HAS_NEXT, true);
+        }
+    }
+    if meta.payload > 0 {
+        step.what |= what::SYN_DATA;
+        step.syn_block = !repeated && !step.other_syn;
+    }
+}
+
+fn take_options(sender: &mut Side, meta: &Meta) {
+    sender.mss = meta.options.mss;
+    sender.scale = if meta.options.scale == 255 {
+        NO_SCALE
+    } else {
+        meta.options.scale.min(14)
+    };
+    sender.set(side::SACK_OK, meta.options.sack_permitted);
+    sender.set(side::TIMESTAMPS, meta.options.timestamps.is_some());
+    sender.set(side::CUT, meta.options.incomplete);
+}
+
+/// Sequence number after the segment.
+#[inline]
+fn segment_end(meta: &Meta) -> u32 {
+    let controls = u32::from(meta.flags & tcp::SYN != 0) + u32::from(meta.flags & tcp::FIN != 0);
+    meta.seq.wrapping_add(meta.payload).wrapping_add(controls)
+}
+
+/// Section 4.5.
+#[inline]
+fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
+    if meta.flags & tcp::RST != 0 {
+        return;
+    }
+    let peer_is_zero = flow.sides[1 - s].is(side::ZERO);
+    let sender = &mut flow.sides[s];
+    let fin = meta.flags & tcp::FIN != 0;
+    let end = segment_end(meta);
+    let mut used = true;
+    if meta.payload > 0 || fin {
+        let d = if sender.is(side::HAS_NEXT) {
+            meta.seq.wrapping_sub(sender.next) as i32
+        } else {
+            0
+        };
+        step.new_start = meta.seq;
+        if d.unsigned_abs() >= 1 << 30 {
+            step.what |= what::WILD;
+            used = sender.is(side::WILD);
+            sender.set(side::WILD, !used);
+            if used {
+                step.what |= what::RESYNC;
+                sender.next = end;
+                step.new_bytes = meta.payload > 0;
+            }
+        } else {
+            sender.set(side::WILD, false);
+            if d < 0 {
+                step.what |= what::BELOW;
+                if after(end, sender.next) {
+                    step.what |= what::PARTIAL;
+                    step.new_start = sender.next;
+                    // New bytes only if payload, not just the FIN, reaches beyond.
+                    step.new_bytes = after(meta.seq.wrapping_add(meta.payload), sender.next);
+                    sender.next = end;
+                }
+            } else {
+                if d > 0 {
+                    step.what |= what::GAP;
+                } else if meta.payload == 1 && !fin && peer_is_zero {
+                    step.what |= what::PROBE;
+                }
+                sender.next = end;
+                sender.set(side::HAS_NEXT, true);
+                step.new_bytes = meta.payload > 0;
+            }
+        }
+    } else if !sender.is(side::HAS_NEXT) {
+        sender.next = meta.seq;
+        sender.set(side::HAS_NEXT, true);
+    } else if meta.seq == sender.next.wrapping_sub(1) {
+        step.what |= what::BELOW;
+    }
+    if fin {
+        if sender.is(side::FIN) {
+            step.what |= what::FIN_REPEAT;
+        } else {
+            step.what |= what::FIN;
+            sender.set(side::FIN, used);
+        }
+    }
+}
+
+/// COPY of section 4.5, against the sender's state before the packet.
+#[inline]
+fn copy_test(before: &Side, meta: &Meta, step: &mut Step) {
+    if meta.ip_id == 0 || before.ip_id != meta.ip_id || meta.flags & tcp::RST != 0 {
+        return;
+    }
+    let occupies = meta.payload > 0 || meta.flags & (tcp::FIN | tcp::SYN) != 0;
+    let same = if occupies {
+        before.is(side::HAS_NEXT) && segment_end(meta) == before.next
+    } else {
+        let sack_same = meta.options.sack_count == 0
+            || sack_hash(meta.options.sack[0].0, meta.options.sack[0].1) == before.sack_hash;
+        before.is(side::HAS_ACK) && meta.ack == before.ack && sack_same
+    };
+    if same {
+        step.what |= what::COPY;
+    }
+}
+
+/// Section 4.6.
+#[inline]
+fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
+    let pending = flow.pending();
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    let una = sender.ack;
+    let had_ack = sender.is(side::HAS_ACK);
+    let advance = meta.ack.wrapping_sub(una) as i32;
+    if !had_ack {
+        sender.ack = meta.ack;
+        sender.set(side::HAS_ACK, true);
+    } else if advance.unsigned_abs() >= 1 << 30 {
+        step.what |= what::WILD;
+        return;
+    } else if advance > 0 {
+        sender.ack = meta.ack;
+        if !pending {
+            sender.chain = 0;
+        }
+    }
+    if !receiver.is(side::HAS_NEXT) {
+        receiver.next = meta.ack;
+        receiver.set(side::HAS_NEXT, true);
+    } else if after(meta.ack, receiver.next) {
+        step.what |= what::ACK_UNSEEN;
+        receiver.next = meta.ack;
+        receiver.set(side::WILD, false);
+    }
+
+    let sack = meta.options.sack_count > 0;
+    let hash = if sack {
+        sack_hash(meta.options.sack[0].0, meta.options.sack[0].1)
+    } else {
+        0
+    };
+    let new_sack = sack && hash != sender.sack_hash;
+    let pure = meta.payload == 0 && meta.flags & (tcp::SYN | tcp::FIN) == 0;
+    if pure
+        && had_ack
+        && meta.ack == una
+        && receiver.next != una
+        && step.what & what::COPY == 0
+        && (meta.window == sender.window && meta.window != 0 || new_sack)
+    {
+        sender.dup_acks = (sender.dup_acks + 1).min((1 << width::DUP_ACKS) - 1);
+        if !pending && sender.chain < CHAIN_MAX {
+            sender.chain += 1;
+            if sender.chain == 3 {
+                step.what |= what::DUP_ACK;
+            }
+        }
+    }
+    if new_sack {
+        step.what |= what::SACK;
+        let [first, second, ..] = meta.options.sack;
+        let inside_second =
+            meta.options.sack_count > 1 && !after(second.0, first.0) && !after(first.1, second.1);
+        if !after(first.1, meta.ack) || inside_second {
+            step.what |= what::DSACK;
+        }
+    }
+    sender.sack_hash = hash;
+    receiver.set(
+        side::FIN_ACKED,
+        receiver.is(side::FIN) && sender.ack == receiver.next,
+    );
+
+    if receiver.is(side::SLOT) && !pending && !after(receiver.slot_seq, meta.ack) {
+        receiver.set(side::SLOT, false);
+        let value = time - receiver.slot_time;
+        if value < TIME_RANGE {
+            receiver.sample(value);
+            let gate = (time >> 20) as u8;
+            if gate != receiver.rtt_gate {
+                receiver.rtt_gate = gate;
+                step.rtt = Some((1 - s, RttHow::Data, value, receiver.slot_seq));
+            }
+        }
+    }
+}
+
+/// Sender and receiver of a packet.
+#[inline]
+fn pair(sides: &mut [Side; 2], s: usize) -> (&mut Side, &mut Side) {
+    let [client, server] = sides;
+    if s == 0 {
+        (client, server)
+    } else {
+        (server, client)
+    }
+}
+
+/// Section 4.7: whether the packet ends the setup; the RTT of the SYN-ACK.
+#[inline]
+fn setup_end(
+    flow: &mut Flow,
+    s: usize,
+    meta: &Meta,
+    time: u64,
+    step: &mut Step,
+    before: &[Side; 2],
+) {
+    if !flow.pending() {
+        return;
+    }
+    if meta.flags & tcp::RST != 0 {
+        flow.sides[s].set(side::RST, true);
+        step.setup = Some(SetupEnd::Reset);
+    } else if s == 0 && meta.flags & tcp::ACK != 0 {
+        step.setup = Some(SetupEnd::Done);
+        let server = &mut flow.sides[1];
+        if flow.state == State::SynAck && server.chain == 1 {
+            let value = time - before[1].slot_time;
+            if value < TIME_RANGE {
+                server.sample(value);
+                step.rtt = Some((1, RttHow::Handshake, value, before[1].slot_seq));
+            }
+        }
+        let [client, server] = &mut flow.sides;
+        let syn = before[0].chain > 0;
+        let syn_ack = before[1].chain > 0;
+        if syn && client.scale == NO_SCALE || syn_ack && server.scale == NO_SCALE {
+            client.scale = 0;
+            server.scale = 0;
+        } else if !syn_ack {
+            client.scale = NO_SCALE;
+            server.scale = NO_SCALE;
+        }
+        client.chain = 0;
+        server.chain = 0;
+        client.set(side::SLOT, false);
+        server.set(side::SLOT, false);
+        flow.state = State::Up;
+    }
+}
+
+/// SETUP is written from the state before the packet that ended it.
+fn finish_setup(flow: &Flow, cause: SetupEnd, time: u64, before: &[Side; 2], out: &mut Out<'_>) {
+    let mut view = *flow;
+    view.sides = *before;
+    if cause == SetupEnd::Reset {
+        view.sides[1].set(side::RST, flow.sides[1].is(side::RST));
+    }
+    write_setup(&view, cause, time, out);
+}
+
+/// Window of `side` in bytes, if known (section 4.8).
+#[inline]
+fn window_bytes(side: &Side, pending: bool) -> Option<u32> {
+    (side.scale != NO_SCALE && !pending).then(|| u32::from(side.window) << side.scale)
+}
+
+/// Section 4.8, first part.
+#[inline]
+fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
+    let pending = flow.pending();
+    let sender = &mut flow.sides[s];
+    sender.window = meta.window;
+    let mss = if sender.mss == 0 {
+        DEFAULT_MSS
+    } else {
+        u32::from(sender.mss)
+    };
+    let small = window_bytes(sender, pending).is_some_and(|w| w > 0 && w < mss);
+    if meta.window == 0 {
+        sender.zero_windows = saturate_u16(sender.zero_windows, width::ZERO_WINDOWS);
+        if !sender.is(side::ZERO) {
+            step.what |= what::ZERO_WINDOW;
+        }
+        sender.set(side::ZERO, true);
+        sender.set(side::SMALL, false);
+    } else if small {
+        sender.small_windows = saturate_u16(sender.small_windows, width::SMALL_WINDOWS);
+        if !sender.is(side::SMALL) {
+            step.what |= what::SMALL_WINDOW;
+        }
+        sender.set(side::ZERO, false);
+        sender.set(side::SMALL, true);
+    } else {
+        if sender.is(side::ZERO | side::SMALL) {
+            step.what |= what::WINDOW_OPEN;
+        }
+        sender.set(side::ZERO | side::SMALL, false);
+    }
+    sender.window_min = sender.window_min.min(meta.window);
+    sender.window_max = sender.window_max.max(meta.window);
+}
+
+/// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
+/// sender's block.
+#[inline]
+fn data(
+    flow: &mut Flow,
+    s: usize,
+    meta: &Meta,
+    time: u64,
+    step: &mut Step,
+    own_block: bool,
+) -> Option<BlockEnd> {
+    let pending = flow.pending();
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    let fin = meta.flags & tcp::FIN != 0;
+    let push = meta.flags & tcp::PSH != 0;
+    if meta.payload > 0 {
+        if step.what & what::BELOW != 0 {
+            sender.set(side::SLOT, false);
+        }
+        sender.block_last = time;
+        sender.set(side::IDLE, false);
+    }
+    if step.new_bytes && !own_block {
+        if !sender.is(side::BLOCK_OPEN) {
+            sender.set(side::BLOCK_OPEN, true);
+            sender.block_first = time;
+            sender.block_seq = step.new_start;
+            sender.block_packets = 0;
+            sender.block_max = 0;
+        }
+        sender.block_packets += 1; // LIMIT ends the block before it can overflow
+        sender.block_max = sender
+            .block_max
+            .max(meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16);
+        if !sender.is(side::SLOT)
+            && step.what & (what::GAP | what::PROBE | what::BELOW) == 0
+            && !pending
+        {
+            sender.set(side::SLOT, true);
+            sender.slot_seq = meta.seq.wrapping_add(meta.payload);
+            sender.slot_time = time;
+        }
+    }
+    let mut block_end = None;
+    if sender.is(side::BLOCK_OPEN) {
+        let closes = step.new_bytes
+            || fin && step.what & what::FIN != 0
+            || step.what & (what::BELOW | what::PARTIAL) == what::BELOW
+                && segment_end(meta) == sender.next;
+        block_end = if fin && closes {
+            Some(BlockEnd::Fin)
+        } else if push && closes {
+            Some(BlockEnd::Push)
+        } else if sender.block_packets == u16::MAX
+            || sender.next.wrapping_sub(sender.block_seq) >= 1 << 31
+            || time - sender.block_first >= TIME_RANGE
+        {
+            Some(BlockEnd::Limit)
+        } else {
+            None
+        };
+    }
+    let in_flight = flight(sender, receiver);
+    match window_bytes(receiver, pending) {
+        Some(window) if window > 0 && in_flight >= window => {
+            if step.new_bytes && !sender.is(side::FULL) {
+                step.what |= what::WINDOW_FULL;
+                sender.set(side::FULL, true);
+            }
+        }
+        _ => sender.set(side::FULL, false),
+    }
+    sender.flight_max = sender
+        .flight_max
+        .max(in_flight.min((1 << width::FLIGHT_MAX) - 1));
+    block_end
+}
+
+fn write_event(
+    s: usize,
+    meta: &Meta,
+    before: &[Side; 2],
+    since_data: u32,
+    bits: u32,
+    out: &mut Out<'_>,
+) {
+    let syn = bits & (what::SYN_REPEAT | what::SYN_ACK_REPEAT | what::SYN_OTHER) != 0;
+    let more = syn || bits & what::SACK != 0;
+    let header = out.header(direction(s) | if more { flag::MORE } else { 0 }, 0);
+    let event = Event {
+        what: bits,
+        seq: meta.seq,
+        length: meta.payload,
+        expected: before[s].next,
+        acked: before[1 - s].ack,
+        ack: meta.ack,
+        tsval: meta.options.timestamps.map_or(0, |(value, _)| value),
+        since_data,
+        window: meta.window,
+        ip_id: meta.ip_id,
+        dup_acks: u16::from(before[1 - s].chain),
+        ttl: meta.ttl,
+        tcp_flags: meta.flags,
+    };
+    out.records.push(event.encode(header));
+    if more {
+        let header = out.header(direction(s), 0);
+        let [a, b, c, d] = meta.options.sack;
+        let more = EventMore {
+            left0: a.0,
+            right0: a.1,
+            left1: b.0,
+            right1: b.1,
+            left2: c.0,
+            right2: c.1,
+            left3: d.0,
+            right3: d.1,
+            sack_count: meta.options.sack_count,
+            scale: meta.options.scale,
+            mss: meta.options.mss,
+            sack_permitted: u8::from(meta.options.sack_permitted),
+            timestamps: u8::from(meta.options.timestamps.is_some()),
+        };
+        out.records.push(more.encode(header));
+    }
+}
+
+fn write_packet(s: usize, meta: &Meta, out: &mut Out<'_>) {
+    let sack = meta.options.sack_count > 0;
+    let header = out.header(direction(s) | if sack { flag::MORE } else { 0 }, 0);
+    let (tsval, tsecr) = meta.options.timestamps.unwrap_or_default();
+    let packet = Packet {
+        number: meta.number,
+        seq: meta.seq,
+        ack: meta.ack,
+        length: meta.payload,
+        tsval,
+        tsecr,
+        wire: meta.wire.min(u32::from(u16::MAX)) as u16,
+        window: meta.window,
+        ip_id: meta.ip_id,
+        ttl: meta.ttl,
+        tos: meta.tos,
+        tcp_flags: meta.flags,
+        port: meta.port,
+        option_bits: u8::from(meta.options.timestamps.is_some())
+            | u8::from(sack) << 1
+            | u8::from(meta.options.incomplete) << 2,
+    };
+    out.records.push(packet.encode(header));
+    if sack {
+        let header = out.header(direction(s), 0);
+        let [a, b, c, d] = meta.options.sack;
+        let more = PacketMore {
+            left0: a.0,
+            right0: a.1,
+            left1: b.0,
+            right1: b.1,
+            left2: c.0,
+            right2: c.1,
+            left3: d.0,
+            right3: d.1,
+            sack_count: meta.options.sack_count,
+        };
+        out.records.push(more.encode(header));
+    }
+}
