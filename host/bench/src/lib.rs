@@ -1,0 +1,1 @@
+//! Generator of large captures and the floor program.
