@@ -14,7 +14,7 @@ const BUCKET_SHIFT: u32 = 16;
 const BUCKETS: u64 = 4096;
 
 /// ns of two scan periods: how long a released index rests.
-pub(crate) const REST_NS: u64 = 2 * SCAN << VISIT_SHIFT;
+pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;
 
 /// First visit to `index` at or after `time`.
 #[inline]
