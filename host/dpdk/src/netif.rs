@@ -1,0 +1,151 @@
+//! Kernel network interfaces, and the drop counters of the sockets that drivers open on them.
+//!
+//! Drivers over kernel sockets do not report what the kernel dropped before them: net_af_packet
+//! reports nothing, net_af_xdp not the frames for which its ring was full. The sockets are in
+//! this process, so the kernel can be asked directly.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, c_int};
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// A network interface of the calling thread's network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interface {
+    pub(crate) index: u32,
+    /// Largest packet behind the link header, in bytes, when asked.
+    pub(crate) mtu: u32,
+}
+
+impl Interface {
+    pub(crate) fn find(name: &str) -> io::Result<Self> {
+        let text = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: a NUL-terminated string, only read.
+        let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+        if index == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { index, mtu: mtu(&text)? })
+    }
+}
+
+fn mtu(name: &CString) -> io::Result<u32> {
+    // SAFETY: ifreq is plain data, all zero is valid.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    let bytes = name.as_bytes();
+    if bytes.len() >= request.ifr_name.len() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    for (place, &byte) in request.ifr_name.iter_mut().zip(bytes) {
+        *place = byte as libc::c_char;
+    }
+    // SAFETY: makes a descriptor and nothing else.
+    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, no other owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // SAFETY: the request is a valid ifreq with a NUL-terminated name, which the kernel fills.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &mut request) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: SIOCGIFMTU fills this member of the union.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(u32::try_from(mtu).unwrap_or(0))
+}
+
+/// The descriptors open now; empty when the system does not tell.
+pub(crate) fn open_descriptors() -> BTreeSet<RawFd> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return BTreeSet::new();
+    };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The sockets a driver opened for a port, with what the kernel dropped at them.
+#[derive(Debug, Default)]
+pub(crate) struct DriverSockets {
+    packet: Vec<OwnedFd>,
+    xdp: Vec<OwnedFd>,
+    /// The packet socket's counter starts again with each reading.
+    packet_drops: u64,
+}
+
+impl DriverSockets {
+    /// Finds the sockets that were opened since `before` was taken.
+    pub(crate) fn opened_since(before: &BTreeSet<RawFd>, interface: &Interface) -> Self {
+        let mut found = Self::default();
+        for descriptor in open_descriptors().difference(before).copied() {
+            match option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN) {
+                Some(libc::AF_PACKET) if is_ring_on(descriptor, interface.index) => {
+                    found.packet.extend(duplicate(descriptor));
+                }
+                Some(libc::AF_XDP) => found.xdp.extend(duplicate(descriptor)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Frames that the kernel dropped for want of room and the driver does not report:
+    /// `None` when no socket was found.
+    pub(crate) fn unreported_drops(&mut self) -> Option<u64> {
+        let mut drops = 0;
+        for socket in &self.packet {
+            let statistics: libc::tpacket_stats =
+                option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+            self.packet_drops += u64::from(statistics.tp_drops);
+        }
+        for socket in &self.xdp {
+            let statistics: libc::xdp_statistics = option(socket.as_raw_fd(), libc::SOL_XDP, libc::XDP_STATISTICS)?;
+            // rx_dropped is what the driver reports as missed.
+            drops += statistics.rx_ring_full;
+        }
+        let any = !self.packet.is_empty() || !self.xdp.is_empty();
+        any.then_some(drops + self.packet_drops)
+    }
+}
+
+/// A duplicate stays valid when the driver closes its own.
+fn duplicate(descriptor: RawFd) -> Option<OwnedFd> {
+    // SAFETY: fcntl on any number is harmless; a new descriptor comes back or -1.
+    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
+    // SAFETY: just made, no other owner.
+    (copy >= 0).then(|| unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Whether a packet socket is bound to the interface and is set as the driver sets its ring:
+/// another part of the program may open packet sockets at the same moment.
+fn is_ring_on(descriptor: RawFd, interface_index: u32) -> bool {
+    let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
+    let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes of the address.
+    let result = unsafe { libc::getsockname(descriptor, address.as_mut_ptr().cast(), &mut length) };
+    // SAFETY: zeroed, so initialised whatever the kernel wrote.
+    let address = unsafe { address.assume_init() };
+    let version = option::<c_int>(descriptor, libc::SOL_PACKET, libc::PACKET_VERSION);
+    result == 0
+        && u32::try_from(address.sll_ifindex) == Ok(interface_index)
+        && version == Some(libc::tpacket_versions::TPACKET_V2 as c_int)
+}
+
+/// A socket option of plain data; `None` when the kernel does not give all of it.
+fn option<T: PlainData>(descriptor: RawFd, level: c_int, name: c_int) -> Option<T> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes of the value.
+    let result = unsafe { libc::getsockopt(descriptor, level, name, value.as_mut_ptr().cast(), &mut length) };
+    if result != 0 || length as usize != size_of::<T>() {
+        return None;
+    }
+    // SAFETY: zeroed before and `T` is plain data: any bytes are a value.
+    Some(unsafe { value.assume_init() })
+}
+
+/// Types for which any bytes are a value.
+trait PlainData {}
+impl PlainData for c_int {}
+impl PlainData for libc::tpacket_stats {}
+impl PlainData for libc::xdp_statistics {}
