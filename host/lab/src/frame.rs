@@ -1,0 +1,129 @@
+//! The few header fields of a frame that the truth log names.
+
+use serde::Serialize;
+use std::net::{IpAddr, Ipv4Addr};
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const IP_PROTOCOL_TCP: u8 = 6;
+/// TCP flag bit: SYN (RFC 9293 section 3.1).
+pub const TCP_SYN: u8 = 0x02;
+
+/// TCP over IPv4 as the lab's hosts send it: no VLAN, no fragments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TcpSummary {
+    /// Source address.
+    pub src: IpAddr,
+    /// Source port.
+    pub src_port: u16,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Sequence number as on the wire.
+    pub seq: u32,
+    /// Acknowledgment number as on the wire; meaningless unless ACK is set.
+    pub ack: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Flags, bit 0 = FIN ... bit 7 = CWR.
+    pub flags: u8,
+    /// IPv4 identification.
+    pub ip_id: u16,
+}
+
+impl TcpSummary {
+    /// Reads an Ethernet frame; `None` when it is not whole TCP over IPv4.
+    pub fn parse(frame: &[u8]) -> Option<TcpSummary> {
+        let ip = frame.get(14..)?;
+        if be16(frame, 12)? != ETHERTYPE_IPV4
+            || ip.first()? >> 4 != 4
+            || *ip.get(9)? != IP_PROTOCOL_TCP
+        {
+            return None;
+        }
+        let ip_header_len = usize::from(ip.first()? & 0x0f) * 4;
+        let total_len = usize::from(be16(ip, 2)?);
+        let fragment_offset = be16(ip, 6)? & 0x1fff;
+        if ip_header_len < 20 || fragment_offset != 0 {
+            return None;
+        }
+        let tcp = ip.get(ip_header_len..)?;
+        let tcp_header_len = usize::from(tcp.get(12)? >> 4) * 4;
+        let payload_len = total_len.checked_sub(ip_header_len + tcp_header_len)?;
+        Some(TcpSummary {
+            src: ipv4(ip, 12)?,
+            src_port: be16(tcp, 0)?,
+            dst: ipv4(ip, 16)?,
+            dst_port: be16(tcp, 2)?,
+            seq: be32(tcp, 4)?,
+            ack: be32(tcp, 8)?,
+            len: u32::try_from(payload_len).ok()?,
+            flags: *tcp.get(13)?,
+            ip_id: be16(ip, 4)?,
+        })
+    }
+
+    /// SYN is set: a SYN or a SYN-ACK.
+    pub fn is_syn(&self) -> bool {
+        self.flags & TCP_SYN != 0
+    }
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn ipv4(bytes: &[u8], at: usize) -> Option<IpAddr> {
+    let octets: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(IpAddr::V4(Ipv4Addr::from(octets)))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A TCP frame of `payload` bytes; checksums are left zero.
+    pub(crate) fn tcp_frame(dst_port: u16, flags: u8, seq: u32, payload: usize) -> Vec<u8> {
+        let mut frame = vec![0u8; 54 + payload];
+        frame[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+        frame[14] = 0x45;
+        frame[16..18].copy_from_slice(&((40 + payload) as u16).to_be_bytes());
+        frame[18..20].copy_from_slice(&0x1234u16.to_be_bytes());
+        frame[23] = IP_PROTOCOL_TCP;
+        frame[26..30].copy_from_slice(&[10, 0, 0, 1]);
+        frame[30..34].copy_from_slice(&[10, 0, 0, 2]);
+        frame[34..36].copy_from_slice(&40_000u16.to_be_bytes());
+        frame[36..38].copy_from_slice(&dst_port.to_be_bytes());
+        frame[38..42].copy_from_slice(&seq.to_be_bytes());
+        frame[46] = 5 << 4;
+        frame[47] = flags;
+        frame
+    }
+
+    #[test]
+    fn reads_the_named_fields() {
+        let summary = TcpSummary::parse(&tcp_frame(80, 0x18, 77, 9)).unwrap();
+        assert_eq!((summary.src_port, summary.dst_port), (40_000, 80));
+        assert_eq!(
+            (summary.seq, summary.len, summary.flags, summary.ip_id),
+            (77, 9, 0x18, 0x1234)
+        );
+        assert!(!summary.is_syn());
+    }
+
+    #[test]
+    fn short_and_foreign_frames_are_none() {
+        let frame = tcp_frame(80, TCP_SYN, 1, 0);
+        for len in 0..48 {
+            assert_eq!(TcpSummary::parse(&frame[..len]), None, "cut to {len}");
+        }
+        let mut arp = frame.clone();
+        arp[13] = 0x06;
+        assert_eq!(TcpSummary::parse(&arp), None);
+    }
+}
