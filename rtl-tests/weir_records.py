@@ -367,7 +367,10 @@ def build(kind, continuation=False, **fields):
         if not integer:
             data[offset : offset + size] = (value or b"").ljust(size, b"\0")
             continue
-        for i, element in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+        elements = value if isinstance(value, (list, tuple)) else [value]
+        if len(elements) > count:
+            raise ValueError(f"{name} has {count} elements, got {len(elements)}")
+        for i, element in enumerate(elements):
             data[offset + i * size : offset + (i + 1) * size] = element.to_bytes(size, "little")
     if fields:
         raise ValueError(f"{Kind(kind).name} has no field {sorted(fields)}")

@@ -3,6 +3,9 @@
 
 `default_nettype none
 
+// A package offers more constants than any one design uses.
+// verilator lint_off UNUSEDPARAM
+
 package weir_records_pkg;
 
   localparam int RecordBytes = 64;
@@ -142,9 +145,9 @@ package weir_records_pkg;
 
   // Header, bytes 0 to 23.
   typedef struct packed {
-    logic [63:0] time;
+    logic [63:0] time_;
     logic [63:0] flow;
-    logic [31:0] sequence;
+    logic [31:0] sequence_;
     logic [7:0] arg;
     logic [7:0] version_lane;
     logic [7:0] flags;
@@ -187,7 +190,7 @@ package weir_records_pkg;
     logic [15:0] bits;
     logic [7:0] syn_ack_count;
     logic [7:0] syn_count;
-    logic [63:0] end;
+    logic [63:0] end_;
     logic [63:0] syn_ack;
     logic [63:0] last_syn;
     logic [63:0] first_syn;
@@ -208,7 +211,8 @@ package weir_records_pkg;
     record_header_t header;
   } record_setup_more_t;
 
-  // Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes lost before the tap are in it, repeats are not.
+  // Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes lost before the tap are in it,
+  // repeats are not.
   typedef struct packed {
     logic [7:0] reserved0;
     logic [7:0] ttl;
@@ -326,7 +330,7 @@ package weir_records_pkg;
     logic [7:0] ttl;
     logic [15:0] ip_id;
     logic [15:0] window;
-    logic [15:0] wire;
+    logic [15:0] wire_;
     logic [31:0] tsecr;
     logic [31:0] tsval;
     logic [31:0] length;
@@ -417,5 +421,7 @@ package weir_records_pkg;
   localparam int CtxKeyEntryWidth = 124;
 
 endpackage
+
+// verilator lint_on UNUSEDPARAM
 
 `default_nettype wire
