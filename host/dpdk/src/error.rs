@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Device,
     /// Packet memory ran out.
     Memory,
+    /// The code that was shown the frames failed.
+    Measuring,
 }
 
 /// A failure, with the reason DPDK or the system gave.

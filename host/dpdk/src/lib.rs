@@ -11,6 +11,7 @@ mod error;
 mod netif;
 mod pool;
 mod port;
+mod run;
 mod sys;
 
 pub use burst::{BURST, Burst, Frame, Segments};
@@ -19,3 +20,4 @@ pub use eal::{Eal, EalConfig, RegisteredThread};
 pub use error::{Error, ErrorKind, Result};
 pub use pool::{LARGEST_BUFFER, Mempool};
 pub use port::{Port, PortConfig, PortStats};
+pub use run::{ForwardDrops, FrameSink, LoopConfig, PortReport, Progress, Until, inline, receive};

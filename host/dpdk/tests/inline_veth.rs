@@ -1,0 +1,243 @@
+//! A TCP transfer between two network namespaces passes through the inline loop, and the counts of the loop, the sink
+//! and the kernel agree. Needs root; says so and passes otherwise.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weir_dpdk::{
+    Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, inline,
+};
+
+/// Set in the child that runs inside the middle namespace.
+const INSIDE: &str = "WEIR_TEST_INSIDE";
+
+/// Bytes of the transfer.
+const TRANSFER: usize = 20_000_000;
+
+/// Three namespaces in a row; removed on drop.
+struct Lab {
+    tag: String,
+}
+
+impl Lab {
+    fn new() -> Option<Self> {
+        let lab = Self { tag: format!("wd{}", std::process::id() % 100_000) };
+        for side in ["c", "m", "s"] {
+            if !quiet(&format!("ip netns add {}{side}", lab.tag)) {
+                return None;
+            }
+        }
+        for (end, address) in [("c", "10.99.0.1/24"), ("s", "10.99.0.2/24")] {
+            let (middle, space) = (format!("{}m", lab.tag), format!("{}{end}", lab.tag));
+            // No IPv6: the kernel's own announcements would be counted as traffic.
+            sh(&format!("ip netns exec {middle} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"));
+            sh(&format!("ip netns exec {space} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"));
+            sh(&format!("ip -n {middle} link add m{end} type veth peer name e0 netns {space}"));
+            sh(&format!("ip -n {space} addr add {address} dev e0"));
+            // Frames on a veth carry no checksums unless the sender is told to fill them in,
+            // and come in pieces of up to 64 KiB.
+            sh(&format!("ip netns exec {space} ethtool -K e0 tx off"));
+            sh(&format!("ip -n {space} link set e0 up"));
+            sh(&format!("ip -n {middle} link set m{end} up"));
+        }
+        Some(lab)
+    }
+
+    fn space(&self, side: &str) -> String {
+        format!("{}{side}", self.tag)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for side in ["c", "m", "s"] {
+            quiet(&format!("ip netns del {}{side}", self.tag));
+        }
+    }
+}
+
+fn quiet(command: &str) -> bool {
+    Command::new("sh").arg("-c").arg(format!("{command} 2>/dev/null >&2")).status().is_ok_and(|status| status.success())
+}
+
+fn sh(command: &str) {
+    let status = Command::new("sh").arg("-c").arg(format!("{command} >&2")).status().unwrap();
+    assert!(status.success(), "{command}");
+}
+
+fn output(command: &str) -> String {
+    let output = Command::new("sh").arg("-c").arg(command).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[derive(Default)]
+struct Counting {
+    frames: [u64; 2],
+    bytes: [u64; 2],
+    last_time: u64,
+    idle: u64,
+    /// Panics at this many frames.
+    fails_at: Option<u64>,
+}
+
+impl FrameSink for Counting {
+    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
+        assert_eq!(data.len(), wire_len as usize);
+        self.frames[usize::from(port)] += 1;
+        self.bytes[usize::from(port)] += u64::from(wire_len);
+        assert!(time_utc_ns >= self.last_time);
+        self.last_time = time_utc_ns;
+        assert!(self.fails_at.is_none_or(|limit| self.frames[0] < limit), "failing as the test asks");
+    }
+
+    fn idle(&mut self, _now_utc_ns: u64) {
+        self.idle += 1;
+    }
+}
+
+#[test]
+fn a_transfer_passes_and_every_count_agrees() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let programs = ["ip", "ethtool", "python3", "ping"].iter().find(|name| !quiet(&format!("command -v {name}")));
+    if let Some(missing) = programs.filter(|&&name| name != "ping") {
+        println!("skipped: {missing} is not installed");
+        return;
+    }
+    let Some(lab) = Lab::new() else {
+        println!("skipped: network namespaces need root");
+        return;
+    };
+    let this = std::env::current_exe().unwrap();
+    let status = Command::new("ip")
+        .args(["netns", "exec", &lab.space("m")])
+        .arg(this)
+        .args(["--exact", "a_transfer_passes_and_every_count_agrees", "--nocapture"])
+        .env(INSIDE, &lab.tag)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// Runs in the middle namespace.
+fn inside() {
+    let tag = std::env::var(INSIDE).unwrap();
+    let eal = Eal::init(&EalConfig::default()).unwrap();
+    for kind in ["eth", "xdp"] {
+        pass_traffic(&eal, &tag, kind, None);
+    }
+    // A fault in measuring never touches the traffic.
+    pass_traffic(&eal, &tag, "eth", Some(1000));
+    oversize(&eal, &tag);
+
+    let missing = Port::open(&eal, &"eth:nosuch0".parse().unwrap(), &PortConfig::default()).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::Device);
+}
+
+fn open(eal: &Eal, device: &str) -> Port {
+    Port::open(eal, &device.parse::<Device>().unwrap(), &PortConfig::default()).unwrap()
+}
+
+fn kernel_count(interface: &str, counter: &str) -> u64 {
+    output(&format!("cat /sys/class/net/{interface}/statistics/{counter}")).parse().unwrap()
+}
+
+fn pass_traffic(eal: &Eal, tag: &str, kind: &str, fails_at: Option<u64>) {
+    let mut ports = [open(eal, &format!("{kind}:mc")), open(eal, &format!("{kind}:ms"))];
+    assert!(ports[0].stats().drops_known, "the {kind} driver's sockets were found");
+    let before = [kernel_count("mc", "rx_packets"), kernel_count("ms", "rx_packets")];
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let mut sink = Counting { fails_at, ..Counting::default() };
+    let loop_stop = &stop;
+    let loop_progress = &progress;
+    let counting = &mut sink;
+    std::thread::scope(|scope| {
+        let ports = &mut ports;
+        let running =
+            scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
+        transfer(tag);
+        if quiet("command -v ping") {
+            assert!(quiet(&format!("ip netns exec {tag}c ping -c 3 -i 0.05 -W 2 10.99.0.2")), "ping through {kind}");
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        running.join().unwrap().unwrap();
+    });
+    let reports = progress.reports();
+    let after = [kernel_count("mc", "rx_packets"), kernel_count("ms", "rx_packets")];
+    println!("{kind}: {reports:#?}\nidle rounds {}", sink.idle);
+    for (number, report) in reports.iter().enumerate() {
+        assert_eq!(report.received, report.forwarded + report.forward_drops.total());
+        assert_eq!(report.received, report.measured + report.unmeasured);
+        assert_eq!(report.device.received, report.received);
+        assert_eq!(report.probably_cut, 0);
+        assert!(report.device.drops_known);
+        assert_eq!(after[number] - before[number], report.received + report.device.missed, "{kind}: the kernel's count");
+        assert_eq!(reports[1 - number].device.sent, report.forwarded);
+        if fails_at.is_none() {
+            assert_eq!(sink.frames[number], report.forwarded);
+            assert_eq!(sink.bytes[number], report.received_bytes);
+        }
+    }
+    assert!(reports[0].received_bytes > TRANSFER as u64);
+    assert_eq!(progress.sink_failed(), fails_at.is_some());
+    if fails_at.is_some() {
+        assert!(reports[0].unmeasured > 1000);
+    }
+}
+
+/// Sends [`TRANSFER`] bytes from the client to the server; the server checks their number.
+fn transfer(tag: &str) {
+    let server = format!(
+        "import socket\nl=socket.create_server(('10.99.0.2',5001))\nprint('ready',flush=True)\n\
+         c,_=l.accept()\nc.settimeout(20)\nn=0\nwhile True:\n d=c.recv(65536)\n if not d: break\n n+=len(d)\n\
+         c.sendall(b'got %d' % n)\nc.close()\nassert n=={TRANSFER}, n\n"
+    );
+    let client = format!(
+        "import socket,time\nfor i in range(100):\n try:\n  s=socket.create_connection(('10.99.0.2',5001),timeout=20)\n  break\n \
+         except ConnectionRefusedError: time.sleep(0.05)\ns.sendall(bytes({TRANSFER}))\ns.shutdown(socket.SHUT_WR)\n\
+         assert s.recv(100)==b'got {TRANSFER}'\n"
+    );
+    let python = |side: &str, program: &str| {
+        Command::new("ip").args(["netns", "exec", &format!("{tag}{side}"), "python3", "-c", program]).spawn().unwrap()
+    };
+    let mut serving = python("s", &server);
+    let mut sending = python("c", &client);
+    let sent = sending.wait().unwrap();
+    if !sent.success() {
+        serving.kill().unwrap();
+    }
+    assert!(serving.wait().unwrap().success() && sent.success(), "the transfer failed");
+}
+
+/// A frame that the other side's MTU does not take is dropped and counted, not sent cut or lost unseen.
+fn oversize(eal: &Eal, tag: &str) {
+    for end in ["ip link set mc mtu 4000", &format!("ip -n {tag}c link set e0 mtu 4000")] {
+        sh(end);
+    }
+    let mut ports = [open(eal, "eth:mc"), open(eal, "eth:ms")];
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let mut sink = Counting::default();
+    let (loop_stop, loop_progress, counting) = (&stop, &progress, &mut sink);
+    std::thread::scope(|scope| {
+        let ports = &mut ports;
+        let running =
+            scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
+        let send = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('e0',0))\n\
+                    for n in (1514,1515,3000,4014):\n s.send(b'\\xff'*6+b'\\x02'*6+b'\\x88\\xb5'+bytes(n-14))\n";
+        let status =
+            Command::new("ip").args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        running.join().unwrap().unwrap();
+        assert!(status.success());
+    });
+    let report = progress.reports()[0];
+    assert_eq!((report.received, report.forwarded, report.forward_drops.too_long), (4, 1, 3), "{report:?}");
+    assert_eq!(report.measured, 4);
+}
