@@ -11,12 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// A built-in scenario.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "demo",
-        conflicts_with = "config"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "demo", conflicts_with = "config")]
     pub scenario: String,
     /// A scenario of your own (TOML; start from the output of --print).
     #[arg(long, value_name = "FILE")]
@@ -59,8 +54,7 @@ impl Args {
         } else if self.print {
             self.to_scenario()?.to_toml()?
         } else {
-            let program =
-                std::env::current_exe().map_err(LabError::io("finding the running program"))?;
+            let program = std::env::current_exe().map_err(LabError::io("finding the running program"))?;
             let config = LabConfig {
                 scenario: self.to_scenario()?,
                 output: self.output.clone().unwrap_or_else(|| PathBuf::from(".")),

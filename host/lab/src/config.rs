@@ -256,7 +256,7 @@ impl Default for AppConfig {
             client_rcvbuf: 0,
             server_sndbuf: 0,
             server_rcvbuf: 0,
-            port: 7000,
+            port: 9000,
             refused: 0,
             ignored: 0,
             ignored_timeout_ms: 3500.0,
@@ -294,10 +294,7 @@ impl Scenario {
 
     /// A built-in scenario.
     pub fn built_in(name: &str) -> Result<Scenario, LabError> {
-        match BUILT_IN
-            .iter()
-            .find(|(built_in_name, _)| *built_in_name == name)
-        {
+        match BUILT_IN.iter().find(|(built_in_name, _)| *built_in_name == name) {
             Some((_, text)) => Scenario::parse(text, name),
             None => Err(LabError::Scenario {
                 source: name.into(),
@@ -311,8 +308,8 @@ impl Scenario {
 
     /// A scenario from a TOML file.
     pub fn load(path: &Path) -> Result<Scenario, LabError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(LabError::io(format!("reading scenario {}", path.display())))?;
+        let text =
+            std::fs::read_to_string(path).map_err(LabError::io(format!("reading scenario {}", path.display())))?;
         Scenario::parse(&text, &path.display().to_string())
     }
 
@@ -322,8 +319,7 @@ impl Scenario {
             source: source.into(),
             problem,
         };
-        let scenario: Scenario =
-            toml::from_str(text).map_err(|error| in_source(error.to_string()))?;
+        let scenario: Scenario = toml::from_str(text).map_err(|error| in_source(error.to_string()))?;
         scenario.check().map_err(in_source)?;
         Ok(scenario)
     }
@@ -343,10 +339,7 @@ impl Scenario {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if self.name.is_empty() || self.name.starts_with('.') || !name_is_plain {
-            return Err(
-                "name must be letters, digits, '-', '_' and '.', as it becomes part of file names"
-                    .into(),
-            );
+            return Err("name must be letters, digits, '-', '_' and '.', as it becomes part of file names".into());
         }
         in_range("time_limit_s", self.time_limit_s, 0.1, MAX_SECONDS)?;
         in_range("snap_length", f64::from(self.snap_length), 54.0, 65_535.0)?;
@@ -359,9 +352,7 @@ impl Scenario {
             link.check().map_err(|problem| format!("{key}.{problem}"))?;
         }
         for key in self.client_sysctl.keys().chain(self.server_sysctl.keys()) {
-            let is_plain = key
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+            let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
             if !key.starts_with("net.") || !is_plain || key.contains("..") {
                 return Err(format!(
                     "sysctl {key:?} must be a name under net., such as net.ipv4.tcp_sack"
@@ -411,21 +402,11 @@ impl AppConfig {
         in_range("concurrency", f64::from(self.concurrency), 1.0, 1000.0)?;
         in_range("refused", f64::from(self.refused), 0.0, 1000.0)?;
         in_range("ignored", f64::from(self.ignored), 0.0, 1000.0)?;
-        in_range(
-            "ignored_timeout_ms",
-            self.ignored_timeout_ms,
-            1.0,
-            longest_ms,
-        )?;
+        in_range("ignored_timeout_ms", self.ignored_timeout_ms, 1.0, longest_ms)?;
         in_range("port", f64::from(self.port), 1.0, 65_533.0)?;
         span_in_range("connection_gap_ms", self.connection_gap_ms, 0.0, longest_ms)?;
         span_in_range("requests", self.requests, 1.0, 10_000.0)?;
-        span_in_range(
-            "request_bytes",
-            self.request_bytes,
-            REQUEST_HEADER_LEN as f64,
-            1e9,
-        )?;
+        span_in_range("request_bytes", self.request_bytes, REQUEST_HEADER_LEN as f64, 1e9)?;
         span_in_range("request_chunks", self.request_chunks, 1.0, 10_000.0)?;
         span_in_range("request_pause_ms", self.request_pause_ms, 0.0, longest_ms)?;
         span_in_range("think_ms", self.think_ms, 0.0, longest_ms)?;
@@ -472,10 +453,7 @@ mod tests {
             let scenario = Scenario::built_in(name).unwrap();
             assert_eq!(scenario.name, name);
             assert!(!scenario.description.is_empty());
-            assert_eq!(
-                Scenario::parse(&scenario.to_toml().unwrap(), name).unwrap(),
-                scenario
-            );
+            assert_eq!(Scenario::parse(&scenario.to_toml().unwrap(), name).unwrap(), scenario);
         }
     }
 
@@ -486,7 +464,7 @@ mod tests {
             seed = 7
             [leg1.c2s]
             delay_ms = 1.5
-            syn_loss = [{ port = 7000, skip = 3, limit = 1 }]
+            syn_loss = [{ port = 9000, skip = 3, limit = 1 }]
             periodic = { period_s = 2.0, lossy_s = 0.5 }
             [app]
             request_bytes = [100, 400]
@@ -500,39 +478,27 @@ mod tests {
             scenario.leg1.c2s.syn_loss,
             [SynLoss {
                 probability: 1.0,
-                port: Some(7000),
+                port: Some(9000),
                 skip: 3,
                 limit: Some(1)
             }]
         );
         assert_eq!(scenario.leg1.c2s.periodic.unwrap().probability, 1.0);
         assert_eq!(scenario.app.request_bytes, Span::Range([100.0, 400.0]));
-        assert_eq!(
-            scenario.app.close,
-            [CloseMode::ClientRst, CloseMode::ServerFin]
-        );
+        assert_eq!(scenario.app.close, [CloseMode::ClientRst, CloseMode::ServerFin]);
         assert_eq!(scenario.leg2, Leg::default());
     }
 
     #[test]
     fn errors_name_the_key_and_what_it_may_be() {
         for (text, expected) in [
-            (
-                "[leg2.s2c]\nloss = 1.5",
-                "leg2.s2c.loss is 1.5; it must be 0 to 1",
-            ),
+            ("[leg2.s2c]\nloss = 1.5", "leg2.s2c.loss is 1.5; it must be 0 to 1"),
             ("[leg1.c2s]\nloss = nan", "leg1.c2s.loss is NaN"),
-            (
-                "[app]\nrequest_bytes = 7",
-                "app.request_bytes is 7; it must be 8",
-            ),
+            ("[app]\nrequest_bytes = 7", "app.request_bytes is 7; it must be 8"),
             ("[app]\nthink_ms = [5, 1]", "app.think_ms is [5, 1]"),
             ("name = \"../x\"", "name must be letters"),
             ("[leg1.c2s]\nlos = 0.1", "unknown field `los`"),
-            (
-                "[client_sysctl]\n\"kernel.panic\" = \"1\"",
-                "must be a name under net.",
-            ),
+            ("[client_sysctl]\n\"kernel.panic\" = \"1\"", "must be a name under net."),
             ("[app]\nclose = []", "app.close"),
         ] {
             let error = Scenario::parse(text, "file.toml").unwrap_err().to_string();

@@ -35,10 +35,7 @@ impl TcpSummary {
     /// Reads an Ethernet frame; `None` when it is not whole TCP over IPv4.
     pub fn parse(frame: &[u8]) -> Option<TcpSummary> {
         let ip = frame.get(14..)?;
-        if be16(frame, 12)? != ETHERTYPE_IPV4
-            || ip.first()? >> 4 != 4
-            || *ip.get(9)? != IP_PROTOCOL_TCP
-        {
+        if be16(frame, 12)? != ETHERTYPE_IPV4 || ip.first()? >> 4 != 4 || *ip.get(9)? != IP_PROTOCOL_TCP {
             return None;
         }
         let ip_header_len = usize::from(ip.first()? & 0x0f) * 4;

@@ -169,8 +169,7 @@ impl Link {
 fn is_lossy_time(periodic: &PeriodicLoss, since_start_ns: u64) -> bool {
     let period_ns = ns(periodic.period_s, NS_PER_S).max(1);
     let phase_ns = ns(periodic.phase_s, NS_PER_S);
-    since_start_ns >= phase_ns
-        && (since_start_ns - phase_ns) % period_ns < ns(periodic.lossy_s, NS_PER_S)
+    since_start_ns >= phase_ns && (since_start_ns - phase_ns) % period_ns < ns(periodic.lossy_s, NS_PER_S)
 }
 
 fn ns(value: f64, unit: f64) -> u64 {
@@ -208,9 +207,7 @@ mod tests {
         };
         let run = |seed, purpose| {
             let mut link = Link::new(config.clone(), seed, purpose, 0);
-            (0..200)
-                .map(|i| link.decide(i * MS, 1000, None))
-                .collect::<Vec<_>>()
+            (0..200).map(|i| link.decide(i * MS, 1000, None)).collect::<Vec<_>>()
         };
         assert_eq!(run(5, 1), run(5, 1));
         assert_ne!(run(5, 1), run(6, 1));
@@ -253,9 +250,7 @@ mod tests {
             reorder: 0.05,
             ..LinkConfig::default()
         });
-        let passages: Vec<_> = (0..20_000)
-            .map(|i| passage(link.decide(i * MS, 100, None)))
-            .collect();
+        let passages: Vec<_> = (0..20_000).map(|i| passage(link.decide(i * MS, 100, None))).collect();
         let copies = passages.iter().filter(|p| p.copy_exit_ns.is_some()).count();
         let held = passages.iter().filter(|p| p.held_back_ns > 0).count();
         assert!((1788..=2212).contains(&copies), "{copies}");
@@ -271,9 +266,7 @@ mod tests {
             delay_ms: 1.0,
             ..LinkConfig::default()
         });
-        let exits: Vec<_> = (0..3)
-            .map(|_| passage(link.decide(0, 1000, None)))
-            .collect();
+        let exits: Vec<_> = (0..3).map(|_| passage(link.decide(0, 1000, None))).collect();
         assert_eq!(
             exits.iter().map(|p| p.exit_ns).collect::<Vec<_>>(),
             [2 * MS, 3 * MS, 4 * MS]
@@ -282,10 +275,7 @@ mod tests {
             exits.iter().map(|p| p.queue_wait_ns).collect::<Vec<_>>(),
             [0, MS, 2 * MS]
         );
-        assert_eq!(
-            link.decide(MS - 1, 1000, None),
-            Decision::Drop(Cause::QueueFull)
-        );
+        assert_eq!(link.decide(MS - 1, 1000, None), Decision::Drop(Cause::QueueFull));
         // The first has left: there is room again, and its transmission follows the third's.
         let fourth = passage(link.decide(MS, 1000, None));
         assert_eq!((fourth.exit_ns, fourth.queue_wait_ns), (5 * MS, 2 * MS));
@@ -320,18 +310,12 @@ mod tests {
             reorder_ms: 3.0,
             ..LinkConfig::default()
         });
-        let exits: Vec<_> = (0..200)
-            .map(|i| passage(link.decide(i * MS, 100, None)))
-            .collect();
+        let exits: Vec<_> = (0..200).map(|i| passage(link.decide(i * MS, 100, None))).collect();
         for (i, p) in exits.iter().enumerate() {
             let held = if p.held_back_ns > 0 { 3 * MS } else { 0 };
             assert_eq!(p.exit_ns, i as u64 * MS + MS + held);
         }
-        assert!(
-            exits
-                .windows(2)
-                .any(|pair| pair[1].exit_ns < pair[0].exit_ns)
-        );
+        assert!(exits.windows(2).any(|pair| pair[1].exit_ns < pair[0].exit_ns));
     }
 
     #[test]
@@ -350,9 +334,7 @@ mod tests {
             1,
             1000 * MS,
         );
-        let mut lost_at = |ms: u64| {
-            link.decide((1000 + ms) * MS, 100, None) == Decision::Drop(Cause::PeriodicLoss)
-        };
+        let mut lost_at = |ms: u64| link.decide((1000 + ms) * MS, 100, None) == Decision::Drop(Cause::PeriodicLoss);
         assert!(!lost_at(0) && !lost_at(499));
         assert!(lost_at(500) && lost_at(749));
         assert!(!lost_at(750) && !lost_at(1499));

@@ -50,30 +50,25 @@ impl Hosts {
 impl Namespace {
     fn create(side: char) -> Result<Namespace, LabError> {
         let pid = std::process::id();
-        let namespace = Namespace {
-            name: format!("{NAME_PREFIX}{pid}-{side}"),
+        let name = format!("{NAME_PREFIX}{pid}-{side}");
+        run("ip", &["netns", "add", &name])?;
+        // Only from here on is it ours to remove.
+        Ok(Namespace {
+            name,
             wire_end: format!("wl{side}{pid}"),
-        };
-        run("ip", &["netns", "add", &namespace.name])?;
-        Ok(namespace)
+        })
     }
 
     /// Makes the veth pair. Neighbours are static, so that no ARP crosses the wire, and IPv6 is off, so that nothing
     /// but the application's traffic does.
-    fn connect(
-        &self,
-        address: Ipv4Addr,
-        mac: &str,
-        peer: Ipv4Addr,
-        peer_mac: &str,
-    ) -> Result<(), LabError> {
+    fn connect(&self, address: Ipv4Addr, mac: &str, peer: Ipv4Addr, peer_mac: &str) -> Result<(), LabError> {
         let (name, wire_end) = (self.name.as_str(), self.wire_end.as_str());
         let mtu = MTU.to_string();
         run(
             "ip",
             &[
-                "link", "add", wire_end, "mtu", &mtu, "type", "veth", "peer", "name", "eth0",
-                "mtu", &mtu, "address", mac, "netns", name,
+                "link", "add", wire_end, "mtu", &mtu, "type", "veth", "peer", "name", "eth0", "mtu", &mtu, "address",
+                mac, "netns", name,
             ],
         )?;
         self.set("net.ipv6.conf.all.disable_ipv6", "1")?;
@@ -82,21 +77,12 @@ impl Namespace {
         run(
             "ip",
             &[
-                "netns", "exec", name, "ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso",
-                "off", "gro", "off",
+                "netns", "exec", name, "ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "off", "gro", "off",
             ],
         )?;
         run(
             "ip",
-            &[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                "eth0",
-            ],
+            &["-n", name, "address", "add", &format!("{address}/24"), "dev", "eth0"],
         )?;
         run("ip", &["-n", name, "link", "set", "lo", "up"])?;
         run("ip", &["-n", name, "link", "set", "eth0", "up"])?;
@@ -130,9 +116,7 @@ impl Namespace {
         }
         run(
             "ip",
-            &[
-                "netns", "exec", &self.name, "sh", "-c", program, "sh", &path, value,
-            ],
+            &["netns", "exec", &self.name, "sh", "-c", program, "sh", &path, value],
         )
     }
 
@@ -196,11 +180,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), LabError> {
         .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| {
-            failed(format!(
-                "{error}; install it with: apt-get install iproute2 ethtool"
-            ))
-        })?;
+        .map_err(|error| failed(format!("{error}; install it with: apt-get install iproute2 ethtool")))?;
     if output.status.success() {
         return Ok(());
     }

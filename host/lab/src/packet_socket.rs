@@ -29,11 +29,7 @@ impl PacketSocket {
     pub(crate) fn open(interface: &str) -> io::Result<PacketSocket> {
         let address = link_address(interface)?;
         let protocol = Protocol::from(i32::from(ETH_P_ALL.to_be()));
-        let socket = Socket::new(
-            Domain::PACKET,
-            Type::RAW.cloexec().nonblocking(),
-            Some(protocol),
-        )?;
+        let socket = Socket::new(Domain::PACKET, Type::RAW.cloexec().nonblocking(), Some(protocol))?;
         // Until it is bound the socket hears every interface: refuse all, throw away what came before that.
         socket.attach_filter(&[SockFilter::new(BPF_RET_K, 0, 0, 0)])?;
         bind(socket.as_raw_fd(), &address)?;
@@ -80,10 +76,5 @@ fn link_address(interface: &str) -> io::Result<LinkAddr> {
     nix::ifaddrs::getifaddrs()?
         .filter(|entry| entry.interface_name == interface)
         .find_map(|entry| entry.address?.as_link_addr().copied())
-        .ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::NotFound,
-                format!("there is no interface {interface}"),
-            )
-        })
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {interface}")))
 }

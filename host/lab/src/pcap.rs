@@ -100,9 +100,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         let mut file = Vec::new();
         let mut writer = PcapWriter::new(&mut file, 4).unwrap();
-        writer
-            .write(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5, 6])
-            .unwrap();
+        writer.write(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5, 6]).unwrap();
         writer.write(1_700_000_001_000_000_001, &[9]).unwrap();
         let frames = read(&file).unwrap();
         assert_eq!(

@@ -100,10 +100,7 @@ impl fmt::Display for LabReport {
             "{} connections, {} transactions, {} failures in {:.1} s",
             self.connections, self.transactions, self.failed, self.seconds
         )?;
-        for (name, counts) in [
-            ("client to server", self.c2s),
-            ("server to client", self.s2c),
-        ] {
+        for (name, counts) in [("client to server", self.c2s), ("server to client", self.s2c)] {
             writeln!(
                 f,
                 "{name}: {} frames taken, {} at the tap, {} delivered",
@@ -263,10 +260,8 @@ impl Paths {
             client_records: file("-client.tmp"),
             server_records: file("-server.tmp"),
         };
-        std::fs::write(&paths.scenario, scenario.to_toml()?).map_err(LabError::io(format!(
-            "writing {}",
-            paths.scenario.display()
-        )))?;
+        std::fs::write(&paths.scenario, scenario.to_toml()?)
+            .map_err(LabError::io(format!("writing {}", paths.scenario.display())))?;
         Ok(paths)
     }
 }
@@ -388,17 +383,11 @@ struct End {
 }
 
 impl End {
-    fn open(
-        side: &'static str,
-        namespace: &Namespace,
-        path: &Path,
-        snap_length: u32,
-    ) -> Result<End, LabError> {
+    fn open(side: &'static str, namespace: &Namespace, path: &Path, snap_length: u32) -> Result<End, LabError> {
         let interface = namespace.wire_end.clone();
         let frames_before = frames_received(&interface).unwrap_or(0);
-        let socket = PacketSocket::open(&interface).map_err(LabError::io(format!(
-            "opening a packet socket on {interface}"
-        )))?;
+        let socket =
+            PacketSocket::open(&interface).map_err(LabError::io(format!("opening a packet socket on {interface}")))?;
         Ok(End {
             side,
             socket,
@@ -435,18 +424,11 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(
-        config: &'a LabConfig,
-        hosts: &Hosts,
-        paths: &'a Paths,
-        clock: Clock,
-    ) -> Result<Engine<'a>, LabError> {
+    fn new(config: &'a LabConfig, hosts: &Hosts, paths: &'a Paths, clock: Clock) -> Result<Engine<'a>, LabError> {
         let scenario = &config.scenario;
         let snap_length = scenario.snap_length;
-        let truth = File::create(&paths.wire_truth).map_err(LabError::io(format!(
-            "creating {}",
-            paths.wire_truth.display()
-        )))?;
+        let truth = File::create(&paths.wire_truth)
+            .map_err(LabError::io(format!("creating {}", paths.wire_truth.display())))?;
         Ok(Engine {
             scenario,
             paths,
@@ -466,12 +448,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Moves frames until both programs have ended and the wire is quiet.
-    fn drive(
-        &mut self,
-        client: &mut Program,
-        server: &mut Program,
-        stop: &StopFlag,
-    ) -> Result<(), LabError> {
+    fn drive(&mut self, client: &mut Program, server: &mut Program, stop: &StopFlag) -> Result<(), LabError> {
         let limit = Duration::from_secs_f64(self.scenario.time_limit_s);
         let mut next_look = Instant::now();
         let mut ended: Option<Instant> = None;
@@ -505,8 +482,7 @@ impl<'a> Engine<'a> {
                 }
             }
             if let Some(ended) = ended {
-                let is_quiet =
-                    self.wire.next_event_ns().is_none() && now - self.last_activity > QUIET;
+                let is_quiet = self.wire.next_event_ns().is_none() && now - self.last_activity > QUIET;
                 if is_quiet || now - ended > LONGEST_TAIL {
                     return Ok(());
                 }
@@ -545,9 +521,7 @@ impl<'a> Engine<'a> {
             let received = end.socket.receive(buffer).map_err(LabError::io(&doing))?;
             let Some(len) = received else { return Ok(()) };
             if len > MTU + ETHERNET_HEADER_LEN {
-                let problem = format!(
-                    "a frame of {len} bytes: segmentation offload could not be switched off"
-                );
+                let problem = format!("a frame of {len} bytes: segmentation offload could not be switched off");
                 return Err(LabError::io(&doing)(std::io::Error::other(problem)));
             }
             let now_ns = self.clock.now_ns();
@@ -572,10 +546,7 @@ impl<'a> Engine<'a> {
                     self.counts[direction as usize].at_tap += 1;
                     self.tap
                         .write(time_ns, &frame)
-                        .map_err(LabError::io(format!(
-                            "writing {}",
-                            self.paths.tap.display()
-                        )))?;
+                        .map_err(LabError::io(format!("writing {}", self.paths.tap.display())))?;
                 }
                 Output::Deliver {
                     time_ns,
@@ -587,10 +558,7 @@ impl<'a> Engine<'a> {
                     serde_json::to_writer(&mut self.truth, &truth)
                         .map_err(std::io::Error::from)
                         .and_then(|()| self.truth.write_all(b"\n"))
-                        .map_err(LabError::io(format!(
-                            "writing {}",
-                            self.paths.wire_truth.display()
-                        )))?;
+                        .map_err(LabError::io(format!("writing {}", self.paths.wire_truth.display())))?;
                 }
             }
         }
@@ -625,12 +593,8 @@ impl<'a> Engine<'a> {
         ] {
             flushed.map_err(LabError::io(format!("writing {}", path.display())))?;
         }
-        for (end, counts) in [
-            (&self.client, self.counts[0]),
-            (&self.server, self.counts[1]),
-        ] {
-            let sent =
-                frames_received(&end.interface).map_or(0, |frames| frames - end.frames_before);
+        for (end, counts) in [(&self.client, self.counts[0]), (&self.server, self.counts[1])] {
+            let sent = frames_received(&end.interface).map_or(0, |frames| frames - end.frames_before);
             if sent > counts.taken {
                 return Err(LabError::FramesMissed {
                     frames: sent - counts.taken,
@@ -702,8 +666,5 @@ fn write_app_truth(paths: &Paths, report: &mut LabReport) -> Result<(), LabError
             .map_err(|error| LabError::io("writing the application's truth")(error.into()))?;
         text.push(b'\n');
     }
-    std::fs::write(&paths.app_truth, text).map_err(LabError::io(format!(
-        "writing {}",
-        paths.app_truth.display()
-    )))
+    std::fs::write(&paths.app_truth, text).map_err(LabError::io(format!("writing {}", paths.app_truth.display())))
 }

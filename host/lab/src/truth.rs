@@ -42,11 +42,7 @@ impl Cause {
     pub fn is_drop(self) -> bool {
         matches!(
             self,
-            Cause::RandomLoss
-                | Cause::PeriodicLoss
-                | Cause::SynLoss
-                | Cause::QueueFull
-                | Cause::WireFull
+            Cause::RandomLoss | Cause::PeriodicLoss | Cause::SynLoss | Cause::QueueFull | Cause::WireFull
         )
     }
 }

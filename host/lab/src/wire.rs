@@ -97,9 +97,7 @@ impl Wire {
     /// The path of a scenario; `start_ns` is where its periods count from.
     pub fn new(scenario: &Scenario, start_ns: u64) -> Wire {
         let seed = scenario.seed;
-        let link = |config: &crate::config::LinkConfig, purpose| {
-            Link::new(config.clone(), seed, purpose, start_ns)
-        };
+        let link = |config: &crate::config::LinkConfig, purpose| Link::new(config.clone(), seed, purpose, start_ns);
         Wire {
             links: [
                 [link(&scenario.leg1.c2s, 1), link(&scenario.leg1.s2c, 2)],
@@ -131,10 +129,7 @@ impl Wire {
 
     /// Lets everything happen that is due by `now_ns`; then fetch it with [`Wire::next_output`].
     pub fn advance(&mut self, now_ns: u64) {
-        while self
-            .next_event_ns()
-            .is_some_and(|time_ns| time_ns <= now_ns)
-        {
+        while self.next_event_ns().is_some_and(|time_ns| time_ns <= now_ns) {
             let Some(Reverse(event)) = self.events.pop() else {
                 return;
             };
@@ -301,10 +296,7 @@ mod tests {
                 Output::Truth(truth) => panic!("{truth:?}"),
             })
             .collect();
-        assert_eq!(
-            times,
-            [("tap", 1), ("server", 3), ("tap", 8), ("client", 12)]
-        );
+        assert_eq!(times, [("tap", 1), ("server", 3), ("tap", 8), ("client", 12)]);
     }
 
     #[test]
@@ -331,15 +323,9 @@ mod tests {
             assert_eq!(truths.len(), 1);
             assert_eq!((truths[0].leg, truths[0].passed_tap), (leg, passed));
             assert_eq!(truths[0].tap_time_ns, passed.then_some(5));
+            assert_eq!(truths[0].tcp.as_ref().map(|tcp| (tcp.seq, tcp.len)), Some((42, 10)));
             assert_eq!(
-                truths[0].tcp.as_ref().map(|tcp| (tcp.seq, tcp.len)),
-                Some((42, 10))
-            );
-            assert_eq!(
-                outputs
-                    .iter()
-                    .filter(|o| matches!(o, Output::Tap { .. }))
-                    .count(),
+                outputs.iter().filter(|o| matches!(o, Output::Tap { .. })).count(),
                 usize::from(passed)
             );
             assert!(!outputs.iter().any(|o| matches!(o, Output::Deliver { .. })));

@@ -44,9 +44,7 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
         let workers: Vec<_> = (0..scenario.app.concurrency)
             .map(|_| {
                 scope.spawn(|| {
-                    while let Some(&(id, purpose)) =
-                        attempts.get(next.fetch_add(1, Ordering::Relaxed))
-                    {
+                    while let Some(&(id, purpose)) = attempts.get(next.fetch_add(1, Ordering::Relaxed)) {
                         client.attempt(id, purpose)?;
                     }
                     Ok(())
@@ -68,9 +66,7 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
 /// All attempts in the order in which they are made: those that will fail are spread among the others.
 fn attempts(scenario: &Scenario) -> Vec<(u32, Purpose)> {
     let app = &scenario.app;
-    let mut attempts: Vec<_> = (0..app.connections)
-        .map(|id| (id, Purpose::Requests))
-        .collect();
+    let mut attempts: Vec<_> = (0..app.connections).map(|id| (id, Purpose::Requests)).collect();
     let purposes = std::iter::repeat_n(Purpose::Ignored, app.ignored as usize)
         .chain(std::iter::repeat_n(Purpose::Refused, app.refused as usize));
     let failing = (app.refused + app.ignored) as usize;
@@ -102,9 +98,7 @@ impl Client<'_> {
             .ok_or_else(|| io::Error::other("a socket without an address"))?;
         let timeout = match purpose {
             Purpose::Ignored => Duration::from_secs_f64(app.ignored_timeout_ms / 1e3),
-            Purpose::Requests | Purpose::Refused => {
-                Duration::from_secs_f64(self.scenario.time_limit_s)
-            }
+            Purpose::Requests | Purpose::Refused => Duration::from_secs_f64(self.scenario.time_limit_s),
         };
 
         let connect_start_ns = self.clock.now_ns();
@@ -162,26 +156,14 @@ impl Client<'_> {
     }
 
     /// Requests and responses, then the close.
-    fn converse(
-        &self,
-        socket: Socket,
-        plan: &ConnectionPlan,
-        record: &mut ConnectionRecord,
-    ) -> io::Result<()> {
+    fn converse(&self, socket: Socket, plan: &ConnectionPlan, record: &mut ConnectionRecord) -> io::Result<()> {
         socket.set_read_timeout(Some(Duration::from_secs_f64(self.scenario.time_limit_s)))?;
         let mut stream = TcpStream::from(socket);
         let last = plan.requests.len().saturating_sub(1);
         for (index, request) in plan.requests.iter().enumerate() {
             let half_close = index == last && plan.close == CloseMode::ClientHalfClose;
-            let transaction = self.transact(
-                &mut stream,
-                record.connection,
-                index as u32,
-                request,
-                half_close,
-            )?;
-            self.records
-                .write(&ClientRecord::Transaction(transaction))?;
+            let transaction = self.transact(&mut stream, record.connection, index as u32, request, half_close)?;
+            self.records.write(&ClientRecord::Transaction(transaction))?;
             record.transactions += 1;
         }
         match plan.close {
@@ -224,9 +206,7 @@ impl Client<'_> {
         let mut left = plan.response.bytes;
         let mut buffer = vec![0u8; 64 * 1024];
         while left > 0 {
-            let room = buffer
-                .len()
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = stream.read(&mut buffer[..room])?;
             if n == 0 {
                 return Err(io::Error::new(

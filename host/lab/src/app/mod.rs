@@ -35,9 +35,7 @@ pub fn app_main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn start(arguments: &[OsString]) -> Result<(), String> {
     let [side, scenario, records, clock_offset] = arguments else {
-        return Err(
-            "lab-app is started by the lab itself: SIDE SCENARIO RECORDS CLOCK_OFFSET_NS".into(),
-        );
+        return Err("lab-app is started by the lab itself: SIDE SCENARIO RECORDS CLOCK_OFFSET_NS".into());
     };
     let scenario = Scenario::load(Path::new(scenario)).map_err(|error| error.to_string())?;
     let offset_ns = clock_offset
@@ -45,8 +43,7 @@ fn start(arguments: &[OsString]) -> Result<(), String> {
         .and_then(|text| text.parse().ok())
         .ok_or_else(|| format!("clock offset {clock_offset:?} is not a number"))?;
     let clock = Clock::with_offset(offset_ns);
-    let records = RecordFile::create(Path::new(records))
-        .map_err(|e| format!("{}: {e}", records.display()))?;
+    let records = RecordFile::create(Path::new(records)).map_err(|e| format!("{}: {e}", records.display()))?;
     match side.to_str() {
         Some("client") => client::run(&scenario, clock, records),
         Some("server") => server::run(&scenario, clock, records),

@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(plan.requests[0].think, Duration::ZERO);
             for request in &plan.requests {
                 assert!((90..=900).contains(&request.request.bytes));
-                assert!((300..=24_000).contains(&request.response.bytes));
+                assert!((300..=18_000).contains(&request.response.bytes));
                 assert!((5..=180).contains(&request.server.as_millis()));
             }
         }

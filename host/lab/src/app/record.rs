@@ -137,10 +137,7 @@ pub(crate) enum Joined<'a> {
 
 /// Puts what the server knows beside what the client knows, in the order of connections, each followed by its
 /// transactions.
-pub(crate) fn join<'a>(
-    client: &'a mut [ClientRecord],
-    server: &'a [ServerRecord],
-) -> Vec<Joined<'a>> {
+pub(crate) fn join<'a>(client: &'a mut [ClientRecord], server: &'a [ServerRecord]) -> Vec<Joined<'a>> {
     let by_number: HashMap<_, _> = server
         .iter()
         .map(|record| ((record.connection, record.index), &record.transaction))
@@ -154,10 +151,7 @@ pub(crate) fn join<'a>(
         .map(|record| match record {
             ClientRecord::Transaction(transaction) => by_number
                 .get(&(transaction.connection, transaction.index))
-                .map_or(Joined::Client(record), |server| Joined::Both {
-                    client: record,
-                    server,
-                }),
+                .map_or(Joined::Client(record), |server| Joined::Both { client: record, server }),
             ClientRecord::Connection(_) => Joined::Client(record),
         })
         .collect()
@@ -194,18 +188,12 @@ impl RecordFile {
     pub(super) fn write(&self, record: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.out
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write_all(&line)
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
     }
 
     /// Hands all records to the file.
     pub(super) fn flush(&self) -> io::Result<()> {
-        self.out
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .flush()
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }
 
@@ -256,10 +244,7 @@ mod tests {
         assert!(lines[0].get("server_work_ns").is_none());
         assert_eq!(lines[1]["type"], "transaction");
         assert_eq!(
-            (
-                &lines[1]["request_bytes"],
-                &lines[1]["server_response_start_ns"]
-            ),
+            (&lines[1]["request_bytes"], &lines[1]["server_response_start_ns"]),
             (&10.into(), &5.into())
         );
     }

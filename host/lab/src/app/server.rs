@@ -68,13 +68,11 @@ fn accept_all(listener: &TcpListener, server: &Arc<Server>) {
     for stream in listener.incoming().flatten() {
         let handler = Arc::clone(server);
         server.open_connections.fetch_add(1, Ordering::AcqRel);
-        let spawned = thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
-                // A reset or a lost peer is the client's truth to tell.
-                let _ = handler.serve(stream);
-                handler.open_connections.fetch_sub(1, Ordering::AcqRel);
-            });
+        let spawned = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+            // A reset or a lost peer is the client's truth to tell.
+            let _ = handler.serve(stream);
+            handler.open_connections.fetch_sub(1, Ordering::AcqRel);
+        });
         if spawned.is_err() {
             server.open_connections.fetch_sub(1, Ordering::AcqRel);
         }
@@ -92,10 +90,7 @@ impl Server {
             };
             let plan = plan.get_or_insert_with(|| ConnectionPlan::new(&self.scenario, connection));
             let Some(request) = plan.requests.get(index as usize) else {
-                return Err(io::Error::new(
-                    ErrorKind::InvalidData,
-                    "a request that is not planned",
-                ));
+                return Err(io::Error::new(ErrorKind::InvalidData, "a request that is not planned"));
             };
             let transaction = self.respond(&mut stream, first_ns, request)?;
             self.records.write(&ServerRecord {
@@ -128,18 +123,11 @@ impl Server {
     }
 
     /// Reads the rest of the request, works, responds.
-    fn respond(
-        &self,
-        stream: &mut TcpStream,
-        first_ns: u64,
-        plan: &RequestPlan,
-    ) -> io::Result<ServerTransaction> {
+    fn respond(&self, stream: &mut TcpStream, first_ns: u64, plan: &RequestPlan) -> io::Result<ServerTransaction> {
         let mut left = plan.request.bytes.saturating_sub(REQUEST_HEADER_LEN);
         let mut buffer = [0u8; 16 * 1024];
         while left > 0 {
-            let room = buffer
-                .len()
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = stream.read(&mut buffer[..room])?;
             if n == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
