@@ -6,9 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_int};
+use std::fs::DirEntry;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 
 /// A network interface of the calling thread's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +58,16 @@ fn mtu(name: &CString) -> io::Result<u32> {
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
 
+/// A descriptor and what it is open on: the number alone may have been given to something else since.
+pub(crate) type Descriptor = (RawFd, PathBuf);
+
 /// The descriptors open now; empty when the system does not tell.
-pub(crate) fn open_descriptors() -> BTreeSet<RawFd> {
+pub(crate) fn open_descriptors() -> BTreeSet<Descriptor> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return BTreeSet::new();
     };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let describe = |entry: DirEntry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().read_link().ok()?));
+    entries.flatten().filter_map(describe).collect()
 }
 
 /// The sockets a driver opened for a port, with what the kernel dropped at them.
@@ -75,9 +81,9 @@ pub(crate) struct DriverSockets {
 
 impl DriverSockets {
     /// Finds the sockets that were opened since `before` was taken.
-    pub(crate) fn opened_since(before: &BTreeSet<RawFd>, interface: &Interface) -> Self {
+    pub(crate) fn opened_since(before: &BTreeSet<Descriptor>, interface: &Interface) -> Self {
         let mut found = Self::default();
-        for descriptor in open_descriptors().difference(before).copied() {
+        for &(descriptor, _) in open_descriptors().difference(before) {
             match option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN) {
                 Some(libc::AF_PACKET) if is_ring_on(descriptor, interface.index) => {
                     found.packet.extend(duplicate(descriptor));
@@ -149,3 +155,27 @@ trait PlainData {}
 impl PlainData for c_int {}
 impl PlainData for libc::tpacket_stats {}
 impl PlainData for libc::xdp_statistics {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_reused_number_is_a_new_descriptor() {
+        let before = open_descriptors();
+        // The listing's own descriptor was among them and its number is free again.
+        let sockets: Vec<_> = (0..3).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let after = open_descriptors();
+        let new: Vec<RawFd> = after.difference(&before).map(|&(descriptor, _)| descriptor).collect();
+        assert!(sockets.iter().all(|socket| new.contains(&socket.as_raw_fd())), "{new:?}");
+    }
+
+    #[test]
+    fn the_loopback_interface_is_known() {
+        let loopback = Interface::find("lo").unwrap();
+        assert!(loopback.index > 0 && loopback.mtu >= 1500, "{loopback:?}");
+        assert!(Interface::find("nosuchif0").is_err());
+        assert!(Interface::find("a name that is much too long").is_err());
+    }
+}
