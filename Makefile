@@ -1,0 +1,101 @@
+# Weir's commands; `make` alone lists them. CARGO_TARGET_DIR moves Rust's build folder out of the clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export CARGO_TARGET_DIR ?= $(CURDIR)/host/target
+export PYTHONDONTWRITEBYTECODE := 1
+
+# Captures kept outside the repository; tests over them say so and skip where the folder is absent.
+export WEIR_CORPUS ?= $(CURDIR)/../shared/corpus
+
+CARGO := cargo --config net.retry=5
+MANIFEST := --manifest-path host/Cargo.toml --locked
+PYTHON_SOURCES := proto rtl-tests .ci $(wildcard host/*/tests)
+C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
+SV_SOURCES = $(shell git ls-files 'hw/*.sv' 'rtl-tests/*.sv')
+
+##@ Use
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: ## install what is missing: apt packages, Rust, .venv (run by the others)
+	@.ci/setup.sh
+
+.PHONY: build
+build: setup ## build bin/weir, optimised
+	@$(CARGO) build $(MANIFEST) --release -p weir
+	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
+
+.PHONY: run
+run: build ## replay a capture through DPDK, records and gRPC to the answer; PCAP=file for your own
+	@.ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
+
+.PHONY: bench
+bench: build ## CPU time of weir analyze beside tshark and tcptrace on the same large captures
+	@.ci/setup.sh bench
+	@$(CARGO) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir
+
+##@ Check (each is a stage of make test)
+.PHONY: test
+test: ## everything below, with minutes per stage
+	@.ci/test.py
+
+.PHONY: generated
+generated: ## files made from proto/records.toml are fresh
+	@proto/gen_records.py --check
+
+.PHONY: format
+format: ## sources are formatted (make fmt mends)
+	@cargo fmt --manifest-path host/Cargo.toml --all --check
+	@ruff format --check $(PYTHON_SOURCES)
+	@clang-format --dry-run -Werror $(C_SOURCES)
+	@verible-verilog-format --flagfile=hw/verible-format.flags --verify $(SV_SOURCES)
+
+.PHONY: lint
+lint: ## Python and shell scripts
+	@ruff check $(PYTHON_SOURCES)
+	@shellcheck .ci/run $$(git ls-files '*.sh')
+
+.PHONY: rtl-lint
+rtl-lint: ## SystemVerilog: verible and verilator -Wall
+	@verible-verilog-lint --rules_config_search $(SV_SOURCES)
+	@.ci/verilator.sh --lint-only -Wall --quiet $(SV_SOURCES)
+
+.PHONY: proto-lint
+proto-lint: ## messages follow the buf STANDARD rules
+
+.PHONY: clippy
+clippy: ## Rust lints, warnings refused
+	@$(CARGO) clippy $(MANIFEST) --workspace --all-targets -- -D warnings
+
+.PHONY: rust-tests
+rust-tests: ## Rust tests of all crates
+	@$(CARGO) test $(MANIFEST) --workspace --no-fail-fast -- --show-output
+
+.PHONY: layout-tests
+layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
+	@pytest -q rtl-tests
+
+.PHONY: docs
+docs: ## the book (build/docs) and its links
+	@mdbook build docs
+	@.ci/links.py
+
+##@ Tidy
+.PHONY: fmt
+fmt: setup ## format all sources and refresh generated files
+	@proto/gen_records.py
+	@cargo fmt --manifest-path host/Cargo.toml --all
+	@ruff format $(PYTHON_SOURCES)
+	@ruff check --fix $(PYTHON_SOURCES)
+	@clang-format -i $(C_SOURCES)
+	@verible-verilog-format --flagfile=hw/verible-format.flags --inplace $(SV_SOURCES)
+
+.PHONY: clean
+clean: ## remove what builds made, keep .venv
+	@rm -rf bin build host/target
