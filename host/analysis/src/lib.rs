@@ -1,1 +1,415 @@
-//! (see the crate's README)
+//! Diagnosis from flow records: connections, setups, transactions, losses and findings.
+//!
+//! Sans-IO and deterministic: records in ([`Analyzer::push`]), facts out (a [`Sink`] of messages).
+//! Live hardware, the software engine and capture files all speak through the same records, so the
+//! same code answers for all. The rules are in `docs/src/transactions.md`, `docs/src/losses.md`
+//! and `docs/src/findings.md`.
+//!
+//! Memory is bounded by the flows that are open at once: about 250 bytes for a flow that only
+//! shook hands, more when it has transactions or trouble; the boxes of closed flows are used
+//! again.
+#![forbid(unsafe_code)]
+
+mod closing;
+mod findings;
+mod flow;
+mod lanes;
+mod losses;
+mod message;
+pub mod pie;
+mod rtt;
+mod seq;
+mod setup;
+mod signature;
+mod statistics;
+mod summary;
+mod turns;
+mod windows;
+
+use weir_messages::v1;
+use weir_record::{
+    Block, Close, CloseCause, CloseMore, Event, EventMore, Interval, Kind, Open, OpenMore, Record, Rtt, Setup,
+    SetupEnd, SetupMore, VERSION, setup_bit, what,
+};
+
+use findings::Findings;
+use flow::{Flow, Pool, Slab};
+use lanes::Lanes;
+pub use lanes::StreamHealth;
+use message::CloseCounts;
+use statistics::Statistics;
+use summary::Totals;
+use turns::Finished;
+
+/// Where facts go.
+pub trait Sink {
+    /// A connection is over.
+    fn connection(&mut self, connection: v1::Connection);
+    /// A transaction is over.
+    fn transaction(&mut self, transaction: v1::Transaction);
+    /// Something worth pointing out.
+    fn finding(&mut self, finding: v1::Finding);
+}
+
+/// A sink that keeps everything.
+impl Sink for v1::Analysis {
+    fn connection(&mut self, connection: v1::Connection) {
+        self.connections.push(connection);
+    }
+
+    fn transaction(&mut self, transaction: v1::Transaction) {
+        self.transactions.push(transaction);
+    }
+
+    fn finding(&mut self, finding: v1::Finding) {
+        self.findings.push(finding);
+    }
+}
+
+/// Settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Keep statistics per signature (they grow with the number of different signatures, up to
+    /// 65,536).
+    pub signatures: Signatures,
+}
+
+/// Whether statistics per signature are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signatures {
+    /// Kept.
+    #[default]
+    Keep,
+    /// Not kept: for a daemon whose store makes them by query.
+    Leave,
+}
+
+/// The analysis of one record stream.
+#[derive(Debug, Default)]
+pub struct Analyzer {
+    config: Config,
+    lanes: Lanes,
+    state: State,
+}
+
+/// Everything behind the pairing of records.
+#[derive(Debug, Default)]
+struct State {
+    flows: Slab,
+    pool: Pool,
+    totals: Totals,
+    findings: Findings,
+    statistics: Statistics,
+    /// Unknown, homeless and replaced are counted here.
+    health: StreamHealth,
+    keep_statistics: bool,
+}
+
+impl Analyzer {
+    /// An analysis that has seen nothing.
+    pub fn new(config: Config) -> Self {
+        let keep_statistics = config.signatures == Signatures::Keep;
+        Self {
+            config,
+            lanes: Lanes::default(),
+            state: State {
+                keep_statistics,
+                ..State::default()
+            },
+        }
+    }
+
+    /// Take in records, in the order of each lane.
+    pub fn push(&mut self, records: &[Record], sink: &mut impl Sink) {
+        for record in records {
+            self.lanes
+                .push(record, |first, more| self.state.record(first, more, sink));
+        }
+    }
+
+    /// The input is over: close what is open, give the findings, return the summary. The analyzer
+    /// is empty afterwards.
+    pub fn finish(&mut self, sink: &mut impl Sink) -> v1::Summary {
+        let state = &mut self.state;
+        self.lanes.finish(|record| state.record(record, None, sink));
+        let mut open = std::mem::take(&mut state.flows);
+        for flow in open.drain() {
+            state.end(flow, None, Ending::default(), sink);
+        }
+        let summary = self.interim(sink);
+        *self = Self::new(self.config);
+        summary
+    }
+
+    /// Connections that are open now, as far as they are known.
+    pub fn snapshot(&self) -> impl Iterator<Item = v1::Connection> {
+        self.state
+            .flows
+            .iter()
+            .filter(|flow| flow.is_tcp())
+            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2]))
+    }
+
+    /// The findings and the summary of what has been seen so far; open connections are not in
+    /// them.
+    pub fn interim(&self, sink: &mut impl Sink) -> v1::Summary {
+        for finding in self.state.findings.list(self.state.totals.dropped(), self.health()) {
+            sink.finding(finding);
+        }
+        self.state.summary()
+    }
+
+    /// Flows in the table, TCP or not.
+    pub fn open_flows(&self) -> usize {
+        self.state.flows.len()
+    }
+
+    /// What is known of the record stream itself.
+    pub fn health(&self) -> StreamHealth {
+        let StreamHealth {
+            records,
+            missing,
+            stray,
+            ..
+        } = self.lanes.health;
+        StreamHealth {
+            records,
+            missing,
+            stray,
+            ..self.state.health
+        }
+    }
+}
+
+impl State {
+    /// One record with its continuation.
+    fn record(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
+        if r.version() != VERSION {
+            self.health.unknown += 1;
+            return;
+        }
+        match r.kind() {
+            Some(Kind::Open) => self.open(r, more, sink),
+            Some(Kind::Setup) => self.setup(r, more, sink),
+            Some(Kind::Block) => self.block(r, sink),
+            Some(Kind::Rtt) => self.rtt(r),
+            Some(Kind::Event) => self.event(r, more),
+            Some(Kind::Interval) => self.interval(r),
+            Some(Kind::Close) => self.close(r, more, sink),
+            Some(Kind::Port) => self.totals.port(r, more),
+            // Missing records show in the numbering; digests are for other views.
+            Some(Kind::Gap | Kind::Packet) => {}
+            None => self.health.unknown += 1,
+        }
+    }
+
+    /// The record's flow, with its newest time.
+    fn flow(&mut self, r: &Record) -> Option<&mut Flow> {
+        let flow = self.flows.get_mut(r.flow());
+        if flow.is_none() {
+            self.health.homeless += 1;
+        }
+        flow
+    }
+
+    fn open(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
+        let mut flow = Flow::open(r.flow(), r.time(), r.arg(), &Open::decode(r));
+        if let Some(more) = more {
+            flow.open_more(&OpenMore::decode(more));
+        }
+        if let Some(old) = self.flows.insert(flow) {
+            // Its CLOSE was lost.
+            self.health.replaced += 1;
+            self.end(old, Some(CloseCause::Evicted), Ending::default(), sink);
+        }
+    }
+
+    fn setup(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
+        let Some(flow) = self.flow(r) else { return };
+        if flow.setup.done {
+            return;
+        }
+        let setup = Setup::decode(r);
+        let more = more.map_or(NO_OPTIONS, SetupMore::decode);
+        let times = flow.setup.record(r.arg(), &setup, &more);
+        let seen = |bit| setup.bits & bit != 0;
+        flow.isn(
+            seen(setup_bit::SYN).then_some(more.client_isn),
+            seen(setup_bit::SYN_ACK).then_some(more.server_isn),
+        );
+        if matches!(SetupEnd::from_u8(r.arg()), Some(SetupEnd::Done | SetupEnd::Reset)) {
+            flow.last = flow.last.max(r.time());
+        }
+        if let Some(times) = times {
+            let message = message::setup_transaction(flow, &times);
+            self.transaction(message, None, sink);
+        }
+    }
+
+    fn block(&mut self, r: &Record, sink: &mut impl Sink) {
+        let side = usize::from(r.server_to_client());
+        let block = Block::decode(r);
+        let code = r.arg();
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
+        flow.last = flow.last.max(block.last);
+        let direction = &mut flow.directions[side];
+        direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
+        direction.flight_max = direction.flight_max.max(block.flight);
+        flow.acknowledge(1 - side, block.ack);
+        let fin = flow.client_fin();
+        let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
+        if let Some(done) = turn.block(side, code, &block, fin) {
+            let id = r.flow().0;
+            self.finished(id, done, sink);
+        }
+    }
+
+    fn finished(&mut self, id: u64, done: Finished, sink: &mut impl Sink) {
+        let client = done.client.map(message::seconds);
+        self.transaction(message::transaction(id, done), client, sink);
+    }
+
+    fn transaction(&mut self, message: v1::Transaction, client: Option<f64>, sink: &mut impl Sink) {
+        self.totals.transactions += 1;
+        if self.keep_statistics {
+            self.statistics.add(&message, client);
+        }
+        sink.transaction(message);
+    }
+
+    fn rtt(&mut self, r: &Record) {
+        let side = usize::from(r.server_to_client());
+        let Some(flow) = self.flow(r) else { return };
+        let rtt = Rtt::decode(r);
+        flow.last = flow.last.max(r.time());
+        flow.directions[side].rtt.sample(rtt.rtt);
+        flow.acknowledge(side, rtt.ack);
+    }
+
+    fn event(&mut self, r: &Record, more: Option<&Record>) {
+        let side = usize::from(r.server_to_client());
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
+        let e = Event::decode(r);
+        if e.what & what::ICMP != 0 {
+            return; // not a packet of the flow
+        }
+        flow.last = flow.last.max(r.time());
+        flow.ending(side, &e, r.time());
+        // A first FIN and a RST alone are no trouble.
+        if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
+            let more = more.map(EventMore::decode);
+            flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+        }
+    }
+
+    fn interval(&mut self, r: &Record) {
+        let side = usize::from(r.server_to_client());
+        let Some(flow) = self.flow(r) else { return };
+        let i = Interval::decode(r);
+        let d = &mut flow.directions[side];
+        d.totals(i.packets, i.payload);
+        d.flight_max = d.flight_max.max(i.flight_max);
+        d.windows.interval(i.window_min, i.window_max);
+        if i.rtt_count > 0 {
+            d.rtt.interval_min(i.rtt_min);
+        }
+    }
+
+    fn close(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
+        let Some(mut flow) = self.flows.remove(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
+        let close = Close::decode(r);
+        flow.directions[0].totals(close.client_packets, close.client_payload);
+        flow.directions[1].totals(close.server_packets, close.server_payload);
+        flow.last = close.last;
+        let mut ending = Ending {
+            next: [close.client_next, close.server_next],
+            ..Ending::default()
+        };
+        if let Some(more) = more {
+            let more = CloseMore::decode(more);
+            flow.close_bits(more.bits);
+            ending.acknowledged = [more.bits & 1 << 4 != 0, more.bits & 1 << 5 != 0];
+            ending.counts = close_counts(&more);
+        }
+        // An unknown cause is a flow that was given up.
+        let cause = CloseCause::from_u8(r.arg()).unwrap_or(CloseCause::Evicted);
+        self.end(flow, Some(cause), ending, sink);
+    }
+
+    /// A flow is over: by CLOSE, because its CLOSE was lost, or (`cause` is `None`) because the
+    /// input ended without one.
+    fn end(&mut self, mut flow: Flow, cause: Option<CloseCause>, ending: Ending, sink: &mut impl Sink) {
+        self.totals.span(flow.first, flow.last);
+        let packets = flow.directions[0].packets.saturating_add(flow.directions[1].packets);
+        if !flow.is_tcp() {
+            self.totals.other_flows += 1;
+            self.totals.other_packets = self.totals.other_packets.saturating_add(packets);
+            self.pool.take_back(&mut flow);
+            return;
+        }
+        self.totals.connections += 1;
+        self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
+        flow.settle(ending.next, ending.acknowledged);
+        let fin = flow.client_fin();
+        if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
+            self.finished(flow.id.0, done, sink);
+        }
+        self.findings.connection(&flow, cause);
+        sink.connection(message::connection(&flow, cause, ending.counts));
+        self.pool.take_back(&mut flow);
+    }
+
+    fn summary(&self) -> v1::Summary {
+        let signatures = self.statistics.table();
+        self.totals
+            .message(self.findings.rates, self.findings.missed_segments(), signatures)
+    }
+}
+
+/// What CLOSE tells of a flow beyond its totals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ending {
+    /// Next expected sequence numbers.
+    next: [u32; 2],
+    /// The FIN of each side, and so everything before it, was acknowledged.
+    acknowledged: [bool; 2],
+    counts: [CloseCounts; 2],
+}
+
+/// Options of a SETUP whose continuation was lost: none known.
+const NO_OPTIONS: SetupMore = SetupMore {
+    client_isn: 0,
+    server_isn: 0,
+    client_mss: 0,
+    server_mss: 0,
+    client_window: 0,
+    server_window: 0,
+    client_scale: setup::NO_SCALE,
+    server_scale: setup::NO_SCALE,
+};
+
+fn close_counts(more: &CloseMore) -> [CloseCounts; 2] {
+    [
+        CloseCounts {
+            dup_acks: more.client_dup_acks,
+            zero_windows: more.client_zero_windows,
+            small_windows: more.client_small_windows,
+            copies: more.client_copies,
+        },
+        CloseCounts {
+            dup_acks: more.server_dup_acks,
+            zero_windows: more.server_zero_windows,
+            small_windows: more.server_small_windows,
+            copies: more.server_copies,
+        },
+    ]
+}

@@ -1,0 +1,60 @@
+//! How a connection ended (`docs/src/transactions.md`).
+
+use weir_record::CloseCause;
+
+use crate::flow::{FirstEnd, Flow};
+use crate::setup::Outcome;
+
+/// Kinds of closure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ClientFin,
+    ServerFin,
+    ClientRst,
+    ServerRst,
+    Refused,
+    HalfClosed,
+    Ignored,
+    Open,
+    Timeout,
+}
+
+impl Kind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientFin => "CLIENT_FIN",
+            Self::ServerFin => "SERVER_FIN",
+            Self::ClientRst => "CLIENT_RST",
+            Self::ServerRst => "SERVER_RST",
+            Self::Refused => "REFUSED",
+            Self::HalfClosed => "HALF_CLOSED",
+            Self::Ignored => "IGNORED",
+            Self::Open => "OPEN",
+            Self::Timeout => "TIMEOUT",
+        }
+    }
+}
+
+/// Kind, and the time (TAI ns) when it is known. `cause` is `None` while the flow is in the table.
+pub(crate) fn closing(flow: &Flow, cause: Option<CloseCause>) -> (Kind, Option<u64>) {
+    let end = (flow.end_time != 0).then_some(flow.end_time);
+    let setup = &flow.setup;
+    // A server's RST is the only answer that the SYNs got, at once or late.
+    if setup.reset_by_server() && !setup.answered() {
+        return (Kind::Refused, end);
+    }
+    let one_fin = flow.sent_fin(0) != flow.sent_fin(1);
+    let no_rst = !flow.sent_rst(0) && !flow.sent_rst(1);
+    match flow.first_end {
+        FirstEnd::Fin(_) if one_fin && no_rst => (Kind::HalfClosed, end),
+        FirstEnd::Fin(0) => (Kind::ClientFin, end),
+        FirstEnd::Fin(_) => (Kind::ServerFin, end),
+        FirstEnd::Rst(0) => (Kind::ClientRst, end),
+        FirstEnd::Rst(_) => (Kind::ServerRst, end),
+        FirstEnd::None if setup.done && setup.outcome == Outcome::Ignored => (Kind::Ignored, cause.map(|_| flow.last)),
+        FirstEnd::None => match cause {
+            None | Some(CloseCause::End) => (Kind::Open, None),
+            Some(_) => (Kind::Timeout, Some(flow.last)),
+        },
+    }
+}

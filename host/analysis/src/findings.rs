@@ -1,0 +1,444 @@
+//! What an expert would point out of the whole input (`docs/src/findings.md`).
+
+use std::fmt::Write;
+
+use weir_messages::v1;
+use weir_record::CloseCause;
+
+use crate::closing::{Kind, closing};
+use crate::flow::Flow;
+use crate::lanes::StreamHealth;
+use crate::message::{Failure, failed, seconds, timestamp};
+use crate::setup::Outcome;
+
+/// Connection ids that a finding names; its evidence tells how many there are.
+const IDS: usize = 1000;
+/// Retransmission rate above which performance suffers (the 0.5 % line of Microsoft's TCP
+/// performance method).
+pub(crate) const RETRANSMISSION_LINE: f64 = 0.005;
+/// Ten times the line: severe.
+const RETRANSMISSION_SEVERE: f64 = 0.05;
+/// Data packets at which a rate is believed by half.
+const RATE_HALF_CONFIDENCE: f64 = 50.0;
+/// Closed windows that cost less than this in all are not worth a finding, s.
+const WINDOW_SECONDS: f64 = 0.01;
+
+/// Connections with one property.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    count: u64,
+    ids: Vec<u64>,
+    start: u64,
+    end: u64,
+}
+
+impl Group {
+    fn add(&mut self, flow: &Flow) {
+        self.start = if self.count == 0 {
+            flow.first
+        } else {
+            self.start.min(flow.first)
+        };
+        self.end = self.end.max(flow.last);
+        self.count += 1;
+        if self.ids.len() < IDS {
+            self.ids.push(flow.id.0);
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.start = if self.count == 0 {
+            other.start
+        } else {
+            self.start.min(other.start)
+        };
+        self.end = self.end.max(other.end);
+        self.count += other.count;
+        let room = IDS.saturating_sub(self.ids.len());
+        self.ids.extend(other.ids.iter().take(room));
+    }
+}
+
+/// Data packets and repeats of one direction, over all connections.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rate {
+    pub data: u64,
+    pub repeated: u64,
+}
+
+impl Rate {
+    pub fn value(self) -> f64 {
+        if self.data == 0 {
+            0.0
+        } else {
+            self.repeated as f64 / self.data as f64
+        }
+    }
+}
+
+/// Everything that findings are made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    ignored: Group,
+    reset: Group,
+    refused: Group,
+    /// Of the reset: those whose later SYN had no window scale.
+    scale_dropped: u64,
+    repeating: Group,
+    zero_window: Group,
+    zero_ns: u64,
+    zero_longest: (u64, u64),
+    small_window: Group,
+    small_ns: u64,
+    missed: Group,
+    missed_segments: u64,
+    abortive: Group,
+    abortive_by: [u64; 2],
+    after_fin: u64,
+    established: u64,
+    pub rates: [Rate; 2],
+}
+
+impl Findings {
+    /// A connection is over (`cause`), or the input is.
+    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>) {
+        let (kind, _) = closing(flow, cause);
+        let failure = failed(kind, flow);
+        match failure {
+            Some(Failure::Ignored) => self.ignored.add(flow),
+            Some(Failure::Reset) => self.reset.add(flow),
+            Some(Failure::Refused) => self.refused.add(flow),
+            None => {}
+        }
+        let trouble = flow.trouble.as_deref();
+        if failure.is_some() && trouble.is_some_and(|t| t.scale_dropped) {
+            self.scale_dropped += 1;
+        }
+        self.rates(flow);
+        self.windows(flow);
+        let missed = flow.counts(0).missed + flow.counts(1).missed;
+        if missed > 0 {
+            self.missed.add(flow);
+            self.missed_segments += missed;
+        }
+        let established = matches!(
+            flow.setup.outcome,
+            Outcome::Ok | Outcome::Retransmitted | Outcome::Midstream
+        ) && failure.is_none();
+        self.established += u64::from(established);
+        let fins = usize::from(flow.sent_fin(0)) + usize::from(flow.sent_fin(1));
+        let resets = [flow.sent_rst(0), flow.sent_rst(1)];
+        if established && resets != [false; 2] && fins < 2 && kind != Kind::Refused {
+            self.abortive.add(flow);
+            self.after_fin += u64::from(fins == 1);
+            for (count, reset) in self.abortive_by.iter_mut().zip(resets) {
+                *count += u64::from(reset);
+            }
+        }
+    }
+
+    fn rates(&mut self, flow: &Flow) {
+        let mut own = Rate::default();
+        for side in 0..2 {
+            let counts = flow.counts(side);
+            let data = u64::from(flow.directions[side].data_segments) + counts.repeated_segments;
+            let repeated = counts.retransmitted_data;
+            // A retransmission that also brought new bytes is in the blocks already.
+            let data = data.max(repeated);
+            self.rates[side].data += data;
+            self.rates[side].repeated += repeated;
+            own.data += data;
+            own.repeated += repeated;
+        }
+        if own.value() > RETRANSMISSION_LINE {
+            self.repeating.add(flow);
+        }
+    }
+
+    fn windows(&mut self, flow: &Flow) {
+        let Some(trouble) = flow.trouble.as_deref() else { return };
+        let (mut zero, mut small, mut zeros, mut smalls) = (0u64, 0u64, 0, 0);
+        for side in 0..2 {
+            zero = zero.saturating_add(trouble.closed[side].zero);
+            small = small.saturating_add(trouble.closed[side].small);
+            zeros += trouble.zero_windows[side];
+            smalls += trouble.small_windows[side];
+        }
+        if zeros > 0 {
+            self.zero_window.add(flow);
+            self.zero_ns = self.zero_ns.saturating_add(zero);
+            if zero > self.zero_longest.0 {
+                self.zero_longest = (zero, flow.id.0);
+            }
+        }
+        if smalls > 0 {
+            self.small_window.add(flow);
+            self.small_ns = self.small_ns.saturating_add(small);
+        }
+    }
+
+    /// Segments that were delivered but are not in the capture.
+    pub const fn missed_segments(&self) -> u64 {
+        self.missed_segments
+    }
+
+    /// The findings, in a fixed order. `dropped`: frames that the sources say they lost.
+    pub fn list(&self, dropped: u64, health: StreamHealth) -> Vec<v1::Finding> {
+        let mut out = Vec::new();
+        out.extend(self.failed_connections());
+        out.extend(self.retransmission_rate());
+        out.extend(self.zero_windows());
+        out.extend(self.small_windows());
+        out.extend(self.capture_loss(dropped, health));
+        out.extend(self.abortive_close());
+        out
+    }
+
+    fn failed_connections(&self) -> Option<v1::Finding> {
+        let mut all = Group::default();
+        for group in [&self.ignored, &self.reset, &self.refused] {
+            all.join(group);
+        }
+        if all.count == 0 {
+            return None;
+        }
+        let mut evidence = Vec::new();
+        if self.ignored.count > 0 {
+            evidence.push(format!(
+                "{} got no answer to their SYNs (or did not answer the SYN-ACK) until the flow ended",
+                connections(self.ignored.count)
+            ));
+        }
+        if self.reset.count > 0 {
+            evidence.push(format!(
+                "{} were reset 1 s or more after the last SYN: the other side knew of the connection, so its SYN-ACKs were lost on the way back",
+                connections(self.reset.count)
+            ));
+        }
+        if self.refused.count > 0 {
+            evidence.push(format!(
+                "{} were refused at once: nothing listens there, or a firewall answers",
+                connections(self.refused.count)
+            ));
+        }
+        if self.scale_dropped > 0 {
+            evidence.push(format!(
+                "{} sent a later SYN without window scale: the client believed its first SYNs lost",
+                connections(self.scale_dropped)
+            ));
+        }
+        let silent = self.ignored.count + self.reset.count;
+        Some(finding(
+            "FAILED_CONNECTIONS",
+            if silent > 0 { "CRITICAL" } else { "WARNING" },
+            // A SYN at the end of the input may have been answered later.
+            if silent == 0 { 1.0 } else { 0.9 },
+            format!("{} failed", connections(all.count)),
+            evidence,
+            &all,
+            &[
+                ("ignored", self.ignored.count as f64),
+                ("reset", self.reset.count as f64),
+                ("refused", self.refused.count as f64),
+            ],
+        ))
+    }
+
+    fn retransmission_rate(&self) -> Option<v1::Finding> {
+        let [client, server] = self.rates;
+        let total = Rate {
+            data: client.data + server.data,
+            repeated: client.repeated + server.repeated,
+        };
+        let rate = total.value();
+        if rate <= RETRANSMISSION_LINE {
+            return None;
+        }
+        let evidence = vec![
+            format!(
+                "{} of {} data packets were sent again: {}; the line is {}",
+                total.repeated,
+                total.data,
+                percent(rate),
+                percent(RETRANSMISSION_LINE)
+            ),
+            format!(
+                "client to server {} of {} ({}), server to client {} of {} ({})",
+                client.repeated,
+                client.data,
+                percent(client.value()),
+                server.repeated,
+                server.data,
+                percent(server.value())
+            ),
+            format!("{} are above the line", connections(self.repeating.count)),
+        ];
+        Some(finding(
+            "RETRANSMISSION_RATE",
+            if rate > RETRANSMISSION_SEVERE {
+                "CRITICAL"
+            } else {
+                "WARNING"
+            },
+            total.data as f64 / (total.data as f64 + RATE_HALF_CONFIDENCE),
+            format!("{} of the data packets are retransmissions", percent(rate)),
+            evidence,
+            &self.repeating,
+            &[
+                ("rate", rate),
+                ("clientToServer", client.value()),
+                ("serverToClient", server.value()),
+            ],
+        ))
+    }
+
+    fn zero_windows(&self) -> Option<v1::Finding> {
+        let total = seconds(self.zero_ns);
+        if self.zero_window.count == 0 || total < WINDOW_SECONDS {
+            return None;
+        }
+        let evidence = vec![
+            format!(
+                "receivers of {} announced a window of 0 for {total:.3} s in all: their applications did not read",
+                connections(self.zero_window.count)
+            ),
+            format!(
+                "longest: connection {:#x} with {:.3} s",
+                self.zero_longest.1,
+                seconds(self.zero_longest.0)
+            ),
+        ];
+        Some(finding(
+            "ZERO_WINDOW",
+            "WARNING",
+            1.0,
+            format!("Receivers stopped their senders for {total:.3} s"),
+            evidence,
+            &self.zero_window,
+            &[("seconds", total)],
+        ))
+    }
+
+    fn small_windows(&self) -> Option<v1::Finding> {
+        let total = seconds(self.small_ns);
+        if self.small_window.count == 0 || total < WINDOW_SECONDS {
+            return None;
+        }
+        let evidence = vec![format!(
+            "receivers of {} announced windows above 0 and below one segment for {total:.3} s in all: as bad as a closed window, and not marked as one by other tools",
+            connections(self.small_window.count)
+        )];
+        Some(finding(
+            "SMALL_WINDOW",
+            "WARNING",
+            0.9,
+            format!("Windows below one segment for {total:.3} s"),
+            evidence,
+            &self.small_window,
+            &[("seconds", total)],
+        ))
+    }
+
+    fn capture_loss(&self, dropped: u64, health: StreamHealth) -> Option<v1::Finding> {
+        if self.missed_segments == 0 && dropped == 0 && health.missing == 0 {
+            return None;
+        }
+        let mut evidence = Vec::new();
+        if self.missed_segments > 0 {
+            evidence.push(format!(
+                "{} segments of {} were acknowledged by their receivers but are not in the capture",
+                self.missed_segments,
+                connections(self.missed.count)
+            ));
+        }
+        if dropped > 0 {
+            evidence.push(format!("the source says that it dropped {dropped} frames"));
+        }
+        if health.missing > 0 {
+            evidence.push(format!(
+                "{} records are missing: counters at the end of connections are right, classes of losses may not be",
+                health.missing
+            ));
+        }
+        Some(finding(
+            "CAPTURE_LOSS",
+            "INFO",
+            1.0,
+            "The capture is not complete; this is not loss of the network".to_owned(),
+            evidence,
+            &self.missed,
+            &[
+                ("packets", self.missed_segments.max(dropped) as f64),
+                ("missedSegments", self.missed_segments as f64),
+                ("sourceDropped", dropped as f64),
+                ("recordsMissing", health.missing as f64),
+            ],
+        ))
+    }
+
+    fn abortive_close(&self) -> Option<v1::Finding> {
+        if self.abortive.count == 0 {
+            return None;
+        }
+        let mut evidence = vec![format!(
+            "{} of {} established connections ended with RST before both sides had sent FIN (client {}, server {})",
+            self.abortive.count, self.established, self.abortive_by[0], self.abortive_by[1]
+        )];
+        if self.after_fin > 0 {
+            evidence.push(format!("in {} of them one side had sent FIN before", self.after_fin));
+        }
+        Some(finding(
+            "ABORTIVE_CLOSE",
+            "INFO",
+            1.0,
+            format!("{} were closed by RST", connections(self.abortive.count)),
+            evidence,
+            &self.abortive,
+            &[("count", self.abortive.count as f64)],
+        ))
+    }
+}
+
+fn connections(n: u64) -> String {
+    format!("{n} connection{}", if n == 1 { "" } else { "s" })
+}
+
+fn percent(share: f64) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "{:.2} %", share * 100.0);
+    out
+}
+
+fn finding(
+    kind: &str,
+    severity: &str,
+    confidence: f64,
+    title: String,
+    mut evidence: Vec<String>,
+    group: &Group,
+    values: &[(&str, f64)],
+) -> v1::Finding {
+    if group.count > IDS as u64 {
+        evidence.push(format!("the first {IDS} of {} connections are named", group.count));
+    }
+    let number = |value| v1::FindingValue {
+        value: Some(v1::finding_value::Value::Number(value)),
+    };
+    v1::Finding {
+        kind: kind.to_owned(),
+        severity: severity.to_owned(),
+        confidence,
+        title,
+        evidence,
+        start: (group.count > 0).then(|| timestamp(group.start)),
+        end: (group.count > 0).then(|| timestamp(group.end)),
+        connection_ids: group.ids.clone(),
+        values: values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), number(*value)))
+            .collect(),
+    }
+}

@@ -1,0 +1,489 @@
+//! State per flow, addressed by the flow's context index.
+
+use weir_record::{Event, EventMore, FlowId, Open, OpenMore, what};
+
+use crate::losses::{Counts, Losses, Path, Segment};
+use crate::rtt::RoundTrips;
+use crate::setup::SetupState;
+use crate::turns::{ClientFin, Turn};
+use crate::windows::{Closed, Windows};
+
+/// Which packet closed the connection first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FirstEnd {
+    #[default]
+    None,
+    Fin(u8),
+    Rst(u8),
+}
+
+/// Totals of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Direction {
+    pub packets: u64,
+    pub payload: u64,
+    /// Segments that brought new bytes (from BLOCK).
+    pub data_segments: u32,
+    pub flight_max: u32,
+    pub windows: Windows,
+    pub rtt: RoundTrips,
+}
+
+impl Direction {
+    /// Running totals of a record: packets modulo 2³², payload modulo 2⁴⁰. A value behind the last
+    /// one is an old record.
+    pub fn totals(&mut self, packets: u32, payload: u64) {
+        let more = packets.wrapping_sub(self.packets as u32);
+        if more < 1 << 31 {
+            self.packets = self.packets.saturating_add(u64::from(more));
+        }
+        let more = payload.wrapping_sub(self.payload) & ((1 << 40) - 1);
+        if more < 1 << 39 {
+            self.payload = self.payload.saturating_add(more);
+        }
+    }
+}
+
+/// State that only flows in trouble have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trouble {
+    pub losses: [Losses; 2],
+    pub closed: [Closed; 2],
+    /// SYN (0) and SYN-ACK (1) repeats.
+    pub syn_repeats: [u32; 2],
+    pub zero_windows: [u32; 2],
+    pub small_windows: [u32; 2],
+    fin_repeat: u64,
+    /// The latest SYN that was repeated had no window scale although the first had one.
+    pub scale_dropped: bool,
+}
+
+impl Trouble {
+    fn clear(&mut self) {
+        let [mut a, mut b] = std::mem::take(&mut self.losses);
+        a.clear();
+        b.clear();
+        *self = Self {
+            losses: [a, b],
+            ..Self::default()
+        };
+    }
+}
+
+/// A flow of the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flow {
+    pub id: FlowId,
+    /// First packet, TAI ns.
+    pub first: u64,
+    /// Newest record, TAI ns.
+    pub last: u64,
+    pub client_addr: [u8; 16],
+    pub server_addr: [u8; 16],
+    pub client_port: u16,
+    pub server_port: u16,
+    pub protocol: u8,
+    /// `ClientHow`, 0 = unknown.
+    pub how: u8,
+    pub tunnel_kind: u8,
+    pub first_end: FirstEnd,
+    fin_seen: [bool; 2],
+    rst_seen: [bool; 2],
+    pub vlans: u32,
+    pub tunnel_id: u32,
+    /// First sequence number of each direction, for counting what the capture missed.
+    start: [u32; 2],
+    start_known: [bool; 2],
+    /// First FIN or RST.
+    pub end_time: u64,
+    fin_time: u64,
+    fin_ack: u32,
+    pub setup: SetupState,
+    pub directions: [Direction; 2],
+    pub turn: Option<Box<Turn>>,
+    pub trouble: Option<Box<Trouble>>,
+}
+
+/// TCP's protocol number.
+pub(crate) const TCP: u8 = 6;
+
+impl Flow {
+    pub fn open(id: FlowId, time: u64, how: u8, open: &Open) -> Self {
+        Self {
+            id,
+            first: time,
+            last: time,
+            client_addr: open.client_addr,
+            server_addr: open.server_addr,
+            client_port: open.client_port,
+            server_port: open.server_port,
+            protocol: open.protocol,
+            how,
+            vlans: open.vlans,
+            ..Self::default()
+        }
+    }
+
+    pub fn open_more(&mut self, more: &OpenMore) {
+        self.tunnel_kind = more.tunnel_kind;
+        self.tunnel_id = more.tunnel_id;
+        let side = usize::from(more.first_sent_by_server & 1);
+        let syn = u32::from(more.first_tcp_flags >> 1 & 1);
+        self.start[side] = more.first_seq.wrapping_add(syn);
+        self.start_known[side] = true;
+    }
+
+    /// Initial sequence numbers of the SETUP record.
+    pub fn isn(&mut self, client: Option<u32>, server: Option<u32>) {
+        for (side, isn) in [client, server].into_iter().enumerate() {
+            if let Some(isn) = isn {
+                self.start[side] = isn.wrapping_add(1);
+                self.start_known[side] = true;
+            }
+        }
+    }
+
+    pub const fn is_tcp(&self) -> bool {
+        self.protocol == TCP
+    }
+
+    pub fn path(&self) -> Path {
+        let rtt = self.setup.path_rtt().or_else(|| {
+            let [a, b] = &self.directions;
+            Some(((a.rtt.min()? + b.rtt.min()?) * 1e9) as u64)
+        });
+        Path {
+            rtt,
+            segment: self.setup.segment(),
+        }
+    }
+
+    pub fn client_fin(&self) -> ClientFin {
+        ClientFin {
+            time: self.fin_time,
+            ack: self.fin_ack,
+            repeat: self.trouble.as_ref().map_or(0, |t| t.fin_repeat),
+        }
+    }
+
+    pub const fn sent_fin(&self, side: usize) -> bool {
+        self.fin_seen[side & 1]
+    }
+
+    pub const fn sent_rst(&self, side: usize) -> bool {
+        self.rst_seen[side & 1]
+    }
+
+    /// FINs and RSTs that CLOSE knows of; their time is not known when no EVENT told it.
+    pub fn close_bits(&mut self, bits: u16) {
+        for side in 0..2u8 {
+            let i = usize::from(side);
+            self.fin_seen[i] |= bits >> side & 1 != 0;
+            self.rst_seen[i] |= bits >> (side + 2) & 1 != 0;
+        }
+        if self.first_end == FirstEnd::None {
+            let fin = (0..2u8).find(|s| self.fin_seen[usize::from(*s)]);
+            let rst = (0..2u8).find(|s| self.rst_seen[usize::from(*s)]);
+            self.first_end = match (fin, rst) {
+                (Some(side), _) => FirstEnd::Fin(side),
+                (None, Some(side)) => FirstEnd::Rst(side),
+                (None, None) => FirstEnd::None,
+            };
+        }
+    }
+
+    /// Counters of a direction's segments; zeros for a flow without trouble.
+    pub fn counts(&self, side: usize) -> Counts {
+        self.trouble
+            .as_ref()
+            .map_or_else(Counts::default, |t| t.losses[side & 1].counts)
+    }
+
+    /// FIN and RST of an EVENT. Their order is that of the records.
+    pub fn ending(&mut self, side: usize, e: &Event, time: u64) {
+        let s = side & 1;
+        if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
+            self.fin_seen[s] = true;
+            if s == 0 && self.fin_time == 0 {
+                self.fin_time = time;
+                self.fin_ack = e.ack;
+            }
+            if self.first_end == FirstEnd::None {
+                self.first_end = FirstEnd::Fin(s as u8);
+                self.end_time = time;
+            }
+        }
+        if e.what & what::RST != 0 {
+            self.rst_seen[s] = true;
+            if self.first_end == FirstEnd::None {
+                self.first_end = FirstEnd::Rst(s as u8);
+                self.end_time = time;
+            }
+        }
+    }
+
+    /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
+    pub fn trouble(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, pool: &mut Pool) -> bool {
+        let s = side & 1;
+        let path = self.path();
+        let first_scale = self.setup.options(0).and_then(|o| o.scale);
+        let (opened, pending) = (self.first, !self.setup.done);
+        let trouble = self.trouble.get_or_insert_with(|| pool.trouble());
+        let mut lost = false;
+        if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
+            if e.what & what::COPY == 0 {
+                let answer = usize::from(e.what & what::SYN_ACK_REPEAT != 0);
+                trouble.syn_repeats[answer] = trouble.syn_repeats[answer].saturating_add(1);
+                let counts = &mut trouble.losses[s].counts;
+                counts.retransmitted += 1;
+                counts.retransmitted_bytes += u64::from(e.length);
+                if pending && answer == 0 && s == 0 {
+                    self.setup.syn_repeat(time, opened);
+                }
+                if answer == 0 && more.is_some_and(|m| m.scale == crate::setup::NO_SCALE) {
+                    trouble.scale_dropped |= first_scale.is_some() || pending;
+                }
+            }
+            if e.what & what::COPY != 0 {
+                trouble.losses[s].counts.duplicates += 1;
+            }
+            return false;
+        }
+        if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
+            trouble.fin_repeat = time;
+        }
+        let zero = trouble.closed[1 - s].is_zero();
+        let [first, second] = &mut trouble.losses;
+        let (own, other) = if s == 0 { (first, second) } else { (second, first) };
+        let segment = own.sent(e, time, zero, path);
+        other.heard(e, more, time, path);
+        own.counts.sack_states += u64::from(e.what & what::SACK != 0);
+        own.counts.duplicate_triples += u64::from(e.what & what::DUP_ACK != 0);
+        own.counts.window_full += u64::from(e.what & what::WINDOW_FULL != 0);
+        if matches!(segment, Some(Segment::Fill | Segment::Repeat)) {
+            lost = true;
+        }
+        if e.what & what::ZERO_WINDOW != 0 {
+            trouble.zero_windows[s] = trouble.zero_windows[s].saturating_add(1);
+            trouble.closed[s].begin(time, true);
+        } else if e.what & what::SMALL_WINDOW != 0 {
+            trouble.small_windows[s] = trouble.small_windows[s].saturating_add(1);
+            trouble.closed[s].begin(time, false);
+        } else if e.what & what::WINDOW_OPEN != 0 {
+            trouble.closed[s].end(time);
+        }
+        let turn = self.turn.get_or_insert_with(|| pool.turn());
+        if lost {
+            turn.loss(time);
+        }
+        if segment == Some(Segment::Fill) && e.what & what::PUSH != 0 {
+            turn.push_at(s, e.seq.wrapping_add(e.length));
+        }
+        if e.what & what::PROBE != 0 {
+            turn.probe(s, e.seq);
+        }
+        lost
+    }
+
+    /// The receiver of `side`'s data is known to have acknowledged up to `ack`.
+    pub fn acknowledge(&mut self, side: usize, ack: u32) {
+        if self.trouble.is_some() {
+            let path = self.path();
+            if let Some(trouble) = &mut self.trouble {
+                trouble.losses[side & 1].acknowledge(ack, path);
+            }
+        }
+    }
+
+    /// The flow closed with these next expected sequence numbers: settle what stayed open.
+    pub fn settle(&mut self, next: [u32; 2], acknowledged: [bool; 2]) {
+        let (path, last) = (self.path(), self.last);
+        let directions = [
+            (
+                self.directions[0].payload,
+                self.start[0],
+                self.start_known[0],
+                self.fin_seen[0],
+            ),
+            (
+                self.directions[1].payload,
+                self.start[1],
+                self.start_known[1],
+                self.fin_seen[1],
+            ),
+        ];
+        let Some(trouble) = &mut self.trouble else { return };
+        for s in 0..2 {
+            trouble.closed[s].end(last);
+            let losses = &mut trouble.losses[s];
+            if acknowledged[s] {
+                losses.acknowledge(next[s], path);
+            }
+            let open = losses.close(path);
+            let (payload, start, known, fin) = directions[s];
+            let counts = &mut losses.counts;
+            if counts.acks_unseen > 0 {
+                // Everything in sequence space that was neither seen, nor is open, nor was counted
+                // gap by gap. Exact below 4 GiB and without jumps.
+                let space = next[s].wrapping_sub(start).wrapping_sub(u32::from(fin));
+                let seen = payload.saturating_sub(counts.repeated_bytes);
+                let counted = counts.missed.saturating_mul(u64::from(path.segment));
+                let missing = u64::from(space)
+                    .saturating_sub(seen)
+                    .saturating_sub(open)
+                    .saturating_sub(counted)
+                    .min(u64::from(u32::MAX)) as u32;
+                let usable = known && counts.wild == 0 && payload < 1 << 32 && space < 1 << 31;
+                let segments = u64::from(missing.div_ceil(path.segment.max(1)));
+                counts.missed += if usable {
+                    segments.max(counts.acks_unseen)
+                } else {
+                    counts.acks_unseen
+                };
+                counts.acks_unseen = 0;
+            }
+        }
+    }
+}
+
+/// Boxes of closed flows, for reuse.
+#[derive(Debug, Default)]
+#[allow(clippy::vec_box)] // the boxes are what is kept
+pub(crate) struct Pool {
+    turns: Vec<Box<Turn>>,
+    troubles: Vec<Box<Trouble>>,
+}
+
+/// Boxes kept at most.
+const POOLED: usize = 4096;
+
+impl Pool {
+    pub fn turn(&mut self) -> Box<Turn> {
+        self.turns.pop().unwrap_or_default()
+    }
+
+    fn trouble(&mut self) -> Box<Trouble> {
+        self.troubles.pop().unwrap_or_default()
+    }
+
+    /// Take the boxes of a flow that is done.
+    pub fn take_back(&mut self, flow: &mut Flow) {
+        if let Some(mut turn) = flow.turn.take()
+            && self.turns.len() < POOLED
+        {
+            *turn = Turn::default();
+            self.turns.push(turn);
+        }
+        if let Some(mut trouble) = flow.trouble.take()
+            && self.troubles.len() < POOLED
+        {
+            trouble.clear();
+            self.troubles.push(trouble);
+        }
+    }
+}
+
+/// Flows by context index, in chunks that never move.
+#[derive(Debug, Default)]
+pub(crate) struct Slab {
+    chunks: Vec<Option<Box<[Option<Flow>; CHUNK]>>>,
+    open: usize,
+}
+
+const CHUNK: usize = 64;
+
+impl Slab {
+    /// The flow with this id, when it is the one in its place.
+    #[inline]
+    pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
+        let index = id.index();
+        let chunk = self.chunks.get_mut(index / CHUNK)?.as_mut()?;
+        chunk[index % CHUNK].as_mut().filter(|flow| flow.id == id)
+    }
+
+    /// Enter a flow; returns the one that stood in its place.
+    pub fn insert(&mut self, flow: Flow) -> Option<Flow> {
+        let (chunk, at) = (flow.id.index() / CHUNK, flow.id.index() % CHUNK);
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let place = self.chunks[chunk].get_or_insert_with(|| Box::new([const { None }; CHUNK]));
+        let old = place[at].replace(flow);
+        self.open += usize::from(old.is_none());
+        old
+    }
+
+    /// Take a flow out.
+    pub fn remove(&mut self, id: FlowId) -> Option<Flow> {
+        let index = id.index();
+        let place = &mut self.chunks.get_mut(index / CHUNK)?.as_mut()?[index % CHUNK];
+        if place.as_ref().is_none_or(|flow| flow.id != id) {
+            return None;
+        }
+        self.open -= 1;
+        place.take()
+    }
+
+    /// Flows in the table.
+    pub const fn len(&self) -> usize {
+        self.open
+    }
+
+    /// All flows, by index.
+    pub fn iter(&self) -> impl Iterator<Item = &Flow> {
+        self.chunks.iter().flatten().flat_map(|chunk| chunk.iter().flatten())
+    }
+
+    /// Take all flows out, by index.
+    pub fn drain(&mut self) -> impl Iterator<Item = Flow> {
+        self.open = 0;
+        std::mem::take(&mut self.chunks)
+            .into_iter()
+            .flatten()
+            .flat_map(|chunk| chunk.into_iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_small() {
+        assert!(size_of::<Option<Flow>>() <= 280, "{}", size_of::<Option<Flow>>());
+    }
+
+    #[test]
+    fn totals_wrap_and_ignore_old_records() {
+        let mut d = Direction::default();
+        d.totals(u32::MAX, (1 << 40) - 1);
+        assert_eq!(d.packets, 0, "a jump of half the range is taken for an old record");
+        d.totals(1 << 30, 1 << 38);
+        d.totals(3 << 29, 1 << 39);
+        d.totals(1 << 31, 3 << 38);
+        d.totals(3 << 30, 7);
+        d.totals(5, 5);
+        assert_eq!((d.packets, d.payload), ((1 << 32) + 5, (1 << 40) + 7));
+    }
+
+    #[test]
+    fn the_whole_id_is_checked() {
+        let mut slab = Slab::default();
+        let id = FlowId::new(1, 2, 77);
+        let open = Open {
+            client_addr: [0; 16],
+            server_addr: [0; 16],
+            client_port: 1,
+            server_port: 2,
+            protocol: 6,
+            vlans: 0,
+        };
+        assert!(slab.insert(Flow::open(id, 1, 1, &open)).is_none());
+        assert!(slab.get_mut(FlowId::new(1, 3, 77)).is_none());
+        assert!(slab.remove(FlowId::new(2, 2, 77)).is_none());
+        assert!(slab.get_mut(id).is_some());
+        assert_eq!(slab.len(), 1);
+        assert!(slab.remove(id).is_some());
+        assert_eq!(slab.len(), 0);
+    }
+}

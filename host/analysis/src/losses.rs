@@ -1,0 +1,533 @@
+//! Segments that came twice, late or never: what happened to them, and where
+//! (`docs/src/losses.md`). One tap, one direction at a time.
+//!
+//! The engine reports each jump (GAP), each segment below the next expected (BELOW) and each new
+//! SACK state; this module keeps the bounded history that tells them apart. Where the evidence does
+//! not decide, the answer is unknown.
+
+use weir_record::{Event, EventMore, what};
+
+use crate::seq::{Range, at_or_before, before, earlier, later};
+
+/// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
+const GAPS: usize = 32;
+/// SACK ranges kept per direction.
+const RANGES: usize = 8;
+/// Repeats kept per direction, for D-SACKs that come later.
+const REPEATS: usize = 16;
+/// Reordering is over within 3 ms when no round trip is known (Wireshark's rule for out-of-order
+/// segments, user's guide 7.5), and within the round trip when that is shorter: a retransmission
+/// needs at least one.
+const REORDERING: u64 = 3_000_000;
+/// A retransmission that follows a duplicate ACK within 20 ms answers it (Wireshark, the same).
+const PROMPT: u64 = 20_000_000;
+/// Retransmission timers: never below 100 ms (Tstat's floor), 500 ms before a round trip is known.
+const TIMEOUT_FLOOR: u64 = 100_000_000;
+const TIMEOUT_UNKNOWN: u64 = 500_000_000;
+/// Unit of `EVENT.since_data`, ns.
+const SINCE_UNIT: u64 = 64;
+/// How far back from an ACK of unseen data a segment may have been sent that the capture wrote
+/// late.
+const LATE_BYTES: u32 = 1 << 16;
+/// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
+const FIN: u8 = 0x01;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+
+/// Why a segment was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Fast,
+    Timeout,
+    Spurious,
+    Unknown,
+}
+
+/// Counters of one direction; segments unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub retransmitted: u64,
+    /// Of them, those with payload.
+    pub retransmitted_data: u64,
+    pub retransmitted_bytes: u64,
+    pub fast: u64,
+    pub timeout: u64,
+    pub spurious: u64,
+    pub unknown: u64,
+    pub out_of_order: u64,
+    pub duplicates: u64,
+    pub lost_upstream: u64,
+    pub lost_downstream: u64,
+    pub lost_unknown: u64,
+    pub missed: u64,
+    /// ACKs of bytes that were not seen; settled when the flow closes.
+    pub acks_unseen: u64,
+    pub sack_states: u64,
+    pub keep_alives: u64,
+    /// Third duplicate ACKs.
+    pub duplicate_triples: u64,
+    pub window_full: u64,
+    /// Data segments without new bytes.
+    pub repeated_segments: u64,
+    /// Payload bytes that had been seen before (keep-alives and copies too).
+    pub repeated_bytes: u64,
+    pub wild: u64,
+}
+
+/// What a segment below the next expected was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Segment {
+    /// No retransmission: copy, keep-alive, probe, reordered.
+    Harmless,
+    /// A retransmission of bytes that the tap had seen.
+    Repeat,
+    /// A retransmission that brought bytes the tap had not seen.
+    Fill,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    range: Range,
+    time: u64,
+    tsval: u32,
+    /// The receiver acknowledged it: its bytes were delivered and not captured.
+    delivered: bool,
+    /// Segments of it that `missed` counts.
+    counted: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    range: Range,
+    cause: Cause,
+    lost: u32,
+}
+
+/// What the classification needs to know of the flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Round trip over the whole path, ns.
+    pub rtt: Option<u64>,
+    /// Bytes of a full segment.
+    pub segment: u32,
+}
+
+impl Path {
+    fn segments(self, bytes: u32) -> u64 {
+        u64::from(bytes.div_ceil(self.segment.max(1)))
+    }
+
+    fn reordering(self) -> u64 {
+        self.rtt.map_or(REORDERING, |rtt| rtt.min(REORDERING))
+    }
+
+    /// RTO*: one round trip and at least 100 ms or half of it: below what stacks use (RFC 6298
+    /// 2.4: 1 s; in practice 200 ms and more), above a tail-loss probe's two round trips on long
+    /// paths (RFC 8985 7.2).
+    fn timeout(self) -> u64 {
+        self.rtt.map_or(TIMEOUT_UNKNOWN, |rtt| rtt + TIMEOUT_FLOOR.max(rtt / 2))
+    }
+}
+
+/// History of one direction: what its sender sent and what its receiver said of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Losses {
+    pub counts: Counts,
+    gaps: Vec<Gap>,
+    sacked: Vec<Range>,
+    repeats: Vec<Repeat>,
+    /// Highest ACK of the receiver that a record told.
+    acked: Option<u32>,
+    /// Time of the receiver's last duplicate-ACK or SACK evidence.
+    evidence: u64,
+    last_repeat: u64,
+    last_cause: Option<Cause>,
+    fin_seen: bool,
+}
+
+impl Losses {
+    /// For reuse: empty, with its memory.
+    pub fn clear(&mut self) {
+        self.gaps.clear();
+        self.sacked.clear();
+        self.repeats.clear();
+        *self = Self {
+            gaps: std::mem::take(&mut self.gaps),
+            sacked: std::mem::take(&mut self.sacked),
+            repeats: std::mem::take(&mut self.repeats),
+            ..Self::default()
+        };
+    }
+
+    /// The receiver acknowledged everything before `ack`.
+    pub fn acknowledge(&mut self, ack: u32, path: Path) {
+        if self.acked.is_some_and(|known| at_or_before(ack, known)) {
+            return;
+        }
+        self.acked = Some(ack);
+        self.sacked.retain(|r| before(ack, r.to));
+        for i in 0..self.gaps.len() {
+            let gap = self.gaps[i];
+            if gap.delivered || !before(gap.range.from, ack) {
+                continue;
+            }
+            let to = earlier(gap.range.to, ack);
+            let delivered = Range {
+                from: gap.range.from,
+                to,
+            };
+            let counted = path.segments(delivered.len());
+            self.counts.missed += counted;
+            let counted = counted as u32;
+            self.gaps[i] = Gap {
+                range: delivered,
+                delivered: true,
+                counted,
+                ..gap
+            };
+            if before(to, gap.range.to) {
+                self.keep_gap(
+                    Gap {
+                        range: Range {
+                            from: to,
+                            to: gap.range.to,
+                        },
+                        ..gap
+                    },
+                    path,
+                );
+            }
+        }
+    }
+
+    /// EVENT of this direction's sender: GAP, BELOW, COPY, FIN. `zero_window`: the receiver's
+    /// window is 0. Returns what a BELOW segment was.
+    pub fn sent(&mut self, e: &Event, time: u64, zero_window: bool, path: Path) -> Option<Segment> {
+        if e.what & what::WILD != 0 {
+            self.counts.wild += 1;
+            return None;
+        }
+        if e.what & what::COPY != 0 {
+            self.counts.duplicates += 1;
+        }
+        // `acked` is 0 before the peer's first ACK; then it is no ACK of this sequence space.
+        if e.acked != 0 && e.expected.wrapping_sub(e.acked) < 1 << 30 {
+            self.acknowledge(e.acked, path);
+        }
+        if e.what & what::GAP != 0 {
+            let range = Range {
+                from: e.expected,
+                to: e.seq,
+            };
+            self.keep_gap(
+                Gap {
+                    range,
+                    time,
+                    tsval: e.tsval,
+                    delivered: false,
+                    counted: 0,
+                },
+                path,
+            );
+        }
+        let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, zero_window, path));
+        if e.tcp_flags & FIN != 0 {
+            self.fin_seen = true;
+        }
+        segment
+    }
+
+    /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
+    pub fn heard(&mut self, e: &Event, more: Option<&EventMore>, time: u64, path: Path) {
+        if e.what & (what::WILD | what::SYN_OTHER) != 0 || e.tcp_flags & RST != 0 {
+            return;
+        }
+        if e.what & what::ACK_UNSEEN != 0 {
+            self.counts.acks_unseen += 1;
+            // The data may be in the capture behind its ACK (several queues, several ports).
+            let low = e.ack.wrapping_sub(LATE_BYTES);
+            let from = self.acked.map_or(low, |acked| later(low, acked));
+            let range = Range { from, to: e.ack };
+            self.keep_gap(
+                Gap {
+                    range,
+                    time,
+                    tsval: 0,
+                    delivered: true,
+                    counted: 0,
+                },
+                path,
+            );
+        }
+        if e.what & (what::SACK | what::DUP_ACK) != 0 {
+            self.evidence = time;
+        }
+        if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
+            self.sack(e, more);
+        }
+        if e.tcp_flags & ACK != 0 && e.what & what::SYN_REPEAT == 0 {
+            self.acknowledge(e.ack, path);
+        }
+    }
+
+    fn sack(&mut self, e: &Event, more: &EventMore) {
+        let blocks = [
+            (more.left0, more.right0),
+            (more.left1, more.right1),
+            (more.left2, more.right2),
+            (more.left3, more.right3),
+        ];
+        let blocks = &blocks[..usize::from(more.sack_count.min(4))];
+        let mut new = blocks.iter().map(|&(from, to)| Range { from, to });
+        if e.what & what::DSACK != 0 {
+            // RFC 2883 4: the first block names a segment that arrived twice.
+            if let Some(twice) = new.next() {
+                self.arrived_twice(twice);
+            }
+        }
+        for range in new {
+            if range.len() == 0 || !before(e.ack, range.to) {
+                continue;
+            }
+            let mut merged = range;
+            self.sacked.retain(|old| {
+                let apart = before(merged.to, old.from) || before(old.to, merged.from);
+                if !apart {
+                    merged = Range {
+                        from: earlier(merged.from, old.from),
+                        to: later(merged.to, old.to),
+                    };
+                }
+                apart
+            });
+            if self.sacked.len() == RANGES {
+                self.sacked.remove(0);
+            }
+            self.sacked.push(merged);
+        }
+    }
+
+    /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708).
+    fn arrived_twice(&mut self, twice: Range) {
+        let found = self
+            .repeats
+            .iter_mut()
+            .find(|r| r.cause != Cause::Spurious && r.range.overlap(twice) > 0);
+        let Some(repeat) = found else { return };
+        let counts = &mut self.counts;
+        let was = match repeat.cause {
+            Cause::Fast => &mut counts.fast,
+            Cause::Timeout => &mut counts.timeout,
+            Cause::Unknown | Cause::Spurious => &mut counts.unknown,
+        };
+        *was = was.saturating_sub(1);
+        counts.spurious += 1;
+        counts.lost_downstream = counts.lost_downstream.saturating_sub(u64::from(repeat.lost));
+        repeat.cause = Cause::Spurious;
+        repeat.lost = 0;
+    }
+
+    /// The precedence follows Wireshark: keep-alive, spurious, fast, out of order, the rest.
+    fn below(&mut self, e: &Event, time: u64, zero_window: bool, path: Path) -> Segment {
+        let stop = e.seq.wrapping_add(e.length);
+        let old = Range {
+            from: e.seq,
+            to: earlier(stop, e.expected),
+        };
+        let fin = e.tcp_flags & FIN != 0;
+        if e.length > 0 && e.what & what::PARTIAL == 0 {
+            self.counts.repeated_segments += 1;
+        }
+        if e.what & what::COPY != 0 {
+            self.counts.repeated_bytes += u64::from(old.len());
+            return Segment::Harmless;
+        }
+        if e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1) {
+            // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
+            // not acknowledged yet is a real one that is sent again; into a closed window it is a
+            // probe (RFC 9293 3.8.6.1). After a FIN, next − 1 is the FIN itself.
+            let acked = e.acked == e.expected;
+            if !self.fin_seen && (acked || zero_window || e.length == 0) {
+                self.counts.repeated_bytes += u64::from(e.length);
+                if e.length == 1 && zero_window && !acked {
+                    return Segment::Harmless;
+                }
+                self.counts.keep_alives += u64::from(acked);
+                return Segment::Harmless;
+            }
+            if e.length == 0 {
+                return Segment::Harmless; // an ACK without payload is never a retransmission
+            }
+        }
+        if e.length == 0 && !fin {
+            return Segment::Harmless;
+        }
+
+        let (unseen, delivered, first) = self.take_from_gaps(old, path);
+        if delivered > 0 && unseen == 0 {
+            let at = first.map_or(time, |gap| gap.time);
+            if time.saturating_sub(at) <= path.reordering() {
+                // The capture wrote data behind its ACK: neither lost nor sent again.
+                if first.is_some_and(|gap| gap.counted > 0) {
+                    self.counts.missed = self.counts.missed.saturating_sub(1);
+                } else {
+                    self.counts.acks_unseen = self.counts.acks_unseen.saturating_sub(1);
+                }
+                return Segment::Harmless;
+            }
+        }
+        if unseen > 0
+            && let Some(gap) = first
+            && self.is_reordered(&gap, e, time, path)
+        {
+            self.counts.out_of_order += 1;
+            return Segment::Harmless;
+        }
+
+        let seen = old.len().saturating_sub(unseen).saturating_sub(delivered);
+        let fin_repeat = e.what & what::FIN_REPEAT != 0;
+        if old.len() == 0 && !fin_repeat {
+            return Segment::Harmless; // a FIN below the expected that was never seen
+        }
+        self.counts.repeated_bytes += u64::from(seen);
+        self.counts.retransmitted += 1;
+        self.counts.retransmitted_data += u64::from(e.length > 0);
+        self.counts.retransmitted_bytes += u64::from(old.len());
+        let end = if fin_repeat { e.expected } else { old.to };
+        let cause = if unseen > 0 {
+            self.cause(e, old, time, path)
+        } else if at_or_before(end, e.acked) || self.sacked.iter().any(|r| r.covers(old) && old.len() > 0) {
+            Cause::Spurious
+        } else {
+            self.cause(e, old, time, path)
+        };
+        let lost = path.segments(if unseen > 0 { unseen } else { seen });
+        let mut lost_below = 0;
+        if unseen > 0 {
+            self.counts.lost_upstream += lost;
+        } else if matches!(cause, Cause::Fast | Cause::Timeout) {
+            self.counts.lost_downstream += lost;
+            lost_below = lost as u32;
+        }
+        *match cause {
+            Cause::Fast => &mut self.counts.fast,
+            Cause::Timeout => &mut self.counts.timeout,
+            Cause::Spurious => &mut self.counts.spurious,
+            Cause::Unknown => &mut self.counts.unknown,
+        } += 1;
+        self.last_repeat = time;
+        self.last_cause = Some(cause);
+        if self.repeats.len() == REPEATS {
+            self.repeats.remove(0);
+        }
+        self.repeats.push(Repeat {
+            range: old,
+            cause,
+            lost: lost_below,
+        });
+        if unseen > 0 { Segment::Fill } else { Segment::Repeat }
+    }
+
+    /// Whether a segment that fills a gap was overtaken rather than lost.
+    fn is_reordered(&self, gap: &Gap, e: &Event, time: u64, path: Path) -> bool {
+        // RFC 7323 4.1: TSval never goes back at the sender; a later one was sent later.
+        if gap.tsval != 0 && e.tsval != 0 && gap.tsval != e.tsval {
+            return before(e.tsval, gap.tsval);
+        }
+        time.saturating_sub(gap.time) <= path.reordering()
+    }
+
+    /// Why a segment that was needed was sent again.
+    fn cause(&self, e: &Event, old: Range, time: u64, path: Path) -> Cause {
+        let since = if e.what & what::IDLE_BEFORE != 0 {
+            u64::MAX
+        } else {
+            u64::from(e.since_data) * SINCE_UNIT
+        };
+        let rtt = path.rtt.unwrap_or(0);
+        // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
+        // 8985) are content with a SACK hole, and Wireshark with two.
+        let hole = old.len() > 0 && self.sacked.iter().any(|r| at_or_before(old.to, r.from));
+        let asked = e.dup_acks >= 2 && e.seq == e.acked || hole;
+        let prompt = self.evidence != 0 && time.saturating_sub(self.evidence) <= PROMPT.max(rtt);
+        if asked && (prompt || since < path.timeout()) {
+            return Cause::Fast;
+        }
+        // Tstat's batch rule: closer than a round trip to an anomalous predecessor, same cause.
+        let near = time.saturating_sub(self.last_repeat) <= rtt.max(REORDERING);
+        if let Some(cause @ (Cause::Fast | Cause::Timeout)) = self.last_cause.filter(|_| near) {
+            return cause;
+        }
+        if since >= path.timeout() {
+            Cause::Timeout
+        } else {
+            Cause::Unknown
+        }
+    }
+
+    /// Remove `range` from the gaps. Returns bytes that were open, bytes that were delivered
+    /// already, and the first gap that it touched.
+    fn take_from_gaps(&mut self, range: Range, path: Path) -> (u32, u32, Option<Gap>) {
+        let (mut open, mut delivered, mut first) = (0u32, 0u32, None);
+        let mut i = 0;
+        while i < self.gaps.len() {
+            let gap = self.gaps[i];
+            let common = gap.range.overlap(range);
+            if common == 0 {
+                i += 1;
+                continue;
+            }
+            first = first.or(Some(gap));
+            if gap.delivered {
+                delivered = delivered.saturating_add(common);
+                i += 1;
+                continue;
+            }
+            open = open.saturating_add(common);
+            self.gaps.swap_remove(i);
+            let left = Range {
+                from: gap.range.from,
+                to: earlier(gap.range.to, range.from),
+            };
+            let right = Range {
+                from: later(gap.range.from, range.to),
+                to: gap.range.to,
+            };
+            for rest in [left, right] {
+                if rest.len() > 0 && self.gaps.len() < GAPS {
+                    self.gaps.push(Gap { range: rest, ..gap });
+                } else {
+                    self.counts.lost_unknown += path.segments(rest.len());
+                }
+            }
+            // What was put back no longer overlaps; the loop ends at the list's end.
+        }
+        (open, delivered, first)
+    }
+
+    fn keep_gap(&mut self, gap: Gap, path: Path) {
+        if gap.range.len() == 0 {
+            return;
+        }
+        if self.gaps.len() >= GAPS {
+            let oldest = self.gaps.iter().position(|g| g.delivered).unwrap_or(0);
+            let given_up = self.gaps.remove(oldest);
+            if !given_up.delivered {
+                self.counts.lost_unknown += path.segments(given_up.range.len());
+            }
+        }
+        self.gaps.push(gap);
+    }
+
+    /// The flow ended: gaps that were neither filled nor acknowledged were lost, nobody knows
+    /// where. Returns their bytes.
+    pub fn close(&mut self, path: Path) -> u64 {
+        let mut open = 0;
+        for gap in self.gaps.iter().filter(|g| !g.delivered) {
+            open += u64::from(gap.range.len());
+            self.counts.lost_unknown += path.segments(gap.range.len());
+        }
+        self.gaps.clear();
+        open
+    }
+}

@@ -1,0 +1,224 @@
+//! Facts to messages: strings, UTC and seconds are made here and nowhere else.
+
+use std::net::Ipv6Addr;
+
+use weir_messages::{Timestamp, v1};
+use weir_record::time::utc_from_tai;
+use weir_record::{ClientHow, TunnelKind};
+
+use crate::closing::{Kind, closing};
+use crate::flow::Flow;
+use crate::setup::{Options, SetupTimes};
+use crate::turns::{Finished, Shares};
+use weir_record::CloseCause;
+
+/// ns to s.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// TAI ns to a UTC timestamp.
+pub(crate) fn timestamp(tai: u64) -> Timestamp {
+    Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
+}
+
+fn endpoint(addr: [u8; 16], port: u16) -> v1::Endpoint {
+    v1::Endpoint {
+        address: Ipv6Addr::from(addr).to_canonical().to_string(),
+        port: u32::from(port),
+    }
+}
+
+fn options(o: Options) -> v1::HandshakeOptions {
+    v1::HandshakeOptions {
+        mss: o.mss.map(u32::from),
+        window_scale: o.scale.map(u32::from),
+        sack_permitted: o.sack,
+        timestamps: o.timestamps,
+        ecn: o.ecn,
+        window: u32::from(o.window),
+    }
+}
+
+fn setup(flow: &Flow) -> v1::Setup {
+    let s = &flow.setup;
+    v1::Setup {
+        outcome: s.outcome.name().to_owned(),
+        description: s.description(),
+        syn_count: u32::from(s.syn_count),
+        syn_ack_count: u32::from(s.syn_ack_count),
+        response_seconds: s.response_seconds(),
+        end_seconds: s.end_seconds(),
+        client_options: s.options(0).map(options),
+        server_options: s.options(1).map(options),
+        missing: s.missing(),
+    }
+}
+
+/// Totals that only CLOSE carries, per sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CloseCounts {
+    pub dup_acks: u32,
+    pub zero_windows: u16,
+    pub small_windows: u16,
+    pub copies: u16,
+}
+
+fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1::Direction {
+    let d = &flow.directions[side];
+    let counts = flow.counts(side);
+    let rtt = d.rtt.summary();
+    let windows = d.windows.bytes(flow.setup.scale(side).unwrap_or(0));
+    let (zero, small) = flow
+        .trouble
+        .as_ref()
+        .map_or((0, 0), |t| (t.zero_windows[side], t.small_windows[side]));
+    v1::Direction {
+        packets: d.packets,
+        payload_bytes: d.payload,
+        retransmitted_packets: counts.retransmitted,
+        retransmitted_bytes: counts.retransmitted_bytes,
+        fast_retransmissions: counts.fast,
+        timeout_retransmissions: counts.timeout,
+        spurious_retransmissions: counts.spurious,
+        unknown_retransmissions: counts.unknown,
+        out_of_order: counts.out_of_order,
+        network_duplicates: counts.duplicates.max(u64::from(close.copies)),
+        lost_upstream: counts.lost_upstream,
+        lost_downstream: counts.lost_downstream,
+        lost_unknown: counts.lost_unknown,
+        missed_by_capture: counts.missed,
+        duplicate_acks: u64::from(close.dup_acks),
+        sack_blocks: counts.sack_states,
+        zero_windows: u64::from(u32::from(close.zero_windows).max(zero)),
+        small_windows: u64::from(u32::from(close.small_windows).max(small)),
+        keep_alives: counts.keep_alives,
+        max_in_flight: u64::from(d.flight_max),
+        min_window: windows.map(|w| w.0),
+        max_window: windows.map(|w| w.1),
+        rtt: Some(v1::Rtt {
+            min_seconds: rtt.min,
+            median_seconds: rtt.median,
+            p95_seconds: rtt.p95,
+            samples: rtt.samples,
+        }),
+        limit_seconds: Some(limits(flow, side, shares)),
+    }
+}
+
+/// The first version of the time shares: waiting for the application, the receiver's closed
+/// window, and the rest unknown.
+fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
+    let (idle, transfer) = if side == 0 {
+        (shares.client, shares.request)
+    } else {
+        (shares.server, shares.response)
+    };
+    // The wait for a response holds a round trip between tap and server for each request.
+    let round_trips = if side == 0 {
+        0.0
+    } else {
+        flow.directions[0].rtt.min().unwrap_or(0.0) * f64::from(shares.answered)
+    };
+    let closed = flow.trouble.as_ref().map_or(0, |t| {
+        let c = &t.closed[1 - side];
+        c.zero.saturating_add(c.small)
+    });
+    let closed = closed.min(transfer);
+    v1::LimitSeconds {
+        application: (seconds(idle) - round_trips).max(0.0),
+        receiver_window: seconds(closed),
+        unknown: seconds(transfer - closed),
+        ..v1::LimitSeconds::default()
+    }
+}
+
+/// A connection. `cause` is `None` while it is open.
+pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCounts; 2]) -> v1::Connection {
+    let (kind, time) = closing(flow, cause);
+    let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares);
+    let vlans = [flow.vlans & 0xfff, flow.vlans >> 12 & 0xfff];
+    v1::Connection {
+        id: flow.id.0,
+        client: Some(endpoint(flow.client_addr, flow.client_port)),
+        server: Some(endpoint(flow.server_addr, flow.server_port)),
+        first_packet_time: Some(timestamp(flow.first)),
+        // A flow whose SETUP record was lost has no setup to tell of.
+        setup: (flow.setup.done || flow.how > ClientHow::SynAck as u8).then(|| setup(flow)),
+        close: Some(v1::Close {
+            kind: kind.name().to_owned(),
+            time: time.map(timestamp),
+        }),
+        duration_seconds: seconds(flow.last.saturating_sub(flow.first)),
+        turns: shares.answered,
+        client_to_server: Some(direction(flow, 0, close[0], shares)),
+        server_to_client: Some(direction(flow, 1, close[1], shares)),
+        client_known_by: ClientHow::from_u8(flow.how).map_or("", ClientHow::name).to_owned(),
+        vlans: vlans.into_iter().filter(|id| *id != 0).collect(),
+        tunnel: TunnelKind::from_u8(flow.tunnel_kind)
+            .unwrap_or(TunnelKind::None)
+            .name()
+            .to_owned(),
+        tunnel_id: flow.tunnel_id,
+    }
+}
+
+/// The SETUP transaction: index 0.
+pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> v1::Transaction {
+    let repeats = |n: u8| u32::from(n.saturating_sub(1));
+    v1::Transaction {
+        connection_id: flow.id.0,
+        index: 0,
+        signature: flow.setup.description(),
+        request_time: Some(timestamp(times.first_syn)),
+        request_bytes: u64::from(times.syn_payload),
+        response_bytes: 0,
+        request_seconds: seconds(times.request),
+        server_seconds: times.server.map(seconds),
+        response_seconds: times.response.map(seconds),
+        end_seconds: times.end.map(seconds),
+        losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
+        kind: "SETUP".to_owned(),
+        overlapped: false,
+    }
+}
+
+/// A transaction of data.
+pub(crate) fn transaction(id: u64, done: Finished) -> v1::Transaction {
+    v1::Transaction {
+        connection_id: id,
+        index: done.index,
+        signature: done.signature,
+        request_time: Some(timestamp(done.request_time)),
+        request_bytes: done.request_bytes,
+        response_bytes: done.response_bytes,
+        request_seconds: seconds(done.request),
+        server_seconds: done.server.map(seconds),
+        response_seconds: done.response.map(seconds),
+        end_seconds: done.end.map(seconds),
+        losses: done.losses,
+        kind: if done.closing { "CLOSE" } else { "DATA" }.to_owned(),
+        overlapped: done.overlapped,
+    }
+}
+
+/// Whether the connection never came up.
+pub(crate) fn failed(kind: Kind, flow: &Flow) -> Option<Failure> {
+    use crate::setup::Outcome;
+    if kind == Kind::Ignored {
+        return Some(Failure::Ignored);
+    }
+    match flow.setup.outcome {
+        Outcome::Refused if flow.setup.reset_by_server() => Some(Failure::Refused),
+        Outcome::ResetLate => Some(Failure::Reset),
+        _ => None,
+    }
+}
+
+/// Ways to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Ignored,
+    Reset,
+    Refused,
+}

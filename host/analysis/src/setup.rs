@@ -1,0 +1,467 @@
+//! The TCP handshake: outcome, description, times (`docs/src/transactions.md`).
+
+use std::fmt::Write;
+
+use weir_record::{Setup, SetupEnd, SetupMore, setup_bit};
+
+use crate::message::seconds;
+
+/// RFC 6298 2.1: the retransmission timer before the first RTT sample. A RST that comes later than
+/// this after the last SYN is no answer to it.
+const FIRST_TIMEOUT: u64 = 1_000_000_000;
+/// Option absent.
+pub(crate) const NO_SCALE: u8 = 255;
+
+/// How the handshake went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    #[default]
+    Midstream,
+    Ok,
+    Retransmitted,
+    Refused,
+    Ignored,
+    ResetLate,
+}
+
+impl Outcome {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Midstream => "MIDSTREAM",
+            Self::Ok => "OK",
+            Self::Retransmitted => "RETRANSMITTED",
+            Self::Refused => "REFUSED",
+            Self::Ignored => "IGNORED",
+            Self::ResetLate => "RESET_LATE",
+        }
+    }
+}
+
+/// What a flow keeps of its handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SetupState {
+    /// ns; `u64::MAX` is not known. Before the SETUP record: time of the last SYN repeat seen.
+    response: u64,
+    /// ns; `u64::MAX` is not known. Before the SETUP record: time between the last two SYNs.
+    end: u64,
+    bits: u16,
+    pub client_mss: u16,
+    pub server_mss: u16,
+    client_window: u16,
+    server_window: u16,
+    client_scale: u8,
+    server_scale: u8,
+    pub syn_count: u8,
+    pub syn_ack_count: u8,
+    pub outcome: Outcome,
+    /// The SETUP record has come.
+    pub done: bool,
+    reset: bool,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+/// Times of the SETUP transaction, ns and TAI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SetupTimes {
+    pub first_syn: u64,
+    pub request: u64,
+    pub server: Option<u64>,
+    pub response: Option<u64>,
+    pub end: Option<u64>,
+    pub syn_payload: u16,
+}
+
+impl SetupState {
+    /// A SYN was repeated while the setup is pending.
+    pub fn syn_repeat(&mut self, time: u64, flow_opened: u64) {
+        if !self.done {
+            let previous = if self.response == 0 { flow_opened } else { self.response };
+            self.end = time.saturating_sub(previous);
+            self.response = time;
+        }
+    }
+
+    /// The SETUP record. Returns the times of the SETUP transaction when the SYN was seen.
+    pub fn record(&mut self, end_code: u8, s: &Setup, more: &SetupMore) -> Option<SetupTimes> {
+        let last_interval = self.end;
+        let has = |bit: u16| s.bits & bit != 0;
+        let syn = has(setup_bit::SYN);
+        let answered = has(setup_bit::SYN_ACK);
+        let ended = SetupEnd::from_u8(end_code);
+        let finish = match ended {
+            Some(SetupEnd::Done | SetupEnd::Reset) if s.end != 0 => Some(s.end),
+            _ => None,
+        };
+        let repeated = s.syn_count > 1 || s.syn_ack_count > 1;
+        self.outcome = match ended {
+            Some(SetupEnd::Done) if repeated => Outcome::Retransmitted,
+            Some(SetupEnd::Done) => Outcome::Ok,
+            Some(SetupEnd::Reset) => {
+                // After a SYN-ACK the RST answers that.
+                let asked = if answered { s.syn_ack } else { s.last_syn };
+                if s.end.saturating_sub(asked) < FIRST_TIMEOUT {
+                    Outcome::Refused
+                } else {
+                    Outcome::ResetLate
+                }
+            }
+            _ => Outcome::Ignored,
+        };
+        let answer = if answered { Some(s.syn_ack) } else { finish };
+        let response = answer.filter(|_| syn).map(|t| t.saturating_sub(s.last_syn));
+        let total = match finish {
+            Some(t) if syn => Some(t.saturating_sub(s.first_syn)),
+            // The client gives up when the next SYN would be due: it doubles its interval
+            // (RFC 6298 5.5). One SYN alone tells nothing.
+            None if syn && !answered && s.syn_count > 1 && last_interval > 0 => Some(
+                s.last_syn
+                    .saturating_sub(s.first_syn)
+                    .saturating_add(last_interval.saturating_mul(2)),
+            ),
+            _ => None,
+        };
+        *self = Self {
+            response: response.unwrap_or(UNKNOWN),
+            end: total.unwrap_or(UNKNOWN),
+            bits: s.bits,
+            client_mss: more.client_mss,
+            server_mss: more.server_mss,
+            client_window: more.client_window,
+            server_window: more.server_window,
+            client_scale: if syn { more.client_scale } else { NO_SCALE },
+            server_scale: if answered { more.server_scale } else { NO_SCALE },
+            syn_count: s.syn_count,
+            syn_ack_count: s.syn_ack_count,
+            outcome: self.outcome,
+            done: true,
+            reset: ended == Some(SetupEnd::Reset),
+        };
+        syn.then(|| SetupTimes {
+            first_syn: s.first_syn,
+            request: s.last_syn.saturating_sub(s.first_syn),
+            server: response,
+            response: match finish {
+                Some(t) if answered => Some(t.saturating_sub(s.syn_ack)),
+                _ => None,
+            },
+            end: total,
+            syn_payload: s.syn_payload,
+        })
+    }
+
+    const fn has(&self, bit: u16) -> bool {
+        self.bits & bit != 0
+    }
+
+    /// SYN or SYN-ACK was seen.
+    pub const fn seen(&self) -> bool {
+        self.has(setup_bit::SYN | setup_bit::SYN_ACK)
+    }
+
+    pub const fn answered(&self) -> bool {
+        self.has(setup_bit::SYN_ACK)
+    }
+
+    /// SETUP was a reset by the server.
+    pub const fn reset_by_server(&self) -> bool {
+        self.reset && self.has(setup_bit::RST_BY_SERVER)
+    }
+
+    /// Last SYN before the answer to the answer, s.
+    pub fn response_seconds(&self) -> Option<f64> {
+        (self.done && self.response != UNKNOWN).then(|| seconds(self.response))
+    }
+
+    /// First SYN to the end, s.
+    pub fn end_seconds(&self) -> Option<f64> {
+        (self.done && self.end != UNKNOWN).then(|| seconds(self.end))
+    }
+
+    /// Round trip over the whole path in ns, when the handshake gave a clean one: first SYN to the
+    /// client's ACK, each sent once.
+    pub fn path_rtt(&self) -> Option<u64> {
+        let clean = self.done && self.outcome == Outcome::Ok && self.answered() && self.end != UNKNOWN;
+        clean.then_some(self.end)
+    }
+
+    /// Window scale in effect for the windows of a side (0 = client), when it is known: only if
+    /// both SYNs carry it (RFC 7323 2.2); capped at 14 (2.3).
+    pub fn scale(&self, side: usize) -> Option<u8> {
+        if !self.done || !self.seen() {
+            return None;
+        }
+        let (syn, syn_ack) = (self.has(setup_bit::SYN), self.answered());
+        let own = if side == 0 {
+            self.client_scale
+        } else {
+            self.server_scale
+        };
+        let lacking = syn && self.client_scale == NO_SCALE || syn_ack && self.server_scale == NO_SCALE;
+        if lacking {
+            Some(0)
+        } else if !syn_ack || own == NO_SCALE {
+            None
+        } else {
+            Some(own.min(14))
+        }
+    }
+
+    /// Size of a full segment, for counting segments in a range of bytes.
+    pub fn segment(&self) -> u32 {
+        let offered = [self.client_mss, self.server_mss]
+            .into_iter()
+            .filter(|m| *m >= 64)
+            .min();
+        u32::from(offered.unwrap_or(1460))
+    }
+
+    /// The description, by the grammar of `docs/src/transactions.md`.
+    pub fn description(&self) -> String {
+        if !self.done || !self.seen() {
+            return "Open Conn: not seen".into();
+        }
+        let mut out = String::with_capacity(96);
+        out.push_str("Open Conn: ");
+        let scale = |out: &mut String, shift: u8| {
+            if shift != NO_SCALE {
+                let _ = write!(out, " WScale: {shift}");
+            }
+        };
+        let mss = |out: &mut String, mss: u16| {
+            if mss != 0 {
+                let _ = write!(out, " MSS:{mss}");
+            }
+        };
+        if self.has(setup_bit::SYN) {
+            out.push_str("Syn");
+            scale(&mut out, self.client_scale);
+            if self.has(setup_bit::CLIENT_SACK) {
+                out.push_str(" SelAck");
+            }
+            mss(&mut out, self.client_mss);
+        }
+        if self.answered() {
+            out.push_str("-Syn-Ack");
+            mss(&mut out, self.server_mss);
+            if self.has(setup_bit::SERVER_SACK) {
+                out.push_str(" SelAck");
+            }
+            scale(&mut out, self.server_scale);
+        }
+        out.push_str(match self.outcome {
+            Outcome::Ok | Outcome::Retransmitted if self.answered() => " - Ack",
+            Outcome::Ok | Outcome::Retransmitted | Outcome::Midstream => "-- - Ack",
+            Outcome::Refused | Outcome::ResetLate => "--Reset",
+            Outcome::Ignored => "--> ignored",
+        });
+        out
+    }
+
+    /// What the handshake lacks, in words (M1).
+    pub fn missing(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if !self.done || !self.seen() {
+            out.push("handshake not seen".to_owned());
+            return out;
+        }
+        let mut side = |name: &str, seen: bool, cut: bool, options: [(&str, bool); 3]| {
+            if !seen {
+                out.push(format!("{name} not seen"));
+                return;
+            }
+            if cut {
+                out.push(format!("{name} options cut: what is absent is not certain"));
+            }
+            for (option, there) in options {
+                if !there {
+                    out.push(format!("{name} without {option}"));
+                }
+            }
+        };
+        side(
+            "SYN",
+            self.has(setup_bit::SYN),
+            self.has(setup_bit::CLIENT_OPTIONS_CUT),
+            [
+                ("MSS", self.client_mss != 0),
+                ("window scale", self.client_scale != NO_SCALE),
+                ("SACK", self.has(setup_bit::CLIENT_SACK)),
+            ],
+        );
+        let established = matches!(self.outcome, Outcome::Ok | Outcome::Retransmitted);
+        if self.answered() || established {
+            side(
+                "SYN-ACK",
+                self.answered(),
+                self.has(setup_bit::SERVER_OPTIONS_CUT),
+                [
+                    ("MSS", self.server_mss != 0),
+                    ("window scale", self.server_scale != NO_SCALE),
+                    ("SACK", self.has(setup_bit::SERVER_SACK)),
+                ],
+            );
+        }
+        out
+    }
+
+    /// Options of a side (0 = client) for the messages, when its SYN or SYN-ACK was seen.
+    pub fn options(&self, side: usize) -> Option<Options> {
+        use setup_bit as b;
+        let (seen, sack, timestamps, ecn) = if side == 0 {
+            (b::SYN, b::CLIENT_SACK, b::CLIENT_TIMESTAMPS, b::CLIENT_ECN)
+        } else {
+            (b::SYN_ACK, b::SERVER_SACK, b::SERVER_TIMESTAMPS, b::SERVER_ECN)
+        };
+        let (mss, scale, window) = if side == 0 {
+            (self.client_mss, self.client_scale, self.client_window)
+        } else {
+            (self.server_mss, self.server_scale, self.server_window)
+        };
+        (self.done && self.has(seen)).then(|| Options {
+            mss: (mss != 0).then_some(mss),
+            scale: (scale != NO_SCALE).then_some(scale),
+            sack: self.has(sack),
+            timestamps: self.has(timestamps),
+            ecn: self.has(ecn),
+            window,
+        })
+    }
+}
+
+/// Options of one SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub mss: Option<u16>,
+    pub scale: Option<u8>,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub window: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn more() -> SetupMore {
+        SetupMore {
+            client_isn: 1,
+            server_isn: 2,
+            client_mss: 1460,
+            server_mss: 1460,
+            client_window: 8192,
+            server_window: 8192,
+            client_scale: 8,
+            server_scale: 8,
+        }
+    }
+
+    fn setup(end: SetupEnd, syns: &[u64], syn_ack: u64, finish: u64, bits: u16) -> (SetupState, Option<SetupTimes>) {
+        let mut state = SetupState::default();
+        let first = syns[0];
+        for t in &syns[1..] {
+            state.syn_repeat(*t, first);
+        }
+        let record = Setup {
+            first_syn: first,
+            last_syn: syns[syns.len() - 1],
+            syn_ack,
+            end: finish,
+            syn_count: syns.len() as u8,
+            syn_ack_count: u8::from(syn_ack != 0),
+            bits: bits | setup_bit::SYN | setup_bit::CLIENT_SACK,
+            syn_payload: 0,
+        };
+        let times = state.record(end as u8, &record, &more());
+        (state, times)
+    }
+
+    const ANSWERED: u16 = setup_bit::SYN_ACK | setup_bit::SERVER_SACK | setup_bit::ACK;
+
+    #[test]
+    fn a_normal_handshake() {
+        let (s, times) = setup(SetupEnd::Done, &[S], S + 2_800_000, S + 2_900_000, ANSWERED);
+        assert_eq!(
+            s.description(),
+            "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:1460 SelAck WScale: 8 - Ack"
+        );
+        assert_eq!(s.outcome, Outcome::Ok);
+        assert_eq!(s.response_seconds(), Some(0.0028));
+        assert_eq!(s.scale(0), Some(8));
+        assert_eq!(s.path_rtt(), Some(2_900_000));
+        assert!(s.missing().is_empty());
+        assert_eq!(times.and_then(|t| t.response), Some(100_000));
+    }
+
+    #[test]
+    fn nine_and_twelve_seconds() {
+        let (s, _) = setup(SetupEnd::Done, &[S, 4 * S, 10 * S], 13 * S, 13 * S, ANSWERED);
+        assert_eq!(s.outcome, Outcome::Retransmitted);
+        assert_eq!(s.response_seconds(), Some(3.0));
+        assert_eq!(s.end_seconds(), Some(12.0));
+    }
+
+    #[test]
+    fn ignored_ends_when_the_next_syn_was_due() {
+        let (s, _) = setup(SetupEnd::Timeout, &[S, 4 * S, 10 * S], 0, 0, 0);
+        assert_eq!(s.description(), "Open Conn: Syn WScale: 8 SelAck MSS:1460--> ignored");
+        assert_eq!(s.outcome, Outcome::Ignored);
+        assert_eq!(s.response_seconds(), None);
+        assert_eq!(s.end_seconds(), Some(21.0));
+        let (s, _) = setup(SetupEnd::End, &[S], 0, 0, 0);
+        assert_eq!(s.end_seconds(), None, "one SYN tells no interval");
+    }
+
+    #[test]
+    fn late_reset_is_not_a_refusal() {
+        let (s, _) = setup(
+            SetupEnd::Reset,
+            &[S, 4 * S, 10 * S],
+            0,
+            73 * S,
+            setup_bit::RST_BY_SERVER,
+        );
+        assert_eq!(s.description(), "Open Conn: Syn WScale: 8 SelAck MSS:1460--Reset");
+        assert_eq!(s.outcome, Outcome::ResetLate);
+        assert_eq!(s.response_seconds(), Some(63.0));
+        assert_eq!(s.end_seconds(), Some(72.0));
+        let (s, _) = setup(SetupEnd::Reset, &[S], 0, S + 300_000, setup_bit::RST_BY_SERVER);
+        assert_eq!(s.outcome, Outcome::Refused);
+    }
+
+    #[test]
+    fn answered_without_a_syn_ack_in_sight() {
+        let (s, _) = setup(SetupEnd::Done, &[S], 0, S + 779_000_000, setup_bit::ACK);
+        assert_eq!(s.description(), "Open Conn: Syn WScale: 8 SelAck MSS:1460-- - Ack");
+        assert_eq!(s.response_seconds(), Some(0.779));
+        assert_eq!(s.scale(0), None, "the SYN-ACK may lack the option");
+        assert_eq!(s.missing(), ["SYN-ACK not seen"]);
+    }
+
+    #[test]
+    fn scale_needs_both_sides() {
+        let mut m = more();
+        m.server_scale = NO_SCALE;
+        let mut state = SetupState::default();
+        let record = Setup {
+            first_syn: S,
+            last_syn: S,
+            syn_ack: S + 1,
+            end: S + 2,
+            syn_count: 1,
+            syn_ack_count: 1,
+            bits: setup_bit::SYN | ANSWERED | setup_bit::CLIENT_SACK,
+            syn_payload: 0,
+        };
+        state.record(SetupEnd::Done as u8, &record, &m);
+        assert_eq!(state.scale(0), Some(0));
+        assert_eq!(
+            state.description(),
+            "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:1460 SelAck - Ack"
+        );
+        assert_eq!(state.missing(), ["SYN-ACK without window scale"]);
+    }
+}

@@ -1,0 +1,284 @@
+//! The signature of a transaction: block sizes under a mask (`docs/src/transactions.md`).
+
+use std::fmt::Write;
+
+use crate::seq::{at_or_before, before};
+
+/// Groups of equal blocks that a signature prints; a longer list ends in "...".
+pub(crate) const PRINTED_GROUPS: usize = 7;
+/// Groups that are kept: one more tells that the list goes on.
+const KEPT_GROUPS: usize = PRINTED_GROUPS + 1;
+
+/// Neighbouring blocks of the same size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Group {
+    bytes: u64,
+    count: u32,
+    /// Sequence number of the first block's first byte.
+    seq: u32,
+}
+
+/// The blocks of one side of a transaction, folded as they come: bounded however long it gets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BlockList {
+    groups: [Group; KEPT_GROUPS],
+    len: u8,
+    /// Blocks beyond the kept groups.
+    more: bool,
+}
+
+impl BlockList {
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A block ended.
+    pub fn push(&mut self, seq: u32, bytes: u64) {
+        if let Some(last) = self.last_mut()
+            && last.bytes == bytes
+        {
+            last.count = last.count.saturating_add(1);
+            return;
+        }
+        self.append(Group { bytes, count: 1, seq });
+    }
+
+    /// The last block goes on: `bytes` more belong to it.
+    pub fn extend(&mut self, bytes: u64) {
+        if self.more {
+            return; // the last block is beyond what is printed
+        }
+        let Some(last) = self.last_mut() else { return };
+        let grown = last.bytes.saturating_add(bytes);
+        if last.count == 1 {
+            last.bytes = grown;
+            self.fold_last();
+        } else {
+            last.count -= 1;
+            let skip = last.bytes.wrapping_mul(u64::from(last.count)) as u32;
+            let seq = last.seq.wrapping_add(skip);
+            self.append(Group {
+                bytes: grown,
+                count: 1,
+                seq,
+            });
+        }
+    }
+
+    /// A block boundary was found at `at`, inside a block that is already in the list. Returns
+    /// whether a block was split.
+    pub fn split(&mut self, at: u32) -> bool {
+        let old = *self;
+        let inside = |g: &Group| {
+            let end = g.seq.wrapping_add(g.bytes.wrapping_mul(u64::from(g.count)) as u32);
+            before(g.seq, at) && before(at, end) && g.bytes > 0
+        };
+        let kept = &old.groups[..usize::from(old.len)];
+        let Some(index) = kept.iter().position(inside) else {
+            return false;
+        };
+        let group = kept[index];
+        let offset = u64::from(at.wrapping_sub(group.seq));
+        let (whole, rest) = (offset / group.bytes, offset % group.bytes);
+        if rest == 0 {
+            return false; // it is a boundary
+        }
+        let whole = whole as u32;
+        let mut list = Self::default();
+        let mut seq = group.seq;
+        for g in &kept[..index] {
+            list.append(*g);
+        }
+        for (bytes, count) in [
+            (group.bytes, whole),
+            (rest, 1),
+            (group.bytes - rest, 1),
+            (group.bytes, group.count - whole - 1),
+        ] {
+            if count > 0 {
+                list.append(Group { bytes, count, seq });
+                seq = seq.wrapping_add(bytes.wrapping_mul(u64::from(count)) as u32);
+            }
+        }
+        for g in &kept[index + 1..] {
+            list.append(*g);
+        }
+        list.more |= old.more;
+        *self = list;
+        true
+    }
+
+    fn last_mut(&mut self) -> Option<&mut Group> {
+        if self.more {
+            return None;
+        }
+        self.groups[..usize::from(self.len)].last_mut()
+    }
+
+    fn append(&mut self, group: Group) {
+        if self.more || usize::from(self.len) == KEPT_GROUPS {
+            self.more = true;
+            return;
+        }
+        self.groups[usize::from(self.len)] = group;
+        self.len += 1;
+        self.fold_last();
+    }
+
+    /// Join the last group with the one before when their blocks are equal.
+    fn fold_last(&mut self) {
+        let n = usize::from(self.len);
+        if n >= 2 && self.groups[n - 1].bytes == self.groups[n - 2].bytes {
+            let count = self.groups[n - 1].count;
+            self.groups[n - 2].count = self.groups[n - 2].count.saturating_add(count);
+            self.len -= 1;
+        }
+    }
+
+    fn write(&self, out: &mut String, size: fn(&mut String, u64)) {
+        for (i, group) in self.groups[..usize::from(self.len)].iter().enumerate() {
+            if i > 0 {
+                out.push_str("; ");
+            }
+            if i == PRINTED_GROUPS {
+                out.push_str("...");
+                return;
+            }
+            out.push_str("blk[");
+            size(out, group.bytes);
+            out.push(']');
+            if group.count > 1 {
+                out.push_str(" (");
+                decimal(out, u64::from(group.count));
+                out.push(')');
+            }
+        }
+    }
+}
+
+/// What is said of the state of the connection within a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StateNote {
+    #[default]
+    None,
+    /// The client sent its FIN.
+    HalfClosed,
+    /// And sent it again.
+    AlreadyHalfClosed,
+}
+
+impl StateNote {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::HalfClosed => "; conn half closed",
+            Self::AlreadyHalfClosed => "; conn half closed; conn already half closed by client",
+        }
+    }
+}
+
+/// The signature of a transaction.
+pub(crate) fn data(request: &BlockList, note: StateNote, response: &BlockList) -> String {
+    let mut out = String::with_capacity(128);
+    out.push_str("Request: ");
+    request.write(&mut out, decimal);
+    out.push_str(note.text());
+    if !response.is_empty() {
+        out.push_str(if note == StateNote::None { "-" } else { "--" });
+        response.write(&mut out, masked);
+    }
+    out
+}
+
+fn decimal(out: &mut String, value: u64) {
+    // Writing to a String does not fail.
+    let _ = write!(out, "{value}");
+}
+
+/// First digit, the others as x.
+fn masked(out: &mut String, value: u64) {
+    let start = out.len();
+    decimal(out, value);
+    let digits = out.len() - start;
+    out.truncate(start + 1);
+    for _ in 1..digits {
+        out.push('x');
+    }
+}
+
+/// Whether `at` lies strictly inside the block.
+pub(crate) fn is_inside(seq: u32, bytes: u32, at: u32) -> bool {
+    before(seq, at) && !at_or_before(seq.wrapping_add(bytes), at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(sizes: &[u64]) -> BlockList {
+        let mut list = BlockList::default();
+        let mut seq = 0xffff_ff00u32; // wraps on the way
+        for size in sizes {
+            list.push(seq, *size);
+            seq = seq.wrapping_add(*size as u32);
+        }
+        list
+    }
+
+    fn response(list: &BlockList) -> String {
+        let mut out = String::new();
+        list.write(&mut out, masked);
+        out
+    }
+
+    #[test]
+    fn mask_keeps_the_first_digit() {
+        assert_eq!(response(&list(&[6, 45])), "blk[6]; blk[4x]");
+        assert_eq!(response(&list(&[3031])), "blk[3xxx]");
+        assert_eq!(response(&list(&[133_469, 10])), "blk[1xxxxx]; blk[1x]");
+    }
+
+    #[test]
+    fn only_exactly_equal_neighbours_fold() {
+        assert_eq!(
+            response(&list(&[17_128, 15_708, 29, 29, 29])),
+            "blk[1xxxx]; blk[1xxxx]; blk[2x] (3)"
+        );
+    }
+
+    #[test]
+    fn an_eighth_group_is_dots() {
+        let sizes = [445, 29, 31_000, 29, 17_000, 2000, 29, 37];
+        assert_eq!(
+            response(&list(&sizes[..7])),
+            "blk[4xx]; blk[2x]; blk[3xxxx]; blk[2x]; blk[1xxxx]; blk[2xxx]; blk[2x]"
+        );
+        assert_eq!(
+            response(&list(&sizes)),
+            "blk[4xx]; blk[2x]; blk[3xxxx]; blk[2x]; blk[1xxxx]; blk[2xxx]; blk[2x]; ..."
+        );
+        let long: Vec<u64> = (1..1000).collect();
+        assert!(response(&list(&long)).ends_with("; ..."));
+    }
+
+    #[test]
+    fn blocks_split_and_join() {
+        let mut l = list(&[29, 29, 29]);
+        assert!(!l.split(0xffff_ff00 + 29), "a boundary already");
+        assert!(l.split(0xffff_ff00 + 29 + 9));
+        assert_eq!(response(&l), "blk[2x]; blk[9]; blk[2x]; blk[2x]", "29, 9, 20, 29");
+        let mut l = list(&[29, 29]);
+        l.extend(171);
+        assert_eq!(response(&l), "blk[2x]; blk[2xx]");
+    }
+
+    #[test]
+    fn request_sizes_stay() {
+        assert_eq!(
+            data(&list(&[178, 1284]), StateNote::None, &list(&[245])),
+            "Request: blk[178]; blk[1284]-blk[2xx]"
+        );
+        assert_eq!(data(&list(&[29]), StateNote::None, &list(&[])), "Request: blk[29]");
+        assert_eq!(data(&list(&[]), StateNote::None, &list(&[89])), "Request: -blk[8x]");
+    }
+}

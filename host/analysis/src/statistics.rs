@@ -1,0 +1,138 @@
+//! Statistics of all transactions with one signature (N6).
+
+use std::collections::HashMap;
+
+use weir_messages::v1;
+
+/// Signatures that have statistics of their own; those that come later are counted together.
+const SIGNATURES: usize = 65_536;
+/// Name of the rest.
+const OTHERS: &str = "(other signatures)";
+/// First, second, third, later.
+const POSITIONS: usize = 4;
+
+/// Running figures of one value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    count: u64,
+    sum: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Figures {
+    fn add(&mut self, value: Option<f64>) {
+        let Some(value) = value else { return };
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = if self.count == 0 { value } else { self.max.max(value) };
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn average(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    fn min(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    fn max(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.max)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    count: u64,
+    request_bytes: u64,
+    response_bytes: u64,
+    losses: u64,
+    client: Figures,
+    server: Figures,
+    end: Figures,
+    positions: [u64; POSITIONS],
+}
+
+/// Rows by signature.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Statistics {
+    rows: HashMap<Box<str>, Row>,
+}
+
+impl Statistics {
+    /// Enter a transaction; `client` is the client's time before it.
+    pub fn add(&mut self, t: &v1::Transaction, client: Option<f64>) {
+        let row = if self.rows.contains_key(t.signature.as_str()) || self.rows.len() < SIGNATURES {
+            match self.rows.get_mut(t.signature.as_str()) {
+                Some(row) => row,
+                None => self.rows.entry(t.signature.as_str().into()).or_default(),
+            }
+        } else {
+            self.rows.entry(OTHERS.into()).or_default()
+        };
+        row.count += 1;
+        row.request_bytes = row.request_bytes.saturating_add(t.request_bytes);
+        row.response_bytes = row.response_bytes.saturating_add(t.response_bytes);
+        row.losses += u64::from(t.losses);
+        row.client.add(client);
+        row.server.add(t.server_seconds);
+        row.end.add(t.end_seconds);
+        if t.index > 0 {
+            row.positions[(t.index as usize - 1).min(POSITIONS - 1)] += 1;
+        }
+    }
+
+    /// The table, most frequent first.
+    pub fn table(&self) -> Vec<v1::SignatureStatistics> {
+        let mut table: Vec<_> = self
+            .rows
+            .iter()
+            .map(|(signature, row)| v1::SignatureStatistics {
+                signature: signature.to_string(),
+                count: row.count,
+                client_average_seconds: row.client.average(),
+                request_bytes_average: row.request_bytes as f64 / row.count as f64,
+                server_seconds_min: row.server.min(),
+                server_seconds_average: row.server.average(),
+                server_seconds_max: row.server.max(),
+                response_bytes_average: row.response_bytes as f64 / row.count as f64,
+                end_seconds_average: row.end.average(),
+                end_seconds_max: row.end.max(),
+                positions: row.positions.to_vec(),
+                losses: row.losses,
+            })
+            .collect();
+        table.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_minimum_average_and_maximum() {
+        let mut s = Statistics::default();
+        for (index, server) in [(1, 0.1), (2, 0.3), (9, 0.2)] {
+            let t = v1::Transaction {
+                signature: "Request: blk[1]-blk[2]".into(),
+                index,
+                request_bytes: 1,
+                response_bytes: 2,
+                server_seconds: Some(server),
+                ..v1::Transaction::default()
+            };
+            s.add(&t, (index > 1).then_some(0.5));
+        }
+        let table = s.table();
+        assert_eq!(table.len(), 1);
+        let row = &table[0];
+        assert_eq!((row.count, row.positions.as_slice()), (3, &[1, 1, 0, 1][..]));
+        assert_eq!((row.server_seconds_min, row.server_seconds_max), (Some(0.1), Some(0.3)));
+        assert!((row.server_seconds_average.unwrap_or(0.0) - 0.2).abs() < 1e-12);
+        assert_eq!(row.client_average_seconds, Some(0.5));
+        assert_eq!(row.end_seconds_max, None);
+    }
+}

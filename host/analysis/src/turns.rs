@@ -1,0 +1,447 @@
+//! Transactions from data blocks, without payload (`docs/src/transactions.md`): client blocks,
+//! then server blocks until the client's next.
+
+use weir_record::{Block, BlockEnd};
+
+use crate::seq::before;
+use crate::signature::{self, BlockList, StateNote, is_inside};
+
+/// Losses whose times are kept until it is known to which transaction they belong.
+const LOSS_TIMES: usize = 8;
+/// Block boundaries that were found before their block ended.
+const SPLITS: usize = 4;
+/// An ack further than this behind the data is no ack of it.
+const ACK_RANGE: u32 = 1 << 30;
+
+/// Blocks of one side of a transaction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    blocks: BlockList,
+    bytes: u64,
+    first: u64,
+    last: u64,
+    /// First sequence number, and the one after the last block.
+    start: u32,
+    end: u32,
+    /// The last block goes on in the next one that starts at `end`.
+    open: bool,
+}
+
+impl Side {
+    fn add(&mut self, b: &Block, cause: Option<BlockEnd>, goes_on: bool, splits: &Splits) {
+        if self.blocks.is_empty() {
+            self.first = b.first;
+            self.start = b.seq;
+        }
+        self.last = self.last.max(b.last);
+        self.bytes = self.bytes.saturating_add(u64::from(b.bytes));
+        let continues = self.open && self.end == b.seq;
+        let mut seq = b.seq;
+        let end = b.seq.wrapping_add(b.bytes);
+        let mut first_piece = true;
+        let mut piece = |to: u32, blocks: &mut BlockList| {
+            let bytes = u64::from(to.wrapping_sub(seq));
+            if first_piece && continues {
+                blocks.extend(bytes);
+            } else {
+                blocks.push(seq, bytes);
+            }
+            first_piece = false;
+            seq = to;
+        };
+        for at in splits.within(b) {
+            piece(at, &mut self.blocks);
+        }
+        piece(end, &mut self.blocks);
+        self.end = end;
+        self.open = goes_on || matches!(cause, Some(BlockEnd::Idle | BlockEnd::Limit));
+    }
+}
+
+/// Sequence numbers at which a PSH is known that the engine's block did not show.
+#[derive(Clone, Copy, Debug, Default)]
+struct Splits {
+    at: [u32; SPLITS],
+    len: u8,
+}
+
+impl Splits {
+    fn push(&mut self, at: u32) {
+        let n = usize::from(self.len);
+        if n == SPLITS {
+            self.at.rotate_left(1);
+            self.at[SPLITS - 1] = at;
+        } else {
+            self.at[n] = at;
+            self.len += 1;
+        }
+    }
+
+    /// Those inside the block, ascending.
+    fn within(&self, b: &Block) -> impl Iterator<Item = u32> {
+        let mut found = [0u32; SPLITS];
+        let mut n = 0;
+        for &at in &self.at[..usize::from(self.len)] {
+            let offset = at.wrapping_sub(b.seq);
+            if is_inside(b.seq, b.bytes, at) && !found[..n].contains(&offset) {
+                found[n] = offset;
+                n += 1;
+            }
+        }
+        found[..n].sort_unstable();
+        let seq = b.seq;
+        found.into_iter().take(n).map(move |offset| seq.wrapping_add(offset))
+    }
+}
+
+/// A finished transaction; times are TAI ns, durations ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub index: u32,
+    pub signature: String,
+    pub closing: bool,
+    pub request_time: u64,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    /// From the end of the previous transaction to the request.
+    pub client: Option<u64>,
+    pub request: u64,
+    pub server: Option<u64>,
+    pub response: Option<u64>,
+    pub end: Option<u64>,
+    pub losses: u32,
+    pub overlapped: bool,
+}
+
+/// What is known of the client's FIN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientFin {
+    /// Time of the first; 0 = none.
+    pub time: u64,
+    /// Its acknowledgment number.
+    pub ack: u32,
+    /// Time of the first repeat; 0 = none.
+    pub repeat: u64,
+}
+
+/// Seconds of finished transactions, summed up in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shares {
+    /// Between a response and the next request.
+    pub client: u64,
+    pub request: u64,
+    pub server: u64,
+    pub response: u64,
+    pub answered: u32,
+}
+
+/// The transaction in progress of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn {
+    request: Side,
+    response: Side,
+    overlapped: bool,
+    losses: u32,
+    loss_times: [u64; LOSS_TIMES],
+    loss_len: u8,
+    splits: [Splits; 2],
+    /// Sequence number of a window probe's byte.
+    probes: [Option<u32>; 2],
+    finished: u32,
+    /// Last packet of the previous transaction's response; 0 = none.
+    previous: u64,
+    pub shares: Shares,
+}
+
+impl Turn {
+    /// A block ended. Returns the transaction that it ended, if it is the client's next request.
+    pub fn block(&mut self, side: usize, code: u8, b: &Block, fin: ClientFin) -> Option<Finished> {
+        if b.bytes == 0 {
+            return None;
+        }
+        let cause = BlockEnd::from_u8(code);
+        // The byte of a probe is data, but the sender's block did not end with it.
+        let goes_on = b.bytes == 1 && self.probes[side & 1].take() == Some(b.seq);
+        if side == 1 {
+            if !self.request.blocks.is_empty() && unacknowledged(b.ack, self.request.end) {
+                self.overlapped = true;
+            }
+            self.response.add(b, cause, goes_on, &self.splits[1]);
+            return None;
+        }
+        let mut done = None;
+        if !self.response.blocks.is_empty() {
+            // The client sent this before the response had reached it.
+            let crossed = unacknowledged(b.ack, self.response.end);
+            self.overlapped |= crossed;
+            done = self.finish(fin, Some(b.first));
+            self.overlapped = crossed;
+        }
+        self.request.add(b, cause, goes_on, &self.splits[0]);
+        done
+    }
+
+    /// A segment with PSH that ends at `at` filled a gap: its block ended there.
+    pub fn push_at(&mut self, side: usize, at: u32) {
+        let (own, splits) = if side == 0 {
+            (&mut self.request, &mut self.splits[0])
+        } else {
+            (&mut self.response, &mut self.splits[1])
+        };
+        if !own.blocks.split(at) {
+            splits.push(at);
+        }
+    }
+
+    /// A one-byte probe into a closed window.
+    pub fn probe(&mut self, side: usize, seq: u32) {
+        self.probes[side & 1] = Some(seq);
+    }
+
+    /// A loss of either direction.
+    pub fn loss(&mut self, time: u64) {
+        let n = usize::from(self.loss_len);
+        if n == LOSS_TIMES {
+            // The oldest is given to the transaction in progress.
+            self.losses = self.losses.saturating_add(1);
+            self.loss_times.rotate_left(1);
+            self.loss_times[LOSS_TIMES - 1] = time;
+        } else {
+            self.loss_times[n] = time;
+            self.loss_len += 1;
+        }
+    }
+
+    /// The flow closed: the transaction in progress, if there is one.
+    pub fn close(&mut self, fin: ClientFin) -> Option<Finished> {
+        if self.request.blocks.is_empty() && self.response.blocks.is_empty() {
+            return None;
+        }
+        self.finish(fin, None)
+    }
+
+    /// End the transaction; `next` is the first packet of the next one.
+    fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> Option<Finished> {
+        let (request, response) = (self.request, self.response);
+        let losses = self.settle_losses(next);
+        self.finished = self.finished.saturating_add(1);
+        let asked = !request.blocks.is_empty();
+        let answered = !response.blocks.is_empty();
+        let note = if asked {
+            state_note(&request, &response, fin)
+        } else {
+            StateNote::None
+        };
+        let request_time = if asked { request.first } else { response.first };
+        let request_last = if asked { request.last } else { response.first };
+        let client = (self.previous != 0 && asked).then(|| request.first.saturating_sub(self.previous));
+        let done = Finished {
+            index: self.finished,
+            signature: signature::data(&request.blocks, note, &response.blocks),
+            closing: note != StateNote::None,
+            request_time,
+            request_bytes: request.bytes,
+            response_bytes: response.bytes,
+            client,
+            request: request_last.saturating_sub(request_time),
+            server: (asked && answered).then(|| response.first.saturating_sub(request_last)),
+            response: answered.then(|| response.last.saturating_sub(response.first)),
+            end: answered.then(|| response.last.saturating_sub(request_last)),
+            losses,
+            overlapped: self.overlapped,
+        };
+        let shares = &mut self.shares;
+        shares.client = shares.client.saturating_add(client.unwrap_or(0));
+        shares.request = shares.request.saturating_add(done.request);
+        shares.server = shares.server.saturating_add(done.server.unwrap_or(0));
+        shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
+        shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
+        self.previous = if answered { response.last } else { 0 };
+        self.request = Side::default();
+        self.response = Side::default();
+        self.overlapped = false;
+        Some(done)
+    }
+
+    /// Losses up to the next request.
+    fn settle_losses(&mut self, next: Option<u64>) -> u32 {
+        let n = usize::from(self.loss_len);
+        let mine = self.loss_times[..n]
+            .iter()
+            .take_while(|t| next.is_none_or(|next| **t < next))
+            .count();
+        self.loss_times[..n].rotate_left(mine);
+        self.loss_len = (n - mine) as u8;
+        std::mem::take(&mut self.losses).saturating_add(mine as u32)
+    }
+}
+
+/// The peer's `ack` does not reach `end`.
+fn unacknowledged(ack: u32, end: u32) -> bool {
+    before(ack, end) && end.wrapping_sub(ack) < ACK_RANGE
+}
+
+/// Whether the client's FIN, and its repeat, fell between the request and the response.
+fn state_note(request: &Side, response: &Side, fin: ClientFin) -> StateNote {
+    let answered = !response.blocks.is_empty();
+    let precedes_response = |time: u64| {
+        // With equal stamps the acknowledgment tells whether the client had seen the response.
+        !answered || time < response.first || time == response.first && !before(response.start, fin.ack)
+    };
+    if fin.time == 0 || fin.time < request.first || !precedes_response(fin.time) {
+        StateNote::None
+    } else if fin.repeat != 0 && precedes_response(fin.repeat) {
+        StateNote::AlreadyHalfClosed
+    } else {
+        StateNote::HalfClosed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUSH: u8 = BlockEnd::Push as u8;
+    const IDLE: u8 = BlockEnd::Idle as u8;
+
+    /// A flow whose peers acknowledge everything at once.
+    struct Talk {
+        turn: Turn,
+        next: [u32; 2],
+        now: u64,
+    }
+
+    impl Talk {
+        fn new() -> Self {
+            Self {
+                turn: Turn::default(),
+                next: [0xffff_ff00, 7000],
+                now: 1000,
+            }
+        }
+
+        fn block(&mut self, side: usize, bytes: u32, code: u8) -> Option<Finished> {
+            let b = Block {
+                first: self.now,
+                last: self.now + 10,
+                seq: self.next[side],
+                bytes,
+                ack: self.next[1 - side],
+                flight: bytes,
+                packets: 1,
+                max_segment: 1,
+                window: 1,
+                ttl: 1,
+            };
+            self.now += 100;
+            self.next[side] = self.next[side].wrapping_add(bytes);
+            self.turn.block(side, code, &b, ClientFin::default())
+        }
+    }
+
+    #[test]
+    fn request_and_response_alternate() {
+        let mut t = Talk::new();
+        assert_eq!(t.block(0, 178, PUSH), None);
+        assert_eq!(t.block(0, 1284, PUSH), None);
+        assert_eq!(t.block(1, 245, PUSH), None);
+        let done = t.block(0, 29, PUSH).expect("the next request ends it");
+        assert_eq!(done.signature, "Request: blk[178]; blk[1284]-blk[2xx]");
+        assert_eq!((done.request_bytes, done.response_bytes), (1462, 245));
+        assert_eq!(
+            (done.request, done.server, done.response, done.end),
+            (110, Some(90), Some(10), Some(100))
+        );
+        assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
+        let last = t.turn.close(ClientFin::default()).expect("in progress");
+        assert_eq!(
+            (last.signature.as_str(), last.client, last.server),
+            ("Request: blk[29]", Some(90), None)
+        );
+        assert_eq!(t.turn.shares.answered, 1);
+    }
+
+    #[test]
+    fn an_idle_block_goes_on() {
+        let mut t = Talk::new();
+        t.block(0, 100, PUSH);
+        t.block(1, 1000, IDLE);
+        t.block(1, 500, PUSH);
+        t.block(1, 500, PUSH);
+        let done = t.turn.close(ClientFin::default()).expect("in progress");
+        assert_eq!(done.signature, "Request: blk[100]-blk[1xxx]; blk[5xx]");
+    }
+
+    #[test]
+    fn a_greeting_has_an_empty_request() {
+        let mut t = Talk::new();
+        t.block(1, 89, PUSH);
+        let done = t.block(0, 10, PUSH).expect("ended by the client");
+        assert_eq!(
+            (done.signature.as_str(), done.request_bytes, done.server),
+            ("Request: -blk[8x]", 0, None)
+        );
+        assert_eq!(t.turn.shares.answered, 0);
+    }
+
+    #[test]
+    fn crossing_data_is_marked() {
+        let mut t = Talk::new();
+        t.block(0, 100, PUSH);
+        t.next[0] = t.next[0].wrapping_sub(40); // the server has only 60 of the 100
+        t.block(1, 10, PUSH);
+        let done = t.turn.close(ClientFin::default()).expect("in progress");
+        assert!(done.overlapped);
+    }
+
+    #[test]
+    fn a_late_push_splits_its_block() {
+        let mut t = Talk::new();
+        let start = t.next[1];
+        t.block(0, 1, PUSH);
+        t.turn.push_at(1, start + 30); // before the block's record
+        t.block(1, 100, PUSH);
+        t.turn.push_at(1, start + 50); // after it
+        let done = t.turn.close(ClientFin::default()).expect("in progress");
+        assert_eq!(done.signature, "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
+    }
+
+    #[test]
+    fn losses_belong_to_the_transaction_of_their_time() {
+        let mut t = Talk::new();
+        t.block(0, 1, PUSH); // 1000
+        t.turn.loss(1050);
+        t.block(1, 1, PUSH); // 1100
+        for i in 0..20 {
+            t.turn.loss(1150 + i);
+        }
+        t.turn.loss(1205); // in the request that begins at 1200 and has not ended
+        let done = t.block(0, 1, PUSH).expect("ended");
+        assert_eq!(done.losses, 21);
+        assert_eq!(t.turn.close(ClientFin::default()).expect("in progress").losses, 1);
+    }
+
+    #[test]
+    fn fin_in_the_request_is_noted() {
+        let note = |time, repeat| {
+            let mut t = Talk::new();
+            t.block(0, 29, PUSH); // 1000
+            t.block(1, 29, PUSH); // 1100
+            t.turn
+                .close(ClientFin {
+                    time,
+                    ack: 7000,
+                    repeat,
+                })
+                .expect("in progress")
+                .signature
+        };
+        assert_eq!(note(1000, 0), "Request: blk[29]; conn half closed--blk[2x]");
+        assert_eq!(note(1100, 0), "Request: blk[29]; conn half closed--blk[2x]");
+        assert_eq!(note(1200, 0), "Request: blk[29]-blk[2x]");
+        assert_eq!(
+            note(1050, 1060),
+            "Request: blk[29]; conn half closed; conn already half closed by client--blk[2x]"
+        );
+    }
+}

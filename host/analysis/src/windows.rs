@@ -1,0 +1,87 @@
+//! Receive windows that one side advertised.
+
+/// Smallest and largest window, and the time it was closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Windows {
+    min: u16,
+    max: u16,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { min: u16::MAX, max: 0 }
+    }
+}
+
+impl Windows {
+    /// Extremes of an interval, raw. The engine enters no windows of SYNs, which are never scaled
+    /// (RFC 7323 2.2), and none of RSTs.
+    pub fn interval(&mut self, min: u16, max: u16) {
+        if min <= max {
+            self.min = self.min.min(min);
+            self.max = self.max.max(max);
+        }
+    }
+
+    /// Smallest and largest in bytes; `shift` is the scale in effect, 0 when it is not known.
+    pub fn bytes(self, shift: u8) -> Option<(u64, u64)> {
+        let scale = |w: u16| u64::from(w) << shift.min(14);
+        (self.min <= self.max).then(|| (scale(self.min), scale(self.max)))
+    }
+}
+
+/// How long a window stayed closed or small.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Closed {
+    since: Option<(u64, bool)>,
+    /// ns with window 0.
+    pub zero: u64,
+    /// ns with a window above 0 and below the MSS.
+    pub small: u64,
+}
+
+impl Closed {
+    /// The window became 0 (`zero`) or small.
+    pub fn begin(&mut self, time: u64, zero: bool) {
+        self.end(time);
+        self.since = Some((time, zero));
+    }
+
+    /// The window opened, or the flow ended.
+    pub fn end(&mut self, time: u64) {
+        if let Some((since, zero)) = self.since.take() {
+            let ns = time.saturating_sub(since);
+            *(if zero { &mut self.zero } else { &mut self.small }) += ns;
+        }
+    }
+
+    /// The window is 0 now.
+    pub const fn is_zero(&self) -> bool {
+        matches!(self.since, Some((_, true)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_window_is_none_and_scale_applies() {
+        let mut w = Windows::default();
+        assert_eq!(w.bytes(8), None);
+        w.interval(u16::MAX, 0); // an interval without windows
+        assert_eq!(w.bytes(8), None);
+        w.interval(0, 1026);
+        assert_eq!(w.bytes(8), Some((0, 1026 * 256)));
+    }
+
+    #[test]
+    fn closed_time_is_split_by_kind() {
+        let mut c = Closed::default();
+        c.begin(10, true);
+        c.begin(15, false);
+        c.end(17);
+        c.end(99);
+        assert_eq!((c.zero, c.small), (5, 2));
+    }
+}
