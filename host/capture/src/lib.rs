@@ -1,1 +1,18 @@
-//! (see the crate's README)
+//! Capture files as a stream: pcap (µs, ns, both byte orders), pcapng (sections, several
+//! interfaces and resolutions), gzip, standard input. Memory does not grow with the file.
+//!
+//! [`file::CaptureFile`] yields raw frames; [`feed::Feed`] parses them, puts IP fragments together
+//! and gives words for the flow engine.
+#![forbid(unsafe_code)]
+
+mod defrag;
+mod error;
+pub mod feed;
+pub mod file;
+mod input;
+mod pcap;
+mod pcapng;
+
+pub use error::{CaptureError, Cause};
+pub use feed::{Feed, Item, Word};
+pub use file::{CaptureFile, Frame};

@@ -12,4 +12,5 @@ pub mod tracker;
 mod visits;
 
 pub use meta::{Class, End, Key, Meta, Options};
+pub use parse::{Fragment, LinkType, Parsed, Parser, Profile};
 pub use tracker::{Config, Engine, PortCounters};

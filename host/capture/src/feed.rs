@@ -1,0 +1,124 @@
+//! From a capture file to words for the flow engine.
+
+use weir_engine::{Meta, Parsed, Parser};
+use weir_record::{Untracked, time::tai_from_utc};
+
+use crate::defrag::Defrag;
+use crate::error::CaptureError;
+use crate::file::CaptureFile;
+
+/// One frame for the engine.
+#[derive(Debug)]
+pub struct Word<'a> {
+    /// The port (interface of the file, the 16th and later ones as the 16th).
+    pub port: u8,
+    /// TAI ns.
+    pub time: u64,
+    /// Bytes on the wire.
+    pub wire: u32,
+    /// Bytes captured.
+    pub captured: u32,
+    /// What it is.
+    pub item: Item<'a>,
+}
+
+/// What a frame is.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// A parsed packet.
+    Packet(&'a Meta),
+    /// Not counted in any flow.
+    Untracked(Untracked),
+}
+
+/// Parses frames and puts fragments together.
+#[derive(Default)]
+pub struct Feed {
+    parser: Parser,
+    defrag: Defrag,
+    number: u64,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Feed({} frames)", self.number)
+    }
+}
+
+impl Feed {
+    /// A feed with this parser.
+    pub fn new(parser: Parser) -> Self {
+        Self {
+            parser,
+            ..Self::default()
+        }
+    }
+
+    /// Read up to `limit` frames and give a word for each; false at the end of the file.
+    pub fn read(
+        &mut self,
+        file: &mut CaptureFile,
+        limit: usize,
+        mut word: impl FnMut(Word<'_>),
+    ) -> Result<bool, CaptureError> {
+        for _ in 0..limit {
+            let Some(frame) = file.next()? else { return Ok(false) };
+            let port = frame.interface.min(15) as u8;
+            let time = tai_from_utc(frame.utc_ns);
+            self.frame(port, time, frame.link, frame.data, frame.wire, &mut word);
+        }
+        Ok(true)
+    }
+
+    /// One frame of any source: `time` in TAI ns.
+    #[inline]
+    pub fn frame(
+        &mut self,
+        port: u8,
+        time: u64,
+        link: Option<weir_engine::LinkType>,
+        data: &[u8],
+        wire: u32,
+        mut word: impl FnMut(Word<'_>),
+    ) {
+        self.number += 1;
+        let captured = data.len() as u32;
+        let parsed = match link {
+            Some(link) => self.parser.parse(link, data, wire),
+            None => Parsed::Untracked(Untracked::Link),
+        };
+        let parsed = match parsed {
+            Parsed::Fragment(fragment) => {
+                let payload = data.get(fragment.data.clone()).unwrap_or_default();
+                match self.defrag.piece(&fragment, payload, time) {
+                    Some(whole) => self.parser.datagram(&whole.context, &whole.start, whole.length, wire),
+                    None => Parsed::Untracked(Untracked::Fragment),
+                }
+            }
+            other => other,
+        };
+        let item = match parsed {
+            Parsed::Meta(mut meta) => {
+                meta.time = time;
+                meta.number = self.number;
+                meta.port = port;
+                return word(Word {
+                    port,
+                    time,
+                    wire,
+                    captured,
+                    item: Item::Packet(&meta),
+                });
+            }
+            Parsed::Fragment(_) => Item::Untracked(Untracked::Fragment),
+            Parsed::Untracked(reason) => Item::Untracked(reason),
+        };
+        word(Word {
+            port,
+            time,
+            wire,
+            captured,
+            item,
+        });
+    }
+}

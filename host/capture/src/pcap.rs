@@ -1,0 +1,125 @@
+//! Classic pcap (draft-ietf-opsawg-pcap).
+
+use weir_engine::LinkType;
+
+use crate::error::Cause;
+use crate::file::Located;
+use crate::input::{Input, MAX_PIECE};
+
+const FILE_HEADER: usize = 24;
+
+/// Layout of a pcap file.
+pub(crate) struct Pcap {
+    big: bool,
+    nanoseconds: bool,
+    /// 16, or 24 for the variant that adds an interface index (magic a1b2cd34).
+    record_header: usize,
+    link: Option<LinkType>,
+    fcs: u32,
+}
+
+impl Pcap {
+    pub fn open(input: &mut Input, magic: [u8; 4]) -> Result<Self, Cause> {
+        let (big, nanoseconds, record_header) = match magic {
+            [0xa1, 0xb2, 0xc3, 0xd4] => (true, false, 16),
+            [0xd4, 0xc3, 0xb2, 0xa1] => (false, false, 16),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (true, true, 16),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (false, true, 16),
+            [0xa1, 0xb2, 0xcd, 0x34] => (true, false, 24),
+            [0x34, 0xcd, 0xb2, 0xa1] => (false, false, 24),
+            _ => return Err(Cause::NotACapture(magic)),
+        };
+        let have = input.fill(FILE_HEADER).map_err(Cause::Io)?;
+        if have < FILE_HEADER {
+            return Err(Cause::Cut {
+                what: "file header",
+                have,
+                need: FILE_HEADER,
+            });
+        }
+        let header = input.peek(0, FILE_HEADER);
+        let network = u32_at(header, 20, big);
+        let major = u16_at(header, 4, big);
+        if major != 2 {
+            return Err(Cause::Corrupt(format!("pcap version {major}, only 2 is known")));
+        }
+        // Bit 26: the length of the FCS is known, in bits 28 to 31, units of 16 bits.
+        let fcs = if network & 1 << 26 != 0 { (network >> 28) * 2 } else { 0 };
+        let link = LinkType::from_pcap(network & 0xffff);
+        input.skip(FILE_HEADER);
+        Ok(Self {
+            big,
+            nanoseconds,
+            record_header,
+            link,
+            fcs,
+        })
+    }
+
+    #[inline]
+    pub fn next(&mut self, input: &mut Input) -> Result<Option<Located>, Cause> {
+        let need = self.record_header;
+        let have = input.fill(need).map_err(Cause::Io)?;
+        if have == 0 {
+            return Ok(None);
+        }
+        if have < need {
+            return Err(Cause::Cut {
+                what: "packet header",
+                have,
+                need,
+            });
+        }
+        let header = input.peek(0, need);
+        let seconds = u64::from(u32_at(header, 0, self.big));
+        let fraction = u64::from(u32_at(header, 4, self.big));
+        let captured = u32_at(header, 8, self.big);
+        let wire = u32_at(header, 12, self.big);
+        if captured as usize > MAX_PIECE - need {
+            return Err(Cause::Corrupt(format!(
+                "a packet says that {captured} bytes of it were captured, more than {} cannot be",
+                MAX_PIECE - need
+            )));
+        }
+        let piece = need + captured as usize;
+        let have = input.fill(piece).map_err(Cause::Io)?;
+        if have < piece {
+            return Err(Cause::Cut {
+                what: "packet",
+                have,
+                need: piece,
+            });
+        }
+        let nanos = if self.nanoseconds { fraction } else { fraction * 1000 };
+        let cut = (captured + self.fcs).saturating_sub(wire.max(captured)).min(captured);
+        Ok(Some(Located {
+            utc_ns: seconds * 1_000_000_000 + nanos,
+            interface: 0,
+            link: self.link,
+            wire: wire.max(captured).saturating_sub(self.fcs),
+            from: need,
+            to: piece - cut as usize,
+            piece,
+        }))
+    }
+}
+
+#[inline]
+pub(crate) fn u32_at(bytes: &[u8], at: usize, big: bool) -> u32 {
+    let word = bytes.get(at..at + 4).and_then(|s| s.try_into().ok()).unwrap_or([0; 4]);
+    if big {
+        u32::from_be_bytes(word)
+    } else {
+        u32::from_le_bytes(word)
+    }
+}
+
+#[inline]
+pub(crate) fn u16_at(bytes: &[u8], at: usize, big: bool) -> u16 {
+    let half = bytes.get(at..at + 2).and_then(|s| s.try_into().ok()).unwrap_or([0; 2]);
+    if big {
+        u16::from_be_bytes(half)
+    } else {
+        u16::from_le_bytes(half)
+    }
+}
