@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
 /// What to install, printed with every failure: the build needs nothing else.
-const PACKAGES: &str =
-    "install it with: apt-get install libdpdk-dev dpdk pkg-config libclang-dev gcc libpcap-dev";
+const PACKAGES: &str = "install it with: apt-get install libdpdk-dev dpdk pkg-config libclang-dev gcc libpcap-dev";
 
 /// Functions of DPDK in use; types follow from them.
 const FUNCTIONS: &[&str] = &[
@@ -46,7 +45,14 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// Shared libraries of DPDK in use. Drivers are loaded by the EAL from the distribution's folder.
-const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_kvargs"];
+const LIBRARIES: &[&str] = &[
+    "rte_eal",
+    "rte_ethdev",
+    "rte_mbuf",
+    "rte_mempool",
+    "rte_ring",
+    "rte_kvargs",
+];
 
 fn fail(what: &str) -> ! {
     println!("cargo::error=weir-dpdk: {what}; {PACKAGES}");
@@ -63,7 +69,10 @@ fn pkg_config(arguments: &[&str]) -> Vec<String> {
         let first_line = reason.lines().next().unwrap_or("no reason given").to_owned();
         fail(&format!("DPDK was not found by pkg-config ({first_line})"));
     }
-    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+    String::from_utf8_lossy(&output.stdout)
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn main() {
@@ -105,12 +114,18 @@ fn main() {
     }
 
     let mut compiler = cc::Build::new();
-    compiler.file(&wrappers).include(Path::new(".")).warnings(false).opt_level(2);
+    compiler
+        .file(&wrappers)
+        .include(Path::new("."))
+        .warnings(false)
+        .opt_level(2);
     for flag in &flags {
         compiler.flag(flag);
     }
     if let Err(error) = compiler.try_compile("weir_dpdk_wrappers") {
-        fail(&format!("the wrappers of DPDK's inline functions did not compile ({error})"));
+        fail(&format!(
+            "the wrappers of DPDK's inline functions did not compile ({error})"
+        ));
     }
 
     for directory in pkg_config(&["--variable=libdir"]) {

@@ -13,7 +13,9 @@ pub(crate) fn first_allowed_cpu() -> usize {
         return 0;
     }
     // SAFETY: CPU_ISSET reads a bit inside the set: CPU_SETSIZE is its size.
-    (0..libc::CPU_SETSIZE as usize).find(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).unwrap_or(0)
+    (0..libc::CPU_SETSIZE as usize)
+        .find(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .unwrap_or(0)
 }
 
 /// Binds the calling thread to one CPU.
@@ -27,7 +29,11 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Whether the process runs as root.

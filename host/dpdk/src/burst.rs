@@ -49,7 +49,13 @@ impl Default for Burst<'_> {
 impl<'p> Burst<'p> {
     /// An empty burst.
     pub fn new() -> Self {
-        Self { frames: [std::ptr::null_mut(); BURST], first: 0, end: 0, stamp: None, _source: PhantomData }
+        Self {
+            frames: [std::ptr::null_mut(); BURST],
+            first: 0,
+            end: 0,
+            stamp: None,
+            _source: PhantomData,
+        }
     }
 
     /// Frames held.
@@ -65,7 +71,11 @@ impl<'p> Burst<'p> {
     /// The frames, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Frame<'_>> {
         let stamp = self.stamp;
-        self.held().iter().map(move |&mbuf| Frame { mbuf, stamp, _burst: PhantomData })
+        self.held().iter().map(move |&mbuf| Frame {
+            mbuf,
+            stamp,
+            _burst: PhantomData,
+        })
     }
 
     /// Adds a frame with a copy of `data`. `false` when the burst is full, the pool is empty or the data
@@ -101,7 +111,13 @@ impl<'p> Burst<'p> {
             // SAFETY: the buffer is held by this burst; the count is atomic and each segment's is raised.
             unsafe { sys::rte_pktmbuf_refcnt_update(mbuf, 1) };
         }
-        Burst { frames: self.frames, first: self.first, end: self.end, stamp: self.stamp, _source: PhantomData }
+        Burst {
+            frames: self.frames,
+            first: self.first,
+            end: self.end,
+            stamp: self.stamp,
+            _source: PhantomData,
+        }
     }
 
     /// Gives all frames back.
@@ -122,7 +138,11 @@ impl<'p> Burst<'p> {
         let mut dropped = 0;
         for place in self.first..self.end {
             let mbuf = self.frames[place];
-            if keep(&Frame { mbuf, stamp: self.stamp, _burst: PhantomData }) {
+            if keep(&Frame {
+                mbuf,
+                stamp: self.stamp,
+                _burst: PhantomData,
+            }) {
                 self.frames.swap(kept, place);
                 kept += 1;
             } else {
@@ -202,7 +222,11 @@ impl<'b> Frame<'b> {
 
     /// The data, piece by piece.
     pub fn segments(&self) -> Segments<'b> {
-        Segments { next: self.mbuf, left: self.segment_count(), _burst: PhantomData }
+        Segments {
+            next: self.mbuf,
+            left: self.segment_count(),
+            _burst: PhantomData,
+        }
     }
 
     /// The data in one piece: in place when the frame is in one buffer, put together in `scratch` otherwise.

@@ -108,9 +108,8 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
     };
     match device {
         Device::Pcap(path) => {
-            let named = |error: std::io::Error| {
-                Error::new(ErrorKind::Device, format!("{device} cannot be opened: {error}"))
-            };
+            let named =
+                |error: std::io::Error| Error::new(ErrorKind::Device, format!("{device} cannot be opened: {error}"));
             let file = File::open(path).map_err(named)?;
             if !file.metadata().map_err(named)?.is_file() {
                 return Err(Error::new(ErrorKind::Device, format!("{device} is not a regular file")));
@@ -118,7 +117,11 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
             let name = format!("net_pcap_w{number}");
             // By descriptor: DPDK's settings cannot hold a comma or a bracket, file names can.
             let devargs = format!("{name},rx_pcap=/proc/self/fd/{}", file.as_raw_fd());
-            Ok(Probe { replay: true, file: Some(file), ..plain(name, devargs) })
+            Ok(Probe {
+                replay: true,
+                file: Some(file),
+                ..plain(name, devargs)
+            })
         }
         Device::Eth(interface_name) => {
             let interface = interface(device, interface_name)?;
@@ -150,7 +153,11 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
             }
             let name = format!("net_af_xdp_w{number}");
             let devargs = format!("{name},iface={interface_name},busy_budget=0");
-            Ok(Probe { buffer_bytes: XDP_BUFFER, interface: Some(interface), ..plain(name, devargs) })
+            Ok(Probe {
+                buffer_bytes: XDP_BUFFER,
+                interface: Some(interface),
+                ..plain(name, devargs)
+            })
         }
         Device::Null => {
             let name = format!("net_null_w{number}");
@@ -158,7 +165,10 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
         }
         Device::Raw(text) => {
             let name = text.split(',').next().unwrap_or_default().to_owned();
-            Ok(Probe { replay: text.contains("rx_pcap="), ..plain(name, text.clone()) })
+            Ok(Probe {
+                replay: text.contains("rx_pcap="),
+                ..plain(name, text.clone())
+            })
         }
     }
 }
@@ -166,12 +176,17 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
 fn interface(device: &Device, name: &str) -> Result<netif::Interface> {
     // Everything else would end up inside DPDK's settings.
     if name.contains([',', '=', '[', ']', '"', ' ']) {
-        return Err(Error::new(ErrorKind::Argument, format!("{device}: not the name of a network interface")));
+        return Err(Error::new(
+            ErrorKind::Argument,
+            format!("{device}: not the name of a network interface"),
+        ));
     }
     netif::Interface::find(name).map_err(|error| {
         Error::new(
             ErrorKind::Device,
-            format!("{device}: no such network interface here ({error}); `ip link` lists them, in this network namespace"),
+            format!(
+                "{device}: no such network interface here ({error}); `ip link` lists them, in this network namespace"
+            ),
         )
     })
 }
@@ -209,12 +224,18 @@ mod tests {
     #[test]
     fn names_as_users_write_them() {
         let parse = |text: &str| text.parse::<Device>();
-        assert_eq!(parse("pcap:/a/b,c.pcap").unwrap(), Device::Pcap(PathBuf::from("/a/b,c.pcap")));
+        assert_eq!(
+            parse("pcap:/a/b,c.pcap").unwrap(),
+            Device::Pcap(PathBuf::from("/a/b,c.pcap"))
+        );
         assert_eq!(parse("eth:veth0").unwrap(), Device::Eth("veth0".to_owned()));
         assert_eq!(parse("xdp:eth1").unwrap(), Device::Xdp("eth1".to_owned()));
         assert_eq!(parse("null").unwrap(), Device::Null);
         assert_eq!(parse("0000:01:00.0").unwrap(), Device::Raw("0000:01:00.0".to_owned()));
-        assert_eq!(parse("net_tap0,iface=t0").unwrap(), Device::Raw("net_tap0,iface=t0".to_owned()));
+        assert_eq!(
+            parse("net_tap0,iface=t0").unwrap(),
+            Device::Raw("net_tap0,iface=t0".to_owned())
+        );
         for text in ["", "  ", "eth:", "pcap:", "a\nb"] {
             assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Argument, "{text:?}");
         }
@@ -229,7 +250,10 @@ mod tests {
         assert_eq!(missing.kind(), ErrorKind::Device);
         assert!(missing.to_string().contains("/nonexistent.pcap"), "{missing}");
         let no_interface = probe_for(&Device::Eth("nosuchif0".to_owned())).unwrap_err();
-        assert!(no_interface.to_string().contains("no such network interface"), "{no_interface}");
+        assert!(
+            no_interface.to_string().contains("no such network interface"),
+            "{no_interface}"
+        );
         let settings = probe_for(&Device::Eth("lo,framesz=1".to_owned())).unwrap_err();
         assert_eq!(settings.kind(), ErrorKind::Argument);
     }

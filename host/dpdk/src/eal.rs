@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, IntoRawFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -26,7 +27,11 @@ pub struct EalConfig {
 
 impl Default for EalConfig {
     fn default() -> Self {
-        Self { memory_mib: 512, hugepages: false, pci: false }
+        Self {
+            memory_mib: 512,
+            hugepages: false,
+            pci: false,
+        }
     }
 }
 
@@ -68,7 +73,10 @@ impl Eal {
         if config.memory_mib < 64 {
             return Err(Error::new(
                 ErrorKind::Argument,
-                format!("{} MiB of packet memory is too little; give at least 64", config.memory_mib),
+                format!(
+                    "{} MiB of packet memory is too little; give at least 64",
+                    config.memory_mib
+                ),
             ));
         }
         check_runtime_directory()?;
@@ -82,13 +90,16 @@ impl Eal {
         let arguments = arguments(config)?;
         // The EAL pins the thread that starts it to one CPU: a thread of its own takes
         // the pin away with it, so that the caller's threads stay free.
-        let starter = thread::Builder::new().name("eal".to_owned()).spawn(move || start(&arguments));
+        let starter = thread::Builder::new()
+            .name("eal".to_owned())
+            .spawn(move || start(&arguments));
         let outcome = match starter.map(thread::JoinHandle::join) {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(Error::new(ErrorKind::Start, "the thread that starts DPDK panicked")),
-            Err(error) => {
-                Err(Error::new(ErrorKind::Start, format!("no thread could be made to start DPDK: {error}")))
-            }
+            Err(error) => Err(Error::new(
+                ErrorKind::Start,
+                format!("no thread could be made to start DPDK: {error}"),
+            )),
         };
         outcome.map_err(|error| error.hint(start_hint(config)))?;
         let shared = EalShared {
@@ -96,7 +107,9 @@ impl Eal {
             shelf: Mutex::new(PoolShelf::default()),
             probing: Mutex::new(()),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     pub(crate) fn shared(&self) -> &Arc<EalShared> {
@@ -106,7 +119,9 @@ impl Eal {
     /// The version of the DPDK libraries in use, such as `DPDK 22.11.11`.
     pub fn version() -> String {
         // SAFETY: returns a static NUL-terminated string.
-        unsafe { std::ffi::CStr::from_ptr(sys::rte_version()) }.to_string_lossy().into_owned()
+        unsafe { std::ffi::CStr::from_ptr(sys::rte_version()) }
+            .to_string_lossy()
+            .into_owned()
     }
 }
 
@@ -124,7 +139,10 @@ impl RegisteredThread {
     pub(crate) fn new(eal: &Arc<EalShared>) -> Option<Self> {
         // SAFETY: the EAL is started; a thread that is registered already gets an error, not a second place.
         let result = unsafe { sys::rte_thread_register() };
-        (result == 0).then(|| Self { _eal: Arc::clone(eal), _not_send: PhantomData })
+        (result == 0).then(|| Self {
+            _eal: Arc::clone(eal),
+            _not_send: PhantomData,
+        })
     }
 }
 
@@ -174,23 +192,21 @@ fn arguments(config: &EalConfig) -> Result<Vec<CString>> {
         .collect()
 }
 
-/// The EAL makes its runtime directory even with nothing to put in it; a wrong
-/// XDG_RUNTIME_DIR is the usual failure of an ordinary user.
+/// The EAL makes a runtime directory even with nothing to put in it: XDG_RUNTIME_DIR/dpdk/rte, or under
+/// /tmp without that variable. Failing there is the usual trouble of an ordinary user, and its own message does not say so.
 fn check_runtime_directory() -> Result<()> {
     if affinity::is_root() {
         return Ok(());
     }
-    let Some(directory) = std::env::var_os("XDG_RUNTIME_DIR") else {
-        return Ok(());
-    };
-    let probe = std::path::Path::new(&directory).join("dpdk");
-    std::fs::create_dir_all(&probe).map_err(|error| {
+    let set = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty());
+    let base = PathBuf::from(set.unwrap_or_else(|| "/tmp".into()));
+    std::fs::create_dir_all(base.join("dpdk/rte")).map_err(|error| {
         Error::new(
             ErrorKind::Start,
             format!(
-                "DPDK needs a writable runtime directory and XDG_RUNTIME_DIR={} is not ({error}); \
-                 unset it (then /tmp is used) or point it to a directory of your own",
-                directory.to_string_lossy()
+                "DPDK needs a runtime directory and cannot use {} ({error}); \
+                 set XDG_RUNTIME_DIR to a directory of your own",
+                base.join("dpdk").display()
             ),
         )
     })
@@ -241,6 +257,12 @@ pub(crate) fn log_text() -> String {
     // The pipe does not block and holds no more than this.
     let length = reader.read(&mut bytes).unwrap_or(0);
     let text = String::from_utf8_lossy(&bytes[..length]);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // What the EAL adds to every driver's message.
+    let says_nothing = |line: &str| {
+        line.is_empty()
+            || line.starts_with("EAL: Driver cannot attach")
+            || line.starts_with("EAL: Failed to attach device on primary")
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !says_nothing(line)).collect();
     lines.join("; ").chars().take(LONGEST).collect()
 }

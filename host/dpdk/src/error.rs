@@ -34,14 +34,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
-    /// A failed DPDK call: `code` is a positive errno or 0 when none was given.
+    /// A failed DPDK call: `code` is a positive errno, or 0 or 1 when none was given.
     /// What the libraries logged since the last failure is appended.
     pub(crate) fn dpdk(kind: ErrorKind, what: &str, code: i32) -> Self {
         let mut message = what.to_owned();
-        if code != 0 {
+        // Drivers give -1 for any failure: as an errno it would say "not permitted".
+        if code > 1 {
             message.push_str(": ");
             message.push_str(&describe(code));
         }

@@ -28,7 +28,10 @@ impl Interface {
         if index == 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { index, mtu: mtu(&text)? })
+        Ok(Self {
+            index,
+            mtu: mtu(&text)?,
+        })
     }
 }
 
@@ -66,7 +69,12 @@ pub(crate) fn open_descriptors() -> BTreeSet<Descriptor> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return BTreeSet::new();
     };
-    let describe = |entry: DirEntry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().read_link().ok()?));
+    let describe = |entry: DirEntry| {
+        Some((
+            entry.file_name().to_str()?.parse().ok()?,
+            entry.path().read_link().ok()?,
+        ))
+    };
     entries.flatten().filter_map(describe).collect()
 }
 
@@ -165,10 +173,15 @@ mod tests {
     fn a_reused_number_is_a_new_descriptor() {
         let before = open_descriptors();
         // The listing's own descriptor was among them and its number is free again.
-        let sockets: Vec<_> = (0..3).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let sockets: Vec<_> = (0..3)
+            .map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap())
+            .collect();
         let after = open_descriptors();
         let new: Vec<RawFd> = after.difference(&before).map(|&(descriptor, _)| descriptor).collect();
-        assert!(sockets.iter().all(|socket| new.contains(&socket.as_raw_fd())), "{new:?}");
+        assert!(
+            sockets.iter().all(|socket| new.contains(&socket.as_raw_fd())),
+            "{new:?}"
+        );
     }
 
     #[test]

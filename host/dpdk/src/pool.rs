@@ -70,7 +70,10 @@ impl Mempool {
             Some(raw) => raw,
             None => create(buffers, data_bytes)?,
         };
-        Ok(Arc::new(Self { raw, eal: Arc::clone(eal) }))
+        Ok(Arc::new(Self {
+            raw,
+            eal: Arc::clone(eal),
+        }))
     }
 
     /// Buffers not in use now.
@@ -120,9 +123,14 @@ fn create(buffers: u32, data_bytes: u16) -> Result<RawPool> {
     let name = CString::new(format!("weir{number}")).unwrap_or_default();
     let room = data_bytes + sys::RTE_PKTMBUF_HEADROOM as u16;
     // SAFETY: the name is NUL-terminated and copied; the EAL is started (callers hold EalShared).
-    let pool = unsafe { sys::rte_pktmbuf_pool_create(name.as_ptr(), buffers, CACHE, 0, room, sys::weir_socket_id_any()) };
+    let pool =
+        unsafe { sys::rte_pktmbuf_pool_create(name.as_ptr(), buffers, CACHE, 0, room, sys::weir_socket_id_any()) };
     match NonNull::new(pool) {
-        Some(pool) => Ok(RawPool { pool, buffers, data_bytes }),
+        Some(pool) => Ok(RawPool {
+            pool,
+            buffers,
+            data_bytes,
+        }),
         None => Err(Error::dpdk(
             ErrorKind::Memory,
             &format!("no memory for {buffers} packet buffers of {data_bytes} bytes"),

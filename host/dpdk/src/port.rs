@@ -19,15 +19,19 @@ use crate::sys;
 pub struct PortConfig {
     /// Receive every frame, whatever its destination address.
     pub promiscuous: bool,
-    /// Packet buffers of the port's pool.
-    pub buffers: u32,
+    /// Packet buffers of the port's pool; by default 32 MiB of frame data, and 1024 to 16,384 buffers.
+    pub buffers: Option<u32>,
     /// Receive and send descriptors asked for; the driver may take fewer.
     pub descriptors: u16,
 }
 
 impl Default for PortConfig {
     fn default() -> Self {
-        Self { promiscuous: true, buffers: 16_384, descriptors: 2048 }
+        Self {
+            promiscuous: true,
+            buffers: None,
+            descriptors: 2048,
+        }
     }
 }
 
@@ -91,14 +95,17 @@ impl Port {
         if is_pci_address(device) && !shared.pci {
             return Err(Error::new(
                 ErrorKind::Argument,
-                format!("{device} is a PCI address and DPDK was started without PCI; start it with PCI devices enabled"),
+                format!(
+                    "{device} is a PCI address and DPDK was started without PCI; start it with PCI devices enabled"
+                ),
             ));
         }
         let _one_at_a_time = shared.probing.lock().unwrap_or_else(PoisonError::into_inner);
         // Failures before this one are not this one's reason.
         let _ = log_text();
         let probe = probe_for(device)?;
-        let pool = Mempool::with_shared(shared, config.buffers, probe.buffer_bytes)?;
+        let buffers = config.buffers.unwrap_or_else(|| usual_buffers(probe.buffer_bytes));
+        let pool = Mempool::with_shared(shared, buffers, probe.buffer_bytes)?;
         let before = open_descriptors();
         let interface = probe.interface.clone();
         let mut port = Self::probe(shared, device, probe, pool)?;
@@ -120,8 +127,9 @@ impl Port {
         // SAFETY: NUL-terminated, copied by DPDK; the EAL is started; one thread at a time by `probing`.
         let result = unsafe { sys::rte_dev_probe(devargs.as_ptr()) };
         if result < 0 {
-            return Err(Error::dpdk(ErrorKind::Device, &format!("{device} cannot be opened"), -result)
-                .hint(open_hint(device)));
+            return Err(
+                Error::dpdk(ErrorKind::Device, &format!("{device} cannot be opened"), -result).hint(open_hint(device)),
+            );
         }
         let id = port_by_name(&name).ok_or_else(|| {
             Error::dpdk(ErrorKind::Device, &format!("{device} gave no network port"), 0)
@@ -132,7 +140,9 @@ impl Port {
             String::new()
         } else {
             // SAFETY: a static NUL-terminated string of the driver.
-            unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
+            unsafe { CStr::from_ptr(info.driver_name) }
+                .to_string_lossy()
+                .into_owned()
         };
         Ok(Self {
             id,
@@ -176,14 +186,20 @@ impl Port {
             // SAFETY: queue 0 of a configured port; null asks for the driver's defaults; the pool outlives
             // the port (its memory is kept while the EAL lives).
             let result = unsafe {
-                sys::rte_eth_rx_queue_setup(self.id, 0, receive_slots, any_socket, std::ptr::null(), self.pool.as_ptr())
+                sys::rte_eth_rx_queue_setup(
+                    self.id,
+                    0,
+                    receive_slots,
+                    any_socket,
+                    std::ptr::null(),
+                    self.pool.as_ptr(),
+                )
             };
             self.check(result, "could not be given a receive queue")?;
         }
         if sends > 0 {
             // SAFETY: as above.
-            let result =
-                unsafe { sys::rte_eth_tx_queue_setup(self.id, 0, send_slots, any_socket, std::ptr::null()) };
+            let result = unsafe { sys::rte_eth_tx_queue_setup(self.id, 0, send_slots, any_socket, std::ptr::null()) };
             self.check(result, "could not be given a send queue")?;
         }
         // SAFETY: a configured port with its queues set up.
@@ -207,8 +223,7 @@ impl Port {
         if result >= 0 {
             return Ok(());
         }
-        Err(Error::dpdk(ErrorKind::Device, &format!("{} {what}", self.device), -result)
-            .hint(open_hint(&self.device)))
+        Err(Error::dpdk(ErrorKind::Device, &format!("{} {what}", self.device), -result).hint(open_hint(&self.device)))
     }
 
     /// Receives up to [`BURST`] frames without waiting; returns how many. What is left in the burst is given back.
@@ -248,7 +263,10 @@ impl Port {
             return true;
         };
         // The kernel lets a VLAN tag go beyond the MTU, and only for the 802.1Q type (af_packet.c, `tpacket_snd`).
-        let tagged = frame.segments().next().is_some_and(|data| data.get(12..14) == Some(&[0x81, 0x00]));
+        let tagged = frame
+            .segments()
+            .next()
+            .is_some_and(|data| data.get(12..14) == Some(&[0x81, 0x00]));
         frame.length() <= limit + if tagged { 4 } else { 0 }
     }
 
@@ -323,6 +341,11 @@ impl Drop for Port {
 /// `RTE_ETH_TX_OFFLOAD_MULTI_SEGS`: a macro with a cast that the bindings cannot carry.
 const MULTI_SEGMENT_SEND: u64 = 1 << 15;
 
+fn usual_buffers(data_bytes: u16) -> u32 {
+    const FRAME_DATA: u32 = 32 << 20;
+    (FRAME_DATA / u32::from(data_bytes.max(1))).clamp(1024, 16_384)
+}
+
 fn largest_untagged(interface: &Interface) -> u32 {
     const ETHERNET_HEADER: u32 = 14;
     interface.mtu.saturating_add(ETHERNET_HEADER)
@@ -334,9 +357,9 @@ fn is_pci_address(device: &Device) -> bool {
     };
     let address = text.split(',').next().unwrap_or_default();
     let hex = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    address.rsplit_once('.').is_some_and(|(bus, function)| {
-        hex(function) && bus.contains(':') && bus.split(':').all(hex)
-    })
+    address
+        .rsplit_once('.')
+        .is_some_and(|(bus, function)| hex(function) && bus.contains(':') && bus.split(':').all(hex))
 }
 
 fn port_by_name(name: &CStr) -> Option<u16> {
@@ -351,7 +374,11 @@ fn device_info(id: u16, device: &Device) -> Result<sys::rte_eth_dev_info> {
     // SAFETY: an open port; the structure is zeroed, so initialised whatever the call writes.
     let (result, info) = unsafe { (sys::rte_eth_dev_info_get(id, info.as_mut_ptr()), info.assume_init()) };
     if result < 0 {
-        return Err(Error::dpdk(ErrorKind::Device, &format!("{device} does not describe itself"), -result));
+        return Err(Error::dpdk(
+            ErrorKind::Device,
+            &format!("{device} does not describe itself"),
+            -result,
+        ));
     }
     Ok(info)
 }
@@ -368,17 +395,21 @@ fn pcap_stamp() -> Option<StampField> {
     let offset = usize::try_from(offset).ok()?;
     let flag = u32::try_from(flag).ok().filter(|&bit| bit < 64)?;
     let inside = offset + size_of::<u64>() <= size_of::<sys::rte_mbuf>();
-    inside.then_some(StampField { offset, flag: 1 << flag, unit_ns: 1000 })
+    inside.then_some(StampField {
+        offset,
+        flag: 1 << flag,
+        unit_ns: 1000,
+    })
 }
 
 fn open_hint(device: &Device) -> &'static str {
     match device {
         Device::Pcap(_) => "the file must be an uncompressed pcap or pcapng of Ethernet frames",
         Device::Eth(_) => "the interface must be up and the process needs CAP_NET_RAW (root)",
-        Device::Xdp(_) => "the interface must be up and the process needs root; the interface takes one XDP program at a time",
-        Device::Null => "see DPDK's own message",
-        Device::Raw(_) => {
-            "write it as DPDK does: net_ring0, net_tap0,iface=NAME or a PCI address such as 0000:01:00.0"
+        Device::Xdp(_) => {
+            "the interface must be up and the process needs root; the interface takes one XDP program at a time"
         }
+        Device::Null => "see DPDK's own message",
+        Device::Raw(_) => "write it as DPDK does: net_ring0, net_tap0,iface=NAME or a PCI address such as 0000:01:00.0",
     }
 }

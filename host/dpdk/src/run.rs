@@ -186,7 +186,10 @@ pub fn inline(
     if let Some(replay) = ports.iter().find(|port| port.is_replay()) {
         return Err(Error::new(
             ErrorKind::Argument,
-            format!("{} is a file: nothing can be forwarded to it; inline takes two interfaces", replay.device()),
+            format!(
+                "{} is a file: nothing can be forwarded to it; inline takes two interfaces",
+                replay.device()
+            ),
         ));
     }
     let mut state = State::start(ports, config, sink, progress)?;
@@ -234,7 +237,11 @@ fn forward(burst: &mut Burst<'_>, out: &Port) -> Forwarded {
     }
     let queue_full = burst.len();
     burst.clear();
-    Forwarded { accepted: (offered - queue_full) as u64, queue_full: queue_full as u64, too_long }
+    Forwarded {
+        accepted: (offered - queue_full) as u64,
+        queue_full: queue_full as u64,
+        too_long,
+    }
 }
 
 /// What both loops keep.
@@ -353,9 +360,18 @@ impl<'a, S: FrameSink> State<'a, S> {
             report.device = port.stats();
         }
         // Drivers over sockets take frames and learn afterwards that the kernel did not.
-        for (number, accepted) in self.accepted.iter().copied().enumerate().filter(|&(_, accepted)| accepted > 0) {
+        for (number, accepted) in self
+            .accepted
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|&(_, accepted)| accepted > 0)
+        {
             let other = 1 - number;
-            let errors = self.reports[other].device.send_errors.saturating_sub(self.send_errors_before[other]);
+            let errors = self.reports[other]
+                .device
+                .send_errors
+                .saturating_sub(self.send_errors_before[other]);
             let report = &mut self.reports[number];
             report.forward_drops.send_errors = errors.min(accepted);
             report.forwarded = accepted - report.forward_drops.send_errors;

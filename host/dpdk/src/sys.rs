@@ -7,7 +7,8 @@
     non_upper_case_globals,
     dead_code,
     unsafe_op_in_unsafe_fn,
-    clippy::all
+    clippy::all,
+    clippy::undocumented_unsafe_blocks
 )]
 
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
@@ -25,5 +26,7 @@ pub fn errno() -> i32 {
 pub fn error_text(code: i32) -> String {
     // SAFETY: rte_strerror returns a NUL-terminated string in static or thread-local memory,
     // copied before anything else can run on this thread.
-    unsafe { std::ffi::CStr::from_ptr(rte_strerror(code)) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(rte_strerror(code)) }
+        .to_string_lossy()
+        .into_owned()
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_dpdk::{
-    Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, inline,
+    Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive,
 };
 
 /// Set in the child that runs inside the middle namespace.
@@ -25,7 +25,9 @@ struct Lab {
 
 impl Lab {
     fn new() -> Option<Self> {
-        let lab = Self { tag: format!("wd{}", std::process::id() % 100_000) };
+        let lab = Self {
+            tag: format!("wd{}", std::process::id() % 100_000),
+        };
         for side in ["c", "m", "s"] {
             if !quiet(&format!("ip netns add {}{side}", lab.tag)) {
                 return None;
@@ -34,9 +36,15 @@ impl Lab {
         for (end, address) in [("c", "10.99.0.1/24"), ("s", "10.99.0.2/24")] {
             let (middle, space) = (format!("{}m", lab.tag), format!("{}{end}", lab.tag));
             // No IPv6: the kernel's own announcements would be counted as traffic.
-            sh(&format!("ip netns exec {middle} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"));
-            sh(&format!("ip netns exec {space} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"));
-            sh(&format!("ip -n {middle} link add m{end} type veth peer name e0 netns {space}"));
+            sh(&format!(
+                "ip netns exec {middle} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"
+            ));
+            sh(&format!(
+                "ip netns exec {space} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"
+            ));
+            sh(&format!(
+                "ip -n {middle} link add m{end} type veth peer name e0 netns {space}"
+            ));
             sh(&format!("ip -n {space} addr add {address} dev e0"));
             // Frames on a veth carry no checksums unless the sender is told to fill them in,
             // and come in pieces of up to 64 KiB.
@@ -61,11 +69,19 @@ impl Drop for Lab {
 }
 
 fn quiet(command: &str) -> bool {
-    Command::new("sh").arg("-c").arg(format!("{command} 2>/dev/null >&2")).status().is_ok_and(|status| status.success())
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!("{command} 2>/dev/null >&2"))
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 fn sh(command: &str) {
-    let status = Command::new("sh").arg("-c").arg(format!("{command} >&2")).status().unwrap();
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{command} >&2"))
+        .status()
+        .unwrap();
     assert!(status.success(), "{command}");
 }
 
@@ -91,7 +107,10 @@ impl FrameSink for Counting {
         self.bytes[usize::from(port)] += u64::from(wire_len);
         assert!(time_utc_ns >= self.last_time);
         self.last_time = time_utc_ns;
-        assert!(self.fails_at.is_none_or(|limit| self.frames[0] < limit), "failing as the test asks");
+        assert!(
+            self.fails_at.is_none_or(|limit| self.frames[0] < limit),
+            "failing as the test asks"
+        );
     }
 
     fn idle(&mut self, _now_utc_ns: u64) {
@@ -104,7 +123,9 @@ fn a_transfer_passes_and_every_count_agrees() {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
     }
-    let programs = ["ip", "ethtool", "python3", "ping"].iter().find(|name| !quiet(&format!("command -v {name}")));
+    let programs = ["ip", "ethtool", "python3", "ping"]
+        .iter()
+        .find(|name| !quiet(&format!("command -v {name}")));
     if let Some(missing) = programs.filter(|&&name| name != "ping") {
         println!("skipped: {missing} is not installed");
         return;
@@ -134,6 +155,7 @@ fn inside() {
     // A fault in measuring never touches the traffic.
     pass_traffic(&eal, &tag, "eth", Some(1000));
     oversize(&eal, &tag);
+    losses(&eal, &tag);
 
     let missing = Port::open(&eal, &"eth:nosuch0".parse().unwrap(), &PortConfig::default()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Device);
@@ -144,7 +166,9 @@ fn open(eal: &Eal, device: &str) -> Port {
 }
 
 fn kernel_count(interface: &str, counter: &str) -> u64 {
-    output(&format!("cat /sys/class/net/{interface}/statistics/{counter}")).parse().unwrap()
+    output(&format!("cat /sys/class/net/{interface}/statistics/{counter}"))
+        .parse()
+        .unwrap()
 }
 
 fn pass_traffic(eal: &Eal, tag: &str, kind: &str, fails_at: Option<u64>) {
@@ -152,17 +176,22 @@ fn pass_traffic(eal: &Eal, tag: &str, kind: &str, fails_at: Option<u64>) {
     assert!(ports[0].stats().drops_known, "the {kind} driver's sockets were found");
     let before = [kernel_count("mc", "rx_packets"), kernel_count("ms", "rx_packets")];
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
-    let mut sink = Counting { fails_at, ..Counting::default() };
+    let mut sink = Counting {
+        fails_at,
+        ..Counting::default()
+    };
     let loop_stop = &stop;
     let loop_progress = &progress;
     let counting = &mut sink;
     std::thread::scope(|scope| {
         let ports = &mut ports;
-        let running =
-            scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
+        let running = scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
         transfer(tag);
         if quiet("command -v ping") {
-            assert!(quiet(&format!("ip netns exec {tag}c ping -c 3 -i 0.05 -W 2 10.99.0.2")), "ping through {kind}");
+            assert!(
+                quiet(&format!("ip netns exec {tag}c ping -c 3 -i 0.05 -W 2 10.99.0.2")),
+                "ping through {kind}"
+            );
         }
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);
@@ -177,7 +206,11 @@ fn pass_traffic(eal: &Eal, tag: &str, kind: &str, fails_at: Option<u64>) {
         assert_eq!(report.device.received, report.received);
         assert_eq!(report.probably_cut, 0);
         assert!(report.device.drops_known);
-        assert_eq!(after[number] - before[number], report.received + report.device.missed, "{kind}: the kernel's count");
+        assert_eq!(
+            after[number] - before[number],
+            report.received + report.device.missed,
+            "{kind}: the kernel's count"
+        );
         assert_eq!(reports[1 - number].device.sent, report.forwarded);
         if fails_at.is_none() {
             assert_eq!(sink.frames[number], report.forwarded);
@@ -204,7 +237,10 @@ fn transfer(tag: &str) {
          assert s.recv(100)==b'got {TRANSFER}'\n"
     );
     let python = |side: &str, program: &str| {
-        Command::new("ip").args(["netns", "exec", &format!("{tag}{side}"), "python3", "-c", program]).spawn().unwrap()
+        Command::new("ip")
+            .args(["netns", "exec", &format!("{tag}{side}"), "python3", "-c", program])
+            .spawn()
+            .unwrap()
     };
     let mut serving = python("s", &server);
     let mut sending = python("c", &client);
@@ -212,7 +248,10 @@ fn transfer(tag: &str) {
     if !sent.success() {
         serving.kill().unwrap();
     }
-    assert!(serving.wait().unwrap().success() && sent.success(), "the transfer failed");
+    assert!(
+        serving.wait().unwrap().success() && sent.success(),
+        "the transfer failed"
+    );
 }
 
 /// A frame that the other side's MTU does not take is dropped and counted, not sent cut or lost unseen.
@@ -226,18 +265,63 @@ fn oversize(eal: &Eal, tag: &str) {
     let (loop_stop, loop_progress, counting) = (&stop, &progress, &mut sink);
     std::thread::scope(|scope| {
         let ports = &mut ports;
-        let running =
-            scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
+        let running = scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
         let send = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('e0',0))\n\
                     for n in (1514,1515,3000,4014):\n s.send(b'\\xff'*6+b'\\x02'*6+b'\\x88\\xb5'+bytes(n-14))\n";
-        let status =
-            Command::new("ip").args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send]).status().unwrap();
+        let status = Command::new("ip")
+            .args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send])
+            .status()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);
         running.join().unwrap().unwrap();
         assert!(status.success());
     });
     let report = progress.reports()[0];
-    assert_eq!((report.received, report.forwarded, report.forward_drops.too_long), (4, 1, 3), "{report:?}");
+    assert_eq!(
+        (report.received, report.forwarded, report.forward_drops.too_long),
+        (4, 1, 3),
+        "{report:?}"
+    );
     assert_eq!(report.measured, 4);
+}
+
+/// Frames that come while the sink is slow and the ring is full are lost, and the loss has a number.
+fn losses(eal: &Eal, tag: &str) {
+    struct Slow;
+    impl FrameSink for Slow {
+        fn frame(&mut self, _port: u8, _time_utc_ns: u64, _data: &[u8], _wire_len: u32) {
+            // Far below the rate of the sender, only while it sends: the ring has 8192 slots for this MTU.
+            static SEEN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+            if SEEN.fetch_add(1, Ordering::Relaxed) < 2000 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        fn idle(&mut self, _now_utc_ns: u64) {}
+    }
+    let mut ports = [open(eal, "eth:mc")];
+    let before = kernel_count("mc", "rx_packets");
+    let config = LoopConfig {
+        cpu: Some(0),
+        until: Until {
+            frames: None,
+            quiet: Some(Duration::from_secs(2)),
+        },
+    };
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let send = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('e0',0))\n\
+                f=b'\\xff'*6+b'\\x02'*6+b'\\x88\\xb5'+bytes(46)\nfor n in range(30000):\n s.send(f)\n";
+    let mut sender = Command::new("ip")
+        .args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send])
+        .spawn()
+        .unwrap();
+    receive(&mut ports, &config, &mut Slow, &stop, &progress).unwrap();
+    assert!(sender.wait().unwrap().success());
+    let report = progress.reports()[0];
+    println!("losses: {report:?}");
+    assert!(report.device.missed > 1000, "{report:?}");
+    assert_eq!(
+        kernel_count("mc", "rx_packets") - before,
+        report.received + report.device.missed
+    );
 }

@@ -13,7 +13,10 @@ fn every_frame_comes_out() {
     common::write_pcap(&path, &frames);
 
     let eal = Eal::init(&EalConfig::default()).unwrap();
-    assert_eq!(Eal::init(&EalConfig::default()).unwrap_err().kind(), ErrorKind::AlreadyStarted);
+    assert_eq!(
+        Eal::init(&EalConfig::default()).unwrap_err().kind(),
+        ErrorKind::AlreadyStarted
+    );
 
     // Twice: a closed file can be opened again.
     for _ in 0..2 {
@@ -43,7 +46,10 @@ fn every_frame_comes_out() {
         assert!(segmented > 2000, "large frames come in segments: {segmented}");
         let stats = port.stats();
         assert_eq!(stats.received, 3000);
-        assert!(stats.drops_known && stats.missed == 0 && stats.no_buffer == 0, "{stats:?}");
+        assert!(
+            stats.drops_known && stats.missed == 0 && stats.no_buffer == 0,
+            "{stats:?}"
+        );
         burst.clear();
         assert_eq!(port.pool().available(), port.pool().buffers());
     }

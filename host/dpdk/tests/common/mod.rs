@@ -30,7 +30,12 @@ pub fn write_pcap(path: &Path, frames: &[Stamped]) {
     }
     for (time_us, data) in frames {
         let length = data.len() as u32;
-        for word in [(time_us / 1_000_000) as u32, (time_us % 1_000_000) as u32, length, length] {
+        for word in [
+            (time_us / 1_000_000) as u32,
+            (time_us % 1_000_000) as u32,
+            length,
+            length,
+        ] {
             out.write_all(&word.to_le_bytes()).unwrap();
         }
         out.write_all(data).unwrap();
