@@ -1,2 +1,49 @@
-//! The command line.
-fn main() {}
+//! `weir`: the command line and the daemon.
+#![forbid(unsafe_code)]
+
+mod analyze;
+mod cli;
+mod error;
+mod format;
+mod output;
+mod pie;
+mod query;
+mod records;
+mod serve;
+mod source;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use error::Failure;
+
+fn main() -> ExitCode {
+    // The lab starts this program again in its namespaces.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == "lab-app") {
+        return weir_lab::app_main(arguments);
+    }
+    let result = match Cli::parse().command {
+        Command::Analyze(args) => analyze::run(&args),
+        Command::Pie(args) => pie::run(&args),
+        Command::Records(args) => records::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Capture(args) => serve::capture(&args),
+        Command::Query(args) => query::run(&args),
+        Command::Lab(args) => {
+            args.execute(&mut anstream::stdout()).map(|()| ExitCode::SUCCESS).map_err(Failure::new)
+        }
+    };
+    match result {
+        Ok(code) => code,
+        // A reader that has seen enough (`weir ... | head`) is no failure.
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            anstream::eprintln!("weir: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

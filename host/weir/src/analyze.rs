@@ -1,0 +1,64 @@
+//! `weir analyze`: a capture file, or the records of a daemon, to the answer.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_analysis::{Analyzer, Config};
+use weir_engine::Profile;
+use weir_messages::v1::Analysis;
+use weir_record::Record;
+
+use crate::cli::{AnalyzeArgs, FlowOptions, Format};
+use crate::error::Failure;
+use crate::{output, query, source, text};
+
+/// Run the command.
+pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    match args.format {
+        Format::Json => {
+            let mut answer = Analysis::default();
+            let (summary, code) = {
+                let mut analyzer = Analyzer::new(Config::default());
+                let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut answer))?;
+                (analyzer.finish(&mut answer), code)
+            };
+            answer.summary = Some(summary);
+            output::write(args.output.as_deref(), |out| {
+                serde_json::to_writer(&mut *out, &answer)?;
+                writeln!(out)
+            })?;
+            Ok(code)
+        }
+        Format::Text => {
+            let mut collector = text::Collector::new(args.rows);
+            let mut analyzer = Analyzer::new(Config::default());
+            let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut collector))?;
+            let summary = analyzer.finish(&mut collector);
+            output::write(args.output.as_deref(), |out| collector.print(&args.input, &summary, out))?;
+            Ok(code)
+        }
+    }
+}
+
+/// Give all records of the input to `take`.
+fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
+    if input.starts_with("http://") || input.starts_with("https://") {
+        query::all_records(input, take)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let engine = weir_engine::Config { vlan_in_key: !flow.ignore_vlan, ..weir_engine::Config::file() };
+    let options = source::Options { engine, profile: Profile::Full };
+    let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
+    Ok(report(outcome))
+}
+
+/// Tell of a file that could not be read to its end: what came before was used.
+pub fn report(outcome: source::Outcome) -> ExitCode {
+    match outcome.error {
+        None => ExitCode::SUCCESS,
+        Some(error) => {
+            anstream::eprintln!("weir: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

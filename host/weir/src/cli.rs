@@ -1,0 +1,215 @@
+//! The command line: every subcommand and its options.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Capture and flow analysis: was it the client, the network or the server; where were packets
+/// lost; why is it slow?
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    after_help = "\
+Start here:
+  weir analyze capture.pcapng           what happened, in tables
+  weir analyze capture.pcapng -f json   the same as one JSON object
+  weir pie client.pcap server.pcap      client, network and server time from two captures
+  weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
+  weir query --filter 'server_to_client.retransmitted_packets > 0'
+
+Captures: pcap and pcapng, plain or gzip, '-' for standard input."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Analyse a capture file (or the records of a daemon): connections, setups, transactions,
+    /// losses, round trips, findings
+    Analyze(AnalyzeArgs),
+    /// Split an exchange into client, network and server time from two captures of it
+    Pie(PieArgs),
+    /// Print the flow records that the engine makes of a capture file
+    Records(RecordsArgs),
+    /// Run the daemon: ports in, records and answers out over gRPC
+    Serve(ServeArgs),
+    /// Measure live ports and print a status line a second: passive, or inline between two ports
+    Capture(CaptureArgs),
+    /// Ask a running daemon for connections, transactions, findings or records
+    Query(QueryArgs),
+    /// Two namespaces, real TCP and a wire that loses, delays and reorders on purpose (needs root)
+    Lab(weir_lab::Args),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    Text,
+    /// One JSON object: the messages that gRPC returns, in proto3 JSON
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct AnalyzeArgs {
+    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon
+    #[arg(value_name = "FILE")]
+    pub input: String,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Rows of each table in text output
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub rows: usize,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct FlowOptions {
+    /// Take packets with different VLAN ids for one connection (for links whose two directions are
+    /// tagged differently)
+    #[arg(long)]
+    pub ignore_vlan: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PieArgs {
+    /// Capture taken near the client
+    #[arg(value_name = "CLIENT")]
+    pub client: PathBuf,
+    /// Capture taken near the server
+    #[arg(value_name = "SERVER")]
+    pub server: PathBuf,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// All that the software does; timeouts for files
+    File,
+    /// Exactly what the card does: for comparison with the hardware
+    Nic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecordFormat {
+    /// A line for each record
+    Text,
+    /// The 64 bytes of each record
+    Binary,
+}
+
+#[derive(Debug, Args)]
+pub struct RecordsArgs {
+    /// Capture file, '-' for standard input
+    #[arg(value_name = "FILE")]
+    pub input: String,
+    /// What the engine does and how long it waits
+    #[arg(long, value_enum, default_value = "file")]
+    pub profile: Profile,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: RecordFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Also write a PACKET record for every packet
+    #[arg(long)]
+    pub digests: bool,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct PortArgs {
+    /// Port to measure: eth:IFNAME (kernel interface), xdp:IFNAME (AF_XDP), pcap:FILE (replay), or a
+    /// DPDK device as in --vdev; repeat for several
+    #[arg(long = "port", value_name = "PORT", required_unless_present = "inline", conflicts_with = "inline")]
+    pub ports: Vec<String>,
+    /// Stand in the line between two ports: what comes in on one goes out of the other, measured
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    pub inline: Option<Vec<String>>,
+    /// Write a PACKET record for every packet
+    #[arg(long)]
+    pub digests: bool,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub ports: PortArgs,
+    /// Address of the gRPC server
+    #[arg(long, default_value = "127.0.0.1:50051", value_name = "ADDR:PORT")]
+    pub listen: SocketAddr,
+    /// Directory of the record log
+    #[arg(long, default_value = "/var/lib/weir", value_name = "DIR")]
+    pub data: PathBuf,
+    /// Size of the record log in MiB; the oldest records go first
+    #[arg(long, default_value_t = 1024, value_name = "MIB")]
+    pub log_mib: u64,
+    /// Connections kept in memory for queries; the oldest closed ones go first
+    #[arg(long, default_value_t = 200_000, value_name = "N")]
+    pub keep: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    #[command(flatten)]
+    pub ports: PortArgs,
+    /// Stop after this many seconds (default: at Ctrl-C, or at the end of a replayed file)
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u64>,
+    /// Output format of the answer at the end
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Rows of each table in text output
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub rows: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Connections
+    Connections,
+    /// Transactions
+    Transactions,
+    /// Findings
+    Findings,
+    /// The whole in figures
+    Summary,
+    /// The daemon's own state
+    Status,
+    /// Flow records, from the oldest in the log
+    Records,
+}
+
+#[derive(Debug, Args)]
+pub struct QueryArgs {
+    /// What to ask for
+    #[arg(value_enum, default_value = "connections")]
+    pub what: What,
+    /// Condition, for example: client.address = "10.0.0.1" AND server_to_client.lost_upstream > 0
+    /// (fields as in the JSON output, in either spelling; see docs/src/filter.md)
+    #[arg(long, default_value = "", value_name = "FILTER")]
+    pub filter: String,
+    /// Address of the daemon
+    #[arg(long, default_value = "http://127.0.0.1:50051", value_name = "URL")]
+    pub server: String,
+    /// Most rows to fetch
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub limit: usize,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: Format,
+}

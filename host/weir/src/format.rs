@@ -1,0 +1,54 @@
+//! Numbers as people read them.
+
+/// 1234567 as "1,234,567".
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes with a decimal unit from 10 kB on.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..10_000 => count(n),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.1} GB", n as f64 / 1e9),
+    }
+}
+
+/// Seconds with a unit that leaves three or four digits.
+pub fn seconds(s: f64) -> String {
+    let a = s.abs();
+    if a == 0.0 {
+        "0".into()
+    } else if a < 1e-3 {
+        format!("{:.0} µs", s * 1e6)
+    } else if a < 1.0 {
+        format!("{:.1} ms", s * 1e3)
+    } else if a < 100.0 {
+        format!("{s:.2} s")
+    } else {
+        format!("{s:.0} s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(seconds(0.0123), "12.3 ms");
+        assert_eq!(bytes(1_234_567), "1234.6 kB");
+    }
+}

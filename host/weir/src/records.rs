@@ -1,0 +1,95 @@
+//! `weir records`: what the engine makes of a capture.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_engine::Config;
+use weir_record::{
+    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Interval, Kind, Open, OpenMore, Packet,
+    PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd, SetupMore, what,
+};
+
+use crate::cli::{Profile, RecordFormat, RecordsArgs};
+use crate::error::Failure;
+use crate::{analyze, output, source};
+
+/// Run the command.
+pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
+    let (engine, profile) = match args.profile {
+        Profile::File => (Config::file(), weir_engine::Profile::Full),
+        Profile::Nic => (Config::appliance(), weir_engine::Profile::Nic),
+    };
+    let engine = Config { digests: args.digests, vlan_in_key: !args.flow.ignore_vlan, ..engine };
+    let options = source::Options { engine, profile };
+    let mut outcome = None;
+    output::write(args.output.as_deref(), |out| {
+        let mut result = Ok(());
+        let read = source::read(Path::new(&args.input), &options, |records| {
+            if result.is_ok() {
+                result = print(records, args.format, out);
+            }
+        });
+        outcome = Some(read);
+        result
+    })?;
+    match outcome {
+        Some(Ok(outcome)) => Ok(analyze::report(outcome)),
+        Some(Err(error)) => Err(Failure::new(error)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Write records in a format.
+pub fn print(records: &[Record], format: RecordFormat, out: &mut dyn Write) -> std::io::Result<()> {
+    for record in records {
+        match format {
+            RecordFormat::Binary => out.write_all(&record.0)?,
+            RecordFormat::Text => line(record, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
+    let kind = r.kind().map_or("?", Kind::name);
+    let direction = if r.server_to_client() { "s>c" } else { "c>s" };
+    write!(out, "{:>3}/{:<8} {:016x} {:>19} {kind:8} ", r.lane(), r.sequence(), r.flow().0, r.time())?;
+    let arg = r.arg();
+    let named = |name: Option<&'static str>| name.unwrap_or("?");
+    match (r.kind(), r.is_continuation()) {
+        (Some(Kind::Open), false) => {
+            let how = named(ClientHow::from_u8(arg).map(ClientHow::name));
+            writeln!(out, "{direction} {how} {:?}", Open::decode(r))
+        }
+        (Some(Kind::Open), true) => writeln!(out, "{:?}", OpenMore::decode(r)),
+        (Some(Kind::Setup), false) => {
+            writeln!(out, "{} {:?}", named(SetupEnd::from_u8(arg).map(SetupEnd::name)), Setup::decode(r))
+        }
+        (Some(Kind::Setup), true) => writeln!(out, "{:?}", SetupMore::decode(r)),
+        (Some(Kind::Block), _) => {
+            writeln!(out, "{direction} {} {:?}", named(BlockEnd::from_u8(arg).map(BlockEnd::name)), Block::decode(r))
+        }
+        (Some(Kind::Rtt), _) => {
+            writeln!(out, "{direction} {} {:?}", named(RttHow::from_u8(arg).map(RttHow::name)), Rtt::decode(r))
+        }
+        (Some(Kind::Event), false) => {
+            let event = Event::decode(r);
+            let names: Vec<_> =
+                what::NAMES.iter().filter(|(bit, _)| event.what & bit != 0).map(|(_, name)| *name).collect();
+            writeln!(out, "{direction} {} {event:?}", names.join("|"))
+        }
+        (Some(Kind::Event), true) => writeln!(out, "{direction} {:?}", EventMore::decode(r)),
+        (Some(Kind::Interval), _) => writeln!(out, "{direction} {:?}", Interval::decode(r)),
+        (Some(Kind::Close), false) => {
+            writeln!(out, "{} {:?}", named(CloseCause::from_u8(arg).map(CloseCause::name)), Close::decode(r))
+        }
+        (Some(Kind::Close), true) => writeln!(out, "{:?}", CloseMore::decode(r)),
+        (Some(Kind::Packet), false) => writeln!(out, "{direction} {:?}", Packet::decode(r)),
+        (Some(Kind::Packet), true) => writeln!(out, "{direction} {:?}", PacketMore::decode(r)),
+        (Some(Kind::Port), false) => writeln!(out, "port {arg} {:?}", Port::decode(r)),
+        (Some(Kind::Port), true) => writeln!(out, "port {arg} {:?}", PortMore::decode(r)),
+        (Some(Kind::Gap), _) => writeln!(out, "{:?}", weir_record::Gap::decode(r)),
+        (None, _) => writeln!(out, "kind {}", r.0[0]),
+    }
+}

@@ -1,0 +1,89 @@
+//! A capture file through parser and engine: the records, batch by batch.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use weir_capture::{CaptureError, CaptureFile, Feed, Item};
+use weir_engine::{Config, Engine, Parser, Profile};
+use weir_record::Record;
+
+/// Frames between two looks at the progress.
+const FRAMES_AT_A_TIME: usize = 1024;
+/// Captures below this need no progress bar.
+const WORTH_A_BAR: u64 = 32 << 20;
+
+/// How to read a capture.
+pub struct Options {
+    /// Settings of the engine.
+    pub engine: Config,
+    /// What the parser does.
+    pub profile: Profile,
+}
+
+/// What became of a capture.
+pub struct Outcome {
+    /// Frames read.
+    pub frames: u64,
+    /// Set when the file could not be read to its end; what came before is good.
+    pub error: Option<CaptureError>,
+}
+
+/// Run `path` through the engine and give its records to `take`. An error before the first frame is returned; a later
+/// one is in the outcome.
+pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> Result<Outcome, CaptureError> {
+    let mut file = CaptureFile::open(path)?;
+    let mut feed = Feed::new(Parser::new(options.profile));
+    let mut engine = Engine::new(options.engine);
+    let mut records = Vec::with_capacity(8 * FRAMES_AT_A_TIME);
+    let bar = bar(&file);
+    let mut error = None;
+    loop {
+        let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| match word.item {
+            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Untracked(reason) => {
+                engine.untracked(word.port, word.time, word.wire, word.captured, reason, &mut records);
+            }
+        });
+        take(&records);
+        records.clear();
+        if let Some(bar) = &bar {
+            bar.set_position(file.progress().0);
+        }
+        match read {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(cause) => {
+                error = Some(cause);
+                break;
+            }
+        }
+    }
+    for &(interface, frames) in file.dropped() {
+        engine.dropped(interface.min(15) as u8, u32::try_from(frames).unwrap_or(u32::MAX));
+    }
+    engine.finish(&mut records);
+    take(&records);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    match error {
+        // Nothing good came before it: the whole command fails.
+        Some(error) if file.frames() == 0 => Err(error),
+        error => Ok(Outcome { frames: file.frames(), error }),
+    }
+}
+
+fn bar(file: &CaptureFile) -> Option<ProgressBar> {
+    let size = file.progress().1.filter(|&size| size >= WORTH_A_BAR)?;
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new(size);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    Some(bar)
+}

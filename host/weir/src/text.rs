@@ -1,0 +1,352 @@
+//! The answer as tables for people: findings first, then what they rest on.
+//!
+//! Keeps at most the rows that it will print, so that memory does not grow with the capture.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use weir_analysis::Sink;
+use weir_messages::v1::{Connection, Direction, Finding, Pie, SignatureStatistics, Summary, Transaction};
+
+use crate::format::{bytes, count, seconds};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Collects what the text report shows.
+pub struct Collector {
+    rows: usize,
+    first: Vec<Connection>,
+    /// The connections with most trouble, most first.
+    troubled: Vec<(u64, Connection)>,
+    connections: u64,
+    outcomes: BTreeMap<String, u64>,
+    closes: BTreeMap<String, u64>,
+    findings: Vec<Finding>,
+}
+
+impl Collector {
+    /// Keep `rows` rows of each table.
+    pub fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            first: Vec::new(),
+            troubled: Vec::new(),
+            connections: 0,
+            outcomes: BTreeMap::new(),
+            closes: BTreeMap::new(),
+            findings: Vec::new(),
+        }
+    }
+}
+
+/// Packets that went wrong in a connection: what the tables of large captures are sorted by.
+fn trouble(connection: &Connection) -> u64 {
+    let side = |direction: &Option<Direction>| {
+        direction.as_ref().map_or(0, |d| {
+            d.retransmitted_packets + d.out_of_order + d.lost_upstream + d.lost_downstream + d.zero_windows
+        })
+    };
+    let failed = connection
+        .setup
+        .as_ref()
+        .is_some_and(|setup| matches!(setup.outcome.as_str(), "REFUSED" | "IGNORED" | "RESET_LATE"));
+    side(&connection.client_to_server) + side(&connection.server_to_client) + 10 * u64::from(failed)
+}
+
+impl Sink for Collector {
+    fn connection(&mut self, connection: Connection) {
+        self.connections += 1;
+        if let Some(setup) = &connection.setup {
+            *self.outcomes.entry(setup.outcome.clone()).or_default() += 1;
+        }
+        if let Some(close) = &connection.close {
+            *self.closes.entry(close.kind.clone()).or_default() += 1;
+        }
+        let score = trouble(&connection);
+        let least = self.troubled.last().map_or(0, |(least, _)| *least);
+        if score > 0 && (self.troubled.len() < self.rows || score > least) {
+            let at = self.troubled.partition_point(|(other, _)| *other >= score);
+            self.troubled.insert(at, (score, connection.clone()));
+            self.troubled.truncate(self.rows);
+        }
+        if self.first.len() < self.rows {
+            self.first.push(connection);
+        }
+    }
+
+    fn transaction(&mut self, _: Transaction) {}
+
+    fn finding(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+}
+
+fn table(headers: &[&str], right: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(headers.iter().map(|h| Cell::new(h).add_attribute(comfy_table::Attribute::Underlined)));
+    for &column in right {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn heading(out: &mut dyn Write, title: &str, note: &str) -> io::Result<()> {
+    writeln!(out, "\n{BOLD}{title}{BOLD:#} {DIM}{note}{DIM:#}")
+}
+
+impl Collector {
+    /// Print the report about `name`.
+    pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+        self.header(name, summary, out)?;
+        self.print_findings(out)?;
+        print_setups(&summary.signatures, self.rows, out)?;
+        let all = self.connections <= self.rows as u64;
+        let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
+            std::mem::take(&mut self.first)
+        } else {
+            std::mem::take(&mut self.troubled).into_iter().map(|(_, connection)| connection).collect()
+        };
+        shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
+        let note = if all {
+            format!("{}", self.connections)
+        } else {
+            format!("{} of {}, those with most trouble; --rows shows more", shown.len(), self.connections)
+        };
+        print_connections(&shown, &note, out)?;
+        print_losses(&shown, out)?;
+        print_transactions(&summary.signatures, self.rows, out)?;
+        print_untracked(summary, out)
+    }
+
+    fn header(&self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{BOLD}{name}{BOLD:#}")?;
+        writeln!(
+            out,
+            "  {} packets ({} TCP) in {}{}",
+            count(summary.packets),
+            count(summary.tcp_packets),
+            seconds(summary.duration_seconds),
+            summary.start.as_ref().map_or_else(String::new, |t| format!(", from {t}"))
+        )?;
+        let list = |map: &BTreeMap<String, u64>| {
+            map.iter().map(|(name, n)| format!("{} {name}", count(*n))).collect::<Vec<_>>().join(", ")
+        };
+        writeln!(out, "  {} connections: setup {}", count(summary.connections), list(&self.outcomes))?;
+        writeln!(out, "  closed by: {}", list(&self.closes))?;
+        writeln!(out, "  {} transactions", count(summary.transactions))?;
+        if let Some(rate) = &summary.retransmission_rate {
+            writeln!(
+                out,
+                "  {:.3} % of {} data packets retransmitted",
+                100.0 * rate.total,
+                count(rate.data_packets)
+            )?;
+        }
+        if summary.capture_loss > 0 {
+            writeln!(out, "  {} packets missed by the capture itself", count(summary.capture_loss))?;
+        }
+        Ok(())
+    }
+
+    fn print_findings(&self, out: &mut dyn Write) -> io::Result<()> {
+        heading(out, "Findings", if self.findings.is_empty() { "none" } else { "" })?;
+        for finding in &self.findings {
+            let color = match finding.severity.as_str() {
+                "CRITICAL" => AnsiColor::Red,
+                "WARNING" => AnsiColor::Yellow,
+                _ => AnsiColor::Cyan,
+            };
+            let style = Style::new().bold().fg_color(Some(color.into()));
+            writeln!(
+                out,
+                "  {style}{}{style:#} {} {DIM}({}, confidence {:.0} %){DIM:#}",
+                finding.severity,
+                finding.title,
+                finding.kind,
+                100.0 * finding.confidence
+            )?;
+            for line in &finding.evidence {
+                writeln!(out, "      {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_setups(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let setups: Vec<_> = signatures.iter().filter(|s| s.signature.starts_with("Open Conn")).collect();
+    if setups.is_empty() {
+        return Ok(());
+    }
+    heading(out, "Connection setups", "response = last SYN to answer, end = first SYN to the end")?;
+    let mut table = table(
+        &["count", "response min", "average", "max", "end average", "max", "description"],
+        &[0, 1, 2, 3, 4, 5],
+    );
+    for s in setups.iter().take(rows) {
+        table.add_row(vec![
+            count(s.count),
+            optional(s.server_seconds_min),
+            optional(s.server_seconds_average),
+            optional(s.server_seconds_max),
+            optional(s.end_seconds_average),
+            optional(s.end_seconds_max),
+            s.signature.clone(),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), seconds)
+}
+
+fn end(endpoint: &Option<weir_messages::v1::Endpoint>) -> String {
+    endpoint.as_ref().map_or_else(String::new, |e| {
+        if e.address.contains(':') {
+            format!("[{}]:{}", e.address, e.port)
+        } else {
+            format!("{}:{}", e.address, e.port)
+        }
+    })
+}
+
+fn rtt(direction: &Option<Direction>) -> String {
+    let rtt = direction.as_ref().and_then(|d| d.rtt.as_ref());
+    match rtt {
+        Some(rtt) if rtt.samples > 0 => format!("{} / {}", optional(rtt.min_seconds), optional(rtt.median_seconds)),
+        _ => "-".into(),
+    }
+}
+
+fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> io::Result<()> {
+    if shown.is_empty() {
+        return Ok(());
+    }
+    heading(out, "Connections", note)?;
+    let mut table = table(
+        &["start", "client", "server", "setup", "closed", "duration", "turns", "packets →", "←", "bytes →", "←", "RTT server min / median", "RTT client"],
+        &[5, 6, 7, 8, 9, 10, 11, 12],
+    );
+    for c in shown {
+        let (to_server, to_client) = (c.client_to_server.clone().unwrap_or_default(), c.server_to_client.clone().unwrap_or_default());
+        table.add_row(vec![
+            c.first_packet_time.as_ref().map_or_else(String::new, |t| t.to_string().chars().skip(11).take(15).collect()),
+            end(&c.client),
+            end(&c.server),
+            c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
+            c.close.as_ref().map_or_else(String::new, |s| s.kind.clone()),
+            seconds(c.duration_seconds),
+            count(u64::from(c.turns)),
+            count(to_server.packets),
+            count(to_client.packets),
+            bytes(to_server.payload_bytes),
+            bytes(to_client.payload_bytes),
+            rtt(&c.client_to_server),
+            rtt(&c.server_to_client),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = table(
+        &["from", "to", "packets", "retransmitted", "fast", "timeout", "spurious", "unknown", "reordered", "copies", "lost before tap", "after tap", "not known", "missed by capture", "zero windows"],
+        &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
+    );
+    let mut any = false;
+    for c in shown {
+        for (d, from, to) in [(&c.client_to_server, &c.client, &c.server), (&c.server_to_client, &c.server, &c.client)] {
+            let Some(d) = d else { continue };
+            let figures = [
+                d.retransmitted_packets,
+                d.fast_retransmissions,
+                d.timeout_retransmissions,
+                d.spurious_retransmissions,
+                d.unknown_retransmissions,
+                d.out_of_order,
+                d.network_duplicates,
+                d.lost_upstream,
+                d.lost_downstream,
+                d.lost_unknown,
+                d.missed_by_capture,
+                d.zero_windows,
+            ];
+            if figures.iter().all(|&n| n == 0) {
+                continue;
+            }
+            any = true;
+            let mut row = vec![end(from), end(to), count(d.packets)];
+            row.extend(figures.iter().map(|&n| if n == 0 { "·".into() } else { count(n) }));
+            table.add_row(row);
+        }
+    }
+    if any {
+        heading(out, "Losses and repeats", "segments, by direction; 'before tap' is the sender's side")?;
+        writeln!(out, "{table}")?;
+    }
+    Ok(())
+}
+
+fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut data: Vec<_> = signatures.iter().filter(|s| !s.signature.starts_with("Open Conn")).collect();
+    if data.is_empty() {
+        return Ok(());
+    }
+    data.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));
+    let note = format!("{} of {} signatures, most frequent first", data.len().min(rows), data.len());
+    heading(out, "Transactions", &note)?;
+    let mut table = table(
+        &["count", "request", "server min", "average", "max", "response", "end average", "max", "losses", "signature"],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+    );
+    for s in data.iter().take(rows) {
+        table.add_row(vec![
+            count(s.count),
+            bytes(s.request_bytes_average.round() as u64),
+            optional(s.server_seconds_min),
+            optional(s.server_seconds_average),
+            optional(s.server_seconds_max),
+            bytes(s.response_bytes_average.round() as u64),
+            optional(s.end_seconds_average),
+            optional(s.end_seconds_max),
+            if s.losses == 0 { "·".into() } else { count(s.losses) },
+            s.signature.clone(),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let mut reasons: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
+    reasons.sort();
+    if !reasons.is_empty() {
+        let list: Vec<_> = reasons.iter().map(|(reason, n)| format!("{} {reason}", count(**n))).collect();
+        heading(out, "Not in any flow", &list.join(", "))?;
+    }
+    if summary.clamped_times > 0 {
+        heading(out, "Time ran backwards", &format!("in {} packets; they were moved forward", count(summary.clamped_times)))?;
+    }
+    Ok(())
+}
+
+/// The pies as text.
+pub fn print_pies(pies: &[Pie], out: &mut dyn Write) -> io::Result<()> {
+    for pie in pies {
+        heading(out, &format!("{} pie", pie.method.to_lowercase()), &format!("of {}", seconds(pie.total_seconds)))?;
+        let parts = [("client", pie.client_seconds), ("network", pie.network_seconds), ("server", pie.server_seconds)];
+        for (name, value) in parts {
+            let share = if pie.total_seconds > 0.0 { value / pie.total_seconds } else { 0.0 };
+            let bar = "█".repeat((share.clamp(0.0, 1.0) * 40.0).round() as usize);
+            writeln!(out, "  {name:8} {value:10.6} s {:5.1} % {bar}", 100.0 * share)?;
+        }
+    }
+    Ok(())
+}
