@@ -48,6 +48,7 @@ test: ## everything below, with minutes per stage
 .PHONY: generated
 generated: ## files made from proto/records.toml are fresh
 	@proto/gen_records.py --check
+	@rtl-tests/record_vectors.py --check
 
 .PHONY: format
 format: ## sources are formatted (make fmt mends)
@@ -90,6 +91,7 @@ docs: ## the book (build/docs) and its links
 .PHONY: fmt
 fmt: setup ## format all sources and refresh generated files
 	@proto/gen_records.py
+	@rtl-tests/record_vectors.py
 	@cargo fmt --manifest-path host/Cargo.toml --all
 	@ruff format $(PYTHON_SOURCES)
 	@ruff check --fix $(PYTHON_SOURCES)

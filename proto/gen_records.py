@@ -323,7 +323,7 @@ def python(spec):
         "    return fields",
         "",
         "",
-        "def build(kind, continuation=False, **fields):",
+        "def build(kind, /, continuation=False, **fields):",
         '    """The 64 bytes of a record; fields not given are 0."""',
         "    data = bytearray(RECORD_BYTES)",
         '    fields.setdefault("kind", int(kind))',

@@ -356,7 +356,7 @@ def parse(data):
     return fields
 
 
-def build(kind, continuation=False, **fields):
+def build(kind, /, continuation=False, **fields):
     """The 64 bytes of a record; fields not given are 0."""
     data = bytearray(RECORD_BYTES)
     fields.setdefault("kind", int(kind))

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Run the stages of `make test`: each a make target, all of them even when one fails.
+
+Prints one line per stage and, for a stage that failed, what it printed. build/stages.tsv holds a line per
+stage: name, seconds, passed, failed, skipped. Each full output is in build/log/.
+"""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = [
+    "setup",
+    "generated",
+    "format",
+    "lint",
+    "proto-lint",
+    "rtl-lint",
+    "clippy",
+    "rust-tests",
+    "layout-tests",
+    "client-tests",
+    "end-to-end",
+    "docs",
+]
+SHOWN_LINES = 400  # of a failed stage
+
+PYTEST = re.compile(r"^=*\s*((?:\d+ \w+,? ?)+) in [\d.]+s", re.M)
+CARGO_PROGRAM = re.compile(r"^ +(?:Running|Doc-tests) .*\n", re.M)
+CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
+# With --show-output, what a test printed stands under "---- name stdout ----". A Rust test cannot skip: one
+# that lacks what it needs prints "skipped: why" and returns.
+CARGO_PRINTED = re.compile(r"^---- .* stdout ----\n(.*?)(?=^---- |^successes:|^failures:|^test result:)", re.M | re.S)
+SKIPPED = re.compile(r"^skipped: ", re.M)
+
+
+def count_cargo(output):
+    """Sum over the test programs of a `cargo test -- --show-output`; one with its own main counts as one test."""
+    passed = failed = skipped = 0
+    for program in CARGO_PROGRAM.split(output)[1:]:
+        result = CARGO_RESULT.search(program)
+        if not result:
+            skips = bool(SKIPPED.search(program))
+            passed, skipped = passed + (not skips), skipped + skips
+            continue
+        skips = sum(bool(SKIPPED.search(text)) for text in CARGO_PRINTED.findall(program))
+        passed, failed, skipped = (
+            passed + int(result[1]) - skips,
+            failed + int(result[2]),
+            skipped + int(result[3]) + skips,
+        )
+    return passed, failed, skipped
+
+
+def count(output):
+    """(passed, failed, skipped) from what cargo test and pytest print; zeros when neither ran."""
+    passed, failed, skipped = count_cargo(output)
+    for match in PYTEST.finditer(output):
+        for number, word in re.findall(r"(\d+) (\w+)", match[1]):
+            passed += int(number) * (word in ("passed", "xfailed"))
+            failed += int(number) * (word in ("failed", "xpassed", "error", "errors"))
+            skipped += int(number) * (word == "skipped")
+    return passed, failed, skipped
+
+
+def run(stage, log):
+    """Run one stage; (ok, seconds, passed, failed, skipped)."""
+    start = time.monotonic()
+    with log.open("w", encoding="utf-8") as file:
+        code = subprocess.run(["make", stage], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=file).returncode
+    seconds = time.monotonic() - start
+    passed, failed, skipped = count(log.read_text(encoding="utf-8", errors="replace"))
+    if passed + failed + skipped == 0:  # a check without tests of its own counts as one
+        passed = int(code == 0)
+    if code != 0:  # also when it ended before its tests could report
+        failed = max(failed, 1)
+    return code == 0, seconds, passed, failed, skipped
+
+
+def main():
+    (ROOT / "build" / "log").mkdir(parents=True, exist_ok=True)
+    table = ROOT / "build" / "stages.tsv"
+    table.write_text("")
+    failures = []
+    for stage in STAGES:
+        print(f"{stage:14}", end="", flush=True)
+        log = ROOT / "build" / "log" / f"{stage}.log"
+        ok, seconds, *counts = run(stage, log)
+        with table.open("a") as file:
+            print(stage, f"{seconds:.1f}", *counts, sep="\t", file=file)
+        passed, failed, skipped = counts
+        skips = f", {skipped} skipped" if skipped else ""
+        print(f"{'ok' if ok else 'FAILED':8}{seconds:7.1f} s   {passed} passed, {failed} failed{skips}", flush=True)
+        if not ok:
+            failures.append(stage)
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            if len(lines) > SHOWN_LINES:
+                print(f"... {log.relative_to(ROOT)} has {len(lines) - SHOWN_LINES} more lines before these")
+            print("\n".join(lines[-SHOWN_LINES:]), flush=True)
+            if stage == "setup":
+                break  # nothing after it can run
+    if failures:
+        sys.exit(f"failed: {', '.join(failures)} (output in build/log/)")
+
+
+if __name__ == "__main__":
+    main()

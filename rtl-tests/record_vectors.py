@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Records with chosen and random field values, from the layouts in weir_records.
+
+record_vectors.py            write host/record/tests/vectors.txt, which the Rust tests read
+record_vectors.py --check    exit 1 if the committed file is stale
+"""
+
+import random
+import sys
+from pathlib import Path
+
+import weir_records as records
+
+VECTORS = Path(__file__).resolve().parent.parent / "host" / "record" / "tests" / "vectors.txt"
+COMMITTED_SEED = 1
+COMMITTED_RANDOM = 4  # for each layout, beside the chosen patterns
+
+
+def fields_of(kind, continuation):
+    """(name, bytes of an element, elements, is an integer) of the header and the content, in order of bytes."""
+    return [(name, size, count, integer) for name, _, size, count, integer in records.HEADER] + [
+        (name, size, count, integer) for name, _, size, count, integer in records.LAYOUTS[(kind, continuation)]
+    ]
+
+
+def fill(kind, continuation, byte):
+    """One record as {field: value}; `byte` is called for every byte of content and of the free header fields."""
+    values = {}
+    for name, size, count, integer in fields_of(kind, continuation):
+        elements = [bytes(byte() for _ in range(size)) for _ in range(count)]
+        if integer:
+            elements = [int.from_bytes(element, "little") for element in elements]
+        values[name] = elements if count > 1 else elements[0]
+    values["kind"] = int(kind)
+    values["version_lane"] = records.VERSION << 4 | values["version_lane"] & 0xF
+    mark = int(records.Flag.CONTINUATION)
+    values["flags"] = values["flags"] | mark if continuation else values["flags"] & ~mark
+    return values
+
+
+def cases(seed, count):
+    """(kind, continuation, {field: value}): zeros, ones, counting bytes and `count` random records per layout."""
+    source = random.Random(seed)
+    for kind, continuation in records.LAYOUTS:
+        counting = iter(range(1, 256))
+        patterns = [lambda: 0, lambda: 255, lambda counting=counting: next(counting)]
+        for byte in patterns + [lambda: source.randrange(256)] * count:
+            yield kind, continuation, fill(kind, continuation, byte)
+
+
+def rust_debug(kind, continuation, values):
+    """The content as Rust's {:?} prints it."""
+
+    def show(value):
+        return f"[{', '.join(str(v) for v in value)}]" if isinstance(value, (bytes, list)) else str(value)
+
+    names = [name for name, *_ in records.LAYOUTS[(kind, continuation)]]
+    name = kind.name.title() + ("More" if continuation else "")
+    return f"{name} {{ {', '.join(f'{n}: {show(values[n])}' for n in names)} }}"
+
+
+def vectors():
+    """Text of the committed file: bytes, header fields and content of a record on each line."""
+    lines = [
+        "# Made by rtl-tests/record_vectors.py; columns: 64 bytes, flags, lane, arg, sequence, flow, time, content"
+    ]
+    for kind, continuation, values in cases(COMMITTED_SEED, COMMITTED_RANDOM):
+        data = records.build(kind, continuation, **values)
+        header = [values["flags"], values["version_lane"] & 0xF, values["arg"], values["sequence"], values["flow"]]
+        columns = [data.hex(), *header, values["time"], rust_debug(kind, continuation, values)]
+        lines.append("\t".join(str(column) for column in columns))
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    text = vectors()
+    if VECTORS.exists() and VECTORS.read_text() == text:
+        return
+    if "--check" in sys.argv:
+        sys.exit(f"stale: {VECTORS}; run rtl-tests/record_vectors.py")
+    VECTORS.parent.mkdir(parents=True, exist_ok=True)
+    VECTORS.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
