@@ -12,6 +12,9 @@ const BUCKETS: usize = 512;
 /// Unit of `INTERVAL.rtt_min`, s.
 const INTERVAL_UNIT: f64 = 1024e-9;
 
+/// Longest round trip, ns (`docs/src/flow-engine.md` 4.6).
+pub(crate) const LONGEST: u64 = 1 << 39;
+
 /// Samples of one direction. Seconds are `f32`: 24 bits, better than 1 ns up to 16 ms and 6 × 10⁻⁸
 /// of the value beyond.
 #[derive(Clone, Debug)]
@@ -51,8 +54,11 @@ pub(crate) struct Summary {
 }
 
 impl RoundTrips {
-    /// A sample of an RTT record, ns.
+    /// A sample of an RTT record, ns. The engine makes none of [`LONGEST`] and more.
     pub fn sample(&mut self, ns: u64) {
+        if ns >= LONGEST {
+            return;
+        }
         let seconds = (ns as f64 / 1e9) as f32;
         let n = self.count as usize;
         self.count = self.count.saturating_add(1);
@@ -203,6 +209,7 @@ mod tests {
         for _ in 0..100 {
             r.sample(0);
             r.sample(u64::MAX);
+            r.sample(LONGEST - 1);
         }
         assert!(r.summary().median.is_some());
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use weir_record::{Setup, SetupEnd, SetupMore, setup_bit};
 
 use crate::message::seconds;
+use crate::rtt::LONGEST;
 
 /// RFC 6298 2.1: the retransmission timer before the first RTT sample. A RST that comes later than
 /// this after the last SYN is no answer to it.
@@ -182,7 +183,7 @@ impl SetupState {
     /// client's ACK, each sent once.
     pub fn path_rtt(&self) -> Option<u64> {
         let clean = self.done && self.outcome == Outcome::Ok && self.answered() && self.end != UNKNOWN;
-        clean.then_some(self.end)
+        clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 
     /// Window scale in effect for the windows of a side (0 = client), when it is known: only if

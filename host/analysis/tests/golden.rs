@@ -52,8 +52,7 @@ fn megalodon_normal() -> Conversation {
     c
 }
 
-const SCALED: &str =
-    "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:1460 SelAck WScale: 8 - Ack";
+const SCALED: &str = "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:1460 SelAck WScale: 8 - Ack";
 
 #[test]
 fn megalodon_packet_table_normal_transactions() {
@@ -67,10 +66,19 @@ fn megalodon_packet_table_normal_transactions() {
     let close = c.close.as_ref().unwrap();
     assert_eq!(close.kind, "CLIENT_FIN", "cltF cR");
     assert_eq!(c.turns, 4, "trips");
-    assert!((c.duration_seconds - 0.3818).abs() < 1e-9, "the connections table has 0.3819");
-    let (cs, sc) = (c.client_to_server.as_ref().unwrap(), c.server_to_client.as_ref().unwrap());
+    assert!(
+        (c.duration_seconds - 0.3818).abs() < 1e-9,
+        "the connections table has 0.3819"
+    );
+    let (cs, sc) = (
+        c.client_to_server.as_ref().unwrap(),
+        c.server_to_client.as_ref().unwrap(),
+    );
     assert_eq!((cs.packets, sc.packets), (15, 20), "as the connections table has them");
-    assert_eq!((cs.payload_bytes, sc.payload_bytes), (127 + 158 + 1462 + 29, 3031 + 51 + 983 + 29));
+    assert_eq!(
+        (cs.payload_bytes, sc.payload_bytes),
+        (127 + 158 + 1462 + 29, 3031 + 51 + 983 + 29)
+    );
     assert_eq!((cs.retransmitted_packets, sc.retransmitted_packets), (0, 0));
     let closed_after = close.time.unwrap().unix_nanos() - c.first_packet_time.unwrap().unix_nanos();
     assert_eq!(closed_after, 379_600_000, "Closing is the FIN: 15.2349");
@@ -78,19 +86,57 @@ fn megalodon_packet_table_normal_transactions() {
     let expected: [(&str, &str, u64, u64, f64, f64, f64, f64); 5] = [
         // signature, kind, bytes, request, server, response, end
         (SCALED, "SETUP", 0, 0, 0.0, 0.0027, 0.0, 0.0027),
-        ("Request: blk[127]-blk[3xxx]", "DATA", 127, 3031, 0.0, 0.1567, 0.0006, 0.1573),
-        ("Request: blk[158]-blk[6]; blk[4x]", "DATA", 158, 51, 0.0, 0.0025, 0.0, 0.0025),
+        (
+            "Request: blk[127]-blk[3xxx]",
+            "DATA",
+            127,
+            3031,
+            0.0,
+            0.1567,
+            0.0006,
+            0.1573,
+        ),
+        (
+            "Request: blk[158]-blk[6]; blk[4x]",
+            "DATA",
+            158,
+            51,
+            0.0,
+            0.0025,
+            0.0,
+            0.0025,
+        ),
         (
             "Request: blk[178]; blk[1284]-blk[2xx]; blk[2x] (5); blk[4xx]; blk[2x] (3); blk[3x]",
-            "DATA", 1462, 983, 0.0006, 0.2125, 0.0018, 0.2143,
+            "DATA",
+            1462,
+            983,
+            0.0006,
+            0.2125,
+            0.0018,
+            0.2143,
         ),
-        ("Request: blk[29]; conn half closed--blk[2x]", "CLOSE", 29, 29, 0.0, 0.0022, 0.0, 0.0022),
+        (
+            "Request: blk[29]; conn half closed--blk[2x]",
+            "CLOSE",
+            29,
+            29,
+            0.0,
+            0.0022,
+            0.0,
+            0.0022,
+        ),
     ];
     assert_eq!(a.transactions.len(), expected.len(), "{:#?}", a.transactions);
     for (i, (t, e)) in a.transactions.iter().zip(expected).enumerate() {
         assert_eq!((t.index, t.signature.as_str(), t.kind.as_str()), (i as u32, e.0, e.1));
         assert_eq!((t.request_bytes, t.response_bytes), (e.2, e.3), "{}", e.0);
-        let times = (Some(t.request_seconds), t.server_seconds, t.response_seconds, t.end_seconds);
+        let times = (
+            Some(t.request_seconds),
+            t.server_seconds,
+            t.response_seconds,
+            t.end_seconds,
+        );
         assert!(
             near(times.0, e.4) && near(times.1, e.5) && near(times.2, e.6) && near(times.3, e.7),
             "{}: {times:?}",
@@ -103,11 +149,7 @@ fn megalodon_packet_table_normal_transactions() {
 }
 
 /// SYNs (with or without window scale), the SYN-ACK if there is one, a RST if there is one.
-fn handshake(
-    syns: &[(f64, Option<u8>)],
-    syn_ack: Option<(f64, Option<u8>)>,
-    reset: Option<f64>,
-) -> v1::Analysis {
+fn handshake(syns: &[(f64, Option<u8>)], syn_ack: Option<(f64, Option<u8>)>, reset: Option<f64>) -> v1::Analysis {
     let mut c = Conversation::new(50_823);
     for (at, scale) in syns {
         c.syn(*at, C, 100, 0, *scale);
@@ -164,7 +206,10 @@ fn ignored_and_reset_connections() {
     check(&refused, "REFUSED", text, Some(0.0003), Some(0.0003), "REFUSED");
 
     let f = &reset.findings[0];
-    assert_eq!((f.kind.as_str(), f.severity.as_str()), ("FAILED_CONNECTIONS", "CRITICAL"));
+    assert_eq!(
+        (f.kind.as_str(), f.severity.as_str()),
+        ("FAILED_CONNECTIONS", "CRITICAL")
+    );
     let value = |f: &v1::Finding, name: &str| match &f.values[name].value {
         Some(v1::finding_value::Value::Number(n)) => *n,
         other => panic!("{other:?}"),
@@ -172,7 +217,11 @@ fn ignored_and_reset_connections() {
     assert_eq!(value(f, "reset"), 1.0);
     assert_eq!(value(&ignored.findings[0], "ignored"), 1.0);
     assert_eq!(value(&refused.findings[0], "refused"), 1.0);
-    assert!(f.evidence.iter().any(|e| e.contains("without window scale")), "{:?}", f.evidence);
+    assert!(
+        f.evidence.iter().any(|e| e.contains("without window scale")),
+        "{:?}",
+        f.evidence
+    );
 }
 
 #[test]
@@ -275,8 +324,11 @@ fn every_signature_of_the_statistics_tables() {
     for line in SIGNATURES.lines() {
         let text = line.strip_prefix("Request: ").unwrap();
         let (half, again) = (text.contains("; conn half closed"), text.contains("; conn already"));
-        let (request, response) =
-            if half { text.split_once("--").unwrap() } else { text.split_once('-').unwrap() };
+        let (request, response) = if half {
+            text.split_once("--").unwrap()
+        } else {
+            text.split_once('-').unwrap()
+        };
         let request = request.split("; conn").next().unwrap();
         let mut c = Conversation::new(51_000);
         let (mut cl, mut sv, mut at) = (101u32, 901u32, 0.0);
@@ -363,9 +415,15 @@ fn duplicate_acks_with_sack_edges_and_the_fast_retransmission() {
     c.packet(7.391_117, C, "A", 17_521, 1, 1460);
     let a = analyze(&c.packets);
     let c = only(&a);
-    let (cs, sc) = (c.client_to_server.as_ref().unwrap(), c.server_to_client.as_ref().unwrap());
+    let (cs, sc) = (
+        c.client_to_server.as_ref().unwrap(),
+        c.server_to_client.as_ref().unwrap(),
+    );
     assert_eq!((cs.retransmitted_packets, cs.fast_retransmissions), (1, 1));
-    assert_eq!((cs.retransmitted_bytes, cs.lost_downstream, cs.lost_upstream), (1460, 1, 0));
+    assert_eq!(
+        (cs.retransmitted_bytes, cs.lost_downstream, cs.lost_upstream),
+        (1460, 1, 0)
+    );
     assert_eq!((sc.duplicate_acks, sc.sack_blocks), (3, 3));
     assert_eq!(cs.unknown_retransmissions + cs.spurious_retransmissions, 0);
 }
@@ -385,9 +443,19 @@ fn syn_ack_lost_between_server_and_client_in_two_captures() {
     };
     let (near_server, near_client) = (trace(true), trace(false));
     let setup = |a: &v1::Analysis| only(a).setup.clone().unwrap();
-    assert_eq!((setup(&near_server).syn_ack_count, setup(&near_client).syn_ack_count), (2, 1));
+    assert_eq!(
+        (setup(&near_server).syn_ack_count, setup(&near_client).syn_ack_count),
+        (2, 1)
+    );
     assert_eq!(setup(&near_server).outcome, "RETRANSMITTED");
-    assert_eq!(only(&near_server).server_to_client.as_ref().unwrap().retransmitted_packets, 1);
+    assert_eq!(
+        only(&near_server)
+            .server_to_client
+            .as_ref()
+            .unwrap()
+            .retransmitted_packets,
+        1
+    );
     assert!(near(setup(&near_server).response_seconds, 0.000_166));
     assert!(near(setup(&near_client).response_seconds, 1.006_586));
 }
@@ -416,8 +484,14 @@ fn fast_retransmission_of_a_download() {
     c.packet(0.168_757, S, "A", 30_661, 168, 1460);
     let a = analyze(&c.packets);
     let c = only(&a);
-    let (cs, sc) = (c.client_to_server.as_ref().unwrap(), c.server_to_client.as_ref().unwrap());
-    assert_eq!((sc.retransmitted_packets, sc.fast_retransmissions, sc.lost_downstream), (1, 1, 1));
+    let (cs, sc) = (
+        c.client_to_server.as_ref().unwrap(),
+        c.server_to_client.as_ref().unwrap(),
+    );
+    assert_eq!(
+        (sc.retransmitted_packets, sc.fast_retransmissions, sc.lost_downstream),
+        (1, 1, 1)
+    );
     assert_eq!((cs.duplicate_acks, cs.sack_blocks), (3, 4));
     let rate = a.summary.as_ref().unwrap().retransmission_rate.as_ref().unwrap();
     assert_eq!((rate.data_packets, rate.retransmitted_packets), (48, 1));

@@ -37,12 +37,21 @@ pub fn ns(seconds: f64) -> u64 {
 
 impl Conversation {
     pub fn new(client_port: u16) -> Self {
-        Self { client: v4(1, client_port), server: v4(2, 5433), packets: Vec::new(), ip_id: [100, 9000] }
+        Self {
+            client: v4(1, client_port),
+            server: v4(2, 5433),
+            packets: Vec::new(),
+            ip_id: [100, 9000],
+        }
     }
 
     /// A packet `at` s; flags in letters (SAFRP).
     pub fn packet(&mut self, at: f64, client: bool, flags: &str, seq: u32, ack: u32, len: u32) -> &mut Meta {
-        let (from, to) = if client { (self.client, self.server) } else { (self.server, self.client) };
+        let (from, to) = if client {
+            (self.client, self.server)
+        } else {
+            (self.server, self.client)
+        };
         let (key, from_low) = Key::new(from, to, 6);
         let bits = flags.chars().fold(0, |bits, c| {
             bits | match c {
