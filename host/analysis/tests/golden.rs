@@ -83,62 +83,46 @@ fn megalodon_packet_table_normal_transactions() {
     let closed_after = close.time.unwrap().unix_nanos() - c.first_packet_time.unwrap().unix_nanos();
     assert_eq!(closed_after, 379_600_000, "Closing is the FIN: 15.2349");
 
-    let expected: [(&str, &str, u64, u64, f64, f64, f64, f64); 5] = [
-        // signature, kind, bytes, request, server, response, end
-        (SCALED, "SETUP", 0, 0, 0.0, 0.0027, 0.0, 0.0027),
+    // Bytes of request and response; s of request, server, response, end.
+    let expected = [
+        (SCALED, "SETUP", [0, 0], [0.0, 0.0027, 0.0, 0.0027]),
         (
             "Request: blk[127]-blk[3xxx]",
             "DATA",
-            127,
-            3031,
-            0.0,
-            0.1567,
-            0.0006,
-            0.1573,
+            [127, 3031],
+            [0.0, 0.1567, 0.0006, 0.1573],
         ),
         (
             "Request: blk[158]-blk[6]; blk[4x]",
             "DATA",
-            158,
-            51,
-            0.0,
-            0.0025,
-            0.0,
-            0.0025,
+            [158, 51],
+            [0.0, 0.0025, 0.0, 0.0025],
         ),
         (
             "Request: blk[178]; blk[1284]-blk[2xx]; blk[2x] (5); blk[4xx]; blk[2x] (3); blk[3x]",
             "DATA",
-            1462,
-            983,
-            0.0006,
-            0.2125,
-            0.0018,
-            0.2143,
+            [1462, 983],
+            [0.0006, 0.2125, 0.0018, 0.2143],
         ),
         (
             "Request: blk[29]; conn half closed--blk[2x]",
             "CLOSE",
-            29,
-            29,
-            0.0,
-            0.0022,
-            0.0,
-            0.0022,
+            [29, 29],
+            [0.0, 0.0022, 0.0, 0.0022],
         ),
     ];
     assert_eq!(a.transactions.len(), expected.len(), "{:#?}", a.transactions);
     for (i, (t, e)) in a.transactions.iter().zip(expected).enumerate() {
         assert_eq!((t.index, t.signature.as_str(), t.kind.as_str()), (i as u32, e.0, e.1));
-        assert_eq!((t.request_bytes, t.response_bytes), (e.2, e.3), "{}", e.0);
-        let times = (
+        assert_eq!([t.request_bytes, t.response_bytes], e.2, "{}", e.0);
+        let times = [
             Some(t.request_seconds),
             t.server_seconds,
             t.response_seconds,
             t.end_seconds,
-        );
+        ];
         assert!(
-            near(times.0, e.4) && near(times.1, e.5) && near(times.2, e.6) && near(times.3, e.7),
+            times.iter().zip(e.3).all(|(time, s)| near(*time, s)),
             "{}: {times:?}",
             e.0
         );
