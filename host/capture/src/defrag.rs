@@ -17,14 +17,23 @@ const TIMEOUT: u64 = 30_000_000_000;
 /// Bytes of the payload's start that are kept for the headers inside of it.
 const KEEP: usize = 2048;
 
+/// One piece, in bytes of the payload.
+#[derive(Clone, Copy)]
+struct Piece {
+    offset: u32,
+    length: u32,
+    /// Bytes of it that were captured and kept.
+    kept: u32,
+}
+
 #[derive(Default)]
 struct Datagram {
     begun: u64,
-    /// (offset, length) of the pieces that are there.
-    pieces: Vec<(u32, u32)>,
+    /// The pieces that are there.
+    pieces: Vec<Piece>,
     /// Payload length, once the last piece is there.
     total: Option<u32>,
-    /// The first bytes of the payload, as far as they were captured without a hole.
+    /// The first bytes of the payload; holes are 0.
     start: Vec<u8>,
     refused: bool,
     /// The headers before the first piece.
@@ -40,7 +49,7 @@ pub(crate) struct Defrag {
 
 /// A whole datagram.
 pub(crate) struct Whole {
-    /// The first captured bytes of its payload.
+    /// The first bytes of its payload, as far as they were captured without a hole.
     pub start: Vec<u8>,
     /// Length of its payload.
     pub length: u32,
@@ -62,11 +71,14 @@ impl Defrag {
             ..Datagram::default()
         });
         let end = fragment.offset.saturating_add(fragment.length);
-        let same = datagram.pieces.contains(&(fragment.offset, fragment.length));
+        let same = datagram
+            .pieces
+            .iter()
+            .any(|p| (p.offset, p.length) == (fragment.offset, fragment.length));
         let overlap = datagram
             .pieces
             .iter()
-            .any(|&(offset, length)| fragment.offset < offset + length && offset < end);
+            .any(|p| fragment.offset < p.offset + p.length && p.offset < end);
         if same {
             return None; // a copy of a piece
         }
@@ -74,7 +86,6 @@ impl Defrag {
         if datagram.refused {
             return None;
         }
-        datagram.pieces.push((fragment.offset, fragment.length));
         if !fragment.more {
             datagram.total = Some(end);
         }
@@ -82,20 +93,41 @@ impl Defrag {
             datagram.context = Some(fragment.context.clone());
         }
         let at = fragment.offset as usize;
+        let mut kept = 0;
         if at < KEEP {
             let payload = &payload[..payload.len().min(fragment.length as usize).min(KEEP - at)];
             if datagram.start.len() < at + payload.len() {
                 datagram.start.resize(at + payload.len(), 0);
             }
             datagram.start[at..at + payload.len()].copy_from_slice(payload);
+            kept = payload.len() as u32;
         }
-        let have: u64 = datagram.pieces.iter().map(|&(_, length)| u64::from(length)).sum();
+        datagram.pieces.push(Piece {
+            offset: fragment.offset,
+            length: fragment.length,
+            kept,
+        });
+        let have: u64 = datagram.pieces.iter().map(|p| u64::from(p.length)).sum();
         if datagram.total.map(u64::from) != Some(have) {
             return None;
         }
         let Datagram {
-            start, total, context, ..
+            mut start,
+            mut pieces,
+            total,
+            context,
+            ..
         } = self.datagrams.remove(&id)?;
+        pieces.sort_unstable_by_key(|p| p.offset);
+        // A piece cut by the snap length ends what can be read as headers.
+        let mut whole_to = 0;
+        for piece in pieces {
+            if piece.offset != whole_to {
+                break;
+            }
+            whole_to += piece.kept;
+        }
+        start.truncate(whole_to as usize);
         Some(Whole {
             start,
             length: total?,
@@ -140,6 +172,16 @@ mod tests {
             .map(|w| (w.start, w.length));
         assert_eq!(whole, Some(([[1; 8].as_slice(), &[2; 8], &[3; 4]].concat(), 20)));
         assert!(defrag.datagrams.is_empty());
+    }
+
+    #[test]
+    fn a_hole_in_what_was_captured_ends_the_start() {
+        let mut defrag = Defrag::default();
+        assert!(defrag.piece(&fragment(8, 8, false), &[2; 8], 0).is_none());
+        let whole = defrag
+            .piece(&fragment(0, 8, true), &[1; 5], 0)
+            .map(|w| (w.start, w.length));
+        assert_eq!(whole, Some((vec![1; 5], 16)), "a cut first piece");
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! From a capture file to words for the flow engine.
 
-use weir_engine::{Meta, Parsed, Parser};
+use std::borrow::Cow;
+
+use weir_engine::{Fragment, Meta, Parsed, Parser};
 use weir_record::{Untracked, time::tai_from_utc};
 
 use crate::defrag::Defrag;
 use crate::error::CaptureError;
 use crate::file::CaptureFile;
+
+/// Fragmented datagrams inside of each other that are followed.
+const MAX_NESTED: usize = 4;
 
 /// One frame for the engine.
 #[derive(Debug)]
@@ -88,13 +93,7 @@ impl Feed {
             None => Parsed::Untracked(Untracked::Link),
         };
         let parsed = match parsed {
-            Parsed::Fragment(fragment) => {
-                let payload = data.get(fragment.data.clone()).unwrap_or_default();
-                match self.defrag.piece(&fragment, payload, time) {
-                    Some(whole) => self.parser.datagram(&whole.context, &whole.start, whole.length, wire),
-                    None => Parsed::Untracked(Untracked::Fragment),
-                }
-            }
+            Parsed::Fragment(fragment) => self.fragment(fragment, data, time, wire),
             other => other,
         };
         let item = match parsed {
@@ -120,5 +119,24 @@ impl Feed {
             captured,
             item,
         });
+    }
+
+    /// Keep a piece, or parse the datagram that it completes; what that carries may again be a
+    /// piece (a fragmented tunnel with fragments inside).
+    #[cold]
+    fn fragment(&mut self, mut fragment: Fragment, data: &[u8], time: u64, wire: u32) -> Parsed {
+        let mut bytes = Cow::Borrowed(data);
+        for _ in 0..MAX_NESTED {
+            let payload = bytes.get(fragment.data.clone()).unwrap_or_default();
+            let Some(whole) = self.defrag.piece(&fragment, payload, time) else {
+                return Parsed::Untracked(Untracked::Fragment);
+            };
+            match self.parser.datagram(&whole.context, &whole.start, whole.length, wire) {
+                Parsed::Fragment(inner) => fragment = inner,
+                parsed => return parsed,
+            }
+            bytes = Cow::Owned(whole.start);
+        }
+        Parsed::Untracked(Untracked::Depth)
     }
 }

@@ -92,6 +92,13 @@ impl Pcapng {
                     need: length,
                 });
             }
+            // The length stands at both ends. (Writers that forget the padding put it anywhere.)
+            let trailer = u32_at(input.peek(length - 4, length), 0, self.big) as usize;
+            if length.is_multiple_of(4) && trailer != length {
+                return Err(Cause::Corrupt(format!(
+                    "a block says that it is {length} bytes long at its start and {trailer} at its end"
+                )));
+            }
             // A last block without its padding is whole all the same.
             let piece = piece.min(have);
             let located = self.block(kind, input.peek(0, length), piece)?;
