@@ -49,6 +49,7 @@ class SetupEnd(enum.IntEnum):
     TIMEOUT = 3
     REUSE = 4
     END = 5
+    ONE_SIDED = 6
 
 
 class SetupBit(enum.IntFlag):
@@ -114,6 +115,9 @@ class What(enum.IntFlag):
     DUP_ACK = 1 << 22
     PUSH = 1 << 23
     IDLE_BEFORE = 1 << 24
+    EXPECTED_UNKNOWN = 1 << 25
+    ACKED_UNKNOWN = 1 << 26
+    WILD_ACK = 1 << 27
 
 
 class CloseCause(enum.IntEnum):
@@ -198,6 +202,7 @@ LAYOUTS = {
         ("syn_ack_count", 57, 1, 1, True),
         ("bits", 58, 2, 1, True),
         ("syn_payload", 60, 2, 1, True),
+        ("end_window", 62, 2, 1, True),
     ],
     (Kind.SETUP, True): [
         ("client_isn", 24, 4, 1, True),
@@ -220,6 +225,7 @@ LAYOUTS = {
         ("max_segment", 58, 2, 1, True),
         ("window", 60, 2, 1, True),
         ("ttl", 62, 1, 1, True),
+        ("known", 63, 1, 1, True),
     ],
     (Kind.RTT, False): [
         ("rtt", 24, 8, 1, True),

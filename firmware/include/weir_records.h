@@ -46,7 +46,8 @@ enum weir_setup_end {
     WEIR_SETUP_END_RESET = 2,
     WEIR_SETUP_END_TIMEOUT = 3,
     WEIR_SETUP_END_REUSE = 4,
-    WEIR_SETUP_END_END = 5
+    WEIR_SETUP_END_END = 5,
+    WEIR_SETUP_END_ONE_SIDED = 6
 };
 
 // SETUP.bits.
@@ -105,6 +106,9 @@ enum weir_rtt_how {
 #define WEIR_WHAT_DUP_ACK (1u << 22)
 #define WEIR_WHAT_PUSH (1u << 23)
 #define WEIR_WHAT_IDLE_BEFORE (1u << 24)
+#define WEIR_WHAT_EXPECTED_UNKNOWN (1u << 25)
+#define WEIR_WHAT_ACKED_UNKNOWN (1u << 26)
+#define WEIR_WHAT_WILD_ACK (1u << 27)
 
 // CLOSE.arg.
 enum weir_close_cause {
@@ -193,7 +197,7 @@ struct weir_setup {
     uint8_t syn_ack_count;
     uint8_t bits[2];
     uint8_t syn_payload[2];
-    uint8_t reserved0[2];
+    uint8_t end_window[2];
 };
 
 // Options of the first SYN and the first SYN-ACK.
@@ -210,8 +214,8 @@ struct weir_setup_more {
     uint8_t reserved0[22];
 };
 
-// Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes lost before the tap are in it,
-// repeats are not.
+// Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes that were lost before the tap or
+// missed by the capture are in it, repeats are not.
 struct weir_block {
     struct weir_record_header header;
     uint8_t first[8];
@@ -224,7 +228,7 @@ struct weir_block {
     uint8_t max_segment[2];
     uint8_t window[2];
     uint8_t ttl;
-    uint8_t reserved0;
+    uint8_t known;
 };
 
 // Direction: that of the timed segment; the value is the time from the tap to its receiver and back.

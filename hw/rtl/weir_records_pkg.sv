@@ -46,7 +46,8 @@ package weir_records_pkg;
     SETUP_END_RESET = 8'd2,
     SETUP_END_TIMEOUT = 8'd3,
     SETUP_END_REUSE = 8'd4,
-    SETUP_END_END = 8'd5
+    SETUP_END_END = 8'd5,
+    SETUP_END_ONE_SIDED = 8'd6
   } setup_end_e;
 
   // SETUP.bits.
@@ -105,6 +106,9 @@ package weir_records_pkg;
   localparam int WhatDupAckBit = 22;
   localparam int WhatPushBit = 23;
   localparam int WhatIdleBeforeBit = 24;
+  localparam int WhatExpectedUnknownBit = 25;
+  localparam int WhatAckedUnknownBit = 26;
+  localparam int WhatWildAckBit = 27;
 
   // CLOSE.arg.
   typedef enum logic [7:0] {
@@ -185,7 +189,7 @@ package weir_records_pkg;
 
   // Times and counts of the handshake. A time of 0 is: not seen.
   typedef struct packed {
-    logic [15:0] reserved0;
+    logic [15:0] end_window;
     logic [15:0] syn_payload;
     logic [15:0] bits;
     logic [7:0] syn_ack_count;
@@ -211,10 +215,10 @@ package weir_records_pkg;
     record_header_t header;
   } record_setup_more_t;
 
-  // Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes lost before the tap are in it,
-  // repeats are not.
+  // Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes that were lost before the tap
+  // or missed by the capture are in it, repeats are not.
   typedef struct packed {
-    logic [7:0] reserved0;
+    logic [7:0] known;
     logic [7:0] ttl;
     logic [15:0] window;
     logic [15:0] max_segment;
@@ -384,9 +388,9 @@ package weir_records_pkg;
 
   // Widths in bits of the fields of a flow's context (per direction, then shared).
   localparam int CtxPacketsWidth = 32;
-  localparam int CtxPayloadWidth = 40;
-  localparam int CtxDupAcksWidth = 18;
-  localparam int CtxZeroWindowsWidth = 15;
+  localparam int CtxPayloadWidth = 36;
+  localparam int CtxDupAcksWidth = 16;
+  localparam int CtxZeroWindowsWidth = 13;
   localparam int CtxSmallWindowsWidth = 16;
   localparam int CtxCopiesWidth = 12;
   localparam int CtxNextWidth = 32;
@@ -417,7 +421,7 @@ package weir_records_pkg;
   localparam int CtxClientIsLowWidth = 1;
   localparam int CtxIntervalWidth = 16;
   localparam int CtxIntervalFlagsWidth = 4;
-  localparam int CtxLastSeenWidth = 32;
+  localparam int CtxLastSeenWidth = 48;
   localparam int CtxKeyEntryWidth = 124;
 
 endpackage

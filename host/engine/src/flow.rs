@@ -19,7 +19,9 @@ pub(crate) mod side {
     pub const SACK_OK: u16 = 1 << 12;
     pub const TIMESTAMPS: u16 = 1 << 13;
     pub const ECN: u16 = 1 << 14;
+    /// Setup pending: options incomplete. Afterwards: the last ack was wild.
     pub const CUT: u16 = 1 << 15;
+    pub const WILD_ACK: u16 = CUT;
 }
 
 /// Shift that stands for: no scale option, or not known.
@@ -81,6 +83,9 @@ pub(crate) struct Side {
 /// rtt_min without samples.
 pub(crate) const NO_RTT: u32 = 0xff_ffff;
 
+/// How much a connection can have sent when a late copy of its SYN is still taken for that.
+const MAX_REPEAT_DISTANCE: u32 = 1 << 16;
+
 impl Side {
     pub const fn new() -> Self {
         Self {
@@ -133,7 +138,7 @@ impl Side {
     /// Whether `seq` of a SYN can be this side's initial sequence number (section 4.2).
     pub const fn repeats(&self, seq: u32) -> bool {
         let distance = self.next.wrapping_sub(seq.wrapping_add(1));
-        self.is(side::HAS_NEXT) && distance <= (self.payload as u32).saturating_add(1)
+        self.is(side::HAS_NEXT) && distance <= MAX_REPEAT_DISTANCE
     }
 
     /// One RTT sample into the interval; `ns` is below 2³⁹.

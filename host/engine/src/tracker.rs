@@ -6,9 +6,9 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use weir_record::{
-    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header,
-    Interval, Open, OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup,
-    SetupEnd, SetupMore, Untracked, flag, setup_bit, what, width,
+    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header, Interval, Open,
+    OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd, SetupMore, Untracked, flag,
+    setup_bit, what, width,
 };
 
 use crate::flow::{Flow, NO_RTT, NO_SCALE, Side, State, flight, side};
@@ -20,14 +20,16 @@ const SECOND: u64 = 1_000_000_000;
 const BLOCK_IDLE: u64 = SECOND;
 const FINE_INTERVAL: u64 = 10_000_000;
 const NORMAL_INTERVAL: u64 = 100_000_000;
-/// Times of 40 bits in the context are read only while younger than this (section 3).
-const TIME_RANGE: u64 = 1 << 39;
+/// Times of 40 bits in the context are given up when older than this, so that they never wrap (section 3).
+const TIME_LIMIT: u64 = 1 << 38;
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Counts that share the 6-bit chain field.
 const CHAIN_MAX: u8 = (1 << width::CHAIN) - 1;
 /// Times beyond this are taken for this (the year 2262), so that sums of times do not overflow.
 const MAX_TIME: u64 = 1 << 63;
+/// A server that goes on this long after its SYN-ACK was answered, whether we saw it or not.
+const ONE_SIDED_AFTER: u64 = 1 << 32;
 /// Ports that PORT counts.
 const PORTS: usize = 16;
 
@@ -41,6 +43,9 @@ const TROUBLE: u32 = what::GAP
     | what::SMALL_WINDOW
     | what::SYN_REPEAT
     | what::SYN_ACK_REPEAT;
+
+/// Bits that cause no EVENT by themselves.
+const BESIDE: u32 = what::PUSH | what::IDLE_BEFORE | what::EXPECTED_UNKNOWN | what::ACKED_UNKNOWN;
 
 /// Settings of the engine; times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +95,7 @@ impl Config {
             contexts: 1 << 24,
             handshake_timeout: 180 * SECOND,
             idle_timeout: 86_400 * SECOND,
-            linger: 60 * SECOND,
+            linger: 300 * SECOND,
             other_timeout: 120 * SECOND,
             ..Self::appliance()
         }
@@ -293,6 +298,7 @@ impl Engine {
                     _ => CloseCause::End,
                 };
                 self.close(index, self.now, cause, SetupEnd::End, out);
+                self.release(index, self.now);
             }
         }
         self.report_ports(self.now, out);
@@ -305,14 +311,7 @@ impl Engine {
 
     /// Section 1: the time of the word, and everything that is due before it.
     #[inline]
-    fn arrive(
-        &mut self,
-        port: usize,
-        time: u64,
-        wire: u32,
-        captured: u32,
-        out: &mut Vec<Record>,
-    ) -> u64 {
+    fn arrive(&mut self, port: usize, time: u64, wire: u32, captured: u32, out: &mut Vec<Record>) -> u64 {
         let clamped = time < self.now;
         let time = time.clamp(self.now, MAX_TIME);
         self.advance(time, out);
@@ -368,12 +367,7 @@ impl Engine {
             };
             out.records.push(body.encode(header));
             let header = out.header(0, port as u8);
-            out.records.push(
-                PortMore {
-                    untracked: c.untracked,
-                }
-                .encode(header),
-            );
+            out.records.push(PortMore { untracked: c.untracked }.encode(header));
         }
     }
 
@@ -394,6 +388,7 @@ impl Engine {
         if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
             let (cause, setup) = close_cause(flow.state);
             self.close(index, time, cause, setup, out);
+            self.release(index, time);
             return;
         }
         let mut out = Out {
@@ -404,20 +399,23 @@ impl Engine {
             time,
         };
         for s in 0..2 {
-            if !flow.sides[s].is(side::IDLE)
-                && time.saturating_sub(flow.sides[s].block_last) >= BLOCK_IDLE
-            {
+            if !flow.sides[s].is(side::IDLE) && time.saturating_sub(flow.sides[s].block_last) >= BLOCK_IDLE {
                 end_block(flow, s, BlockEnd::Idle, 0, &mut out);
                 flow.sides[s].set(side::IDLE, true);
             }
+            if flow.sides[s].is(side::SLOT) && time.saturating_sub(flow.sides[s].slot_time) >= TIME_LIMIT {
+                flow.sides[s].set(side::SLOT, false);
+            }
+        }
+        if flow.pending() && time.saturating_sub(setup_begun(flow)) >= TIME_LIMIT {
+            write_setup(flow, SetupEnd::Timeout, 0, 0, &mut out);
+            leave_setup(flow, State::Up);
         }
         if let Some(ended) = end_interval(flow, time) {
             ended.write(2, &mut out);
         }
         let due = deadline(&self.config, flow);
-        flow.visit = self
-            .calendar
-            .insert(visit_at(index, due.max(time + 1)), index);
+        flow.visit = self.calendar.insert(visit_at(index, due.max(time + 1)), index);
     }
 
     #[inline]
@@ -492,21 +490,23 @@ impl Engine {
         time: u64,
         out: &mut Vec<Record>,
     ) -> Result<(), Untracked> {
-        let mut found = self.find(key, hash);
-        if let Some(index) = found {
+        let index = if let Some(index) = self.find(key, hash) {
             let flow = self.flows.get(index);
             if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
                 let (cause, setup) = close_cause(flow.state);
                 self.close(index, time, cause, setup, out);
-                found = None;
+                self.open(index, key, meta, time, out);
             } else if meta.class == Class::Tcp && begins_anew(flow, meta) {
                 self.close(index, time, CloseCause::Reuse, SetupEnd::Reuse, out);
-                found = None;
+                self.open(index, key, meta, time, out);
             }
-        }
-        let index = match found {
-            Some(index) => index,
-            None => self.open(key, hash, meta, time, out)?,
+            index
+        } else {
+            let index = self.take_index(time).ok_or(Untracked::TableFull)?;
+            self.table
+                .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
+            self.open(index, key, meta, time, out);
+            index
         };
         let flow = self.flows.get_mut(index);
         let mut out = Out {
@@ -524,16 +524,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Section 4.3: open a flow; returns its index.
-    fn open(
-        &mut self,
-        key: &Key,
-        hash: u32,
-        meta: &Meta,
-        time: u64,
-        out: &mut Vec<Record>,
-    ) -> Result<u32, Untracked> {
-        let index = self.take_index(time).ok_or(Untracked::TableFull)?;
+    /// Section 4.3: open a flow in a context that is free or was just closed for the same key.
+    fn open(&mut self, index: u32, key: &Key, meta: &Meta, time: u64, out: &mut Vec<Record>) {
         let is_syn = meta.class == Class::Tcp && meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
         let (how, state, sender_is_client) = if is_syn && meta.flags & tcp::ACK == 0 {
             (ClientHow::Syn, State::Syn, true)
@@ -550,7 +542,7 @@ impl Engine {
             } else {
                 (key.high.port, key.low.port)
             };
-            if source == destination {
+            if source == destination || !matches!(key.protocol, 6 | 17) {
                 (ClientHow::First, state, true)
             } else {
                 (ClientHow::Port, state, source > destination)
@@ -559,26 +551,20 @@ impl Engine {
         let client_is_low = meta.from_low == sender_is_client;
         let flow = self.flows.get_mut(index);
         *flow = Flow {
-            generation: flow.generation,
+            generation: flow.generation.wrapping_add(1) & ((1 << width::GENERATION) - 1),
             state,
             in_use: true,
             client_is_low,
             last_seen: time,
             ..Flow::new(*key)
         };
-        self.table
-            .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
 
         let (client, server) = if client_is_low {
             (key.low, key.high)
         } else {
             (key.high, key.low)
         };
-        let ipv6 = if key.low.addr[..12] == V4_PREFIX {
-            0
-        } else {
-            flag::IPV6
-        };
+        let ipv6 = if key.low.addr[..12] == V4_PREFIX { 0 } else { flag::IPV6 };
         let sent_by_server = !sender_is_client;
         let mut out = Out {
             records: out,
@@ -587,10 +573,7 @@ impl Engine {
             flow: FlowId::new(self.config.epoch, flow.generation, index),
             time,
         };
-        let header = out.header(
-            direction(usize::from(sent_by_server)) | ipv6 | flag::MORE,
-            how as u8,
-        );
+        let header = out.header(direction(usize::from(sent_by_server)) | ipv6 | flag::MORE, how as u8);
         let body = Open {
             client_addr: client.addr,
             server_addr: server.addr,
@@ -621,7 +604,6 @@ impl Engine {
             first_sent_by_server: u8::from(sent_by_server),
         };
         out.records.push(body.encode(header));
-        Ok(index)
     }
 
     /// Section 2: the free index that a new flow gets.
@@ -629,8 +611,6 @@ impl Engine {
         match self.released.front() {
             Some(&(index, at)) if time - at >= REST_NS => {
                 self.released.pop_front();
-                let flow = self.flows.get_mut(index);
-                flow.generation = (flow.generation + 1) & ((1 << width::GENERATION) - 1);
                 Some(index)
             }
             _ if self.fresh < self.config.contexts => {
@@ -642,15 +622,8 @@ impl Engine {
         }
     }
 
-    /// Section 5, *Close*.
-    fn close(
-        &mut self,
-        index: u32,
-        time: u64,
-        cause: CloseCause,
-        setup: SetupEnd,
-        out: &mut Vec<Record>,
-    ) {
+    /// Section 5, *Close*: the records of it.
+    fn close(&mut self, index: u32, time: u64, cause: CloseCause, setup: SetupEnd, out: &mut Vec<Record>) {
         let flow = self.flows.get_mut(index);
         let mut out = Out {
             records: out,
@@ -660,7 +633,7 @@ impl Engine {
             time,
         };
         if flow.pending() {
-            write_setup(flow, setup, 0, &mut out);
+            write_setup(flow, setup, 0, 0, &mut out);
         }
         for s in 0..2 {
             end_block(flow, s, BlockEnd::Close, 0, &mut out);
@@ -670,12 +643,13 @@ impl Engine {
         }
         write_close(flow, cause, &mut out);
         flow.in_use = false;
-        let key = flow.key;
+    }
+
+    /// Take a closed flow out of the table; its index rests.
+    fn release(&mut self, index: u32, time: u64) {
+        let key = self.flows.get(index).key;
         let hash = self.hash(&key);
-        if let Ok(entry) = self
-            .table
-            .find_entry(spread(hash), |slot| slot.index == index)
-        {
+        if let Ok(entry) = self.table.find_entry(spread(hash), |slot| slot.index == index) {
             entry.remove();
         }
         self.released.push_back((index, time));
@@ -710,12 +684,11 @@ const fn close_cause(state: State) -> (CloseCause, SetupEnd) {
 }
 
 const fn interval_end(flow: &Flow) -> u64 {
-    flow.interval
-        + if flow.fine {
-            FINE_INTERVAL
-        } else {
-            NORMAL_INTERVAL
-        }
+    if flow.fine {
+        flow.interval + FINE_INTERVAL
+    } else {
+        flow.interval - flow.interval % NORMAL_INTERVAL + NORMAL_INTERVAL
+    }
 }
 
 /// The earliest time at which a visit has something to do.
@@ -729,23 +702,41 @@ fn deadline(config: &Config, flow: &Flow) -> u64 {
         if !side.is(side::IDLE) {
             due = due.min(side.block_last + BLOCK_IDLE);
         }
+        if side.is(side::SLOT) {
+            due = due.min(side.slot_time + TIME_LIMIT);
+        }
+    }
+    if flow.pending() {
+        due = due.min(setup_begun(flow) + TIME_LIMIT);
     }
     due
 }
 
-/// Section 4.2: whether the packet is a SYN that begins a new connection on this key.
+/// When the pending setup began: the first SYN, or the SYN-ACK if no SYN was seen.
+#[inline]
+const fn setup_begun(flow: &Flow) -> u64 {
+    if flow.sides[0].chain > 0 {
+        flow.sides[0].block_first
+    } else {
+        flow.sides[1].slot_time
+    }
+}
+
+/// Section 4.2: whether the packet is a SYN or SYN-ACK that begins a new connection on this key.
 #[inline]
 fn begins_anew(flow: &Flow, meta: &Meta) -> bool {
-    if meta.flags & (tcp::SYN | tcp::ACK | tcp::RST) != tcp::SYN {
+    if meta.flags & (tcp::SYN | tcp::RST) != tcp::SYN {
         return false;
     }
     let s = usize::from(meta.from_low != flow.client_is_low);
     if flow.sides[s].repeats(meta.seq) {
         return false;
     }
+    if meta.flags & tcp::ACK != 0 {
+        return matches!(flow.state, State::ClosedFin | State::ClosedRst);
+    }
     let simultaneous = flow.state == State::Syn && s == 1;
-    let late = flow.state == State::SynAck && !flow.sides[s].is(side::HAS_NEXT);
-    !(simultaneous || late)
+    !simultaneous
 }
 
 /// A finished interval, taken before the packet that ended it.
@@ -771,8 +762,7 @@ fn end_interval(flow: &mut Flow, time: u64) -> Option<Ended> {
 fn take_interval(flow: &mut Flow) -> Ended {
     let mut ended = [None; 2];
     for (s, slot) in ended.iter_mut().enumerate() {
-        let in_flight =
-            flight(&flow.sides[s], &flow.sides[1 - s]).min((1 << width::FLIGHT_MAX) - 1);
+        let in_flight = flight(&flow.sides[s], &flow.sides[1 - s]).min((1 << width::FLIGHT_MAX) - 1);
         let side = &mut flow.sides[s];
         if flow.active[s] {
             *slot = Some(Interval {
@@ -804,11 +794,11 @@ fn take_interval(flow: &mut Flow) -> Ended {
 fn end_block(flow: &mut Flow, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
     let in_flight = flight(&flow.sides[s], &flow.sides[1 - s]);
     let window = flow.sides[1 - s].window;
-    let side = &mut flow.sides[s];
-    if !side.is(side::BLOCK_OPEN) {
+    if !flow.sides[s].is(side::BLOCK_OPEN) {
         return;
     }
-    side.set(side::BLOCK_OPEN, false);
+    flow.sides[s].set(side::BLOCK_OPEN, false);
+    let side = &flow.sides[s];
     let header = out.header(direction(s), cause as u8);
     let fin = u32::from(side.is(side::FIN));
     let block = Block {
@@ -822,11 +812,17 @@ fn end_block(flow: &mut Flow, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<
         max_segment: side.block_max,
         window,
         ttl,
+        known: known(side, flow.sides[1 - s].is(side::HAS_ACK)),
     };
     out.records.push(block.encode(header));
 }
 
-fn write_setup(flow: &Flow, cause: SetupEnd, end: u64, out: &mut Out<'_>) {
+/// BLOCK.known: the sender's ack; the receiver's window, known with its first ACK.
+fn known(sender: &Side, receiver_seen: bool) -> u8 {
+    u8::from(sender.is(side::HAS_ACK)) | u8::from(receiver_seen) << 1
+}
+
+fn write_setup(flow: &Flow, cause: SetupEnd, end: u64, end_window: u16, out: &mut Out<'_>) {
     let [client, server] = &flow.sides;
     let mut bits = 0;
     for (on, bit) in [
@@ -856,23 +852,16 @@ fn write_setup(flow: &Flow, cause: SetupEnd, end: u64, out: &mut Out<'_>) {
         syn_ack_count: server.chain,
         bits,
         syn_payload: client.block_max,
+        end_window,
     };
     out.records.push(setup.encode(header));
     let header = out.header(0, cause as u8);
     let scale = |side: &Side| {
-        if side.scale == NO_SCALE {
-            255
-        } else {
-            side.scale
-        }
+        if side.scale == NO_SCALE { 255 } else { side.scale }
     };
     let known_isn = client.chain > 0 || server.chain > 0;
     let more = SetupMore {
-        client_isn: if known_isn {
-            client.block_seq.wrapping_sub(1)
-        } else {
-            0
-        },
+        client_isn: if known_isn { client.block_seq.wrapping_sub(1) } else { 0 },
         server_isn: if server.chain > 0 {
             server.slot_seq.wrapping_sub(1)
         } else {
@@ -909,6 +898,8 @@ fn write_close(flow: &Flow, cause: CloseCause, out: &mut Out<'_>) {
         server.is(side::RST),
         client.is(side::FIN_ACKED),
         server.is(side::FIN_ACKED),
+        client.is(side::HAS_NEXT),
+        server.is(side::HAS_NEXT),
     ]
     .into_iter()
     .enumerate()
@@ -942,9 +933,21 @@ const fn after(a: u32, b: u32) -> bool {
     d != 0 && d < 1 << 31
 }
 
-/// Hash of a SACK option's first block (section 4.6).
-const fn sack_hash(left: u32, right: u32) -> u16 {
-    let h = ((left ^ right ^ (left >> 12) ^ (right >> 20)) & 0xfff) as u16;
+/// Hash of what a SACK option says (section 4.6); 0 without one.
+const fn sack_hash(meta: &Meta) -> u16 {
+    if meta.options.sack_count == 0 {
+        return 0;
+    }
+    let (left, right) = meta.options.sack[0];
+    let h = left
+        ^ (left >> 12)
+        ^ (left >> 24)
+        ^ right.rotate_left(5)
+        ^ (right >> 7)
+        ^ (right >> 19)
+        ^ meta.ack
+        ^ (meta.ack >> 12);
+    let h = (h & 0xfff) as u16;
     if h == 0 { 1 } else { h }
 }
 
@@ -1001,13 +1004,8 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
 fn begin_interval(flow: &mut Flow, time: u64) {
     flow.fine = flow.trouble;
     flow.trouble = false;
-    let length = if flow.fine {
-        FINE_INTERVAL
-    } else {
-        NORMAL_INTERVAL
-    };
-    // A start of 0 stands for no interval; times before the first interval of 1970 do not matter.
-    flow.interval = (time - time % length).max(1);
+    // Never 0, which stands for no interval: UTC 1970 is TAI 10 s.
+    flow.interval = time - time % FINE_INTERVAL;
 }
 
 fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) {
@@ -1015,6 +1013,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
     let is_rst = meta.flags & tcp::RST != 0;
     let before = flow.sides;
+    let pending_before = flow.pending();
     let since_data = if before[s].is(side::IDLE) {
         u32::MAX
     } else {
@@ -1022,13 +1021,11 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     };
     let mut step = Step::default();
 
+    copy_test(&before[s], meta, &mut step);
     if is_syn {
         syn(flow, s, meta, time, &mut step);
     } else {
         order(flow, s, meta, &mut step);
-    }
-    if !is_syn || !step.other_syn {
-        copy_test(&before[s], meta, &mut step);
     }
     flow.sides[s].ip_id = meta.ip_id;
     if meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK && !step.other_syn {
@@ -1038,7 +1035,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
         setup_end(flow, s, meta, time, &mut step, &before);
     }
     if is_rst {
-        step.what |= what::RST;
+        reset(flow, s, meta, &mut step);
     }
 
     // Windows and data change state now; their BLOCK records come after EVENT and RTT.
@@ -1052,22 +1049,28 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if step.what & what::COPY != 0 {
         flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
     }
-    if step.what & TROUBLE != 0 {
+    // Keep-alives and probes are no trouble.
+    let harmless = step.what & TROUBLE == what::BELOW && step.what & what::PARTIAL == 0 && meta.payload <= 1;
+    if step.what & TROUBLE != 0 && !harmless {
         flow.trouble = true;
     }
     if meta.flags & tcp::PSH != 0 {
         step.what |= what::PUSH;
     }
-    if before[s].is(side::IDLE) {
-        step.what |= what::IDLE_BEFORE;
+    for (on, bit) in [
+        (before[s].is(side::IDLE), what::IDLE_BEFORE),
+        (!before[s].is(side::HAS_NEXT), what::EXPECTED_UNKNOWN),
+        (!before[r].is(side::HAS_ACK), what::ACKED_UNKNOWN),
+    ] {
+        step.what |= if on { bit } else { 0 };
     }
 
     // Section 6: SETUP, EVENT, RTT, BLOCK.
     if let Some(cause) = step.setup {
-        finish_setup(flow, cause, time, &before, out);
+        finish_setup(flow, cause, meta, time, &before, out);
     }
-    if step.what & !(what::PUSH | what::IDLE_BEFORE) != 0 {
-        write_event(s, meta, &before, since_data, step.what, out);
+    if step.what & !BESIDE != 0 {
+        write_event(s, meta, &before, pending_before, since_data, step.what, out);
     }
     if let Some((timed, how, value, seq_end)) = step.rtt {
         let header = out.header(direction(timed), how as u8);
@@ -1080,11 +1083,9 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
         };
         out.records.push(rtt.encode(header));
     }
-    if is_rst {
+    if is_rst && step.what & what::WILD == 0 {
         end_block(flow, 0, BlockEnd::Close, 0, out);
         end_block(flow, 1, BlockEnd::Close, 0, out);
-        flow.sides[s].set(side::RST, true);
-        flow.state = State::ClosedRst;
         return;
     }
     if step.new_bytes {
@@ -1111,6 +1112,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
             max_segment: meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16,
             window: flow.sides[r].window,
             ttl: meta.ttl,
+            known: known(&flow.sides[s], flow.sides[r].is(side::HAS_ACK)),
         };
         out.records.push(block.encode(header));
     }
@@ -1127,23 +1129,14 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
     let state = flow.state;
     let repeats = flow.sides[s].repeats(meta.seq);
     let no_reply_yet = flow.sides[1].chain == 0;
-    let receiver = flow.sides[r];
-    let answers = {
-        let start = receiver
-            .next
-            .wrapping_sub(1)
-            .wrapping_sub((receiver.payload as u32).min(1 << 16));
-        !receiver.is(side::HAS_NEXT) || (after(meta.ack, start) && !after(meta.ack, receiver.next))
-    };
+    let copy = step.what & what::COPY != 0;
+    let answers = acks_this_setup(flow, meta.ack);
     let sender = &mut flow.sides[s];
     let mut repeated = false;
-    if !is_ack && s == 0 && (state == State::Syn || state == State::SynAck && sender.chain == 0) {
+    if !is_ack && s == 0 && matches!(state, State::Syn | State::SynAck) {
         if sender.chain == 0 {
             take_options(sender, meta);
-            sender.set(
-                side::ECN,
-                meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR,
-            );
+            sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR);
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
             sender.block_first = time;
@@ -1153,18 +1146,15 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         } else {
             step.what |= what::SYN_REPEAT;
             repeated = true;
-            if no_reply_yet {
+            if no_reply_yet && !copy {
                 sender.slot_time = time;
             }
         }
         sender.window = meta.window;
-        sender.chain = (sender.chain + 1).min(CHAIN_MAX);
-    } else if is_ack
-        && s == 1
-        && matches!(state, State::Syn | State::SynAck)
-        && sender.chain == 0
-        && answers
-    {
+        if !copy {
+            sender.chain = (sender.chain + 1).min(CHAIN_MAX);
+        }
+    } else if is_ack && s == 1 && matches!(state, State::Syn | State::SynAck) && sender.chain == 0 && answers {
         take_options(sender, meta);
         sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE);
         sender.next = end;
@@ -1182,7 +1172,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         }
         if receiver.chain == 1 {
             let value = time - receiver.slot_time;
-            if value < TIME_RANGE {
+            if value < TIME_LIMIT {
                 receiver.sample(value);
                 step.rtt = Some((r, RttHow::Handshake, value, meta.ack));
             }
@@ -1191,24 +1181,23 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         && s == 1
         && state == State::SynAck
         && sender.chain > 0
-        && sender.next == meta.seq.wrapping_add(1).wrapping_add(meta.payload)
+        && sender.slot_seq == meta.seq.wrapping_add(1)
     {
         step.what |= what::SYN_ACK_REPEAT;
         repeated = true;
-        sender.chain = (sender.chain + 1).min(CHAIN_MAX);
+        if !copy {
+            sender.chain = (sender.chain + 1).min(CHAIN_MAX);
+        }
         sender.window = meta.window;
     } else if repeats && !matches!(state, State::Syn | State::SynAck) {
-        step.what |= if is_ack {
-            what::SYN_ACK_REPEAT
-        } else {
-            what::SYN_REPEAT
-        };
+        step.what |= if is_ack { what::SYN_ACK_REPEAT } else { what::SYN_REPEAT };
         repeated = true;
     } else {
         step.what |= what::SYN_OTHER;
         step.other_syn = true;
         if !sender.is(side::HAS_NEXT) {
             take_options(sender, meta);
+            sender.scale = NO_SCALE; // whether scaling is in effect is not known
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
         }
@@ -1217,6 +1206,14 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         step.what |= what::SYN_DATA;
         step.syn_block = !repeated && !step.other_syn;
     }
+}
+
+/// Whether an ack of the server can answer the SYN of the pending setup.
+#[inline]
+fn acks_this_setup(flow: &Flow, ack: u32) -> bool {
+    let client = &flow.sides[0];
+    let isn = client.block_seq.wrapping_sub(1);
+    client.chain == 0 || (after(ack, isn) && !after(ack, client.next))
 }
 
 fn take_options(sender: &mut Side, meta: &Meta) {
@@ -1267,6 +1264,9 @@ fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
             }
         } else {
             sender.set(side::WILD, false);
+            if meta.payload == 1 && !fin && peer_is_zero && (d == 0 || d == -1) {
+                step.what |= what::PROBE;
+            }
             if d < 0 {
                 step.what |= what::BELOW;
                 if after(end, sender.next) {
@@ -1279,8 +1279,8 @@ fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
             } else {
                 if d > 0 {
                     step.what |= what::GAP;
-                } else if meta.payload == 1 && !fin && peer_is_zero {
-                    step.what |= what::PROBE;
+                    // The missing bytes belong to the block that comes, if none is open.
+                    step.new_start = sender.next;
                 }
                 sender.next = end;
                 sender.set(side::HAS_NEXT, true);
@@ -1291,7 +1291,11 @@ fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
         sender.next = meta.seq;
         sender.set(side::HAS_NEXT, true);
     } else if meta.seq == sender.next.wrapping_sub(1) {
-        step.what |= what::BELOW;
+        step.what |= if peer_is_zero {
+            what::BELOW | what::PROBE
+        } else {
+            what::BELOW
+        };
     }
     if fin {
         if sender.is(side::FIN) {
@@ -1313,9 +1317,7 @@ fn copy_test(before: &Side, meta: &Meta, step: &mut Step) {
     let same = if occupies {
         before.is(side::HAS_NEXT) && segment_end(meta) == before.next
     } else {
-        let sack_same = meta.options.sack_count == 0
-            || sack_hash(meta.options.sack[0].0, meta.options.sack[0].1) == before.sack_hash;
-        before.is(side::HAS_ACK) && meta.ack == before.ack && sack_same
+        before.is(side::HAS_ACK) && meta.ack == before.ack && sack_hash(meta) == before.sack_hash
     };
     if same {
         step.what |= what::COPY;
@@ -1326,6 +1328,10 @@ fn copy_test(before: &Side, meta: &Meta, step: &mut Step) {
 #[inline]
 fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
     let pending = flow.pending();
+    if pending && s == 1 && !acks_this_setup(flow, meta.ack) {
+        step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
+        return;
+    }
     let (sender, receiver) = pair(&mut flow.sides, s);
     let una = sender.ack;
     let had_ack = sender.is(side::HAS_ACK);
@@ -1334,35 +1340,41 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
         sender.ack = meta.ack;
         sender.set(side::HAS_ACK, true);
     } else if advance.unsigned_abs() >= 1 << 30 {
-        step.what |= what::WILD;
-        return;
-    } else if advance > 0 {
+        step.what |= what::WILD_ACK;
+        if pending {
+            return;
+        }
+        let again = sender.is(side::WILD_ACK);
+        sender.set(side::WILD_ACK, !again);
+        if !again {
+            return;
+        }
+        step.what |= what::RESYNC;
         sender.ack = meta.ack;
+        sender.chain = 0;
+    } else {
         if !pending {
-            sender.chain = 0;
+            sender.set(side::WILD_ACK, false);
+        }
+        if advance > 0 {
+            sender.ack = meta.ack;
+            if !pending {
+                sender.chain = 0;
+            }
         }
     }
-    if !receiver.is(side::HAS_NEXT) {
-        receiver.next = meta.ack;
-        receiver.set(side::HAS_NEXT, true);
-    } else if after(meta.ack, receiver.next) {
+    if receiver.is(side::HAS_NEXT) && after(meta.ack, receiver.next) && !(had_ack && after(una, receiver.next)) {
         step.what |= what::ACK_UNSEEN;
-        receiver.next = meta.ack;
-        receiver.set(side::WILD, false);
     }
 
-    let sack = meta.options.sack_count > 0;
-    let hash = if sack {
-        sack_hash(meta.options.sack[0].0, meta.options.sack[0].1)
-    } else {
-        0
-    };
-    let new_sack = sack && hash != sender.sack_hash;
+    let hash = sack_hash(meta);
+    let new_sack = hash != 0 && hash != sender.sack_hash;
     let pure = meta.payload == 0 && meta.flags & (tcp::SYN | tcp::FIN) == 0;
     if pure
         && had_ack
         && meta.ack == una
-        && receiver.next != una
+        && receiver.is(side::HAS_NEXT)
+        && after(receiver.next, una)
         && step.what & what::COPY == 0
         && (meta.window == sender.window && meta.window != 0 || new_sack)
     {
@@ -1377,22 +1389,18 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
     if new_sack {
         step.what |= what::SACK;
         let [first, second, ..] = meta.options.sack;
-        let inside_second =
-            meta.options.sack_count > 1 && !after(second.0, first.0) && !after(first.1, second.1);
+        let inside_second = meta.options.sack_count > 1 && !after(second.0, first.0) && !after(first.1, second.1);
         if !after(first.1, meta.ack) || inside_second {
             step.what |= what::DSACK;
         }
     }
     sender.sack_hash = hash;
-    receiver.set(
-        side::FIN_ACKED,
-        receiver.is(side::FIN) && sender.ack == receiver.next,
-    );
+    receiver.set(side::FIN_ACKED, receiver.is(side::FIN) && sender.ack == receiver.next);
 
     if receiver.is(side::SLOT) && !pending && !after(receiver.slot_seq, meta.ack) {
         receiver.set(side::SLOT, false);
         let value = time - receiver.slot_time;
-        if value < TIME_RANGE {
+        if value < TIME_LIMIT {
             receiver.sample(value);
             let gate = (time >> 20) as u8;
             if gate != receiver.rtt_gate {
@@ -1407,77 +1415,95 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
 #[inline]
 fn pair(sides: &mut [Side; 2], s: usize) -> (&mut Side, &mut Side) {
     let [client, server] = sides;
-    if s == 0 {
-        (client, server)
-    } else {
-        (server, client)
+    if s == 0 { (client, server) } else { (server, client) }
+}
+
+/// Section 4.9.
+#[cold]
+fn reset(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
+    step.what |= what::RST;
+    let sender = &flow.sides[s];
+    let distance = meta.seq.wrapping_sub(sender.next) as i32;
+    if sender.is(side::HAS_NEXT) && distance.unsigned_abs() >= 1 << 16 {
+        step.what |= what::WILD; // no receiver would take it (RFC 9293 3.5.2, RFC 5961 3.2)
+        return;
     }
+    if flow.pending() {
+        step.setup = Some(SetupEnd::Reset);
+        leave_setup(flow, State::ClosedRst);
+    }
+    flow.sides[s].set(side::RST, true);
+    flow.state = State::ClosedRst;
+}
+
+/// The setup is over: its fields go back to what they are for; window scaling is in effect or not
+/// (RFC 7323 2.2).
+fn leave_setup(flow: &mut Flow, state: State) {
+    let [client, server] = &mut flow.sides;
+    let (syn, syn_ack) = (client.chain > 0, server.chain > 0);
+    if syn && client.scale == NO_SCALE || syn_ack && server.scale == NO_SCALE {
+        client.scale = 0;
+        server.scale = 0;
+    } else if !syn_ack {
+        client.scale = NO_SCALE;
+        server.scale = NO_SCALE;
+    }
+    for side in [client, server] {
+        side.chain = 0;
+        side.set(side::SLOT | side::WILD_ACK, false);
+    }
+    flow.state = state;
 }
 
 /// Section 4.7: whether the packet ends the setup; the RTT of the SYN-ACK.
 #[inline]
-fn setup_end(
-    flow: &mut Flow,
-    s: usize,
-    meta: &Meta,
-    time: u64,
-    step: &mut Step,
-    before: &[Side; 2],
-) {
+fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, before: &[Side; 2]) {
     if !flow.pending() {
         return;
     }
-    if meta.flags & tcp::RST != 0 {
-        flow.sides[s].set(side::RST, true);
-        step.setup = Some(SetupEnd::Reset);
-    } else if s == 0 && meta.flags & tcp::ACK != 0 {
+    let has_ack = meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK;
+    let unseen = before[0].is(side::HAS_NEXT) && after(meta.ack, before[0].next);
+    let went_on = flow.state == State::SynAck && (unseen || time - before[1].slot_time >= ONE_SIDED_AFTER);
+    if s == 0 && has_ack {
         step.setup = Some(SetupEnd::Done);
         let server = &mut flow.sides[1];
         if flow.state == State::SynAck && server.chain == 1 {
             let value = time - before[1].slot_time;
-            if value < TIME_RANGE {
+            if value < TIME_LIMIT {
                 server.sample(value);
                 step.rtt = Some((1, RttHow::Handshake, value, before[1].slot_seq));
             }
         }
-        let [client, server] = &mut flow.sides;
-        let syn = before[0].chain > 0;
-        let syn_ack = before[1].chain > 0;
-        if syn && client.scale == NO_SCALE || syn_ack && server.scale == NO_SCALE {
-            client.scale = 0;
-            server.scale = 0;
-        } else if !syn_ack {
-            client.scale = NO_SCALE;
-            server.scale = NO_SCALE;
-        }
-        client.chain = 0;
-        server.chain = 0;
-        client.set(side::SLOT, false);
-        server.set(side::SLOT, false);
-        flow.state = State::Up;
+        leave_setup(flow, State::Up);
+    } else if s == 1 && has_ack && went_on {
+        step.setup = Some(SetupEnd::OneSided);
+        leave_setup(flow, State::Up);
     }
 }
 
 /// SETUP is written from the state before the packet that ended it.
-fn finish_setup(flow: &Flow, cause: SetupEnd, time: u64, before: &[Side; 2], out: &mut Out<'_>) {
+fn finish_setup(flow: &Flow, cause: SetupEnd, meta: &Meta, time: u64, before: &[Side; 2], out: &mut Out<'_>) {
     let mut view = *flow;
     view.sides = *before;
     if cause == SetupEnd::Reset {
         view.sides[1].set(side::RST, flow.sides[1].is(side::RST));
     }
-    write_setup(&view, cause, time, out);
+    let end = if cause == SetupEnd::OneSided { 0 } else { time };
+    write_setup(&view, cause, end, meta.window, out);
 }
 
 /// Window of `side` in bytes, if known (section 4.8).
 #[inline]
-fn window_bytes(side: &Side, pending: bool) -> Option<u32> {
-    (side.scale != NO_SCALE && !pending).then(|| u32::from(side.window) << side.scale)
+fn window_bytes(side: &Side) -> Option<u32> {
+    (side.scale != NO_SCALE).then(|| u32::from(side.window) << side.scale)
 }
 
 /// Section 4.8, first part.
 #[inline]
 fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
-    let pending = flow.pending();
+    if flow.pending() || step.what & what::COPY != 0 {
+        return;
+    }
     let sender = &mut flow.sides[s];
     sender.window = meta.window;
     let mss = if sender.mss == 0 {
@@ -1485,7 +1511,7 @@ fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
     } else {
         u32::from(sender.mss)
     };
-    let small = window_bytes(sender, pending).is_some_and(|w| w > 0 && w < mss);
+    let small = window_bytes(sender).is_some_and(|w| w > 0 && w < mss);
     if meta.window == 0 {
         sender.zero_windows = saturate_u16(sender.zero_windows, width::ZERO_WINDOWS);
         if !sender.is(side::ZERO) {
@@ -1513,20 +1539,13 @@ fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
 /// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
 /// sender's block.
 #[inline]
-fn data(
-    flow: &mut Flow,
-    s: usize,
-    meta: &Meta,
-    time: u64,
-    step: &mut Step,
-    own_block: bool,
-) -> Option<BlockEnd> {
+fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_block: bool) -> Option<BlockEnd> {
     let pending = flow.pending();
     let (sender, receiver) = pair(&mut flow.sides, s);
     let fin = meta.flags & tcp::FIN != 0;
     let push = meta.flags & tcp::PSH != 0;
     if meta.payload > 0 {
-        if step.what & what::BELOW != 0 {
+        if step.what & (what::BELOW | what::COPY) == what::BELOW {
             sender.set(side::SLOT, false);
         }
         sender.block_last = time;
@@ -1544,10 +1563,7 @@ fn data(
         sender.block_max = sender
             .block_max
             .max(meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16);
-        if !sender.is(side::SLOT)
-            && step.what & (what::GAP | what::PROBE | what::BELOW) == 0
-            && !pending
-        {
+        if !sender.is(side::SLOT) && step.what & (what::GAP | what::PROBE | what::BELOW) == 0 && !pending {
             sender.set(side::SLOT, true);
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);
             sender.slot_time = time;
@@ -1557,15 +1573,14 @@ fn data(
     if sender.is(side::BLOCK_OPEN) {
         let closes = step.new_bytes
             || fin && step.what & what::FIN != 0
-            || step.what & (what::BELOW | what::PARTIAL) == what::BELOW
-                && segment_end(meta) == sender.next;
+            || step.what & (what::BELOW | what::PARTIAL) == what::BELOW && segment_end(meta) == sender.next;
         block_end = if fin && closes {
             Some(BlockEnd::Fin)
         } else if push && closes {
             Some(BlockEnd::Push)
         } else if sender.block_packets == u16::MAX
             || sender.next.wrapping_sub(sender.block_seq) >= 1 << 31
-            || time - sender.block_first >= TIME_RANGE
+            || time - sender.block_first >= TIME_LIMIT
         {
             Some(BlockEnd::Limit)
         } else {
@@ -1573,8 +1588,8 @@ fn data(
         };
     }
     let in_flight = flight(sender, receiver);
-    match window_bytes(receiver, pending) {
-        Some(window) if window > 0 && in_flight >= window => {
+    match window_bytes(receiver) {
+        Some(window) if !pending && window > 0 && in_flight.saturating_add(meta.payload) > window => {
             if step.new_bytes && !sender.is(side::FULL) {
                 step.what |= what::WINDOW_FULL;
                 sender.set(side::FULL, true);
@@ -1582,9 +1597,7 @@ fn data(
         }
         _ => sender.set(side::FULL, false),
     }
-    sender.flight_max = sender
-        .flight_max
-        .max(in_flight.min((1 << width::FLIGHT_MAX) - 1));
+    sender.flight_max = sender.flight_max.max(in_flight.min((1 << width::FLIGHT_MAX) - 1));
     block_end
 }
 
@@ -1592,10 +1605,13 @@ fn write_event(
     s: usize,
     meta: &Meta,
     before: &[Side; 2],
+    pending: bool,
     since_data: u32,
     bits: u32,
     out: &mut Out<'_>,
 ) {
+    // What an unseen ack speaks of is the other direction.
+    let unseen = bits & what::ACK_UNSEEN != 0 && bits & (what::GAP | what::BELOW | what::WILD) == 0;
     let syn = bits & (what::SYN_REPEAT | what::SYN_ACK_REPEAT | what::SYN_OTHER) != 0;
     let more = syn || bits & what::SACK != 0;
     let header = out.header(direction(s) | if more { flag::MORE } else { 0 }, 0);
@@ -1603,14 +1619,14 @@ fn write_event(
         what: bits,
         seq: meta.seq,
         length: meta.payload,
-        expected: before[s].next,
+        expected: if unseen { before[1 - s].next } else { before[s].next },
         acked: before[1 - s].ack,
         ack: meta.ack,
         tsval: meta.options.timestamps.map_or(0, |(value, _)| value),
         since_data,
         window: meta.window,
         ip_id: meta.ip_id,
-        dup_acks: u16::from(before[1 - s].chain),
+        dup_acks: if pending { 0 } else { u16::from(before[1 - s].chain) },
         ttl: meta.ttl,
         tcp_flags: meta.flags,
     };

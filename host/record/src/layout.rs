@@ -162,6 +162,8 @@ pub enum SetupEnd {
     Reuse = 4,
     /// Input ended.
     End = 5,
+    /// The server went on, so the client must have answered its SYN-ACK; the answer was not seen.
+    OneSided = 6,
 }
 
 impl SetupEnd {
@@ -172,6 +174,7 @@ impl SetupEnd {
         Self::Timeout,
         Self::Reuse,
         Self::End,
+        Self::OneSided,
     ];
 
     /// The value with this number, if there is one.
@@ -182,6 +185,7 @@ impl SetupEnd {
             3 => Some(Self::Timeout),
             4 => Some(Self::Reuse),
             5 => Some(Self::End),
+            6 => Some(Self::OneSided),
             _ => None,
         }
     }
@@ -194,6 +198,7 @@ impl SetupEnd {
             Self::Timeout => "TIMEOUT",
             Self::Reuse => "REUSE",
             Self::End => "END",
+            Self::OneSided => "ONE_SIDED",
         }
     }
 }
@@ -339,15 +344,15 @@ pub mod what {
     pub const BELOW: u32 = 1 << 1;
     /// With BELOW: it also carries new bytes above the next expected.
     pub const PARTIAL: u32 = 1 << 2;
-    /// seq is 2^30 or more away from the next expected: not used, unless RESYNC.
+    /// seq is 2^30 or more away from the next expected (RST: 2^16 or more): not used, unless RESYNC.
     pub const WILD: u32 = 1 << 3;
-    /// With WILD: second one in a row, the next expected was set from it.
+    /// With WILD or WILD_ACK: second one in a row, the state was set from it.
     pub const RESYNC: u32 = 1 << 4;
     /// Same IP id, seq, length and ack as the previous packet of this direction, IP id not 0: a copy made by the network or the capture.
     pub const COPY: u32 = 1 << 5;
-    /// ack is above everything seen in the other direction.
+    /// ack is above everything seen in the other direction, and the ack before it was not: data is missing from the capture or comes later in it.
     pub const ACK_UNSEEN: u32 = 1 << 6;
-    /// A SACK option whose first block differs from the last one seen in this direction; edges in the continuation.
+    /// A SACK option that says something new: its first block or the ack differs from the last ACK with SACK of this direction; edges in the continuation.
     pub const SACK: u32 = 1 << 7;
     /// With SACK: the first block is a D-SACK (RFC 2883 section 4).
     pub const DSACK: u32 = 1 << 8;
@@ -357,9 +362,9 @@ pub mod what {
     pub const SMALL_WINDOW: u32 = 1 << 10;
     /// The window left 0 or small.
     pub const WINDOW_OPEN: u32 = 1 << 11;
-    /// Bytes in flight reached the peer's window.
+    /// Another segment of this length would not fit into the peer's window.
     pub const WINDOW_FULL: u32 = 1 << 12;
-    /// One new byte at the next expected into a zero window.
+    /// At most one byte, at the next expected or one below it, into a zero window.
     pub const PROBE: u32 = 1 << 13;
     /// SYN again, same sequence number; its options in the continuation.
     pub const SYN_REPEAT: u32 = 1 << 14;
@@ -383,6 +388,12 @@ pub mod what {
     pub const PUSH: u32 = 1 << 23;
     /// since_data is not known: no data of this direction in the last block idle time (only beside another bit).
     pub const IDLE_BEFORE: u32 = 1 << 24;
+    /// expected is not known and 0 (only beside another bit).
+    pub const EXPECTED_UNKNOWN: u32 = 1 << 25;
+    /// acked is not known and 0 (only beside another bit).
+    pub const ACKED_UNKNOWN: u32 = 1 << 26;
+    /// ack is 2^30 or more away from the last one, or of no SYN of this handshake: not used, unless RESYNC.
+    pub const WILD_ACK: u32 = 1 << 27;
     /// Bits and their names, lowest first.
     pub const NAMES: &[(u32, &str)] = &[
         (GAP, "GAP"),
@@ -410,6 +421,9 @@ pub mod what {
         (DUP_ACK, "DUP_ACK"),
         (PUSH, "PUSH"),
         (IDLE_BEFORE, "IDLE_BEFORE"),
+        (EXPECTED_UNKNOWN, "EXPECTED_UNKNOWN"),
+        (ACKED_UNKNOWN, "ACKED_UNKNOWN"),
+        (WILD_ACK, "WILD_ACK"),
     ];
 }
 
@@ -556,7 +570,7 @@ pub enum Untracked {
     Fragment = 5,
     /// ICMP error about a flow that is not in the table.
     IcmpNoFlow = 6,
-    /// No context free.
+    /// No context free, or (hardware) no room for the key.
     TableFull = 7,
     /// Longer than the profile allows.
     Oversize = 8,
@@ -756,6 +770,8 @@ pub struct Setup {
     pub bits: u16,
     /// Payload bytes in the SYN (TCP Fast Open), saturating at 16,383.
     pub syn_payload: u16,
+    /// Window of the packet that ended the setup, raw.
+    pub end_window: u16,
 }
 
 impl Setup {
@@ -776,6 +792,7 @@ impl Setup {
         put::<1>(&mut r, 57, u64::from(self.syn_ack_count));
         put::<2>(&mut r, 58, u64::from(self.bits));
         put::<2>(&mut r, 60, u64::from(self.syn_payload));
+        put::<2>(&mut r, 62, u64::from(self.end_window));
         r
     }
 
@@ -791,6 +808,7 @@ impl Setup {
             syn_ack_count: get::<1>(r, 57) as u8,
             bits: get::<2>(r, 58) as u16,
             syn_payload: get::<2>(r, 60) as u16,
+            end_window: get::<2>(r, 62) as u16,
         }
     }
 }
@@ -853,7 +871,7 @@ impl SetupMore {
     }
 }
 
-/// BLOCK: Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes lost before the tap are in it, repeats are not.
+/// BLOCK: Data of one direction up to PSH, a turn or idle. bytes counts sequence space: bytes that were lost before the tap or missed by the capture are in it, repeats are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// First segment of the block (TAI ns).
@@ -870,12 +888,14 @@ pub struct Block {
     pub flight: u32,
     /// Segments that brought new bytes.
     pub packets: u16,
-    /// Largest payload of them (saturates at 16,383).
+    /// Largest payload of them (16,383: that or more).
     pub max_segment: u16,
     /// Last window the receiver advertised, raw.
     pub window: u16,
     /// TTL of the packet that ended it when that is of this direction, else 0.
     pub ttl: u8,
+    /// Bit 0: ack is known, bit 1: window is known.
+    pub known: u8,
 }
 
 impl Block {
@@ -898,6 +918,7 @@ impl Block {
         put::<2>(&mut r, 58, u64::from(self.max_segment));
         put::<2>(&mut r, 60, u64::from(self.window));
         put::<1>(&mut r, 62, u64::from(self.ttl));
+        put::<1>(&mut r, 63, u64::from(self.known));
         r
     }
 
@@ -915,6 +936,7 @@ impl Block {
             max_segment: get::<2>(r, 58) as u16,
             window: get::<2>(r, 60) as u16,
             ttl: get::<1>(r, 62) as u8,
+            known: get::<1>(r, 63) as u8,
         }
     }
 }
@@ -974,7 +996,7 @@ pub struct Event {
     pub seq: u32,
     /// Payload bytes.
     pub length: u32,
-    /// Next expected of this direction before the packet.
+    /// Next expected of this direction before the packet; with ACK_UNSEEN and none of GAP, BELOW, WILD: of the other direction.
     pub expected: u32,
     /// Highest ack the other side had sent.
     pub acked: u32,
@@ -988,7 +1010,7 @@ pub struct Event {
     pub window: u16,
     /// IPv4 identification (IPv6: 0).
     pub ip_id: u16,
-    /// Duplicate ACKs in a row that the other side had sent (saturates at 63).
+    /// Duplicate ACKs in a row that the other side had sent (saturates at 63; 0 while the setup is pending).
     pub dup_acks: u16,
     /// TTL or hop limit.
     pub ttl: u8,
@@ -1128,11 +1150,11 @@ pub struct Interval {
     pub start: u64,
     /// Packets since the flow opened, modulo 2^32.
     pub packets: u32,
-    /// Payload bytes since the flow opened, repeats included, modulo 2^40.
+    /// Payload bytes since the flow opened, repeats included, modulo 2^36.
     pub payload: u64,
     /// Most bytes in flight in this direction during the interval (saturates at 2^30 - 1).
     pub flight_max: u32,
-    /// Smallest window advertised by this sender, raw.
+    /// Smallest window advertised by this sender, raw; above window_max: none.
     pub window_min: u16,
     /// Largest.
     pub window_max: u16,
@@ -1196,7 +1218,7 @@ pub struct Close {
     pub client_packets: u32,
     /// Packets sent by the server.
     pub server_packets: u32,
-    /// Payload bytes sent by the client, repeats included, modulo 2^40.
+    /// Payload bytes sent by the client, repeats included, modulo 2^36.
     pub client_payload: u64,
     /// Payload bytes sent by the server.
     pub server_payload: u64,
@@ -1244,11 +1266,11 @@ impl Close {
 /// CLOSE continuation: Counts of what EVENT does not report packet by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CloseMore {
-    /// Duplicate ACKs sent by the client (saturates at 2^18 - 1).
+    /// Duplicate ACKs sent by the client (saturates at 2^16 - 1).
     pub client_dup_acks: u32,
     /// Sent by the server.
     pub server_dup_acks: u32,
-    /// Packets of the client with window 0 (saturates at 2^15 - 1).
+    /// Packets of the client with window 0 (saturates at 2^13 - 1).
     pub client_zero_windows: u16,
     /// Of the server.
     pub server_zero_windows: u16,
@@ -1260,7 +1282,7 @@ pub struct CloseMore {
     pub client_copies: u16,
     /// Of the server.
     pub server_copies: u16,
-    /// Bit 0: client sent FIN, 1: server sent FIN, 2: client sent RST, 3: server sent RST, 4: client FIN acknowledged, 5: server FIN acknowledged.
+    /// Bit 0: client sent FIN, 1: server sent FIN, 2: client sent RST, 3: server sent RST, 4: client FIN acknowledged, 5: server FIN acknowledged, 6: client_next known, 7: server_next known.
     pub bits: u16,
 }
 
@@ -1328,7 +1350,7 @@ pub struct Packet {
     pub ttl: u8,
     /// TOS or traffic class: DSCP and ECN.
     pub tos: u8,
-    /// CWR..FIN; also in arg for other kinds of view.
+    /// CWR..FIN.
     pub tcp_flags: u8,
     /// Port that received it.
     pub port: u8,
@@ -1576,11 +1598,11 @@ pub mod width {
     /// Packets, wraps.
     pub const PACKETS: u32 = 32;
     /// Payload bytes, wraps.
-    pub const PAYLOAD: u32 = 40;
+    pub const PAYLOAD: u32 = 36;
     /// Duplicate ACKs sent, saturates.
-    pub const DUP_ACKS: u32 = 18;
+    pub const DUP_ACKS: u32 = 16;
     /// Saturates.
-    pub const ZERO_WINDOWS: u32 = 15;
+    pub const ZERO_WINDOWS: u32 = 13;
     /// Saturates.
     pub const SMALL_WINDOWS: u32 = 16;
     /// Saturates.
@@ -1601,7 +1623,7 @@ pub mod width {
     pub const CHAIN: u32 = 6;
     /// Hash of the last first SACK block.
     pub const SACK_HASH: u32 = 12;
-    /// has_next, has_ack, block_open, slot, zero, small, full, fin, rst, fin_acked, wild, idle, sack_ok, ts, ecn, cut.
+    /// has_next, has_ack, block_open, slot, zero, small, full, fin, rst, fin_acked, wild, idle, sack_ok, ts, ecn; cut (setup pending) or wild_ack.
     pub const FLAGS: u32 = 16;
     /// Time of the block's first segment; client, setup pending: first SYN.
     pub const BLOCK_FIRST: u32 = 40;
@@ -1641,8 +1663,8 @@ pub mod width {
     pub const INTERVAL: u32 = 16;
     /// fine, trouble, active in each direction.
     pub const INTERVAL_FLAGS: u32 = 4;
-    /// Time of the last packet, units of 65,536 ns; read by the aging scan.
-    pub const LAST_SEEN: u32 = 32;
+    /// Time of the last packet; read by the aging scan.
+    pub const LAST_SEEN: u32 = 48;
     /// 80-bit keyed fingerprint, 18-bit context index, valid bit; 1.25 entries a flow.
     pub const KEY_ENTRY: u32 = 124;
 }
