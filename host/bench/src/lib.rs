@@ -7,9 +7,13 @@
 //! - [`check`] holds the totals of `weir analyze` against the truth.
 //! - [`mutate`] damages captures in thousands of ways and runs a command on each.
 
+pub mod check;
+pub mod compare;
 pub mod error;
 pub mod floor;
 pub mod frame;
 pub mod generate;
+pub mod mutate;
+pub mod process;
 pub mod rng;
 pub mod truth;

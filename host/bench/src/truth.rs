@@ -54,6 +54,12 @@ pub struct Truth {
 }
 
 impl Truth {
+    /// Length of the capture file: its header, and 16 octets before each frame.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        24 + 16 * self.packets + self.frame_bytes
+    }
+
     /// Where the truth of a capture lies: `FILE.truth.json`.
     #[must_use]
     pub fn path_for(capture: &Path) -> PathBuf {

@@ -205,7 +205,7 @@ impl Transfer {
         let time = self.data_time;
         self.left -= 1;
         let sent = self.total - self.left;
-        let push = sent % WRITE == 0 || self.left == 0;
+        let push = sent.is_multiple_of(WRITE) || self.left == 0;
         let len = MSS - TIMESTAMPS_LENGTH;
         let segment = Segment {
             time,

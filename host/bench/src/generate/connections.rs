@@ -123,7 +123,7 @@ impl Plan {
             // 16,384 clients, each connection of one from another port: no 5-tuple comes twice.
             // Ports that no dissector claims: the payload is no protocol.
             client: (
-                0x0a01_0000 + (number % 16_384) as u32,
+                0x0a01_0001 + (number % 16_384) as u32,
                 20_000 + (number / 16_384 % 40_000) as u16,
             ),
             server: (0xc0a8_0a01 + server, 7_101 + (server % 4) as u16),

@@ -66,7 +66,7 @@ fn flow_of(flow: u64, salt: u64) -> (Ends, u64) {
 
 /// A step that visits all of `0..n`: odd multiples are tried until one shares no factor with `n`.
 fn coprime(random: u64, n: u64) -> u64 {
-    let mut step = random % n.max(1) | 1;
+    let mut step = (random % n.max(1)) | 1;
     while gcd(step, n) != 1 {
         step += 2;
     }
