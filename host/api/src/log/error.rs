@@ -1,0 +1,68 @@
+//! What can go wrong with the log's files.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the record log; says which file, what was tried and what to do.
+#[derive(Debug)]
+pub enum LogError {
+    /// The operating system refused.
+    Io {
+        /// What was tried, as in "cannot {doing} {path}".
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// Another process has the log open.
+    Locked(PathBuf),
+    /// The size limit is below [`super::MIN_LIMIT_BYTES`].
+    Limit(u64),
+    /// A record at this index of the batch has layout version 0, which no record has; nothing of
+    /// the batch from there on was appended.
+    NotARecord(usize),
+}
+
+impl LogError {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, path, source } => {
+                write!(f, "record log: cannot {doing} {}: {source}", path.display())
+            }
+            Self::Locked(path) => write!(
+                f,
+                "record log: {} is in use by another process; stop it or give this one its own directory",
+                path.display()
+            ),
+            Self::Limit(bytes) => write!(
+                f,
+                "record log: a limit of {bytes} bytes is too small; at least {} are needed",
+                super::MIN_LIMIT_BYTES
+            ),
+            Self::NotARecord(index) => {
+                write!(
+                    f,
+                    "record log: item {index} of the batch is no record (layout version 0)"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
