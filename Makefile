@@ -80,7 +80,22 @@ rust-tests: ## Rust tests of all crates
 
 .PHONY: layout-tests
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
-	@pytest -q rtl-tests
+	@pytest -q -rs rtl-tests
+
+# The dev profile, as in rust-tests: what that stage built is used again.
+TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir
+
+.PHONY: test-weir
+test-weir:
+	@$(CARGO) build $(MANIFEST) --workspace --all-targets
+
+.PHONY: client-tests
+client-tests: test-weir ## the command from outside: Python clients, real captures
+	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs $(wildcard host/*/tests/python)
+
+.PHONY: end-to-end
+end-to-end: test-weir ## what make run does, on the demo capture
+	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs .ci/test_demo.py
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links
