@@ -36,9 +36,9 @@ run: build ## replay a capture through DPDK, records and gRPC to the answer; PCA
 	@.ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
 
 .PHONY: bench
-bench: build ## CPU time of weir analyze beside tshark and tcptrace on the same large captures
+bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench
-	@$(CARGO) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir
+	@$(CARGO) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
 
 ##@ Check (each is a stage of make test)
 .PHONY: test

@@ -18,11 +18,7 @@ pub struct FlowId(pub u64);
 impl FlowId {
     /// Compose; each part is cut to its width.
     pub const fn new(epoch: u16, generation: u32, index: u32) -> Self {
-        Self(
-            ((epoch as u64) << 48)
-                | (((generation & 0xff_ffff) as u64) << 24)
-                | (index & 0xff_ffff) as u64,
-        )
+        Self(((epoch as u64) << 48) | (((generation & 0xff_ffff) as u64) << 24) | (index & 0xff_ffff) as u64)
     }
 
     /// The context index: small and dense, usable as an array index while the flow lives.
@@ -128,10 +124,7 @@ impl Record {
 
     /// The record of 64 bytes, or an error that says how many there were.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, LengthError> {
-        bytes
-            .try_into()
-            .map(Self)
-            .map_err(|_| LengthError(bytes.len()))
+        bytes.try_into().map(Self).map_err(|_| LengthError(bytes.len()))
     }
 }
 

@@ -35,10 +35,15 @@ macro_rules! decode_and_encode {
 #[test]
 fn vectors_decode_and_encode() {
     let mut lines = 0;
-    for line in include_str!("vectors.txt").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("vectors.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
         let columns: Vec<&str> = line.split('\t').collect();
-        let bytes: Vec<u8> =
-            (0..columns[0].len()).step_by(2).map(|i| u8::from_str_radix(&columns[0][i..i + 2], 16).unwrap()).collect();
+        let bytes: Vec<u8> = (0..columns[0].len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(&columns[0][i..i + 2], 16).unwrap())
+            .collect();
         let record = Record::from_slice(&bytes).unwrap();
         let header = header_from(&columns[1..7]);
 
