@@ -1,6 +1,6 @@
 //! State per flow, addressed by the flow's context index.
 
-use weir_record::{Event, EventMore, FlowId, Open, OpenMore, what};
+use weir_record::{Event, EventMore, FlowId, Open, OpenMore, what, width};
 
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
@@ -30,17 +30,22 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    /// Running totals of a record: packets modulo 2³², payload modulo 2⁴⁰. A value behind the last
-    /// one is an old record.
+    /// Running totals of a record, modulo their widths. A value behind the last one is an old
+    /// record.
     pub fn totals(&mut self, packets: u32, payload: u64) {
-        let more = packets.wrapping_sub(self.packets as u32);
-        if more < 1 << 31 {
-            self.packets = self.packets.saturating_add(u64::from(more));
-        }
-        let more = payload.wrapping_sub(self.payload) & ((1 << 40) - 1);
-        if more < 1 << 39 {
-            self.payload = self.payload.saturating_add(more);
-        }
+        self.packets = advance(self.packets, u64::from(packets), width::PACKETS);
+        self.payload = advance(self.payload, payload, width::PAYLOAD);
+    }
+}
+
+/// `total` moved on to the value whose low `bits` are those of `counter`, if that is less than half
+/// the range away.
+fn advance(total: u64, counter: u64, bits: u32) -> u64 {
+    let more = counter.wrapping_sub(total) & ((1 << bits) - 1);
+    if more < 1 << (bits - 1) {
+        total.saturating_add(more)
+    } else {
+        total
     }
 }
 
@@ -91,9 +96,6 @@ pub(crate) struct Flow {
     rst_seen: [bool; 2],
     pub vlans: u32,
     pub tunnel_id: u32,
-    /// First sequence number of each direction, for counting what the capture missed.
-    start: [u32; 2],
-    start_known: [bool; 2],
     /// First FIN or RST.
     pub end_time: u64,
     fin_time: u64,
@@ -127,20 +129,6 @@ impl Flow {
     pub fn open_more(&mut self, more: &OpenMore) {
         self.tunnel_kind = more.tunnel_kind;
         self.tunnel_id = more.tunnel_id;
-        let side = usize::from(more.first_sent_by_server & 1);
-        let syn = u32::from(more.first_tcp_flags >> 1 & 1);
-        self.start[side] = more.first_seq.wrapping_add(syn);
-        self.start_known[side] = true;
-    }
-
-    /// Initial sequence numbers of the SETUP record.
-    pub fn isn(&mut self, client: Option<u32>, server: Option<u32>) {
-        for (side, isn) in [client, server].into_iter().enumerate() {
-            if let Some(isn) = isn {
-                self.start[side] = isn.wrapping_add(1);
-                self.start_known[side] = true;
-            }
-        }
     }
 
     pub const fn is_tcp(&self) -> bool {
@@ -213,7 +201,7 @@ impl Flow {
                 self.end_time = time;
             }
         }
-        if e.what & what::RST != 0 {
+        if e.what & what::RST != 0 && e.what & what::WILD == 0 {
             self.rst_seen[s] = true;
             if self.first_end == FirstEnd::None {
                 self.first_end = FirstEnd::Rst(s as u8);
@@ -252,10 +240,9 @@ impl Flow {
         if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
             trouble.fin_repeat = time;
         }
-        let zero = trouble.closed[1 - s].is_zero();
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
-        let segment = own.sent(e, time, zero, path);
+        let segment = own.sent(e, time, path);
         other.heard(e, more, time, path);
         own.counts.sack_states += u64::from(e.what & what::SACK != 0);
         own.counts.duplicate_triples += u64::from(e.what & what::DUP_ACK != 0);
@@ -295,53 +282,18 @@ impl Flow {
         }
     }
 
-    /// The flow closed with these next expected sequence numbers: settle what stayed open.
-    pub fn settle(&mut self, next: [u32; 2], acknowledged: [bool; 2]) {
+    /// The flow closed with these next expected sequence numbers, where known: settle what stayed
+    /// open.
+    pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2]) {
         let (path, last) = (self.path(), self.last);
-        let directions = [
-            (
-                self.directions[0].payload,
-                self.start[0],
-                self.start_known[0],
-                self.fin_seen[0],
-            ),
-            (
-                self.directions[1].payload,
-                self.start[1],
-                self.start_known[1],
-                self.fin_seen[1],
-            ),
-        ];
         let Some(trouble) = &mut self.trouble else { return };
         for s in 0..2 {
             trouble.closed[s].end(last);
             let losses = &mut trouble.losses[s];
-            if acknowledged[s] {
-                losses.acknowledge(next[s], path);
+            if let Some(next) = next[s].filter(|_| acknowledged[s]) {
+                losses.acknowledge(next, path);
             }
-            let open = losses.close(path);
-            let (payload, start, known, fin) = directions[s];
-            let counts = &mut losses.counts;
-            if counts.acks_unseen > 0 {
-                // Everything in sequence space that was neither seen, nor is open, nor was counted
-                // gap by gap. Exact below 4 GiB and without jumps.
-                let space = next[s].wrapping_sub(start).wrapping_sub(u32::from(fin));
-                let seen = payload.saturating_sub(counts.repeated_bytes);
-                let counted = counts.missed.saturating_mul(u64::from(path.segment));
-                let missing = u64::from(space)
-                    .saturating_sub(seen)
-                    .saturating_sub(open)
-                    .saturating_sub(counted)
-                    .min(u64::from(u32::MAX)) as u32;
-                let usable = known && counts.wild == 0 && payload < 1 << 32 && space < 1 << 31;
-                let segments = u64::from(missing.div_ceil(path.segment.max(1)));
-                counts.missed += if usable {
-                    segments.max(counts.acks_unseen)
-                } else {
-                    counts.acks_unseen
-                };
-                counts.acks_unseen = 0;
-            }
+            losses.close(next[s], path);
         }
     }
 }
@@ -456,14 +408,15 @@ mod tests {
     #[test]
     fn totals_wrap_and_ignore_old_records() {
         let mut d = Direction::default();
-        d.totals(u32::MAX, (1 << 40) - 1);
-        assert_eq!(d.packets, 0, "a jump of half the range is taken for an old record");
-        d.totals(1 << 30, 1 << 38);
-        d.totals(3 << 29, 1 << 39);
-        d.totals(1 << 31, 3 << 38);
-        d.totals(3 << 30, 7);
+        let whole = 1 << width::PAYLOAD;
+        d.totals(u32::MAX, whole - 1);
+        assert_eq!((d.packets, d.payload), (0, 0), "half the range away is an old record");
+        for quarter in 1..=4u64 {
+            d.totals((quarter << 30) as u32, quarter * whole / 4 % whole);
+        }
+        d.totals(7, 7);
         d.totals(5, 5);
-        assert_eq!((d.packets, d.payload), ((1 << 32) + 5, (1 << 40) + 7));
+        assert_eq!((d.packets, d.payload), ((1 << 32) + 7, whole + 7));
     }
 
     #[test]

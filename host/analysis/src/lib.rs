@@ -29,7 +29,7 @@ mod windows;
 use weir_messages::v1;
 use weir_record::{
     Block, Close, CloseCause, CloseMore, Event, EventMore, Interval, Kind, Open, OpenMore, Record, Rtt, Setup,
-    SetupEnd, SetupMore, VERSION, setup_bit, what,
+    SetupEnd, SetupMore, VERSION, what,
 };
 
 use findings::Findings;
@@ -232,11 +232,6 @@ impl State {
         let setup = Setup::decode(r);
         let more = more.map_or(NO_OPTIONS, SetupMore::decode);
         let times = flow.setup.record(r.arg(), &setup, &more);
-        let seen = |bit| setup.bits & bit != 0;
-        flow.isn(
-            seen(setup_bit::SYN).then_some(more.client_isn),
-            seen(setup_bit::SYN_ACK).then_some(more.server_isn),
-        );
         if matches!(SetupEnd::from_u8(r.arg()), Some(SetupEnd::Done | SetupEnd::Reset)) {
             flow.last = flow.last.max(r.time());
         }
@@ -258,7 +253,9 @@ impl State {
         let direction = &mut flow.directions[side];
         direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
         direction.flight_max = direction.flight_max.max(block.flight);
-        flow.acknowledge(1 - side, block.ack);
+        if block.known & 1 != 0 {
+            flow.acknowledge(1 - side, block.ack);
+        }
         let fin = flow.client_fin();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
         if let Some(done) = turn.block(side, code, &block, fin) {
@@ -330,13 +327,14 @@ impl State {
         flow.directions[0].totals(close.client_packets, close.client_payload);
         flow.directions[1].totals(close.server_packets, close.server_payload);
         flow.last = close.last;
-        let mut ending = Ending {
-            next: [close.client_next, close.server_next],
-            ..Ending::default()
-        };
+        let mut ending = Ending::default();
         if let Some(more) = more {
             let more = CloseMore::decode(more);
             flow.close_bits(more.bits);
+            ending.next = [
+                (more.bits & 1 << 6 != 0).then_some(close.client_next),
+                (more.bits & 1 << 7 != 0).then_some(close.server_next),
+            ];
             ending.acknowledged = [more.bits & 1 << 4 != 0, more.bits & 1 << 5 != 0];
             ending.counts = close_counts(&more);
         }
@@ -378,8 +376,8 @@ impl State {
 /// What CLOSE tells of a flow beyond its totals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ending {
-    /// Next expected sequence numbers.
-    next: [u32; 2],
+    /// Next expected sequence numbers, where known.
+    next: [Option<u32>; 2],
     /// The FIN of each side, and so everything before it, was acknowledged.
     acknowledged: [bool; 2],
     counts: [CloseCounts; 2],

@@ -26,9 +26,6 @@ const TIMEOUT_FLOOR: u64 = 100_000_000;
 const TIMEOUT_UNKNOWN: u64 = 500_000_000;
 /// Unit of `EVENT.since_data`, ns.
 const SINCE_UNIT: u64 = 64;
-/// How far back from an ACK of unseen data a segment may have been sent that the capture wrote
-/// late.
-const LATE_BYTES: u32 = 1 << 16;
 /// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
 const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
@@ -60,8 +57,6 @@ pub(crate) struct Counts {
     pub lost_downstream: u64,
     pub lost_unknown: u64,
     pub missed: u64,
-    /// ACKs of bytes that were not seen; settled when the flow closes.
-    pub acks_unseen: u64,
     pub sack_states: u64,
     pub keep_alives: u64,
     /// Third duplicate ACKs.
@@ -69,9 +64,6 @@ pub(crate) struct Counts {
     pub window_full: u64,
     /// Data segments without new bytes.
     pub repeated_segments: u64,
-    /// Payload bytes that had been seen before (keep-alives and copies too).
-    pub repeated_bytes: u64,
-    pub wild: u64,
 }
 
 /// What a segment below the next expected was.
@@ -92,8 +84,6 @@ struct Gap {
     tsval: u32,
     /// The receiver acknowledged it: its bytes were delivered and not captured.
     delivered: bool,
-    /// Segments of it that `missed` counts.
-    counted: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +132,8 @@ pub(crate) struct Losses {
     evidence: u64,
     last_repeat: u64,
     last_cause: Option<Cause>,
+    /// Byte of the last window probe.
+    probe: Option<u32>,
     fin_seen: bool,
 }
 
@@ -176,13 +168,10 @@ impl Losses {
                 from: gap.range.from,
                 to,
             };
-            let counted = path.segments(delivered.len());
-            self.counts.missed += counted;
-            let counted = counted as u32;
+            self.counts.missed += path.segments(delivered.len());
             self.gaps[i] = Gap {
                 range: delivered,
                 delivered: true,
-                counted,
                 ..gap
             };
             if before(to, gap.range.to) {
@@ -200,18 +189,15 @@ impl Losses {
         }
     }
 
-    /// EVENT of this direction's sender: GAP, BELOW, COPY, FIN. `zero_window`: the receiver's
-    /// window is 0. Returns what a BELOW segment was.
-    pub fn sent(&mut self, e: &Event, time: u64, zero_window: bool, path: Path) -> Option<Segment> {
-        if e.what & what::WILD != 0 {
-            self.counts.wild += 1;
-            return None;
-        }
+    /// EVENT of this direction's sender: GAP, BELOW, COPY, FIN. Returns what a BELOW segment was.
+    pub fn sent(&mut self, e: &Event, time: u64, path: Path) -> Option<Segment> {
         if e.what & what::COPY != 0 {
             self.counts.duplicates += 1;
         }
-        // `acked` is 0 before the peer's first ACK; then it is no ACK of this sequence space.
-        if e.acked != 0 && e.expected.wrapping_sub(e.acked) < 1 << 30 {
+        if e.what & what::WILD != 0 {
+            return None;
+        }
+        if e.what & what::ACKED_UNKNOWN == 0 {
             self.acknowledge(e.acked, path);
         }
         if e.what & what::GAP != 0 {
@@ -219,18 +205,20 @@ impl Losses {
                 from: e.expected,
                 to: e.seq,
             };
-            self.keep_gap(
+            self.new_gap(
                 Gap {
                     range,
                     time,
                     tsval: e.tsval,
                     delivered: false,
-                    counted: 0,
                 },
                 path,
             );
         }
-        let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, zero_window, path));
+        if e.what & (what::PROBE | what::BELOW) == what::PROBE {
+            self.probe = Some(e.seq);
+        }
+        let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
         if e.tcp_flags & FIN != 0 {
             self.fin_seen = true;
         }
@@ -239,25 +227,9 @@ impl Losses {
 
     /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
     pub fn heard(&mut self, e: &Event, more: Option<&EventMore>, time: u64, path: Path) {
-        if e.what & (what::WILD | what::SYN_OTHER) != 0 || e.tcp_flags & RST != 0 {
+        let unused = what::WILD_ACK | what::SYN_OTHER;
+        if e.what & unused != 0 || e.tcp_flags & RST != 0 {
             return;
-        }
-        if e.what & what::ACK_UNSEEN != 0 {
-            self.counts.acks_unseen += 1;
-            // The data may be in the capture behind its ACK (several queues, several ports).
-            let low = e.ack.wrapping_sub(LATE_BYTES);
-            let from = self.acked.map_or(low, |acked| later(low, acked));
-            let range = Range { from, to: e.ack };
-            self.keep_gap(
-                Gap {
-                    range,
-                    time,
-                    tsval: 0,
-                    delivered: true,
-                    counted: 0,
-                },
-                path,
-            );
         }
         if e.what & (what::SACK | what::DUP_ACK) != 0 {
             self.evidence = time;
@@ -265,7 +237,7 @@ impl Losses {
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
             self.sack(e, more);
         }
-        if e.tcp_flags & ACK != 0 && e.what & what::SYN_REPEAT == 0 {
+        if e.tcp_flags & ACK != 0 {
             self.acknowledge(e.ack, path);
         }
     }
@@ -328,7 +300,7 @@ impl Losses {
     }
 
     /// The precedence follows Wireshark: keep-alive, spurious, fast, out of order, the rest.
-    fn below(&mut self, e: &Event, time: u64, zero_window: bool, path: Path) -> Segment {
+    fn below(&mut self, e: &Event, time: u64, path: Path) -> Segment {
         let stop = e.seq.wrapping_add(e.length);
         let old = Range {
             from: e.seq,
@@ -338,29 +310,23 @@ impl Losses {
         if e.length > 0 && e.what & what::PARTIAL == 0 {
             self.counts.repeated_segments += 1;
         }
-        if e.what & what::COPY != 0 {
-            self.counts.repeated_bytes += u64::from(old.len());
+        // A probe's byte may not have been taken; the sender goes on from it (RFC 9293 3.8.6.1).
+        let from_probe = old.len() == 1 && self.probe == Some(e.seq);
+        if e.what & (what::COPY | what::PROBE) != 0 || from_probe {
             return Segment::Harmless;
         }
         if e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1) {
             // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
-            // not acknowledged yet is a real one that is sent again; into a closed window it is a
-            // probe (RFC 9293 3.8.6.1). After a FIN, next − 1 is the FIN itself.
-            let acked = e.acked == e.expected;
-            if !self.fin_seen && (acked || zero_window || e.length == 0) {
-                self.counts.repeated_bytes += u64::from(e.length);
-                if e.length == 1 && zero_window && !acked {
-                    return Segment::Harmless;
-                }
-                self.counts.keep_alives += u64::from(acked);
+            // not acknowledged yet is a real one that is sent again. After a FIN, next − 1 is the
+            // FIN itself.
+            let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
+            if acked && !self.fin_seen {
+                self.counts.keep_alives += 1;
                 return Segment::Harmless;
-            }
-            if e.length == 0 {
-                return Segment::Harmless; // an ACK without payload is never a retransmission
             }
         }
         if e.length == 0 && !fin {
-            return Segment::Harmless;
+            return Segment::Harmless; // an ACK without payload is never a retransmission
         }
 
         let (unseen, delivered, first) = self.take_from_gaps(old, path);
@@ -368,11 +334,7 @@ impl Losses {
             let at = first.map_or(time, |gap| gap.time);
             if time.saturating_sub(at) <= path.reordering() {
                 // The capture wrote data behind its ACK: neither lost nor sent again.
-                if first.is_some_and(|gap| gap.counted > 0) {
-                    self.counts.missed = self.counts.missed.saturating_sub(1);
-                } else {
-                    self.counts.acks_unseen = self.counts.acks_unseen.saturating_sub(1);
-                }
+                self.counts.missed = self.counts.missed.saturating_sub(1);
                 return Segment::Harmless;
             }
         }
@@ -389,14 +351,15 @@ impl Losses {
         if old.len() == 0 && !fin_repeat {
             return Segment::Harmless; // a FIN below the expected that was never seen
         }
-        self.counts.repeated_bytes += u64::from(seen);
         self.counts.retransmitted += 1;
         self.counts.retransmitted_data += u64::from(e.length > 0);
         self.counts.retransmitted_bytes += u64::from(old.len());
         let end = if fin_repeat { e.expected } else { old.to };
         let cause = if unseen > 0 {
             self.cause(e, old, time, path)
-        } else if at_or_before(end, e.acked) || self.sacked.iter().any(|r| r.covers(old) && old.len() > 0) {
+        } else if e.what & what::ACKED_UNKNOWN == 0 && at_or_before(end, e.acked)
+            || self.sacked.iter().any(|r| r.covers(old) && old.len() > 0)
+        {
             Cause::Spurious
         } else {
             self.cause(e, old, time, path)
@@ -448,7 +411,8 @@ impl Losses {
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
         let hole = old.len() > 0 && self.sacked.iter().any(|r| at_or_before(old.to, r.from));
-        let asked = e.dup_acks >= 2 && e.seq == e.acked || hole;
+        let chain = e.dup_acks >= 2 && e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
+        let asked = chain || hole;
         let prompt = self.evidence != 0 && time.saturating_sub(self.evidence) <= PROMPT.max(rtt);
         if asked && (prompt || since < path.timeout()) {
             return Cause::Fast;
@@ -505,6 +469,37 @@ impl Losses {
         (open, delivered, first)
     }
 
+    /// A gap in the sequence; the part that is acknowledged already was delivered.
+    fn new_gap(&mut self, gap: Gap, path: Path) {
+        let Some(acked) = self.acked.filter(|acked| before(gap.range.from, *acked)) else {
+            return self.keep_gap(gap, path);
+        };
+        let at = earlier(acked, gap.range.to);
+        let range = Range {
+            from: gap.range.from,
+            to: at,
+        };
+        self.counts.missed += path.segments(range.len());
+        self.keep_gap(
+            Gap {
+                range,
+                delivered: true,
+                ..gap
+            },
+            path,
+        );
+        self.keep_gap(
+            Gap {
+                range: Range {
+                    from: at,
+                    to: gap.range.to,
+                },
+                ..gap
+            },
+            path,
+        );
+    }
+
     fn keep_gap(&mut self, gap: Gap, path: Path) {
         if gap.range.len() == 0 {
             return;
@@ -519,15 +514,19 @@ impl Losses {
         self.gaps.push(gap);
     }
 
-    /// The flow ended: gaps that were neither filled nor acknowledged were lost, nobody knows
-    /// where. Returns their bytes.
-    pub fn close(&mut self, path: Path) -> u64 {
-        let mut open = 0;
+    /// The flow ended with this next expected sequence number: gaps that were neither filled nor
+    /// acknowledged were lost, nobody knows where; what was acknowledged beyond it was delivered
+    /// and not captured.
+    pub fn close(&mut self, next: Option<u32>, path: Path) {
         for gap in self.gaps.iter().filter(|g| !g.delivered) {
-            open += u64::from(gap.range.len());
             self.counts.lost_unknown += path.segments(gap.range.len());
         }
         self.gaps.clear();
-        open
+        if let (Some(next), Some(acked)) = (next, self.acked) {
+            let unseen = Range { from: next, to: acked }.len();
+            if unseen < 1 << 30 {
+                self.counts.missed += path.segments(unseen);
+            }
+        }
     }
 }

@@ -96,8 +96,9 @@ impl SetupState {
         };
         let repeated = s.syn_count > 1 || s.syn_ack_count > 1;
         self.outcome = match ended {
-            Some(SetupEnd::Done) if repeated => Outcome::Retransmitted,
-            Some(SetupEnd::Done) => Outcome::Ok,
+            Some(SetupEnd::Done | SetupEnd::OneSided) if repeated => Outcome::Retransmitted,
+            // The server's next packet shows that the client answered.
+            Some(SetupEnd::Done | SetupEnd::OneSided) => Outcome::Ok,
             Some(SetupEnd::Reset) => {
                 // After a SYN-ACK the RST answers that.
                 let asked = if answered { s.syn_ack } else { s.last_syn };
@@ -115,11 +116,13 @@ impl SetupState {
             Some(t) if syn => Some(t.saturating_sub(s.first_syn)),
             // The client gives up when the next SYN would be due: it doubles its interval
             // (RFC 6298 5.5). One SYN alone tells nothing.
-            None if syn && !answered && s.syn_count > 1 && last_interval > 0 => Some(
-                s.last_syn
-                    .saturating_sub(s.first_syn)
-                    .saturating_add(last_interval.saturating_mul(2)),
-            ),
+            None if syn && !answered && self.outcome == Outcome::Ignored && s.syn_count > 1 && last_interval > 0 => {
+                Some(
+                    s.last_syn
+                        .saturating_sub(s.first_syn)
+                        .saturating_add(last_interval.saturating_mul(2)),
+                )
+            }
             _ => None,
         };
         *self = Self {
@@ -375,6 +378,7 @@ mod tests {
             syn_ack_count: u8::from(syn_ack != 0),
             bits: bits | setup_bit::SYN | setup_bit::CLIENT_SACK,
             syn_payload: 0,
+            end_window: 0,
         };
         let times = state.record(end as u8, &record, &more());
         (state, times)
@@ -456,6 +460,7 @@ mod tests {
             syn_ack_count: 1,
             bits: setup_bit::SYN | ANSWERED | setup_bit::CLIENT_SACK,
             syn_payload: 0,
+            end_window: 0,
         };
         state.record(SetupEnd::Done as u8, &record, &m);
         assert_eq!(state.scale(0), Some(0));

@@ -163,7 +163,7 @@ impl Turn {
         // The byte of a probe is data, but the sender's block did not end with it.
         let goes_on = b.bytes == 1 && self.probes[side & 1].take() == Some(b.seq);
         if side == 1 {
-            if !self.request.blocks.is_empty() && unacknowledged(b.ack, self.request.end) {
+            if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.overlapped = true;
             }
             self.response.add(b, cause, goes_on, &self.splits[1]);
@@ -172,7 +172,7 @@ impl Turn {
         let mut done = None;
         if !self.response.blocks.is_empty() {
             // The client sent this before the response had reached it.
-            let crossed = unacknowledged(b.ack, self.response.end);
+            let crossed = unacknowledged(b, self.response.end);
             self.overlapped |= crossed;
             done = self.finish(fin, Some(b.first));
             self.overlapped = crossed;
@@ -276,9 +276,9 @@ impl Turn {
     }
 }
 
-/// The peer's `ack` does not reach `end`.
-fn unacknowledged(ack: u32, end: u32) -> bool {
-    before(ack, end) && end.wrapping_sub(ack) < ACK_RANGE
+/// The sender of the block had not acknowledged its peer's data up to `end`.
+fn unacknowledged(b: &Block, end: u32) -> bool {
+    b.known & 1 != 0 && before(b.ack, end) && end.wrapping_sub(b.ack) < ACK_RANGE
 }
 
 /// Whether the client's FIN, and its repeat, fell between the request and the response.
@@ -332,6 +332,7 @@ mod tests {
                 max_segment: 1,
                 window: 1,
                 ttl: 1,
+                known: 3,
             };
             self.now += 100;
             self.next[side] = self.next[side].wrapping_add(bytes);

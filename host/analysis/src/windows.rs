@@ -54,11 +54,6 @@ impl Closed {
             *(if zero { &mut self.zero } else { &mut self.small }) += ns;
         }
     }
-
-    /// The window is 0 now.
-    pub const fn is_zero(&self) -> bool {
-        matches!(self.since, Some((_, true)))
-    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn edges(from: u32, to: u32) -> (u32, u32) {
 }
 
 fn server(c: &Conversation) -> v1::Direction {
-    only(&analyze(&c.packets)).server_to_client.clone().unwrap()
+    only(&analyze(&c.packets)).server_to_client.unwrap()
 }
 
 /// fast, timeout, spurious, unknown.
@@ -201,7 +201,7 @@ fn what_the_receiver_acknowledged_unfilled_was_missed_by_the_capture() {
     c.packet(0.2, C, "AF", A, 4902, 0);
     c.packet(0.2, S, "A", 4902, A + 1, 0);
     let a = analyze(&c.packets);
-    let d = only(&a).server_to_client.clone().unwrap();
+    let d = only(&a).server_to_client.unwrap();
     assert_eq!((d.retransmitted_packets, losses(&d)), (0, [0, 0, 0, 2]));
     assert_eq!(a.findings[0].kind, "CAPTURE_LOSS");
     assert_eq!(a.summary.unwrap().capture_loss, 2);
@@ -241,7 +241,7 @@ fn keep_alives_are_no_retransmissions() {
         c.packet(45.0, C, "A", A - 1, 1401, len);
         c.packet(45.01, S, "A", 1401, A, 0);
         let a = analyze(&c.packets);
-        let d = only(&a).client_to_server.clone().unwrap();
+        let d = only(&a).client_to_server.unwrap();
         assert_eq!((d.keep_alives, d.retransmitted_packets), (1, 0), "{len}");
         assert_eq!(a.transactions.len(), 2, "no turn");
     }
@@ -270,7 +270,7 @@ fn a_closed_window_is_timed() {
     c.packets.last_mut().unwrap().window = 0;
     ack(&mut c, 2.13, 1);
     let a = analyze(&c.packets);
-    let d = only(&a).client_to_server.clone().unwrap();
+    let d = only(&a).client_to_server.unwrap();
     assert_eq!((d.zero_windows, d.min_window), (2, Some(0)));
     let f = a.findings.iter().find(|f| f.kind == "ZERO_WINDOW").unwrap();
     let Some(v1::finding_value::Value::Number(s)) = f.values["seconds"].value else {
