@@ -188,6 +188,7 @@ impl Parser {
     pub fn datagram(&self, context: &Context, data: &[u8], length: u32, wire: u32) -> Parsed {
         let mut walk = Walk::new(self.profile, data, wire);
         walk.left = length;
+        walk.stated = true;
         walk.meta = context.meta;
         walk.meta.wire = wire;
         walk.source = context.source;
@@ -251,6 +252,10 @@ struct Walk<'a> {
     /// Bytes from `at` to the end of the enclosing layer, by its length: may be more than were
     /// captured, or fewer (padding).
     left: u32,
+    /// `left` comes from a header, which bounds what is inside. What the capture says about the
+    /// length on the wire does not: frames lose bytes on the way to a capture, and the sequence
+    /// numbers go on by the IP length all the same.
+    stated: bool,
     /// What a header beyond `data` means.
     beyond: Untracked,
     meta: Meta,
@@ -275,6 +280,7 @@ impl<'a> Walk<'a> {
             data,
             at: 0,
             left: wire,
+            stated: false,
             beyond,
             meta: Meta {
                 wire,
@@ -389,6 +395,13 @@ impl<'a> Walk<'a> {
             }
             None => stop(Untracked::Malformed),
         }
+    }
+
+    /// A header says how many bytes belong to its layer from `at` on.
+    #[inline]
+    fn state_length(&mut self, length: u32) {
+        self.left = if self.stated { length.min(self.left) } else { length };
+        self.stated = true;
     }
 
     /// Sets the key from the addresses in hand; VLANs and overlay stay.

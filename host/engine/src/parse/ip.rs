@@ -48,19 +48,17 @@ impl Walk<'_> {
     /// RFC 791 3.1.
     #[inline]
     fn ipv4(&mut self) -> Step {
-        let on_wire = self.left;
-        let h: &[u8; 20] = self.take()?;
+        let h: &[u8; 20] = self.peek()?;
         let header = u32::from(h[0] & 0x0f) * 4;
-        // 0: the sender's stack handed down more than 65,535 bytes for segmentation in the card.
-        let total = match be16(h, 2) {
-            0 => on_wire,
-            total => u32::from(total),
-        };
-        if header < 20 || total < header {
+        match be16(h, 2) {
+            // The sender's stack handed down more than 65,535 bytes for segmentation in the card.
+            0 => {}
+            total => self.state_length(u32::from(total)),
+        }
+        if header < 20 {
             return stop(Untracked::Malformed);
         }
-        self.left = total - 20;
-        self.skip(header - 20)?;
+        self.skip(header)?;
         self.meta.tos = h[1];
         self.meta.ip_id = be16(h, 4);
         self.meta.ttl = h[8];
@@ -87,7 +85,7 @@ impl Walk<'_> {
         match be16(h, 4) {
             // Jumbogram (RFC 2675) or segmentation in the card: what is on the wire counts.
             0 => {}
-            length => self.left = u32::from(length),
+            length => self.state_length(u32::from(length)),
         }
         self.meta.tos = (be16(h, 0) >> 4) as u8;
         self.meta.ip_id = 0;

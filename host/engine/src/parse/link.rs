@@ -89,6 +89,11 @@ impl Walk<'_> {
         }
         self.meta.tunnel_kind = TunnelKind::Pppoe as u8;
         self.meta.tunnel_id = u32::from(be16(h, 2));
+        match be16(h, 4) {
+            // As in the IP header: segmentation in the card.
+            0 => {}
+            length => self.state_length(u32::from(length)),
+        }
         Ok(Layer::Ppp)
     }
 
