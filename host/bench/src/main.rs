@@ -49,9 +49,6 @@ enum Command {
         /// Size of the captures; 1 is the size that the targets speak of
         #[arg(long, default_value_t = 1.0)]
         scale: f64,
-        /// Size of the captures for tcptrace and tshark, as a share of the scale
-        #[arg(long, default_value_t = 0.1)]
-        peer_share: f64,
         /// Runs of each command; the least CPU time counts
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         runs: u32,
@@ -113,18 +110,11 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             );
         }
         Command::Floor { file } => floor::run(&file)?,
-        Command::Compare {
-            weir,
-            dir,
-            scale,
-            peer_share,
-            runs,
-        } => {
+        Command::Compare { weir, dir, scale, runs } => {
             return compare::run(&compare::Plan {
                 weir,
                 directory: dir,
                 scale,
-                peer_share,
                 runs,
             })
             .map(success);
