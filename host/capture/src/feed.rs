@@ -88,29 +88,23 @@ impl Feed {
     ) {
         self.number += 1;
         let captured = data.len() as u32;
-        let parsed = match link {
+        let mut parsed = match link {
             Some(link) => self.parser.parse(link, data, wire),
             None => Parsed::Untracked(Untracked::Link),
         };
-        let parsed = match parsed {
-            Parsed::Fragment(fragment) => self.fragment(fragment, data, time, wire),
-            other => other,
-        };
-        let item = match parsed {
-            Parsed::Meta(mut meta) => {
+        if let Parsed::Fragment(fragment) = parsed {
+            parsed = self.fragment(fragment, data, time, wire);
+        }
+        // By reference: the parsed frame is large, and copies of it would show.
+        let item = match &mut parsed {
+            Parsed::Meta(meta) => {
                 meta.time = time;
                 meta.number = self.number;
                 meta.port = port;
-                return word(Word {
-                    port,
-                    time,
-                    wire,
-                    captured,
-                    item: Item::Packet(&meta),
-                });
+                Item::Packet(meta)
             }
             Parsed::Fragment(_) => Item::Untracked(Untracked::Fragment),
-            Parsed::Untracked(reason) => Item::Untracked(reason),
+            Parsed::Untracked(reason) => Item::Untracked(*reason),
         };
         word(Word {
             port,
