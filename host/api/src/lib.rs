@@ -1,4 +1,31 @@
-//! (see the crate's README)
+//! Weir's record log, gRPC services and filter language.
+//!
+//! - [`log`]: the bounded, crash-safe queue of records on disk. The engine's thread appends, the
+//!   analysis and gRPC subscribers read, each at its own position.
+//! - [`facts`]: what the analysis found out, in memory.
+//! - [`filter`]: one filter grammar for gRPC and the command line.
+//! - [`server`]: the services of `proto/weir/v1`, with health and reflection.
+//! - [`v1`]: generated clients and servers; their messages are those of `weir-messages`.
+#![forbid(unsafe_code)]
+
+mod appliance;
 mod checksum;
+pub mod facts;
 pub mod filter;
+mod flows;
 pub mod log;
+mod records;
+pub mod server;
+pub mod state;
+mod status;
+mod streams;
+mod token;
+
+pub use status::DOMAIN;
+pub use streams::MAX_STREAMS;
+
+/// Clients and servers of the package `weir.v1`.
+#[allow(missing_docs, clippy::all, rustdoc::all)]
+pub mod v1 {
+    tonic::include_proto!("weir.v1");
+}

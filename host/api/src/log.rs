@@ -62,13 +62,8 @@ pub struct Recovery {
 /// Answer of [`RecordLog::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// This many records from the wanted position on, all of one boot epoch.
-    Records {
-        /// At least 1.
-        count: u64,
-        /// The epoch they were written in.
-        epoch: u16,
-    },
+    /// This many records from the wanted position on, at least 1.
+    Records(u64),
     /// The positions from the wanted one to this one (inclusive) are no longer in the log.
     Reclaimed {
         /// Last missing position.
@@ -95,6 +90,8 @@ pub struct RecordLog {
     segment_records: u64,
     id: u64,
     epoch: u16,
+    /// First position of this epoch.
+    opened_at: u64,
     recovery: Recovery,
     /// Oldest first. The last one is written.
     segments: RwLock<VecDeque<Arc<Segment>>>,
@@ -132,6 +129,8 @@ impl RecordLog {
         let last = segments.back().cloned();
         if let Some(last) = &last {
             recovery.cut_bytes = last.cut_torn_tail()?;
+            // From here on only what this epoch appends can be lost.
+            last.sync()?;
             if last.records() == 0 {
                 // Its file is replaced by the new segment's, which has the same first position.
                 segments.pop_back();
@@ -153,6 +152,7 @@ impl RecordLog {
             segment_records: (segment_bytes - HEADER_BYTES) / BYTES as u64,
             id: head.log_id,
             epoch: head.epoch,
+            opened_at: head.first,
             recovery,
             segments: RwLock::new(segments),
             writer: Mutex::default(),
@@ -198,6 +198,11 @@ impl RecordLog {
     /// Position that the next record will get.
     pub fn next_position(&self) -> u64 {
         *self.next.borrow()
+    }
+
+    /// Records appended since opening, GAP records included.
+    pub fn appended(&self) -> u64 {
+        self.next_position() - self.opened_at
     }
 
     /// Follows [`Self::next_position`]: wakes when records were appended.
@@ -262,17 +267,15 @@ impl RecordLog {
             (Some(segment), _) if available > 0 => {
                 let count = available.min(max_records.max(1) as u64);
                 segment.read(position, count as usize, out)?;
-                Ok(Read::Records {
-                    count,
-                    epoch: segment.head.epoch,
-                })
+                Ok(Read::Records(count))
             }
             (_, Some(first)) => Ok(Read::Reclaimed { to: first - 1 }),
             _ => Ok(Read::End),
         }
     }
 
-    /// Where a reader goes on that has handled all before `position`, which it read in `epoch`.
+    /// Where a reader goes on that has handled all before `position`, which it was told while the
+    /// log was at `epoch`.
     pub fn resume(&self, epoch: u16, position: u64) -> Result<u64, PlaceError> {
         let segments = self.read_segments();
         let end = segments

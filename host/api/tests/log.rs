@@ -36,7 +36,7 @@ fn read_all(log: &RecordLog, mut position: u64) -> (Vec<Record>, Vec<(u64, u64)>
     let (mut bytes, mut gaps) = (Vec::new(), Vec::new());
     loop {
         match log.read(position, 7, &mut bytes).unwrap() {
-            Read::Records { count, .. } => position += count,
+            Read::Records(count) => position += count,
             Read::Reclaimed { to } => {
                 gaps.push((position, to));
                 position = to + 1;
@@ -250,7 +250,7 @@ fn a_removed_segment_does_not_disturb_its_reader() {
             while position < 20_000 {
                 bytes.clear();
                 match log.read(position, 50, &mut bytes).unwrap() {
-                    Read::Records { count, .. } => {
+                    Read::Records(count) => {
                         for (index, record) in bytes.chunks(BYTES).enumerate() {
                             let record = Record::from_slice(record).unwrap();
                             assert_eq!(u64::from(record.sequence()), position + index as u64);

@@ -1,0 +1,334 @@
+//! What the analysis knows, kept in memory for FlowService: the analysis writes, clients read.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+
+use tokio::sync::watch;
+use weir_messages::v1::{Connection, Finding, Summary, Transaction};
+
+/// Where FlowService reads. Lists are read in chunks, in the order in which their items were
+/// first known; keys grow in that order and are never used again.
+pub trait Facts: Send + Sync + 'static {
+    /// At most `most` connections with keys from `from` on.
+    fn connections(&self, from: u64, most: usize) -> Vec<(u64, Arc<Connection>)>;
+    /// At most `most` transactions with keys from `from` on.
+    fn transactions(&self, from: u64, most: usize) -> Vec<(u64, Arc<Transaction>)>;
+    /// One connection and its transactions by index.
+    fn connection(&self, id: u64) -> Option<(Arc<Connection>, Vec<Arc<Transaction>>)>;
+    /// All findings, and how often they were replaced.
+    fn findings(&self) -> (u64, Arc<Vec<Finding>>);
+    /// The figures of the whole input.
+    fn summary(&self) -> Summary;
+    /// How much there is.
+    fn counts(&self) -> Counts;
+    /// Wakes when connections change.
+    fn follow(&self) -> watch::Receiver<u64>;
+    /// A place in the changes of connections, at their end now.
+    fn cursor(&self) -> Arc<Cursor>;
+    /// At most `most` connections that changed since, each once in its last state; the cursor
+    /// moves behind them.
+    fn changes(&self, cursor: &Cursor, most: usize) -> Vec<Arc<Connection>>;
+}
+
+/// Sizes of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections held.
+    pub connections: u64,
+    /// Transactions held.
+    pub transactions: u64,
+    /// Connections dropped to stay within the limit.
+    pub dropped_connections: u64,
+    /// Transactions dropped to stay within the limit, or with their connection.
+    pub dropped_transactions: u64,
+}
+
+/// How much a [`FactStore`] holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most connections; the oldest closed ones are dropped first, then the oldest open ones.
+    pub connections: usize,
+    /// Most transactions; the oldest are dropped.
+    pub transactions: usize,
+}
+
+impl Default for Limits {
+    /// About a gigabyte when full.
+    fn default() -> Self {
+        Self {
+            connections: 500_000,
+            transactions: 2_000_000,
+        }
+    }
+}
+
+/// A watcher's place in the changes.
+#[derive(Debug)]
+pub struct Cursor {
+    /// Revision of the last change seen.
+    seen: AtomicU64,
+    missed: AtomicU64,
+}
+
+impl Cursor {
+    /// Changes that were dropped from the store before the watcher saw them, since the last call.
+    pub fn take_missed(&self) -> u64 {
+        self.missed.swap(0, Ordering::AcqRel)
+    }
+}
+
+/// The store in memory.
+#[derive(Debug)]
+pub struct FactStore {
+    limits: Limits,
+    inner: RwLock<Inner>,
+    revision: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    connections: BTreeMap<u64, Entry>,
+    /// Key of a connection by its id.
+    keys: HashMap<u64, u64>,
+    /// Key of the connection that changed last at a revision; one entry for each connection.
+    changed: BTreeMap<u64, u64>,
+    /// Keys of closed connections, the first closed first.
+    closed: VecDeque<u64>,
+    transactions: BTreeMap<u64, Arc<Transaction>>,
+    /// Keys of a connection's transactions by index.
+    of_connection: HashMap<u64, BTreeMap<u32, u64>>,
+    findings: Arc<Vec<Finding>>,
+    findings_replaced: u64,
+    summary: Summary,
+    next_connection: u64,
+    next_transaction: u64,
+    revision: u64,
+    dropped_connections: u64,
+    dropped_transactions: u64,
+    cursors: Vec<Weak<Cursor>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    connection: Arc<Connection>,
+    revision: u64,
+    closed: bool,
+}
+
+impl FactStore {
+    /// An empty store.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            inner: RwLock::default(),
+            revision: watch::Sender::new(0),
+        }
+    }
+
+    /// Enter connections, or replace those that are known by their id.
+    pub fn update_connections(&self, connections: impl IntoIterator<Item = Connection>) {
+        let mut inner = self.write();
+        for connection in connections {
+            inner.update_connection(connection);
+            if inner.connections.len() > self.limits.connections {
+                inner.drop_connection();
+            }
+        }
+        let revision = inner.revision;
+        drop(inner);
+        self.revision.send_replace(revision);
+    }
+
+    /// Enter transactions, or replace those that are known by connection and index.
+    pub fn update_transactions(&self, transactions: impl IntoIterator<Item = Transaction>) {
+        let mut inner = self.write();
+        for transaction in transactions {
+            inner.update_transaction(transaction);
+            if inner.transactions.len() > self.limits.transactions {
+                inner.drop_transaction();
+            }
+        }
+    }
+
+    /// Replace all findings.
+    pub fn set_findings(&self, findings: Vec<Finding>) {
+        let mut inner = self.write();
+        if *inner.findings != findings {
+            inner.findings = Arc::new(findings);
+            inner.findings_replaced += 1;
+        }
+    }
+
+    /// Replace the summary.
+    pub fn set_summary(&self, summary: Summary) {
+        self.write().summary = summary;
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn update_connection(&mut self, connection: Connection) {
+        self.revision += 1;
+        let revision = self.revision;
+        let closed = connection
+            .close
+            .as_ref()
+            .is_some_and(|close| !matches!(close.kind.as_str(), "" | "OPEN"));
+        let key = *self.keys.entry(connection.id).or_insert_with(|| {
+            self.next_connection += 1;
+            self.next_connection
+        });
+        // Once closed it stays in the queue of the closed, whatever a later update says.
+        let was_closed = self.connections.get(&key).is_some_and(|before| before.closed);
+        let entry = Entry {
+            connection: Arc::new(connection),
+            revision,
+            closed: closed || was_closed,
+        };
+        let before = self.connections.insert(key, entry);
+        if let Some(before) = &before {
+            self.changed.remove(&before.revision);
+        }
+        self.changed.insert(revision, key);
+        if closed && !was_closed {
+            self.closed.push_back(key);
+        }
+    }
+
+    /// Drop the oldest closed connection, or the oldest when none is closed.
+    fn drop_connection(&mut self) {
+        let closed = self.closed.pop_front();
+        let Some(key) = closed.or_else(|| self.connections.keys().next().copied()) else {
+            return;
+        };
+        let Some(entry) = self.connections.remove(&key) else {
+            return;
+        };
+        self.changed.remove(&entry.revision);
+        self.keys.remove(&entry.connection.id);
+        self.dropped_connections += 1;
+        for transaction in self
+            .of_connection
+            .remove(&entry.connection.id)
+            .unwrap_or_default()
+            .values()
+        {
+            self.transactions.remove(transaction);
+            self.dropped_transactions += 1;
+        }
+        self.cursors.retain(|cursor| match cursor.upgrade() {
+            Some(cursor) => {
+                if entry.revision > cursor.seen.load(Ordering::Acquire) {
+                    cursor.missed.fetch_add(1, Ordering::AcqRel);
+                }
+                true
+            }
+            None => false,
+        });
+    }
+
+    fn update_transaction(&mut self, transaction: Transaction) {
+        let keys = self.of_connection.entry(transaction.connection_id).or_default();
+        let key = *keys.entry(transaction.index).or_insert_with(|| {
+            self.next_transaction += 1;
+            self.next_transaction
+        });
+        self.transactions.insert(key, Arc::new(transaction));
+    }
+
+    fn drop_transaction(&mut self) {
+        let Some((_, transaction)) = self.transactions.pop_first() else {
+            return;
+        };
+        self.dropped_transactions += 1;
+        if let Some(keys) = self.of_connection.get_mut(&transaction.connection_id) {
+            keys.remove(&transaction.index);
+            if keys.is_empty() {
+                self.of_connection.remove(&transaction.connection_id);
+            }
+        }
+    }
+}
+
+impl Facts for FactStore {
+    fn connections(&self, from: u64, most: usize) -> Vec<(u64, Arc<Connection>)> {
+        let inner = self.read();
+        inner
+            .connections
+            .range(from..)
+            .take(most)
+            .map(|(key, entry)| (*key, Arc::clone(&entry.connection)))
+            .collect()
+    }
+
+    fn transactions(&self, from: u64, most: usize) -> Vec<(u64, Arc<Transaction>)> {
+        let inner = self.read();
+        inner
+            .transactions
+            .range(from..)
+            .take(most)
+            .map(|(key, transaction)| (*key, Arc::clone(transaction)))
+            .collect()
+    }
+
+    fn connection(&self, id: u64) -> Option<(Arc<Connection>, Vec<Arc<Transaction>>)> {
+        let inner = self.read();
+        let entry = inner.connections.get(inner.keys.get(&id)?)?;
+        let keys = inner.of_connection.get(&id).into_iter().flat_map(BTreeMap::values);
+        let transactions = keys.filter_map(|key| inner.transactions.get(key).cloned()).collect();
+        Some((Arc::clone(&entry.connection), transactions))
+    }
+
+    fn findings(&self) -> (u64, Arc<Vec<Finding>>) {
+        let inner = self.read();
+        (inner.findings_replaced, Arc::clone(&inner.findings))
+    }
+
+    fn summary(&self) -> Summary {
+        self.read().summary.clone()
+    }
+
+    fn counts(&self) -> Counts {
+        let inner = self.read();
+        Counts {
+            connections: inner.connections.len() as u64,
+            transactions: inner.transactions.len() as u64,
+            dropped_connections: inner.dropped_connections,
+            dropped_transactions: inner.dropped_transactions,
+        }
+    }
+
+    fn follow(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    fn cursor(&self) -> Arc<Cursor> {
+        let mut inner = self.write();
+        let cursor = Arc::new(Cursor {
+            seen: AtomicU64::new(inner.revision),
+            missed: AtomicU64::new(0),
+        });
+        inner.cursors.retain(|cursor| cursor.strong_count() > 0);
+        inner.cursors.push(Arc::downgrade(&cursor));
+        cursor
+    }
+
+    fn changes(&self, cursor: &Cursor, most: usize) -> Vec<Arc<Connection>> {
+        let inner = self.read();
+        let seen = cursor.seen.load(Ordering::Acquire);
+        let mut connections = Vec::new();
+        for (revision, key) in inner.changed.range(seen + 1..).take(most) {
+            cursor.seen.store(*revision, Ordering::Release);
+            connections.extend(inner.connections.get(key).map(|entry| Arc::clone(&entry.connection)));
+        }
+        connections
+    }
+}

@@ -1,0 +1,355 @@
+//! FlowService: connections, transactions and findings, filtered and in pages.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+use weir_messages::v1::watch_connections_response::Message;
+use weir_messages::v1::{
+    Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
+    ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse,
+    ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest, WatchConnectionsResponse, WatchGap,
+    WatchHeartbeat, WatchSync,
+};
+
+use crate::checksum::fnv1a;
+use crate::facts::{Cursor, Facts};
+use crate::filter::{Fields, Filter};
+use crate::status;
+use crate::streams::Streams;
+use crate::token::{self, Purpose};
+use crate::v1::flow_service_server::FlowService;
+
+const MAX_PAGE: u32 = 10_000;
+const DEFAULT_PAGE: u32 = 100;
+/// Items taken from the store at a time, so that its lock is held shortly.
+const CHUNK: usize = 4_096;
+/// Connections that wait for a slow watcher; beyond that changes stay in the store, where a
+/// later change of the same connection takes the place of the earlier.
+const QUEUED_MESSAGES: usize = 256;
+
+/// The service.
+pub(crate) struct Flows {
+    facts: Arc<dyn Facts>,
+    streams: Streams,
+}
+
+impl Flows {
+    pub fn new(facts: Arc<dyn Facts>, streams: Streams) -> Self {
+        Self { facts, streams }
+    }
+
+    /// Run a list's work, which may take long, beside the connections' tasks.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Facts) -> Result<T, Status> + Send + 'static,
+    ) -> Result<Response<T>, Status> {
+        let facts = Arc::clone(&self.facts);
+        let answer = tokio::task::spawn_blocking(move || work(facts.as_ref()));
+        answer.await.map_err(|_| status::worker())?.map(Response::new)
+    }
+}
+
+#[tonic::async_trait]
+impl FlowService for Flows {
+    type WatchConnectionsStream = ReceiverStream<Result<WatchConnectionsResponse, Status>>;
+
+    async fn list_connections(
+        &self,
+        request: Request<ListConnectionsRequest>,
+    ) -> Result<Response<ListConnectionsResponse>, Status> {
+        let ListConnectionsRequest {
+            filter,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        self.work(move |facts| {
+            let asked = Asked::new("connections", &filter, page_size, &page_token, 0)?;
+            let page = list(&asked, |from, most| facts.connections(from, most));
+            let (next_page_token, total_size) = (page.token(&asked), page.total);
+            Ok(ListConnectionsResponse {
+                connections: page.items,
+                next_page_token,
+                total_size,
+            })
+        })
+        .await
+    }
+
+    async fn get_connection(
+        &self,
+        request: Request<GetConnectionRequest>,
+    ) -> Result<Response<GetConnectionResponse>, Status> {
+        let id = request.into_inner().id;
+        let (connection, transactions) = self.facts.connection(id).ok_or_else(|| {
+            status::not_found(
+                "CONNECTION_UNKNOWN",
+                format!("there is no connection {id}, or it was dropped to make room"),
+            )
+        })?;
+        Ok(Response::new(GetConnectionResponse {
+            connection: Some(Arc::unwrap_or_clone(connection)),
+            transactions: transactions.into_iter().map(Arc::unwrap_or_clone).collect(),
+        }))
+    }
+
+    async fn watch_connections(
+        &self,
+        request: Request<WatchConnectionsRequest>,
+    ) -> Result<Response<Self::WatchConnectionsStream>, Status> {
+        let filter = parse(&request.into_inner().filter)?;
+        let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
+        let feed = Feed {
+            facts: Arc::clone(&self.facts),
+            filter,
+            sender,
+            _place: self.streams.place()?,
+        };
+        let streams = self.streams.clone();
+        tokio::spawn(feed.run(streams));
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn list_transactions(
+        &self,
+        request: Request<ListTransactionsRequest>,
+    ) -> Result<Response<ListTransactionsResponse>, Status> {
+        let ListTransactionsRequest {
+            filter,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        self.work(move |facts| {
+            let asked = Asked::new("transactions", &filter, page_size, &page_token, 0)?;
+            let page = list(&asked, |from, most| facts.transactions(from, most));
+            let (next_page_token, total_size) = (page.token(&asked), page.total);
+            Ok(ListTransactionsResponse {
+                transactions: page.items,
+                next_page_token,
+                total_size,
+            })
+        })
+        .await
+    }
+
+    async fn list_findings(
+        &self,
+        request: Request<ListFindingsRequest>,
+    ) -> Result<Response<ListFindingsResponse>, Status> {
+        let ListFindingsRequest {
+            filter,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        self.work(move |facts| {
+            let (version, findings) = facts.findings();
+            let asked = Asked::new("findings", &filter, page_size, &page_token, version)?;
+            let page = list(&asked, |from, most| {
+                let items = findings
+                    .iter()
+                    .enumerate()
+                    .skip(usize::try_from(from).unwrap_or(usize::MAX))
+                    .take(most);
+                items
+                    .map(|(index, finding)| (index as u64, Arc::new(Finding::clone(finding))))
+                    .collect()
+            });
+            let (next_page_token, total_size) = (page.token(&asked), page.total);
+            Ok(ListFindingsResponse {
+                findings: page.items,
+                next_page_token,
+                total_size,
+            })
+        })
+        .await
+    }
+
+    async fn get_summary(&self, _: Request<GetSummaryRequest>) -> Result<Response<GetSummaryResponse>, Status> {
+        Ok(Response::new(GetSummaryResponse {
+            summary: Some(self.facts.summary()),
+        }))
+    }
+}
+
+fn parse<T: Fields>(filter: &str) -> Result<Filter<T>, Status> {
+    Filter::parse(filter).map_err(|error| status::filter(&error))
+}
+
+/// A list request, checked.
+struct Asked<T> {
+    filter: Filter<T>,
+    page_size: usize,
+    /// Ties tokens to the list and its filter.
+    fingerprint: u64,
+    /// Version of a list that is replaced as a whole; 0 for lists that only grow.
+    version: u64,
+    /// Key to go on from, and the total of the first page.
+    page: Option<(u64, u64)>,
+}
+
+impl<T: Fields> Asked<T> {
+    fn new(list: &str, filter: &str, page_size: u32, page_token: &str, version: u64) -> Result<Self, Status> {
+        let fingerprint = u64::from(fnv1a(format!("{list} {filter}").as_bytes()));
+        let page = if page_token.is_empty() {
+            None
+        } else {
+            let words = token::decode(Purpose::ListPage, page_token);
+            let [token_fingerprint, token_version, from, total] = words.ok_or_else(|| {
+                status::invalid(
+                    "page_token",
+                    "PAGE_TOKEN_INVALID",
+                    "this is no page token; send one as it was received, or none",
+                )
+            })?;
+            if token_fingerprint != fingerprint {
+                let message = "the token is of another list or filter; keep the filter unchanged between pages";
+                return Err(status::invalid("page_token", "PAGE_TOKEN_OF_OTHER_QUERY", message));
+            }
+            if token_version != version {
+                return Err(status::changed(
+                    "the list was replaced since the first page; begin without a token",
+                ));
+            }
+            Some((from, total))
+        };
+        let page_size = match page_size {
+            0 => DEFAULT_PAGE,
+            size => size.min(MAX_PAGE),
+        };
+        Ok(Self {
+            filter: parse(filter)?,
+            page_size: page_size as usize,
+            fingerprint,
+            version,
+            page,
+        })
+    }
+}
+
+struct Page<T> {
+    items: Vec<T>,
+    /// Key of the first item of the next page, if there is one.
+    next: Option<u64>,
+    /// All that matched when the first page was made.
+    total: u64,
+}
+
+impl<T> Page<T> {
+    fn token(&self, asked: &Asked<T>) -> String {
+        self.next.map_or_else(String::new, |next| {
+            token::encode(Purpose::ListPage, [asked.fingerprint, asked.version, next, self.total])
+        })
+    }
+}
+
+/// One page. The first one goes through the whole list to count; later ones stop at the first
+/// item of the page after them.
+fn list<T: Fields + Clone>(asked: &Asked<T>, chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>) -> Page<T> {
+    let (mut from, known_total) = asked.page.map_or((0, None), |(from, total)| (from, Some(total)));
+    let mut page = Page {
+        items: Vec::new(),
+        next: None,
+        total: known_total.unwrap_or(0),
+    };
+    loop {
+        let items = chunk(from, CHUNK);
+        let Some((last, _)) = items.last() else { return page };
+        from = last + 1;
+        for (key, item) in items.iter().filter(|(_, item)| asked.filter.matches(item)) {
+            if page.items.len() < asked.page_size {
+                page.items.push(T::clone(item));
+            } else if page.next.is_none() {
+                page.next = Some(*key);
+            }
+            if known_total.is_none() {
+                page.total += 1;
+            } else if page.next.is_some() {
+                return page;
+            }
+        }
+    }
+}
+
+/// One watcher.
+struct Feed {
+    facts: Arc<dyn Facts>,
+    filter: Filter<Connection>,
+    sender: mpsc::Sender<Result<WatchConnectionsResponse, Status>>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The client went away; there is nobody to tell.
+struct Gone;
+
+impl Feed {
+    async fn run(self, streams: Streams) {
+        tokio::select! {
+            _ = self.send_all(&streams) => {}
+            () = streams.closed() => {
+                let _ = self.sender.send(Err(status::closing())).await;
+            }
+            () = self.sender.closed() => {}
+        }
+    }
+
+    async fn send_all(&self, streams: &Streams) -> Result<(), Gone> {
+        let mut following = self.facts.follow();
+        // Changes from here on are sent after the snapshot, so that none falls between.
+        let cursor = self.facts.cursor();
+        self.send_snapshot().await?;
+        self.send(Message::Sync(WatchSync {})).await?;
+        loop {
+            following.borrow_and_update();
+            self.send_changes(&cursor).await?;
+            while tokio::time::timeout(streams.heartbeat, following.changed())
+                .await
+                .is_err()
+            {
+                self.send(Message::Heartbeat(WatchHeartbeat {})).await?;
+            }
+        }
+    }
+
+    async fn send_snapshot(&self) -> Result<(), Gone> {
+        let mut from = 0;
+        loop {
+            let chunk = self.facts.connections(from, CHUNK);
+            let Some((last, _)) = chunk.last() else { return Ok(()) };
+            from = last + 1;
+            for (_, connection) in chunk {
+                self.send_matching(connection).await?;
+            }
+        }
+    }
+
+    async fn send_changes(&self, cursor: &Cursor) -> Result<(), Gone> {
+        loop {
+            let dropped = cursor.take_missed();
+            if dropped > 0 {
+                self.send(Message::Gap(WatchGap { dropped })).await?;
+            }
+            let chunk = self.facts.changes(cursor, QUEUED_MESSAGES);
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            for connection in chunk {
+                self.send_matching(connection).await?;
+            }
+        }
+    }
+
+    async fn send_matching(&self, connection: Arc<Connection>) -> Result<(), Gone> {
+        if self.filter.matches(&connection) {
+            self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, message: Message) -> Result<(), Gone> {
+        self.sender
+            .send(Ok(WatchConnectionsResponse { message: Some(message) }))
+            .await
+            .map_err(|_| Gone)
+    }
+}

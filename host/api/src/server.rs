@@ -1,0 +1,148 @@
+//! All services behind one address.
+
+use std::fmt;
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use crate::appliance::{Appliance, Capture};
+use crate::facts::Facts;
+use crate::flows::Flows;
+use crate::log::RecordLog;
+use crate::records::Records;
+use crate::state::{ApplianceState, CaptureState};
+use crate::streams::Streams;
+use crate::v1::appliance_service_server::ApplianceServiceServer;
+use crate::v1::capture_service_server::CaptureServiceServer;
+use crate::v1::flow_service_server::FlowServiceServer;
+use crate::v1::record_service_server::RecordServiceServer;
+
+/// Where the server listens unless told otherwise: this machine only, as there is no
+/// authentication yet.
+pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
+
+/// Ask a silent client for a sign of life, and give it up when none comes: a client that vanished
+/// without closing must not keep its place.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What the services are about.
+pub struct Services {
+    /// The record log.
+    pub log: Arc<RecordLog>,
+    /// What the analysis knows.
+    pub facts: Arc<dyn Facts>,
+    /// Counters of the sources.
+    pub capture: Arc<CaptureState>,
+    /// What only the daemon knows.
+    pub appliance: Arc<ApplianceState>,
+    /// Silence after which a stream sends a heartbeat.
+    pub heartbeat: Duration,
+}
+
+/// Why the server could not run.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    Listen(SocketAddr, std::io::Error),
+    /// The reflection service refused the descriptors.
+    Reflection(tonic_reflection::server::Error),
+    /// The transport failed.
+    Transport(tonic::transport::Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(address, error) => {
+                write!(
+                    f,
+                    "gRPC: cannot listen on {address}: {error}; stop what uses it or choose another address"
+                )
+            }
+            Self::Reflection(error) => write!(f, "gRPC reflection: {error}"),
+            Self::Transport(error) => write!(f, "gRPC: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Listen(_, error) => Some(error),
+            Self::Reflection(error) => Some(error),
+            Self::Transport(error) => Some(error),
+        }
+    }
+}
+
+/// Serve on an address until `shutdown` resolves; then streams end with UNAVAILABLE and running
+/// calls are finished.
+pub async fn serve(
+    address: SocketAddr,
+    services: Services,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| ServeError::Listen(address, error))?;
+    serve_on(listener, services, shutdown).await
+}
+
+/// [`serve`] on a socket that listens already.
+pub async fn serve_on(
+    listener: TcpListener,
+    services: Services,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let Services {
+        log,
+        facts,
+        capture,
+        appliance,
+        heartbeat,
+    } = services;
+    let (close, closing) = watch::channel(false);
+    let streams = Streams::new(closing, heartbeat);
+
+    let (health_reporter, health) = tonic_health::server::health_reporter();
+    health_reporter.set_serving::<RecordServiceServer<Records>>().await;
+    health_reporter.set_serving::<FlowServiceServer<Flows>>().await;
+    health_reporter.set_serving::<CaptureServiceServer<Capture>>().await;
+    health_reporter.set_serving::<ApplianceServiceServer<Appliance>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(ServeError::Reflection)?;
+
+    Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(health)
+        .add_service(reflection)
+        .add_service(RecordServiceServer::new(Records::new(
+            Arc::clone(&log),
+            streams.clone(),
+        )))
+        .add_service(FlowServiceServer::new(Flows::new(Arc::clone(&facts), streams.clone())))
+        .add_service(CaptureServiceServer::new(Capture(capture)))
+        .add_service(ApplianceServiceServer::new(Appliance {
+            state: appliance,
+            log,
+            facts,
+            streams,
+        }))
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
+            shutdown.await;
+            close.send_replace(true);
+        })
+        .await
+        .map_err(ServeError::Transport)
+}

@@ -1,0 +1,70 @@
+//! Errors as gRPC statuses with `google.rpc.ErrorInfo`: a reason that programs can match.
+
+use std::collections::HashMap;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::filter::FilterError;
+use crate::log::LogError;
+
+/// `ErrorInfo.domain` of all errors.
+pub const DOMAIN: &str = "weir.v1";
+
+fn status(code: Code, reason: &str, message: impl Into<String>) -> Status {
+    Status::with_error_details(
+        code,
+        message,
+        ErrorDetails::with_error_info(reason, DOMAIN, HashMap::new()),
+    )
+}
+
+/// A field of the request is wrong.
+pub(crate) fn invalid(field: &str, reason: &str, message: impl Into<String>) -> Status {
+    let message = format!("{field}: {}", message.into());
+    let mut details = ErrorDetails::with_error_info(reason, DOMAIN, HashMap::new());
+    details.add_bad_request_violation(field, &message);
+    Status::with_error_details(Code::InvalidArgument, message, details)
+}
+
+pub(crate) fn filter(error: &FilterError) -> Status {
+    invalid("filter", "FILTER_INVALID", error.to_string())
+}
+
+pub(crate) fn not_found(reason: &str, message: impl Into<String>) -> Status {
+    status(Code::NotFound, reason, message)
+}
+
+/// The list changed between two pages.
+pub(crate) fn changed(message: impl Into<String>) -> Status {
+    status(Code::Aborted, "LIST_CHANGED", message)
+}
+
+pub(crate) fn log(error: &LogError) -> Status {
+    status(Code::Internal, "LOG_FAILED", error.to_string())
+}
+
+/// A worker of the server ended before it answered.
+pub(crate) fn worker() -> Status {
+    status(
+        Code::Internal,
+        "WORKER_FAILED",
+        "the server could not finish the request; try again",
+    )
+}
+
+pub(crate) fn too_many_streams(limit: usize) -> Status {
+    status(
+        Code::ResourceExhausted,
+        "TOO_MANY_STREAMS",
+        format!("{limit} streams are open, which is the most; close one"),
+    )
+}
+
+pub(crate) fn closing() -> Status {
+    status(
+        Code::Unavailable,
+        "SHUTTING_DOWN",
+        "the server is shutting down; resume when it is back",
+    )
+}

@@ -1,0 +1,714 @@
+//! The services end to end, over loopback.
+#![allow(clippy::unwrap_used)]
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use weir_api::facts::{FactStore, Limits};
+use weir_api::log::{Config, RecordLog};
+use weir_api::server::{Services, serve_on};
+use weir_api::state::{ApplianceState, CaptureState};
+use weir_api::v1::appliance_service_client::ApplianceServiceClient;
+use weir_api::v1::capture_service_client::CaptureServiceClient;
+use weir_api::v1::flow_service_client::FlowServiceClient;
+use weir_api::v1::record_service_client::RecordServiceClient;
+use weir_messages::v1::subscribe_response::Message;
+use weir_messages::v1::watch_connections_response::Message as Change;
+use weir_messages::v1::*;
+use weir_record::raw::BYTES;
+use weir_record::time::tai_from_utc;
+use weir_record::{FlowId, Header, Kind, Record};
+
+const WAIT: Duration = Duration::from_secs(20);
+
+struct Server {
+    address: SocketAddr,
+    log: Arc<RecordLog>,
+    facts: Arc<FactStore>,
+    capture: Arc<CaptureState>,
+    shutdown: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(directory: &Path, limit_bytes: u64, limits: Limits) -> Self {
+        let log = Arc::new(
+            RecordLog::open(Config {
+                directory: directory.to_owned(),
+                limit_bytes,
+            })
+            .unwrap(),
+        );
+        let facts = Arc::new(FactStore::new(limits));
+        let capture = Arc::new(CaptureState::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let services = Services {
+            log: log.clone(),
+            facts: facts.clone(),
+            capture: capture.clone(),
+            appliance: Arc::new(ApplianceState::default()),
+            heartbeat: Duration::from_millis(100),
+        };
+        let (shutdown, stop) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            serve_on(listener, services, async {
+                let _ = stop.await;
+            })
+            .await
+            .unwrap();
+        });
+        Self {
+            address,
+            log,
+            facts,
+            capture,
+            shutdown: Some(shutdown),
+            task,
+        }
+    }
+
+    async fn channel(&self) -> Channel {
+        Channel::from_shared(format!("http://{}", self.address))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap()
+    }
+
+    async fn records(&self) -> RecordServiceClient<Channel> {
+        RecordServiceClient::new(self.channel().await)
+    }
+
+    async fn flows(&self) -> FlowServiceClient<Channel> {
+        FlowServiceClient::new(self.channel().await)
+    }
+
+    /// Shut down and close the log.
+    async fn stop(mut self) {
+        let _ = self.shutdown.take().unwrap().send(());
+        tokio::time::timeout(WAIT, self.task).await.unwrap().unwrap();
+        // Feeds that were reading hold the log a moment longer.
+        while Arc::strong_count(&self.log) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+fn record(kind: Kind, flow: u64, sequence: u32) -> Record {
+    let time = tai_from_utc(u64::from(sequence) * 1_000_000_000);
+    Header {
+        sequence,
+        flow: FlowId(flow),
+        time,
+        ..Header::default()
+    }
+    .start(kind, false)
+}
+
+fn records(from: u32, to: u32) -> Vec<Record> {
+    (from..to)
+        .map(|sequence| record(Kind::Event, u64::from(sequence) % 3, sequence))
+        .collect()
+}
+
+fn unpack(bytes: &[u8]) -> Vec<Record> {
+    assert_eq!(bytes.len() % BYTES, 0);
+    bytes
+        .chunks(BYTES)
+        .map(|bytes| Record::from_slice(bytes).unwrap())
+        .collect()
+}
+
+fn assert_error(status: &Status, code: Code, reason: &str) {
+    assert_eq!(status.code(), code, "{status:?}");
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!((info.reason.as_str(), info.domain.as_str()), (reason, weir_api::DOMAIN));
+}
+
+/// All messages until the end of the log.
+async fn to_end(server: &Server, request: SubscribeRequest) -> Vec<SubscribeResponse> {
+    let request = SubscribeRequest {
+        stop_at_end: true,
+        ..request
+    };
+    let mut stream = server.records().await.subscribe(request).await.unwrap().into_inner();
+    let mut messages = Vec::new();
+    while let Some(message) = tokio::time::timeout(WAIT, stream.message()).await.unwrap().unwrap() {
+        messages.push(message);
+    }
+    messages
+}
+
+#[tokio::test]
+async fn subscribe_tells_records_sync_and_heartbeat() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    server.log.append(&records(0, 10)).unwrap();
+    let request = SubscribeRequest {
+        max_batch_records: 4,
+        ..SubscribeRequest::default()
+    };
+    let mut stream = server.records().await.subscribe(request).await.unwrap().into_inner();
+    let mut got = Vec::new();
+    let (mut synced_at, mut beats) = (None, 0);
+    while got.len() < 15 || beats < 2 {
+        let message = tokio::time::timeout(WAIT, stream.message())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        match message.message.unwrap() {
+            Message::Batch(batch) => {
+                assert_eq!(batch.first_position, got.len() as u64);
+                assert!(batch.records.len() <= 4 * BYTES);
+                got.extend(unpack(&batch.records));
+            }
+            Message::Sync(sync) => {
+                assert_eq!(got.len(), 10);
+                synced_at = Some(sync.position);
+                server.log.append(&records(10, 15)).unwrap();
+            }
+            Message::Heartbeat(beat) => {
+                assert!(beat.time.unwrap().seconds > 1_600_000_000);
+                beats += 1;
+            }
+            Message::Gap(gap) => panic!("{gap:?}"),
+        }
+    }
+    assert_eq!(synced_at, Some(10));
+    assert_eq!(got, records(0, 15));
+
+    let mut status = ApplianceServiceClient::new(server.channel().await);
+    let status = status.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(
+        (
+            status.records,
+            status.log_next_position,
+            status.boot_epoch,
+            status.subscribers
+        ),
+        (15, 15, 1, 1)
+    );
+    assert!(status.resident_bytes > 1 << 20);
+
+    // Streams do not hold up the end of the server, and know that it was no end of data.
+    server.stop().await;
+    let end = loop {
+        match tokio::time::timeout(WAIT, stream.message()).await.unwrap() {
+            Ok(Some(_)) => {}
+            end => break end,
+        }
+    };
+    assert_error(&end.unwrap_err(), Code::Unavailable, "SHUTTING_DOWN");
+}
+
+#[tokio::test]
+async fn missing_records_are_explicit_gaps() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 8 * 1024, Limits::default()).await;
+    server.log.append(&records(0, 5)).unwrap();
+    let messages = to_end(
+        &server,
+        SubscribeRequest {
+            max_batch_records: 2,
+            ..SubscribeRequest::default()
+        },
+    )
+    .await;
+    let token = messages[0].resume_token.clone();
+    server.log.append(&records(5, 1000)).unwrap();
+    let first = server.log.first_position();
+    assert!(first > 2);
+    let messages = to_end(
+        &server,
+        SubscribeRequest {
+            resume_token: token,
+            ..SubscribeRequest::default()
+        },
+    )
+    .await;
+    let reclaimed = RecordGap {
+        from_position: 2,
+        to_position: first - 1,
+        reason: "LOG_RECLAIMED".into(),
+    };
+    assert_eq!(messages[0].message, Some(Message::Gap(reclaimed)));
+
+    // Lost between engine and log: told before the GAP record, and once only.
+    let token = messages.last().unwrap().resume_token.clone();
+    server
+        .log
+        .append(&[record(Kind::Event, 0, 1000), record(Kind::Event, 0, 1010)])
+        .unwrap();
+    let resume = |token: &str| SubscribeRequest {
+        resume_token: token.into(),
+        ..SubscribeRequest::default()
+    };
+    let messages = to_end(&server, resume(&token)).await;
+    let lost = RecordGap {
+        from_position: 1001,
+        to_position: 1001,
+        reason: "LOST_BEFORE_LOG".into(),
+    };
+    assert_eq!(messages[1].message, Some(Message::Gap(lost)));
+    let Some(Message::Batch(batch)) = &messages[2].message else {
+        panic!()
+    };
+    assert_eq!(unpack(&batch.records)[0].kind(), Some(Kind::Gap));
+    assert_eq!(batch.first_position, 1001);
+    let again = to_end(&server, resume(&messages[1].resume_token)).await;
+    assert_eq!(again[0].message, messages[2].message);
+    assert_eq!(
+        to_end(&server, resume(&messages[0].resume_token)).await[0].message,
+        messages[1].message
+    );
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_refused() {
+    let directories = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(directories.0.path(), 1 << 20, Limits::default()).await;
+    let other = Server::start(directories.1.path(), 1 << 20, Limits::default()).await;
+    other.log.append(&records(0, 5)).unwrap();
+    let foreign = to_end(&other, SubscribeRequest::default()).await[0]
+        .resume_token
+        .clone();
+    for (token, reason) in [("x", "RESUME_TOKEN_INVALID"), (foreign.as_str(), "OTHER_LOG")] {
+        let request = SubscribeRequest {
+            resume_token: token.into(),
+            ..SubscribeRequest::default()
+        };
+        let error = server.records().await.subscribe(request).await.unwrap_err();
+        assert_error(&error, Code::InvalidArgument, reason);
+        assert_eq!(
+            error.get_details_bad_request().unwrap().field_violations[0].field,
+            "resume_token"
+        );
+    }
+    let query = QueryRecordsRequest {
+        page_token: foreign,
+        ..QueryRecordsRequest::default()
+    };
+    let error = server.records().await.query_records(query).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "PAGE_TOKEN_INVALID");
+    let query = QueryRecordsRequest {
+        kinds: vec!["open".into()],
+        ..QueryRecordsRequest::default()
+    };
+    let error = server.records().await.query_records(query).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "KIND_UNKNOWN");
+}
+
+#[tokio::test]
+async fn queries_select_by_flow_kind_and_time_in_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let all: Vec<Record> = (0..1000)
+        .map(|n| record(if n % 2 == 0 { Kind::Open } else { Kind::Rtt }, u64::from(n % 5), n))
+        .collect();
+    server.log.append(&all).unwrap();
+    let request = QueryRecordsRequest {
+        flow: 3,
+        kinds: vec!["OPEN".into(), "CLOSE".into()],
+        start_time: Some("1970-01-01T00:01:40Z".parse().unwrap()),
+        end_time: Some("1970-01-01T00:05:00Z".parse().unwrap()),
+        page_size: 7,
+        ..QueryRecordsRequest::default()
+    };
+    let expected: Vec<Record> = (100..300)
+        .filter(|n| n % 5 == 3 && n % 2 == 0)
+        .map(|n| all[n])
+        .collect();
+    let mut client = server.records().await;
+    let (mut got, mut token) = (Vec::new(), String::new());
+    loop {
+        let request = QueryRecordsRequest {
+            page_token: token,
+            ..request.clone()
+        };
+        let page = client.query_records(request.clone()).await.unwrap().into_inner();
+        let page_records = unpack(&page.records);
+        assert!(page_records.len() <= 7);
+        assert!(page.gaps.is_empty());
+        got.extend(page_records);
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+        let other = QueryRecordsRequest {
+            flow: 4,
+            page_token: token.clone(),
+            ..request.clone()
+        };
+        let error = client.query_records(other).await.unwrap_err();
+        assert_error(&error, Code::InvalidArgument, "PAGE_TOKEN_OF_OTHER_QUERY");
+    }
+    assert_eq!(got, expected);
+}
+
+fn connection(id: u64, closed: bool) -> Connection {
+    Connection {
+        id,
+        client: Some(Endpoint {
+            address: format!("10.0.0.{}", id % 4),
+            port: 40_000,
+        }),
+        close: Some(Close {
+            kind: if closed { "CLIENT_FIN" } else { "OPEN" }.into(),
+            time: None,
+        }),
+        ..Connection::default()
+    }
+}
+
+#[tokio::test]
+async fn lists_are_filtered_and_come_in_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(
+        directory.path(),
+        1 << 20,
+        Limits {
+            connections: 9000,
+            transactions: 100,
+        },
+    )
+    .await;
+    server
+        .facts
+        .update_connections((0..10_000).map(|id| connection(id, true)));
+    server.facts.update_transactions((0..50).map(|index| Transaction {
+        connection_id: 9999,
+        index: 49 - index,
+        request_bytes: u64::from(index),
+        ..Transaction::default()
+    }));
+    let mut client = server.flows().await;
+    let request = ListConnectionsRequest {
+        filter: "client.address = 10.0.0.1".into(),
+        page_size: 1000,
+        page_token: String::new(),
+    };
+    let (mut ids, mut token) = (Vec::new(), String::new());
+    loop {
+        let request = ListConnectionsRequest {
+            page_token: token,
+            ..request.clone()
+        };
+        let page = client.list_connections(request).await.unwrap().into_inner();
+        assert_eq!(page.total_size, 2250);
+        ids.extend(page.connections.iter().map(|connection| connection.id));
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+    }
+    let expected: Vec<u64> = (1000..10_000).filter(|id| id % 4 == 1).collect();
+    assert_eq!(ids, expected, "the oldest closed ones were dropped");
+
+    let request = ListConnectionsRequest {
+        filter: "client.adress = 1".into(),
+        ..ListConnectionsRequest::default()
+    };
+    let error = client.list_connections(request).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "FILTER_INVALID");
+    assert!(error.message().contains("position 1"), "{error}");
+
+    let answer = client
+        .get_connection(GetConnectionRequest { id: 9999 })
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(answer.connection.unwrap().id, 9999);
+    let indexes: Vec<u32> = answer
+        .transactions
+        .iter()
+        .map(|transaction| transaction.index)
+        .collect();
+    assert_eq!(indexes, (0..50).collect::<Vec<_>>());
+    let error = client.get_connection(GetConnectionRequest { id: 5 }).await.unwrap_err();
+    assert_error(&error, Code::NotFound, "CONNECTION_UNKNOWN");
+
+    let request = ListTransactionsRequest {
+        filter: "request_bytes >= 45".into(),
+        ..Default::default()
+    };
+    let page = client.list_transactions(request).await.unwrap().into_inner();
+    assert_eq!(
+        (page.transactions.len(), page.total_size, page.next_page_token.as_str()),
+        (5, 5, "")
+    );
+
+    let finding = |title: &str| Finding {
+        title: title.into(),
+        ..Finding::default()
+    };
+    server.facts.set_findings(vec![finding("a"), finding("b")]);
+    let request = ListFindingsRequest {
+        page_size: 1,
+        ..Default::default()
+    };
+    let page = client.list_findings(request.clone()).await.unwrap().into_inner();
+    assert_eq!((page.findings[0].title.as_str(), page.total_size), ("a", 2));
+    let next = ListFindingsRequest {
+        page_token: page.next_page_token,
+        ..request
+    };
+    let page = client.list_findings(next.clone()).await.unwrap().into_inner();
+    assert_eq!(
+        (page.findings[0].title.as_str(), page.next_page_token.as_str()),
+        ("b", "")
+    );
+    server.facts.set_findings(vec![finding("c")]);
+    assert_error(
+        &client.list_findings(next).await.unwrap_err(),
+        Code::Aborted,
+        "LIST_CHANGED",
+    );
+
+    server.facts.set_summary(Summary {
+        packets: 7,
+        ..Summary::default()
+    });
+    let summary = client.get_summary(GetSummaryRequest {}).await.unwrap().into_inner();
+    assert_eq!(summary.summary.unwrap().packets, 7);
+}
+
+#[tokio::test]
+async fn a_watch_gives_snapshot_sync_and_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(
+        directory.path(),
+        1 << 20,
+        Limits {
+            connections: 1000,
+            transactions: 10,
+        },
+    )
+    .await;
+    server
+        .facts
+        .update_connections((0..100).map(|id| connection(id, false)));
+    let request = WatchConnectionsRequest {
+        filter: "id >= 90".into(),
+    };
+    let mut stream = server
+        .flows()
+        .await
+        .watch_connections(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let mut ids = Vec::new();
+    let mut beats = 0;
+    let mut synced = false;
+    while beats == 0 || ids.len() < 12 {
+        match tokio::time::timeout(WAIT, stream.message())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap()
+            .message
+            .unwrap()
+        {
+            Change::Connection(connection) => ids.push((connection.id, connection.turns)),
+            Change::Sync(_) => {
+                assert_eq!(ids, (90..100).map(|id| (id, 0)).collect::<Vec<_>>());
+                synced = true;
+                server.facts.update_connections([
+                    Connection {
+                        turns: 1,
+                        ..connection(95, true)
+                    },
+                    Connection {
+                        turns: 1,
+                        ..connection(5, true)
+                    },
+                    Connection {
+                        turns: 2,
+                        ..connection(200, false)
+                    },
+                ]);
+            }
+            Change::Heartbeat(_) => beats += 1,
+            Change::Gap(gap) => panic!("{gap:?}"),
+        }
+    }
+    assert!(synced);
+    assert_eq!(ids[10..], [(95, 1), (200, 2)]);
+}
+
+#[tokio::test]
+async fn a_slow_watch_is_told_of_dropped_changes() {
+    let store = FactStore::new(Limits {
+        connections: 10,
+        transactions: 10,
+    });
+    use weir_api::facts::Facts as _;
+    let cursor = store.cursor();
+    store.update_connections((0..25).map(|id| connection(id, true)));
+    assert_eq!(cursor.take_missed(), 15);
+    let ids: Vec<u64> = store
+        .changes(&cursor, 100)
+        .iter()
+        .map(|connection| connection.id)
+        .collect();
+    assert_eq!(ids, (15..25).collect::<Vec<_>>());
+    store.update_connections((25..30).map(|id| connection(id, true)));
+    assert_eq!(cursor.take_missed(), 0, "the dropped ones were seen");
+    assert_eq!(store.counts().dropped_connections, 20);
+
+    // Closed ones go before open ones, and take their transactions with them.
+    let store = FactStore::new(Limits {
+        connections: 2,
+        transactions: 10,
+    });
+    store.update_connections([connection(1, false), connection(2, true)]);
+    store.update_transactions([Transaction {
+        connection_id: 2,
+        ..Transaction::default()
+    }]);
+    store.update_connections([connection(3, false)]);
+    assert!(store.connection(2).is_none() && store.connection(1).is_some());
+    assert_eq!(store.counts().transactions, 0);
+    store.update_connections([connection(4, false)]);
+    assert!(store.connection(1).is_none() && store.connection(4).is_some());
+}
+
+#[tokio::test]
+async fn capture_status_health_and_reflection_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let port = server.capture.add_port(3, "net_pcap0", false);
+    port.frames.fetch_add(5, Ordering::Relaxed);
+    port.untracked[0].fetch_add(2, Ordering::Relaxed);
+    let mut client = CaptureServiceClient::new(server.channel().await);
+    let status = client
+        .get_capture_status(GetCaptureStatusRequest {})
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!((status.ports[0].port, status.ports[0].frames), (3, 5));
+    assert_eq!(status.ports[0].untracked["NOT_IP"], 2);
+
+    let mut health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    for service in [
+        "",
+        "weir.v1.RecordService",
+        "weir.v1.FlowService",
+        "weir.v1.CaptureService",
+        "weir.v1.ApplianceService",
+    ] {
+        let request = tonic_health::pb::HealthCheckRequest {
+            service: service.into(),
+        };
+        assert_eq!(health.check(request).await.unwrap().into_inner().status, 1, "{service}");
+    }
+
+    use tonic_reflection::pb::v1::ServerReflectionRequest;
+    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+    let ask = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let mut reflection = ServerReflectionClient::new(server.channel().await);
+    let mut answers = reflection
+        .server_reflection_info(tokio_stream::iter([ask]))
+        .await
+        .unwrap()
+        .into_inner();
+    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
+    let MessageResponse::ListServicesResponse(list) = answer else {
+        panic!("{answer:?}")
+    };
+    assert!(
+        list.service
+            .iter()
+            .any(|service| service.name == "weir.v1.RecordService"),
+        "{list:?}"
+    );
+}
+
+/// Subscribe again and again with the last token, each time for some messages only, while records
+/// are appended and the server restarts; every record must come exactly once and in order.
+async fn kill_and_resume(kills: Vec<(usize, u32, bool)>, batch: u32) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let mut got = Vec::new();
+    let mut expected = Vec::new();
+    let mut next = 0;
+    let mut token = String::new();
+    for (messages, appended, restart) in kills {
+        if restart {
+            server.stop().await;
+            server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+            next = 0;
+        }
+        let mut client = server.records().await;
+        let request = SubscribeRequest {
+            resume_token: token.clone(),
+            max_batch_records: batch,
+            stop_at_end: false,
+        };
+        let mut stream = client.subscribe(request).await.unwrap().into_inner();
+        let batch_of_records = records(next, next + appended);
+        server.log.append(&batch_of_records).unwrap();
+        expected.extend(batch_of_records);
+        next += appended;
+        for _ in 0..messages {
+            let message = tokio::time::timeout(WAIT, stream.message())
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap();
+            token = message.resume_token;
+            if let Some(Message::Batch(batch)) = message.message {
+                got.extend(unpack(&batch.records));
+            }
+        }
+    }
+    for message in to_end(
+        &server,
+        SubscribeRequest {
+            resume_token: token,
+            ..SubscribeRequest::default()
+        },
+    )
+    .await
+    {
+        if let Some(Message::Batch(batch)) = message.message {
+            got.extend(unpack(&batch.records));
+        }
+    }
+    assert_eq!(got, expected);
+    server.stop().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 50, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_record_exactly_once_wherever_the_connection_dies(
+        kills in prop::collection::vec((0_usize..6, 0_u32..60, prop::bool::weighted(0.2)), 1..12),
+        batch in prop::sample::select(vec![0_u32, 1, 3, 16]),
+    ) {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(kill_and_resume(kills, batch));
+    }
+}
