@@ -69,6 +69,8 @@ rtl-lint: ## SystemVerilog: verible and verilator -Wall
 
 .PHONY: proto-lint
 proto-lint: ## messages follow the buf STANDARD rules
+	@buf lint proto
+	@buf format --diff --exit-code proto
 
 .PHONY: clippy
 clippy: ## Rust lints, warnings refused
@@ -111,6 +113,7 @@ fmt: setup ## format all sources and refresh generated files
 	@ruff format $(PYTHON_SOURCES)
 	@ruff check --fix $(PYTHON_SOURCES)
 	@clang-format -i $(C_SOURCES)
+	@buf format --write proto
 	@verible-verilog-format --flagfile=hw/verible-format.flags --inplace $(SV_SOURCES)
 
 .PHONY: clean
