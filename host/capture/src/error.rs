@@ -47,7 +47,6 @@ impl fmt::Display for CaptureError {
             cause,
         } = self;
         match cause {
-            Cause::Io(error) if *offset == 0 => write!(f, "{file}: cannot be read: {error}"),
             Cause::Io(error) => {
                 write!(
                     f,

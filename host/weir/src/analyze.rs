@@ -32,9 +32,13 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
         Format::Text => {
             let mut collector = text::Collector::new(args.rows);
             let mut analyzer = Analyzer::new(Config::default());
-            let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut collector))?;
+            let code = records(&args.input, &args.flow, |records| {
+                analyzer.push(records, &mut collector)
+            })?;
             let summary = analyzer.finish(&mut collector);
-            output::write(args.output.as_deref(), |out| collector.print(&args.input, &summary, out))?;
+            output::write(args.output.as_deref(), |out| {
+                collector.print(&args.input, &summary, out)
+            })?;
             Ok(code)
         }
     }
@@ -46,8 +50,14 @@ fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Resu
         query::all_records(input, take)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let engine = weir_engine::Config { vlan_in_key: !flow.ignore_vlan, ..weir_engine::Config::file() };
-    let options = source::Options { engine, profile: Profile::Full };
+    let engine = weir_engine::Config {
+        vlan_in_key: !flow.ignore_vlan,
+        ..weir_engine::Config::file()
+    };
+    let options = source::Options {
+        engine,
+        profile: Profile::Full,
+    };
     let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
     Ok(report(outcome))
 }

@@ -133,7 +133,12 @@ pub struct RecordsArgs {
 pub struct PortArgs {
     /// Port to measure: eth:IFNAME (kernel interface), xdp:IFNAME (AF_XDP), pcap:FILE (replay), or a
     /// DPDK device as in --vdev; repeat for several
-    #[arg(long = "port", value_name = "PORT", required_unless_present = "inline", conflicts_with = "inline")]
+    #[arg(
+        long = "port",
+        value_name = "PORT",
+        required_unless_present = "inline",
+        conflicts_with = "inline"
+    )]
     pub ports: Vec<String>,
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]

@@ -13,12 +13,18 @@ pub struct Failure {
 impl Failure {
     /// From an error that explains itself.
     pub fn new(error: impl fmt::Display) -> Self {
-        Self { text: error.to_string(), broken_pipe: false }
+        Self {
+            text: error.to_string(),
+            broken_pipe: false,
+        }
     }
 
     /// Writing to `what` failed.
     pub fn write(what: &str, error: &io::Error) -> Self {
-        Self { text: format!("cannot write {what}: {error}"), broken_pipe: error.kind() == io::ErrorKind::BrokenPipe }
+        Self {
+            text: format!("cannot write {what}: {error}"),
+            broken_pipe: error.kind() == io::ErrorKind::BrokenPipe,
+        }
     }
 
     /// Whether the reader of our output went away.

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod analyze;
+mod capture;
 mod cli;
 mod error;
 mod format;
+mod measure;
 mod output;
 mod pie;
 mod query;
@@ -31,11 +33,12 @@ fn main() -> ExitCode {
         Command::Pie(args) => pie::run(&args),
         Command::Records(args) => records::run(&args),
         Command::Serve(args) => serve::run(&args),
-        Command::Capture(args) => serve::capture(&args),
+        Command::Capture(args) => capture::run(&args),
         Command::Query(args) => query::run(&args),
-        Command::Lab(args) => {
-            args.execute(&mut anstream::stdout()).map(|()| ExitCode::SUCCESS).map_err(Failure::new)
-        }
+        Command::Lab(args) => args
+            .execute(&mut anstream::stdout())
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::new),
     };
     match result {
         Ok(code) => code,

@@ -7,10 +7,7 @@ use std::path::Path;
 use crate::error::Failure;
 
 /// Write to `path`, or to standard output with colours if it is a terminal.
-pub fn write(
-    path: Option<&Path>,
-    body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
+pub fn write(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
     let (name, mut out): (String, Box<dyn Write>) = match path {
         Some(path) => {
             let name = path.display().to_string();
@@ -19,5 +16,7 @@ pub fn write(
         }
         None => ("standard output".into(), Box::new(BufWriter::new(anstream::stdout()))),
     };
-    body(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::write(&name, &error))
+    body(&mut out)
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::write(&name, &error))
 }

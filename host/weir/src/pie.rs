@@ -15,7 +15,13 @@ use crate::{analyze, output, source, text};
 pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     let mut trace = |path: &Path| {
-        let options = source::Options { engine: Config { digests: true, ..Config::file() }, profile: Profile::Full };
+        let options = source::Options {
+            engine: Config {
+                digests: true,
+                ..Config::file()
+            },
+            profile: Profile::Full,
+        };
         let mut trace = Trace::default();
         let outcome = source::read(path, &options, |records| trace.push(records)).map_err(Failure::new)?;
         if outcome.error.is_some() {
@@ -23,7 +29,9 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
         }
         if trace.frames() == 0 {
             let path = path.display();
-            return Err(Failure::new(format_args!("{path}: no packet of a flow is in it; is it the right capture?")));
+            return Err(Failure::new(format_args!(
+                "{path}: no packet of a flow is in it; is it the right capture?"
+            )));
         }
         Ok(trace)
     };
@@ -31,7 +39,13 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
     let pies: Vec<_> = article(&near_client, &near_server).into_iter().collect();
     output::write(None, |out| match args.format {
         Format::Json => {
-            serde_json::to_writer(&mut *out, &Analysis { pie: pies, ..Analysis::default() })?;
+            serde_json::to_writer(
+                &mut *out,
+                &Analysis {
+                    pie: pies,
+                    ..Analysis::default()
+                },
+            )?;
             writeln!(out)
         }
         Format::Text => text::print_pies(&pies, out),

@@ -1,7 +1,302 @@
-//! `weir query`: ask a daemon.
+//! `weir query`: ask a daemon over gRPC.
+
 use std::process::ExitCode;
+use std::time::Duration;
+
+use tonic::transport::{Channel, Endpoint};
+use weir_api::v1::appliance_service_client::ApplianceServiceClient;
+use weir_api::v1::capture_service_client::CaptureServiceClient;
+use weir_api::v1::flow_service_client::FlowServiceClient;
+use weir_api::v1::record_service_client::RecordServiceClient;
+use weir_messages::v1::{
+    Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, ListConnectionsRequest,
+    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, subscribe_response::Message,
+};
 use weir_record::Record;
-use crate::cli::QueryArgs;
+use weir_record::raw::BYTES;
+
+use crate::cli::{Format, QueryArgs, RecordFormat, What};
 use crate::error::Failure;
-pub fn run(_: &QueryArgs) -> Result<ExitCode, Failure> { Ok(ExitCode::SUCCESS) }
-pub fn all_records(_: &str, _: impl FnMut(&[Record])) -> Result<(), Failure> { Ok(()) }
+use crate::format::{bytes, count};
+use crate::{output, records, text};
+
+/// Rows asked for at a time.
+const PAGE: usize = 1000;
+/// Room for a page of connections or a batch of 65,536 records.
+const MAX_MESSAGE: usize = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a daemon that replays a file is asked whether it has finished.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Run the command.
+pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
+    runtime()?.block_on(ask(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)
+}
+
+async fn connect(url: &str) -> Result<Channel, Failure> {
+    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
+        Failure::new(format_args!(
+            "{url}: {error}; an address looks like http://127.0.0.1:50051"
+        ))
+    })?;
+    endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .connect()
+        .await
+        .map_err(|error| {
+            let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            Failure::new(format_args!(
+                "{url}: {cause}; is the daemon running? Start it with: weir serve --port ..."
+            ))
+        })
+}
+
+fn refused(status: &tonic::Status) -> Failure {
+    Failure::new(format_args!(
+        "the daemon answered: {} ({:?})",
+        status.message(),
+        status.code()
+    ))
+}
+
+async fn ask(args: &QueryArgs) -> Result<(), Failure> {
+    let channel = connect(&args.server).await?;
+    match args.what {
+        What::Status => status(channel, args).await,
+        What::Records => {
+            let mut left = args.limit;
+            subscribe(channel, &args.server, false, |batch| {
+                let batch = &batch[..batch.len().min(left)];
+                left -= batch.len();
+                output::write(None, |out| records::print(batch, RecordFormat::Text, out))?;
+                Ok(left > 0)
+            })
+            .await
+        }
+        What::Connections | What::Transactions | What::Findings | What::Summary => facts(channel, args).await,
+    }
+}
+
+async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+    let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+    let mut answer = Analysis::default();
+    let mut total = 0;
+    let mut page_token = String::new();
+    loop {
+        let (filter, left) = (args.filter.clone(), args.limit.saturating_sub(total));
+        let page_size = left.min(PAGE) as u32;
+        if page_size == 0 {
+            break;
+        }
+        let next = match args.what {
+            What::Connections => {
+                let request = ListConnectionsRequest {
+                    filter,
+                    page_size,
+                    page_token,
+                };
+                let page = client
+                    .list_connections(request)
+                    .await
+                    .map_err(|s| refused(&s))?
+                    .into_inner();
+                total += page.connections.len();
+                answer.connections.extend(page.connections);
+                page.next_page_token
+            }
+            What::Transactions => {
+                let request = ListTransactionsRequest {
+                    filter,
+                    page_size,
+                    page_token,
+                };
+                let page = client
+                    .list_transactions(request)
+                    .await
+                    .map_err(|s| refused(&s))?
+                    .into_inner();
+                total += page.transactions.len();
+                answer.transactions.extend(page.transactions);
+                page.next_page_token
+            }
+            What::Findings => {
+                let request = ListFindingsRequest {
+                    filter,
+                    page_size,
+                    page_token,
+                };
+                let page = client
+                    .list_findings(request)
+                    .await
+                    .map_err(|s| refused(&s))?
+                    .into_inner();
+                total += page.findings.len();
+                answer.findings.extend(page.findings);
+                page.next_page_token
+            }
+            What::Summary | What::Status | What::Records => {
+                let reply = client
+                    .get_summary(GetSummaryRequest {})
+                    .await
+                    .map_err(|s| refused(&s))?
+                    .into_inner();
+                answer.summary = reply.summary;
+                String::new()
+            }
+        };
+        if next.is_empty() {
+            break;
+        }
+        page_token = next;
+    }
+    output::write(None, |out| match args.format {
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &answer)?;
+            writeln!(out)
+        }
+        Format::Text => text::print_answer(&answer, out),
+    })
+}
+
+async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+    let appliance = ApplianceServiceClient::new(channel.clone())
+        .get_status(GetStatusRequest {})
+        .await;
+    let appliance = appliance.map_err(|s| refused(&s))?.into_inner();
+    let capture = CaptureServiceClient::new(channel)
+        .get_capture_status(GetCaptureStatusRequest {})
+        .await;
+    let capture = capture.map_err(|s| refused(&s))?.into_inner();
+    output::write(None, |out| {
+        if args.format == Format::Json {
+            let both = serde_json::json!({ "appliance": appliance, "capture": capture });
+            return writeln!(out, "{both}");
+        }
+        let since = appliance.start_time.map_or_else(String::new, |t| format!(" since {t}"));
+        writeln!(out, "weir {}{since}", appliance.version)?;
+        writeln!(
+            out,
+            "  {} records, log {} of {}, {} subscribers",
+            count(appliance.records),
+            bytes(appliance.log_bytes),
+            bytes(appliance.log_limit_bytes),
+            appliance.subscribers
+        )?;
+        writeln!(
+            out,
+            "  {} flows in the table, {} connections and {} transactions in memory, {} resident",
+            count(appliance.flows_in_table),
+            count(appliance.connections),
+            count(appliance.transactions),
+            bytes(appliance.resident_bytes)
+        )?;
+        for port in &capture.ports {
+            write!(
+                out,
+                "  port {} {}: {} frames, {} tracked, ",
+                port.port,
+                port.name,
+                count(port.frames),
+                count(port.tracked)
+            )?;
+            if port.drops_known {
+                writeln!(out, "{} lost before Weir", count(port.dropped))?;
+            } else {
+                writeln!(out, "losses before Weir not known (at least {})", count(port.dropped))?;
+            }
+        }
+        if capture.forwarded + capture.forward_drops > 0 {
+            writeln!(
+                out,
+                "  inline: {} forwarded, {} not",
+                count(capture.forwarded),
+                count(capture.forward_drops)
+            )?;
+        }
+        writeln!(
+            out,
+            "  {}",
+            if capture.finished {
+                "the replay has ended"
+            } else {
+                "measuring"
+            }
+        )
+    })
+}
+
+/// Give all records of a daemon's log to `take`; a daemon that replays a file is waited for.
+pub fn all_records(url: &str, mut take: impl FnMut(&[Record])) -> Result<(), Failure> {
+    runtime()?.block_on(async {
+        let channel = connect(url).await?;
+        subscribe(channel, url, true, |records| {
+            take(records);
+            Ok(true)
+        })
+        .await
+    })
+}
+
+/// Records from the oldest in the log to its end, until `take` says false.
+async fn subscribe(
+    channel: Channel,
+    url: &str,
+    wait_for_replay: bool,
+    mut take: impl FnMut(&[Record]) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    let mut capture = CaptureServiceClient::new(channel.clone());
+    let mut client = RecordServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+    let mut resume_token = String::new();
+    let mut records: Vec<Record> = Vec::new();
+    loop {
+        // Asked before reading: what was replayed before is then in the log.
+        let status = capture
+            .get_capture_status(GetCaptureStatusRequest {})
+            .await
+            .map_err(|s| refused(&s))?;
+        let status = status.into_inner();
+        let replaying = !status.finished && status.ports.iter().all(|port| port.name.starts_with("pcap:"));
+        let request = SubscribeRequest {
+            resume_token: resume_token.clone(),
+            stop_at_end: true,
+            max_batch_records: 0,
+        };
+        let mut stream = client.subscribe(request).await.map_err(|s| refused(&s))?.into_inner();
+        while let Some(message) = stream.message().await.map_err(|s| refused(&s))? {
+            match message.message {
+                Some(Message::Batch(batch)) => {
+                    records.clear();
+                    records.extend(
+                        batch
+                            .records
+                            .chunks_exact(BYTES)
+                            .filter_map(|r| Record::from_slice(r).ok()),
+                    );
+                    if !take(&records)? {
+                        return Ok(());
+                    }
+                }
+                Some(Message::Gap(gap)) => anstream::eprintln!(
+                    "weir: {url}: records {} to {} are not in the log any more ({})",
+                    gap.from_position,
+                    gap.to_position,
+                    gap.reason
+                ),
+                Some(Message::Heartbeat(_) | Message::Sync(_)) | None => {}
+            }
+            resume_token = message.resume_token;
+        }
+        if !(wait_for_replay && replaying) {
+            return Ok(());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}

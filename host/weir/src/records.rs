@@ -20,7 +20,11 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         Profile::File => (Config::file(), weir_engine::Profile::Full),
         Profile::Nic => (Config::appliance(), weir_engine::Profile::Nic),
     };
-    let engine = Config { digests: args.digests, vlan_in_key: !args.flow.ignore_vlan, ..engine };
+    let engine = Config {
+        digests: args.digests,
+        vlan_in_key: !args.flow.ignore_vlan,
+        ..engine
+    };
     let options = source::Options { engine, profile };
     let mut outcome = None;
     output::write(args.output.as_deref(), |out| {
@@ -54,7 +58,14 @@ pub fn print(records: &[Record], format: RecordFormat, out: &mut dyn Write) -> s
 fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
     let kind = r.kind().map_or("?", Kind::name);
     let direction = if r.server_to_client() { "s>c" } else { "c>s" };
-    write!(out, "{:>3}/{:<8} {:016x} {:>19} {kind:8} ", r.lane(), r.sequence(), r.flow().0, r.time())?;
+    write!(
+        out,
+        "{:>3}/{:<8} {:016x} {:>19} {kind:8} ",
+        r.lane(),
+        r.sequence(),
+        r.flow().0,
+        r.time()
+    )?;
     let arg = r.arg();
     let named = |name: Option<&'static str>| name.unwrap_or("?");
     match (r.kind(), r.is_continuation()) {
@@ -64,25 +75,48 @@ fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
         }
         (Some(Kind::Open), true) => writeln!(out, "{:?}", OpenMore::decode(r)),
         (Some(Kind::Setup), false) => {
-            writeln!(out, "{} {:?}", named(SetupEnd::from_u8(arg).map(SetupEnd::name)), Setup::decode(r))
+            writeln!(
+                out,
+                "{} {:?}",
+                named(SetupEnd::from_u8(arg).map(SetupEnd::name)),
+                Setup::decode(r)
+            )
         }
         (Some(Kind::Setup), true) => writeln!(out, "{:?}", SetupMore::decode(r)),
         (Some(Kind::Block), _) => {
-            writeln!(out, "{direction} {} {:?}", named(BlockEnd::from_u8(arg).map(BlockEnd::name)), Block::decode(r))
+            writeln!(
+                out,
+                "{direction} {} {:?}",
+                named(BlockEnd::from_u8(arg).map(BlockEnd::name)),
+                Block::decode(r)
+            )
         }
         (Some(Kind::Rtt), _) => {
-            writeln!(out, "{direction} {} {:?}", named(RttHow::from_u8(arg).map(RttHow::name)), Rtt::decode(r))
+            writeln!(
+                out,
+                "{direction} {} {:?}",
+                named(RttHow::from_u8(arg).map(RttHow::name)),
+                Rtt::decode(r)
+            )
         }
         (Some(Kind::Event), false) => {
             let event = Event::decode(r);
-            let names: Vec<_> =
-                what::NAMES.iter().filter(|(bit, _)| event.what & bit != 0).map(|(_, name)| *name).collect();
+            let names: Vec<_> = what::NAMES
+                .iter()
+                .filter(|(bit, _)| event.what & bit != 0)
+                .map(|(_, name)| *name)
+                .collect();
             writeln!(out, "{direction} {} {event:?}", names.join("|"))
         }
         (Some(Kind::Event), true) => writeln!(out, "{direction} {:?}", EventMore::decode(r)),
         (Some(Kind::Interval), _) => writeln!(out, "{direction} {:?}", Interval::decode(r)),
         (Some(Kind::Close), false) => {
-            writeln!(out, "{} {:?}", named(CloseCause::from_u8(arg).map(CloseCause::name)), Close::decode(r))
+            writeln!(
+                out,
+                "{} {:?}",
+                named(CloseCause::from_u8(arg).map(CloseCause::name)),
+                Close::decode(r)
+            )
         }
         (Some(Kind::Close), true) => writeln!(out, "{:?}", CloseMore::decode(r)),
         (Some(Kind::Packet), false) => writeln!(out, "{direction} {:?}", Packet::decode(r)),

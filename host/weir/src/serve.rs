@@ -1,6 +1,265 @@
-//! `weir serve`.
+//! `weir serve`: the daemon. One thread measures and appends records to the log, one analyses what
+//! is in the log, gRPC serves both.
+
 use std::process::ExitCode;
-use crate::cli::{CaptureArgs, ServeArgs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use weir_analysis::{Analyzer, Config, Sink};
+use weir_api::facts::{FactStore, Limits};
+use weir_api::log::{self, Read, RecordLog};
+use weir_api::server::{Services, serve_on};
+use weir_api::state::{ApplianceState, CaptureState, PortCounters};
+use weir_dpdk::Progress;
+use weir_engine::Engine;
+use weir_messages::Timestamp;
+use weir_messages::v1::{Connection, Finding, Transaction};
+use weir_record::Record;
+use weir_record::raw::BYTES;
+
+use crate::cli::ServeArgs;
 use crate::error::Failure;
-pub fn run(_: &ServeArgs) -> Result<ExitCode, Failure> { Ok(ExitCode::SUCCESS) }
-pub fn capture(_: &CaptureArgs) -> Result<ExitCode, Failure> { Ok(ExitCode::SUCCESS) }
+use crate::measure::{Source, signal};
+
+/// Records that the analysis takes from the log at a time.
+const READ: usize = 8192;
+/// How often findings, summary and open connections are renewed.
+const RENEW: Duration = Duration::from_millis(500);
+/// Silence on a stream before a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Open connections shown at a time: a snapshot of more would hold up the analysis.
+const OPEN_SHOWN: usize = 10_000;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Run the daemon.
+pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let config = log::Config {
+        directory: args.data.clone(),
+        limit_bytes: args.log_mib << 20,
+    };
+    let log = Arc::new(RecordLog::open(config).map_err(Failure::new)?);
+    let recovery = log.recovery();
+    if recovery.cut_bytes > 0 || !recovery.damaged.is_empty() {
+        anstream::eprintln!(
+            "weir: record log: {} bytes of a torn end were cut, {} damaged files were set aside",
+            recovery.cut_bytes,
+            recovery.damaged.len()
+        );
+    }
+    let source = Source::open(&args.ports, log.epoch())?;
+    let capture = Arc::new(CaptureState::default());
+    let counters: Vec<_> = source
+        .names()
+        .enumerate()
+        .map(|(number, (name, drops_known))| capture.add_port(number as u32, name, drops_known))
+        .collect();
+    let facts = Arc::new(FactStore::new(Limits {
+        connections: args.keep,
+        transactions: 4 * args.keep,
+    }));
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64);
+    let start_time = Timestamp::from_unix_nanos(now);
+    let appliance = Arc::new(ApplianceState {
+        start_time,
+        ..ApplianceState::default()
+    });
+
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
+    let listener = runtime
+        .block_on(tokio::net::TcpListener::bind(args.listen))
+        .map_err(|error| {
+            let listen = args.listen;
+            Failure::new(format_args!(
+                "cannot listen on {listen}: {error}; is another daemon running? --listen sets another address"
+            ))
+        })?;
+    let services = Services {
+        log: Arc::clone(&log),
+        facts: Arc::clone(&facts) as Arc<_>,
+        capture: Arc::clone(&capture),
+        appliance: Arc::clone(&appliance),
+        heartbeat: HEARTBEAT,
+    };
+
+    // What fails in a thread ends the daemon with its reason.
+    let failure = Mutex::new(None);
+    let fail = |error: Failure| {
+        failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+        STOP.store(true, Ordering::Relaxed);
+    };
+    let begin = log.next_position();
+    let measured = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Err(error) = measure(source, &log, &capture, &counters, &appliance) {
+                fail(error);
+            }
+            measured.store(true, Ordering::Release);
+        });
+        scope.spawn(|| {
+            if let Err(error) = analyze(&log, begin, &facts, &capture, &measured) {
+                fail(error);
+            }
+        });
+        let stopped = async {
+            let polled = async {
+                while !STOP.load(Ordering::Relaxed) {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            };
+            tokio::select! {
+                () = signal() => {}
+                () = polled => {}
+            }
+        };
+        anstream::eprintln!("weir: gRPC on {}, records in {}", args.listen, args.data.display());
+        if let Err(error) = runtime.block_on(serve_on(listener, services, stopped)) {
+            fail(Failure::new(error));
+        }
+        STOP.store(true, Ordering::Relaxed);
+    });
+    log.sync().map_err(Failure::new)?;
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Frames to records in the log, until the sources end or the daemon stops.
+fn measure(
+    source: Source,
+    log: &RecordLog,
+    capture: &CaptureState,
+    counters: &[Arc<PortCounters>],
+    appliance: &ApplianceState,
+) -> Result<(), Failure> {
+    let progress = Progress::default();
+    let mut failed = None;
+    let result = source.run(&STOP, &progress, |records: &[Record], engine: &Engine| {
+        if failed.is_none()
+            && !records.is_empty()
+            && let Err(error) = log.append(records)
+        {
+            // Frames are still measured and forwarded; the daemon ends with the reason.
+            failed = Some(Failure::new(error));
+            STOP.store(true, Ordering::Relaxed);
+        }
+        publish(engine, counters);
+        appliance
+            .flows_in_table
+            .store(engine.flows_in_use() as u64, Ordering::Relaxed);
+        let (mut forwarded, mut drops) = (0, 0);
+        for report in progress.reports() {
+            forwarded += report.forwarded;
+            drops += report.forward_drops.total();
+        }
+        capture.forwarded.store(forwarded, Ordering::Relaxed);
+        capture.forward_drops.store(drops, Ordering::Relaxed);
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => result,
+    }
+}
+
+fn publish(engine: &Engine, counters: &[Arc<PortCounters>]) {
+    for counter in counters {
+        let port = engine.port(counter.port as u8);
+        counter.frames.store(port.frames, Ordering::Relaxed);
+        counter.bytes.store(port.bytes, Ordering::Relaxed);
+        counter.tracked.store(port.tracked, Ordering::Relaxed);
+        counter.clamped.store(port.clamped.into(), Ordering::Relaxed);
+        counter.dropped.store(port.dropped.into(), Ordering::Relaxed);
+        for (cell, &value) in counter.untracked.iter().zip(&port.untracked) {
+            cell.store(value.into(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Facts on their way into the store.
+#[derive(Default)]
+struct Batch {
+    connections: Vec<Connection>,
+    transactions: Vec<Transaction>,
+    findings: Vec<Finding>,
+}
+
+impl Sink for Batch {
+    fn connection(&mut self, connection: Connection) {
+        self.connections.push(connection);
+    }
+
+    fn transaction(&mut self, transaction: Transaction) {
+        self.transactions.push(transaction);
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+}
+
+/// Records of the log from `position` on to facts in the store.
+fn analyze(
+    log: &RecordLog,
+    mut position: u64,
+    facts: &FactStore,
+    capture: &CaptureState,
+    measured: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut batch = Batch::default();
+    let mut bytes = Vec::new();
+    let mut records = Vec::with_capacity(READ);
+    let mut renewed = std::time::Instant::now();
+    loop {
+        // Asked before reading: what was measured before is then in the log.
+        let last = measured.load(Ordering::Acquire);
+        bytes.clear();
+        let read = log.read(position, READ, &mut bytes).map_err(Failure::new)?;
+        let at_end = match read {
+            Read::Records(count) => {
+                position += count;
+                false
+            }
+            // The analysis was too slow for the log; the records' numbers show it the gap.
+            Read::Reclaimed { to } => {
+                position = to + 1;
+                false
+            }
+            Read::End => true,
+        };
+        records.clear();
+        records.extend(
+            bytes
+                .chunks_exact(BYTES)
+                .filter_map(|record| Record::from_slice(record).ok()),
+        );
+        analyzer.push(&records, &mut batch);
+        facts.update_connections(batch.connections.drain(..));
+        facts.update_transactions(batch.transactions.drain(..));
+        if at_end && last || renewed.elapsed() >= RENEW {
+            renewed = std::time::Instant::now();
+            let summary = analyzer.interim(&mut batch);
+            facts.set_findings(std::mem::take(&mut batch.findings));
+            facts.set_summary(summary);
+            facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
+        }
+        if at_end {
+            if last {
+                capture.finished.store(true, Ordering::Release);
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

@@ -24,8 +24,6 @@ pub struct Options {
 
 /// What became of a capture.
 pub struct Outcome {
-    /// Frames read.
-    pub frames: u64,
     /// Set when the file could not be read to its end; what came before is good.
     pub error: Option<CaptureError>,
 }
@@ -63,7 +61,10 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     for &(interface, frames) in file.dropped() {
         engine.dropped(interface.min(15) as u8, u32::try_from(frames).unwrap_or(u32::MAX));
     }
-    engine.finish(&mut records);
+    while engine.finish_some(FRAMES_AT_A_TIME, &mut records) {
+        take(&records);
+        records.clear();
+    }
     take(&records);
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -71,7 +72,7 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     match error {
         // Nothing good came before it: the whole command fails.
         Some(error) if file.frames() == 0 => Err(error),
-        error => Ok(Outcome { frames: file.frames(), error }),
+        error => Ok(Outcome { error }),
     }
 }
 

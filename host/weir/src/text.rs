@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_analysis::Sink;
-use weir_messages::v1::{Connection, Direction, Finding, Pie, SignatureStatistics, Summary, Transaction};
+use weir_messages::v1::{Analysis, Connection, Direction, Finding, Pie, SignatureStatistics, Summary, Transaction};
 
 use crate::format::{bytes, count, seconds};
 
@@ -88,7 +88,11 @@ fn table(headers: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(headers.iter().map(|h| Cell::new(h).add_attribute(comfy_table::Attribute::Underlined)));
+    table.set_header(
+        headers
+            .iter()
+            .map(|h| Cell::new(h).add_attribute(comfy_table::Attribute::Underlined)),
+    );
     for &column in right {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -105,19 +109,26 @@ impl Collector {
     /// Print the report about `name`.
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
-        self.print_findings(out)?;
+        print_findings(&self.findings, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
         let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
             std::mem::take(&mut self.first)
         } else {
-            std::mem::take(&mut self.troubled).into_iter().map(|(_, connection)| connection).collect()
+            std::mem::take(&mut self.troubled)
+                .into_iter()
+                .map(|(_, connection)| connection)
+                .collect()
         };
         shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
         let note = if all {
             format!("{}", self.connections)
         } else {
-            format!("{} of {}, those with most trouble; --rows shows more", shown.len(), self.connections)
+            format!(
+                "{} of {}, those with most trouble; --rows shows more",
+                shown.len(),
+                self.connections
+            )
         };
         print_connections(&shown, &note, out)?;
         print_losses(&shown, out)?;
@@ -133,12 +144,23 @@ impl Collector {
             count(summary.packets),
             count(summary.tcp_packets),
             seconds(summary.duration_seconds),
-            summary.start.as_ref().map_or_else(String::new, |t| format!(", from {t}"))
+            summary
+                .start
+                .as_ref()
+                .map_or_else(String::new, |t| format!(", from {t}"))
         )?;
         let list = |map: &BTreeMap<String, u64>| {
-            map.iter().map(|(name, n)| format!("{} {name}", count(*n))).collect::<Vec<_>>().join(", ")
+            map.iter()
+                .map(|(name, n)| format!("{} {name}", count(*n)))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        writeln!(out, "  {} connections: setup {}", count(summary.connections), list(&self.outcomes))?;
+        writeln!(
+            out,
+            "  {} connections: setup {}",
+            count(summary.connections),
+            list(&self.outcomes)
+        )?;
         writeln!(out, "  closed by: {}", list(&self.closes))?;
         writeln!(out, "  {} transactions", count(summary.transactions))?;
         if let Some(rate) = &summary.retransmission_rate {
@@ -150,44 +172,63 @@ impl Collector {
             )?;
         }
         if summary.capture_loss > 0 {
-            writeln!(out, "  {} packets missed by the capture itself", count(summary.capture_loss))?;
-        }
-        Ok(())
-    }
-
-    fn print_findings(&self, out: &mut dyn Write) -> io::Result<()> {
-        heading(out, "Findings", if self.findings.is_empty() { "none" } else { "" })?;
-        for finding in &self.findings {
-            let color = match finding.severity.as_str() {
-                "CRITICAL" => AnsiColor::Red,
-                "WARNING" => AnsiColor::Yellow,
-                _ => AnsiColor::Cyan,
-            };
-            let style = Style::new().bold().fg_color(Some(color.into()));
             writeln!(
                 out,
-                "  {style}{}{style:#} {} {DIM}({}, confidence {:.0} %){DIM:#}",
-                finding.severity,
-                finding.title,
-                finding.kind,
-                100.0 * finding.confidence
+                "  {} packets missed by the capture itself",
+                count(summary.capture_loss)
             )?;
-            for line in &finding.evidence {
-                writeln!(out, "      {line}")?;
-            }
         }
         Ok(())
     }
 }
 
+fn print_findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Findings", if findings.is_empty() { "none" } else { "" })?;
+    for finding in findings {
+        let color = match finding.severity.as_str() {
+            "CRITICAL" => AnsiColor::Red,
+            "WARNING" => AnsiColor::Yellow,
+            _ => AnsiColor::Cyan,
+        };
+        let style = Style::new().bold().fg_color(Some(color.into()));
+        writeln!(
+            out,
+            "  {style}{}{style:#} {} {DIM}({}, confidence {:.0} %){DIM:#}",
+            finding.severity,
+            finding.title,
+            finding.kind,
+            100.0 * finding.confidence
+        )?;
+        for line in &finding.evidence {
+            writeln!(out, "      {line}")?;
+        }
+    }
+    Ok(())
+}
+
 fn print_setups(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
-    let setups: Vec<_> = signatures.iter().filter(|s| s.signature.starts_with("Open Conn")).collect();
+    let setups: Vec<_> = signatures
+        .iter()
+        .filter(|s| s.signature.starts_with("Open Conn"))
+        .collect();
     if setups.is_empty() {
         return Ok(());
     }
-    heading(out, "Connection setups", "response = last SYN to answer, end = first SYN to the end")?;
+    heading(
+        out,
+        "Connection setups",
+        "response = last SYN to answer, end = first SYN to the end",
+    )?;
     let mut table = table(
-        &["count", "response min", "average", "max", "end average", "max", "description"],
+        &[
+            "count",
+            "response min",
+            "average",
+            "max",
+            "end average",
+            "max",
+            "description",
+        ],
         &[0, 1, 2, 3, 4, 5],
     );
     for s in setups.iter().take(rows) {
@@ -232,13 +273,32 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
     }
     heading(out, "Connections", note)?;
     let mut table = table(
-        &["start", "client", "server", "setup", "closed", "duration", "turns", "packets →", "←", "bytes →", "←", "RTT server min / median", "RTT client"],
+        &[
+            "start",
+            "client",
+            "server",
+            "setup",
+            "closed",
+            "duration",
+            "turns",
+            "packets →",
+            "←",
+            "bytes →",
+            "←",
+            "RTT server min / median",
+            "RTT client",
+        ],
         &[5, 6, 7, 8, 9, 10, 11, 12],
     );
     for c in shown {
-        let (to_server, to_client) = (c.client_to_server.clone().unwrap_or_default(), c.server_to_client.clone().unwrap_or_default());
+        let (to_server, to_client) = (
+            c.client_to_server.clone().unwrap_or_default(),
+            c.server_to_client.clone().unwrap_or_default(),
+        );
         table.add_row(vec![
-            c.first_packet_time.as_ref().map_or_else(String::new, |t| t.to_string().chars().skip(11).take(15).collect()),
+            c.first_packet_time
+                .as_ref()
+                .map_or_else(String::new, |t| t.to_string().chars().skip(11).take(15).collect()),
             end(&c.client),
             end(&c.server),
             c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -258,12 +318,31 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
 
 fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
     let mut table = table(
-        &["from", "to", "packets", "retransmitted", "fast", "timeout", "spurious", "unknown", "reordered", "copies", "lost before tap", "after tap", "not known", "missed by capture", "zero windows"],
+        &[
+            "from",
+            "to",
+            "packets",
+            "retransmitted",
+            "fast",
+            "timeout",
+            "spurious",
+            "unknown",
+            "reordered",
+            "copies",
+            "lost before tap",
+            "after tap",
+            "not known",
+            "missed by capture",
+            "zero windows",
+        ],
         &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
     );
     let mut any = false;
     for c in shown {
-        for (d, from, to) in [(&c.client_to_server, &c.client, &c.server), (&c.server_to_client, &c.server, &c.client)] {
+        for (d, from, to) in [
+            (&c.client_to_server, &c.client, &c.server),
+            (&c.server_to_client, &c.server, &c.client),
+        ] {
             let Some(d) = d else { continue };
             let figures = [
                 d.retransmitted_packets,
@@ -289,22 +368,44 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
         }
     }
     if any {
-        heading(out, "Losses and repeats", "segments, by direction; 'before tap' is the sender's side")?;
+        heading(
+            out,
+            "Losses and repeats",
+            "segments, by direction; 'before tap' is the sender's side",
+        )?;
         writeln!(out, "{table}")?;
     }
     Ok(())
 }
 
 fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut data: Vec<_> = signatures.iter().filter(|s| !s.signature.starts_with("Open Conn")).collect();
+    let mut data: Vec<_> = signatures
+        .iter()
+        .filter(|s| !s.signature.starts_with("Open Conn"))
+        .collect();
     if data.is_empty() {
         return Ok(());
     }
     data.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));
-    let note = format!("{} of {} signatures, most frequent first", data.len().min(rows), data.len());
+    let note = format!(
+        "{} of {} signatures, most frequent first",
+        data.len().min(rows),
+        data.len()
+    );
     heading(out, "Transactions", &note)?;
     let mut table = table(
-        &["count", "request", "server min", "average", "max", "response", "end average", "max", "losses", "signature"],
+        &[
+            "count",
+            "request",
+            "server min",
+            "average",
+            "max",
+            "response",
+            "end average",
+            "max",
+            "losses",
+            "signature",
+        ],
         &[0, 1, 2, 3, 4, 5, 6, 7, 8],
     );
     for s in data.iter().take(rows) {
@@ -328,22 +429,104 @@ fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     let mut reasons: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
     reasons.sort();
     if !reasons.is_empty() {
-        let list: Vec<_> = reasons.iter().map(|(reason, n)| format!("{} {reason}", count(**n))).collect();
+        let list: Vec<_> = reasons
+            .iter()
+            .map(|(reason, n)| format!("{} {reason}", count(**n)))
+            .collect();
         heading(out, "Not in any flow", &list.join(", "))?;
     }
     if summary.clamped_times > 0 {
-        heading(out, "Time ran backwards", &format!("in {} packets; they were moved forward", count(summary.clamped_times)))?;
+        heading(
+            out,
+            "Time ran backwards",
+            &format!("in {} packets; they were moved forward", count(summary.clamped_times)),
+        )?;
     }
     Ok(())
+}
+
+fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Transactions", &format!("{}", transactions.len()))?;
+    let mut table = table(
+        &[
+            "start",
+            "connection",
+            "#",
+            "request",
+            "response",
+            "request time",
+            "server",
+            "response time",
+            "losses",
+            "signature",
+        ],
+        &[2, 3, 4, 5, 6, 7, 8],
+    );
+    for t in transactions {
+        table.add_row(vec![
+            t.request_time.as_ref().map_or_else(String::new, clock),
+            t.connection_id.to_string(),
+            t.index.to_string(),
+            bytes(t.request_bytes),
+            bytes(t.response_bytes),
+            seconds(t.request_seconds),
+            optional(t.server_seconds),
+            optional(t.response_seconds),
+            t.losses.to_string(),
+            t.signature.clone(),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+/// What a query returned, as tables.
+pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(summary) = &answer.summary {
+        print_setups(&summary.signatures, usize::MAX, out)?;
+        print_transactions(&summary.signatures, usize::MAX, out)?;
+        print_untracked(summary, out)?;
+    }
+    if !answer.findings.is_empty() {
+        print_findings(&answer.findings, out)?;
+    }
+    if !answer.connections.is_empty() {
+        print_connections(&answer.connections, &answer.connections.len().to_string(), out)?;
+        print_losses(&answer.connections, out)?;
+    }
+    if !answer.transactions.is_empty() {
+        print_each_transaction(&answer.transactions, out)?;
+    }
+    let empty = Analysis::default();
+    if *answer == empty {
+        writeln!(out, "nothing matches")?;
+    }
+    Ok(())
+}
+
+/// Time of day, microseconds.
+fn clock(t: &weir_messages::Timestamp) -> String {
+    t.to_string().chars().skip(11).take(15).collect()
 }
 
 /// The pies as text.
 pub fn print_pies(pies: &[Pie], out: &mut dyn Write) -> io::Result<()> {
     for pie in pies {
-        heading(out, &format!("{} pie", pie.method.to_lowercase()), &format!("of {}", seconds(pie.total_seconds)))?;
-        let parts = [("client", pie.client_seconds), ("network", pie.network_seconds), ("server", pie.server_seconds)];
+        heading(
+            out,
+            &format!("{} pie", pie.method.to_lowercase()),
+            &format!("of {}", seconds(pie.total_seconds)),
+        )?;
+        let parts = [
+            ("client", pie.client_seconds),
+            ("network", pie.network_seconds),
+            ("server", pie.server_seconds),
+        ];
         for (name, value) in parts {
-            let share = if pie.total_seconds > 0.0 { value / pie.total_seconds } else { 0.0 };
+            let share = if pie.total_seconds > 0.0 {
+                value / pie.total_seconds
+            } else {
+                0.0
+            };
             let bar = "█".repeat((share.clamp(0.0, 1.0) * 40.0).round() as usize);
             writeln!(out, "  {name:8} {value:10.6} s {:5.1} % {bar}", 100.0 * share)?;
         }

@@ -1,0 +1,109 @@
+//! `weir capture`: measure live ports, a status line a second, the answer at the end.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use weir_analysis::{Analyzer, Config, Sink};
+use weir_dpdk::Progress;
+use weir_messages::v1::{Analysis, Summary};
+use weir_record::Record;
+
+use crate::cli::{CaptureArgs, Format};
+use crate::error::Failure;
+use crate::format::{bytes, count};
+use crate::measure::{Source, stop_at_signal};
+use crate::{output, text};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Run the command.
+pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
+    let source = Source::open(&args.ports, 0)?;
+    let name = source
+        .names()
+        .map(|(name, _)| name)
+        .collect::<Vec<_>>()
+        .join(if args.ports.inline.is_some() { " ⇄ " } else { ", " });
+    stop_at_signal(&STOP)?;
+    match args.format {
+        Format::Json => {
+            let mut answer = Analysis::default();
+            let summary = measure(args, source, &mut answer)?;
+            answer.summary = Some(summary);
+            output::write(None, |out| {
+                serde_json::to_writer(&mut *out, &answer)?;
+                writeln!(out)
+            })?;
+        }
+        Format::Text => {
+            let mut collector = text::Collector::new(args.rows);
+            let summary = measure(args, source, &mut collector)?;
+            output::write(None, |out| collector.print(&name, &summary, out))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(args: &CaptureArgs, source: Source, sink: &mut (impl Sink + Send)) -> Result<Summary, Failure> {
+    let mut analyzer = Analyzer::new(Config::default());
+    let progress = Progress::default();
+    let done = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| status(args.seconds, &progress, &done));
+        let take = |records: &[Record], _: &weir_engine::Engine| analyzer.push(records, sink);
+        let result = source.run(&STOP, &progress, take);
+        done.store(true, Ordering::Relaxed);
+        result
+    });
+    result?;
+    print_status(&progress);
+    Ok(analyzer.finish(sink))
+}
+
+/// A line a second, until done; sets the stop flag when the time is over.
+fn status(seconds: Option<u64>, progress: &Progress, done: &AtomicBool) {
+    let start = Instant::now();
+    let mut next = Duration::from_secs(1);
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+        if seconds.is_some_and(|limit| start.elapsed() >= Duration::from_secs(limit)) {
+            STOP.store(true, Ordering::Relaxed);
+        }
+        if start.elapsed() >= next {
+            next += Duration::from_secs(1);
+            print_status(progress);
+        }
+    }
+}
+
+fn print_status(progress: &Progress) {
+    let ports: Vec<_> = progress
+        .reports()
+        .iter()
+        .enumerate()
+        .map(|(number, port)| {
+            let mut line = format!(
+                "port {number}: {} frames, {}",
+                count(port.received),
+                bytes(port.received_bytes)
+            );
+            for (what, n) in [
+                ("forwarded", port.forwarded),
+                ("not forwarded", port.forward_drops.total()),
+                ("not measured", port.unmeasured),
+                ("missed", port.device.missed),
+                ("probably cut", port.probably_cut),
+            ] {
+                if n > 0 {
+                    line += &format!(", {} {what}", count(n));
+                }
+            }
+            if !port.device.drops_known {
+                line += ", losses not known";
+            }
+            line
+        })
+        .collect();
+    anstream::eprintln!("{}", ports.join(" | "));
+}
