@@ -43,7 +43,7 @@ bench: build ## CPU time of weir analyze beside tshark and tcptrace on large cap
 ##@ Check (each is a stage of make test)
 .PHONY: test
 test: ## everything below, with minutes per stage
-	@.ci/test.py
+	@.ci/stages.py
 
 .PHONY: generated
 generated: ## files made from proto/records.toml are fresh
@@ -97,7 +97,7 @@ client-tests: test-weir ## the command from outside: Python clients, real captur
 
 .PHONY: end-to-end
 end-to-end: test-weir ## what make run does, on the demo capture
-	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs .ci/test_demo.py
+	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs .ci
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links

@@ -33,7 +33,7 @@ CARGO_PROGRAM = re.compile(r"^ +(?:Running|Doc-tests) .*\n", re.M)
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 # With --show-output, what a test printed stands under "---- name stdout ----". A Rust test cannot skip: one
 # that lacks what it needs prints "skipped: why" and returns.
-CARGO_PRINTED = re.compile(r"^---- .* stdout ----\n(.*?)(?=^---- |^successes:|^failures:|^test result:)", re.M | re.S)
+CARGO_PRINTED = re.compile(r"^---- [^\n]* stdout ----\n(.*?)(?=^---- |^successes:|\Z)", re.M | re.S)
 SKIPPED = re.compile(r"^skipped: ", re.M)
 
 
@@ -46,7 +46,8 @@ def count_cargo(output):
             skips = bool(SKIPPED.search(program))
             passed, skipped = passed + (not skips), skipped + skips
             continue
-        skips = sum(bool(SKIPPED.search(text)) for text in CARGO_PRINTED.findall(program))
+        successes = program.partition("\nfailures:\n")[0]
+        skips = sum(bool(SKIPPED.search(text)) for text in CARGO_PRINTED.findall(successes))
         passed, failed, skipped = (
             passed + int(result[1]) - skips,
             failed + int(result[2]),
