@@ -306,7 +306,7 @@ impl Findings {
                 connections(self.zero_window.count)
             ),
             format!(
-                "longest: connection {:#x} with {:.3} s",
+                "longest: connection {} with {:.3} s",
                 self.zero_longest.1,
                 seconds(self.zero_longest.0)
             ),

@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_flow_is_small() {
-        assert!(size_of::<Option<Flow>>() <= 280, "{}", size_of::<Option<Flow>>());
+        assert!(size_of::<Option<Flow>>() <= 272, "{}", size_of::<Option<Flow>>());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! same code answers for all. The rules are in `docs/src/transactions.md`, `docs/src/losses.md`
 //! and `docs/src/findings.md`.
 //!
-//! Memory is bounded by the flows that are open at once: about 250 bytes for a flow that only
+//! Memory is bounded by the flows that are open at once: 272 bytes for a flow that only
 //! shook hands, more when it has transactions or trouble; the boxes of closed flows are used
 //! again.
 #![forbid(unsafe_code)]

@@ -26,6 +26,9 @@ const TIMEOUT_FLOOR: u64 = 100_000_000;
 const TIMEOUT_UNKNOWN: u64 = 500_000_000;
 /// Unit of `EVENT.since_data`, ns.
 const SINCE_UNIT: u64 = 64;
+/// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
+/// 4.5).
+const FAR: u32 = 1 << 30;
 /// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
 const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
@@ -325,7 +328,7 @@ impl Losses {
                 return Segment::Harmless;
             }
         }
-        if e.length == 0 && !fin {
+        if old.len() >= FAR || e.length == 0 && !fin {
             return Segment::Harmless; // an ACK without payload is never a retransmission
         }
 
@@ -430,21 +433,22 @@ impl Losses {
     }
 
     /// Remove `range` from the gaps. Returns bytes that were open, bytes that were delivered
-    /// already, and the first gap that it touched.
+    /// already, and the oldest gap that it touched.
     fn take_from_gaps(&mut self, range: Range, path: Path) -> (u32, u32, Option<Gap>) {
-        let (mut open, mut delivered, mut first) = (0u32, 0u32, None);
-        let mut i = 0;
-        while i < self.gaps.len() {
+        let (mut open, mut delivered) = (0u32, 0u32);
+        let mut first: Option<Gap> = None;
+        // Downwards: what is put back stands behind and is not looked at again.
+        for i in (0..self.gaps.len()).rev() {
             let gap = self.gaps[i];
             let common = gap.range.overlap(range);
             if common == 0 {
-                i += 1;
                 continue;
             }
-            first = first.or(Some(gap));
+            if first.is_none_or(|first| gap.time <= first.time) {
+                first = Some(gap);
+            }
             if gap.delivered {
                 delivered = delivered.saturating_add(common);
-                i += 1;
                 continue;
             }
             open = open.saturating_add(common);
@@ -464,7 +468,6 @@ impl Losses {
                     self.counts.lost_unknown += path.segments(rest.len());
                 }
             }
-            // What was put back no longer overlaps; the loop ends at the list's end.
         }
         (open, delivered, first)
     }
@@ -501,7 +504,8 @@ impl Losses {
     }
 
     fn keep_gap(&mut self, gap: Gap, path: Path) {
-        if gap.range.len() == 0 {
+        // The engine makes no gap of 2³⁰ and more.
+        if gap.range.len() == 0 || gap.range.len() >= FAR {
             return;
         }
         if self.gaps.len() >= GAPS {
@@ -524,9 +528,61 @@ impl Losses {
         self.gaps.clear();
         if let (Some(next), Some(acked)) = (next, self.acked) {
             let unseen = Range { from: next, to: acked }.len();
-            if unseen < 1 << 30 {
+            if unseen < FAR {
                 self.counts.missed += path.segments(unseen);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: Path = Path {
+        rtt: None,
+        segment: 1460,
+    };
+
+    fn event(what: u32, seq: u32, expected: u32, length: u32) -> Event {
+        Event {
+            what: what | what::ACKED_UNKNOWN,
+            seq,
+            length,
+            expected,
+            acked: 0,
+            ack: 0,
+            tsval: 0,
+            since_data: 0,
+            window: 0,
+            ip_id: 0,
+            dup_acks: 0,
+            ttl: 64,
+            tcp_flags: ACK,
+        }
+    }
+
+    /// Ranges of half the sequence space have no order: such records, which no engine writes, once
+    /// made the search for filled gaps go round for ever.
+    #[test]
+    fn ranges_that_no_engine_writes_are_left_out() {
+        let mut losses = Losses::default();
+        losses.sent(&event(what::GAP, 0x7fff_0000, 5, 10), 1, PATH);
+        assert!(losses.gaps.is_empty());
+        losses.sent(&event(what::GAP, 1005, 5, 10), 2, PATH);
+        let far = event(what::BELOW, 0x9000_0000, 0x0fff_0000, u32::MAX);
+        assert_eq!(losses.sent(&far, 3, PATH), Some(Segment::Harmless));
+    }
+
+    /// More gaps than are kept: the oldest are given up as lost somewhere.
+    #[test]
+    fn gaps_are_bounded() {
+        let mut losses = Losses::default();
+        for i in 0..100 {
+            losses.sent(&event(what::GAP, i * 3000 + 1500, i * 3000, 1500), u64::from(i), PATH);
+        }
+        assert_eq!(losses.gaps.len(), GAPS);
+        losses.close(None, PATH);
+        assert_eq!(losses.counts.lost_unknown, 200, "1,500 bytes are two segments");
     }
 }

@@ -82,6 +82,19 @@ fn a_gap_that_is_filled_within_3_ms_was_reordered() {
     assert_eq!(losses(&d), [0; 4]);
 }
 
+/// 3 ms at most, however long the path is.
+#[test]
+fn a_fill_after_3_ms_is_no_reordering() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.100, 2);
+    seg(&mut c, 0.110, 1);
+    ack(&mut c, 0.131, 3);
+    let d = server(&c);
+    assert_eq!((d.out_of_order, d.retransmitted_packets, d.lost_upstream), (0, 1, 1));
+    assert_eq!(causes(&d), [0, 0, 0, 1], "nothing tells why it was sent again so soon");
+}
+
 /// On a path of 0.4 ms a retransmission can come within 3 ms.
 #[test]
 fn reordering_is_bounded_by_the_round_trip() {
@@ -278,6 +291,34 @@ fn a_closed_window_is_timed() {
     };
     assert!((s - 2.0).abs() < 1e-9);
     assert_eq!(only(&a).server_to_client.as_ref().unwrap().retransmitted_packets, 0);
+}
+
+/// The probe's byte was not taken: the sender goes on from it.
+#[test]
+fn data_that_begins_with_the_probes_byte_is_new() {
+    let mut c = start();
+    seg(&mut c, 0.1, 0);
+    ack(&mut c, 0.13, 1);
+    c.packets.last_mut().unwrap().window = 0;
+    c.packet(1.0, S, "A", 1901, A, 1);
+    c.packet(2.0, S, "A", 1901, A, 1);
+    ack(&mut c, 2.13, 1);
+    seg(&mut c, 2.14, 1);
+    ack(&mut c, 2.17, 2);
+    let d = server(&c);
+    assert_eq!((d.retransmitted_packets, d.keep_alives), (0, 0));
+}
+
+/// The client's answer took another way: the server goes on, so the setup was done.
+#[test]
+fn a_setup_seen_from_one_side_only() {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(0.010, S, 900, 101, Some(8));
+    c.packet(0.050, S, "AP", 901, 201, 500);
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!((setup.outcome.as_str(), setup.end_seconds), ("OK", None));
 }
 
 /// A PSH segment that was lost before the tap still ends its block.
