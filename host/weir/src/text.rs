@@ -292,8 +292,8 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
     );
     for c in shown {
         let (to_server, to_client) = (
-            c.client_to_server.clone().unwrap_or_default(),
-            c.server_to_client.clone().unwrap_or_default(),
+            c.client_to_server.unwrap_or_default(),
+            c.server_to_client.unwrap_or_default(),
         );
         table.add_row(vec![
             c.first_packet_time
