@@ -19,7 +19,13 @@ const FUNCTIONS: &[&str] = &[
     "rte_dev_remove",
     "rte_thread_register",
     "rte_thread_unregister",
-    "rte_pktmbuf_pool_create",
+    "rte_mempool_create_empty",
+    "rte_mempool_set_ops_byname",
+    "rte_mempool_populate_default",
+    "rte_mempool_obj_iter",
+    "rte_mempool_free",
+    "rte_pktmbuf_pool_init",
+    "rte_pktmbuf_init",
     "rte_mempool_avail_count",
     "rte_pktmbuf_alloc",
     "rte_pktmbuf_free_bulk",
@@ -98,7 +104,8 @@ fn main() {
         .wrap_static_fns(true)
         .wrap_static_fns_path(&wrappers)
         .wrap_static_fns_suffix("_weir")
-        .allowlist_var("RTE_PKTMBUF_HEADROOM")
+        .allowlist_var("RTE_PKTMBUF_HEADROOM|RTE_MEMPOOL_F_NO_SPREAD")
+        .allowlist_type("rte_pktmbuf_pool_private")
         .prepend_enum_name(false)
         .layout_tests(false)
         .generate_comments(false);

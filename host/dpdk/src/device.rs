@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::error::{Error, ErrorKind, Result};
 use crate::netif;
 use crate::pool::LARGEST_BUFFER;
+use crate::sys;
 
 /// A device to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,9 +210,13 @@ fn slot_bytes(mtu: u32) -> u32 {
     needed.next_power_of_two().max(2048)
 }
 
-/// A buffer of an XDP socket with all that DPDK puts around it must fit a page of 4096 bytes:
-/// 128 bytes of `rte_mbuf`, 64 of pool header, 128 headroom, 256 kept by the kernel.
-const XDP_BUFFER: u16 = 3072;
+/// With 64 bytes of pool header, 128 of `rte_mbuf` and 128 headroom exactly one page of 4096 bytes. The driver
+/// registers (number of buffers) × (size of a buffer) of memory with the kernel; pools put no buffer across pages, so that with
+/// a smaller size the last buffers lie outside and their frames are lost without a sign.
+const XDP_BUFFER: u16 = 3776;
+
+const _: () =
+    assert!(64 + size_of::<sys::rte_mbuf>() + sys::RTE_PKTMBUF_HEADROOM as usize + XDP_BUFFER as usize == 4096);
 
 /// Largest MTU that fits [`XDP_BUFFER`] with the link headers and 256 bytes that the kernel keeps free.
 const XDP_LARGEST_MTU: u32 = XDP_BUFFER as u32 - 256 - LINK_HEADERS;

@@ -83,6 +83,8 @@ pub(crate) fn open_descriptors() -> BTreeSet<Descriptor> {
 pub(crate) struct DriverSockets {
     packet: Vec<OwnedFd>,
     xdp: Vec<OwnedFd>,
+    /// The driver's own descriptors of these.
+    driver_xdp: Vec<Descriptor>,
     /// The packet socket's counter starts again with each reading.
     packet_drops: u64,
 }
@@ -91,22 +93,25 @@ impl DriverSockets {
     /// Finds the sockets that were opened since `before` was taken.
     pub(crate) fn opened_since(before: &BTreeSet<Descriptor>, interface: &Interface) -> Self {
         let mut found = Self::default();
-        for &(descriptor, _) in open_descriptors().difference(before) {
+        for (descriptor, target) in open_descriptors().difference(before) {
+            let descriptor = *descriptor;
             match option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN) {
                 Some(libc::AF_PACKET) if is_ring_on(descriptor, interface.index) => {
                     found.packet.extend(duplicate(descriptor));
                 }
-                Some(libc::AF_XDP) => found.xdp.extend(duplicate(descriptor)),
+                Some(libc::AF_XDP) => {
+                    found.xdp.extend(duplicate(descriptor));
+                    found.driver_xdp.push((descriptor, target.clone()));
+                }
                 _ => {}
             }
         }
         found
     }
 
-    /// Frames that the kernel dropped for want of room and the driver does not report:
-    /// `None` when no socket was found.
-    pub(crate) fn unreported_drops(&mut self) -> Option<u64> {
-        let mut drops = 0;
+    /// What the kernel counts and the driver does not report: `None` when no socket was found.
+    pub(crate) fn unreported(&mut self) -> Option<Unreported> {
+        let mut sum = Unreported::default();
         for socket in &self.packet {
             let statistics: libc::tpacket_stats =
                 option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
@@ -115,11 +120,36 @@ impl DriverSockets {
         for socket in &self.xdp {
             let statistics: libc::xdp_statistics = option(socket.as_raw_fd(), libc::SOL_XDP, libc::XDP_STATISTICS)?;
             // rx_dropped is what the driver reports as missed.
-            drops += statistics.rx_ring_full;
+            sum.missed += statistics.rx_ring_full;
+            sum.receive_errors += statistics.rx_invalid_descs;
+            sum.send_errors += statistics.tx_invalid_descs;
         }
-        let any = !self.packet.is_empty() || !self.xdp.is_empty();
-        any.then_some(drops + self.packet_drops)
+        sum.missed += self.packet_drops;
+        (!self.packet.is_empty() || !self.xdp.is_empty()).then_some(sum)
     }
+}
+
+impl Drop for DriverSockets {
+    /// To be dropped after the port was closed: net_af_xdp leaves its socket open, which keeps the interface's queue
+    /// taken for the life of the process.
+    fn drop(&mut self) {
+        let open = open_descriptors();
+        for left_behind in self.driver_xdp.iter().filter(|&own| open.contains(own)) {
+            // SAFETY: the same descriptor of the same socket that the driver opened for the port that is closed.
+            unsafe { libc::close(left_behind.0) };
+        }
+    }
+}
+
+/// Counters of the kernel's side of a driver's sockets, in frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unreported {
+    /// Dropped for want of room.
+    pub(crate) missed: u64,
+    /// Buffers for receiving that the kernel refused.
+    pub(crate) receive_errors: u64,
+    /// Frames to send that the kernel refused.
+    pub(crate) send_errors: u64,
 }
 
 /// A duplicate stays valid when the driver closes its own.

@@ -119,23 +119,56 @@ fn available(raw: &RawPool) -> u32 {
 }
 
 fn create(buffers: u32, data_bytes: u16) -> Result<RawPool> {
+    let failed = |code: i32| {
+        let what = format!("no memory for {buffers} packet buffers of {data_bytes} bytes");
+        Error::dpdk(ErrorKind::Memory, &what, code).hint("give DPDK more memory, or open fewer ports")
+    };
     let number = NEXT_NAME.fetch_add(1, Ordering::Relaxed);
     let name = CString::new(format!("weir{number}")).unwrap_or_default();
     let room = data_bytes + sys::RTE_PKTMBUF_HEADROOM as u16;
+    let object = size_of::<sys::rte_mbuf>() as u32 + u32::from(room);
+    let private = size_of::<sys::rte_pktmbuf_pool_private>() as u32;
+    // Step by step, as rte_pktmbuf_pool_create does, for the flag that it does not take: no padding between
+    // buffers, so that their size is known (see `XDP_BUFFER`).
     // SAFETY: the name is NUL-terminated and copied; the EAL is started (callers hold EalShared).
-    let pool =
-        unsafe { sys::rte_pktmbuf_pool_create(name.as_ptr(), buffers, CACHE, 0, room, sys::weir_socket_id_any()) };
-    match NonNull::new(pool) {
-        Some(pool) => Ok(RawPool {
-            pool,
+    let pool = unsafe {
+        sys::rte_mempool_create_empty(
+            name.as_ptr(),
             buffers,
-            data_bytes,
-        }),
-        None => Err(Error::dpdk(
-            ErrorKind::Memory,
-            &format!("no memory for {buffers} packet buffers of {data_bytes} bytes"),
-            last_code(),
+            object,
+            CACHE,
+            private,
+            sys::weir_socket_id_any(),
+            sys::RTE_MEMPOOL_F_NO_SPREAD,
         )
-        .hint("give DPDK more memory, or open fewer ports")),
+    };
+    let Some(pool) = NonNull::new(pool) else {
+        return Err(failed(last_code()));
+    };
+    let mut settings = sys::rte_pktmbuf_pool_private {
+        mbuf_data_room_size: room,
+        mbuf_priv_size: 0,
+        flags: 0,
+    };
+    // SAFETY: a pool without objects gets its private part, of the size given above, then its memory, then each
+    // object is made an mbuf of `object` bytes: the order that DPDK asks for. The settings are copied.
+    unsafe {
+        let raw = pool.as_ptr();
+        if sys::rte_mempool_set_ops_byname(raw, c"ring_mp_mc".as_ptr(), std::ptr::null_mut()) != 0 {
+            sys::rte_mempool_free(raw);
+            return Err(failed(last_code()));
+        }
+        sys::rte_pktmbuf_pool_init(raw, (&raw mut settings).cast());
+        let populated = sys::rte_mempool_populate_default(raw);
+        if populated < 0 {
+            sys::rte_mempool_free(raw);
+            return Err(failed(-populated));
+        }
+        sys::rte_mempool_obj_iter(raw, Some(sys::rte_pktmbuf_init), std::ptr::null_mut());
     }
+    Ok(RawPool {
+        pool,
+        buffers,
+        data_bytes,
+    })
 }

@@ -100,7 +100,7 @@ impl Port {
                 ),
             ));
         }
-        let _one_at_a_time = shared.probing.lock().unwrap_or_else(PoisonError::into_inner);
+        let probing = shared.probing.lock().unwrap_or_else(PoisonError::into_inner);
         // Failures before this one are not this one's reason.
         let _ = log_text();
         let probe = probe_for(device)?;
@@ -109,11 +109,13 @@ impl Port {
         let before = open_descriptors();
         let interface = probe.interface.clone();
         let mut port = Self::probe(shared, device, probe, pool)?;
-        port.set_up(config)?;
+        let outcome = port.set_up(config);
         if let Some(interface) = &interface {
             port.sockets = RefCell::new(DriverSockets::opened_since(&before, interface));
         }
-        Ok(port)
+        // Closing a port that could not be set up takes the same lock.
+        drop(probing);
+        outcome.map(|()| port)
     }
 
     fn probe(eal: &Arc<EalShared>, device: &Device, probe: Probe, pool: Arc<Mempool>) -> Result<Self> {
@@ -283,17 +285,19 @@ impl Port {
             sys::rte_eth_stats_get(self.id, raw.as_mut_ptr());
             raw.assume_init()
         };
-        let unreported = self.sockets.borrow_mut().unreported_drops();
+        let unreported = self.sockets.borrow_mut().unreported();
+        let drops_known = self.counts_own_drops || unreported.is_some();
+        let unreported = unreported.unwrap_or_default();
         PortStats {
             received: raw.ipackets,
             received_bytes: raw.ibytes,
             sent: raw.opackets,
             sent_bytes: raw.obytes,
-            missed: raw.imissed + unreported.unwrap_or(0),
-            receive_errors: raw.ierrors,
-            send_errors: raw.oerrors,
+            missed: raw.imissed + unreported.missed,
+            receive_errors: raw.ierrors + unreported.receive_errors,
+            send_errors: raw.oerrors + unreported.send_errors,
             no_buffer: raw.rx_nombuf,
-            drops_known: self.counts_own_drops || unreported.is_some(),
+            drops_known,
         }
     }
 
@@ -335,6 +339,8 @@ impl Drop for Port {
                 sys::rte_dev_remove(self.raw_device);
             }
         }
+        // Before another port may be opened.
+        self.sockets.take();
     }
 }
 

@@ -168,10 +168,12 @@ pub fn receive(
 /// Forwards what `ports[0]` receives to `ports[1]` and the reverse until `stop` is set; the sink sees every
 /// frame of both.
 ///
-/// A burst is forwarded first and measured after: the frames are held by a second reference
-/// while the driver sends them, so nothing is copied and measuring adds nothing to a frame's delay. It can only make the
-/// next burst wait, in the device's ring (16,384 frames for a packet socket with an MTU of 1500); a sink that panics is not
-/// called again, and forwarding goes on.
+/// A burst is forwarded first and measured after: the frames are held by a second reference while the driver
+/// sends them, so nothing is copied and measuring adds nothing to the delay of a frame that is being forwarded. A slow sink can make the
+/// next burst wait in the device's ring (16,384 frames for a packet socket with an MTU of 1500), so a sink must not block:
+/// what it produces goes to another thread through a bounded queue. A thread of its own for measuring is not used: with
+/// fewer free CPUs than threads it falls behind and frames go unmeasured. A sink that panics is not called again and
+/// forwarding goes on.
 ///
 /// # Errors
 /// [`ErrorKind::Argument`] when the thread cannot be bound to the CPU or a port replays a file.
