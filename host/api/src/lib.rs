@@ -29,3 +29,12 @@ pub use streams::MAX_STREAMS;
 pub mod v1 {
     tonic::include_proto!("weir.v1");
 }
+
+/// The examples of the README and of the book compile.
+#[cfg(doctest)]
+mod examples {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/src/grpc.md")]
+    mod grpc {}
+}
