@@ -421,7 +421,7 @@ def main():
             path.write_text(text)
             print(f"wrote {name}")
     if stale:
-        raise SystemExit(f"stale: {', '.join(stale)}; run proto/gen_records.py")
+        raise SystemExit(f"stale: {', '.join(stale)}; run make fmt")
 
 
 if __name__ == "__main__":

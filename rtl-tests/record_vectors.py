@@ -77,7 +77,7 @@ def main():
     if VECTORS.exists() and VECTORS.read_text() == text:
         return
     if "--check" in sys.argv:
-        sys.exit(f"stale: {VECTORS}; run rtl-tests/record_vectors.py")
+        sys.exit(f"stale: {VECTORS}; run make fmt")
     VECTORS.parent.mkdir(parents=True, exist_ok=True)
     VECTORS.write_text(text)
 
