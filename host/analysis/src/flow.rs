@@ -353,6 +353,18 @@ impl Slab {
         chunk[index % CHUNK].as_mut().filter(|flow| flow.id == id)
     }
 
+    /// Bring flows into the cache, all at once instead of one wait after the other.
+    pub fn warm(&self, ids: impl Iterator<Item = FlowId>) {
+        let mut seen = 0;
+        for id in ids {
+            let chunk = self.chunks.get(id.index() / CHUNK).and_then(Option::as_ref);
+            if let Some(Some(flow)) = chunk.map(|chunk| &chunk[id.index() % CHUNK]) {
+                seen ^= flow.id.0 ^ flow.directions[0].packets ^ flow.directions[1].packets;
+            }
+        }
+        std::hint::black_box(seen);
+    }
+
     /// Enter a flow; returns the one that stood in its place.
     pub fn insert(&mut self, flow: Flow) -> Option<Flow> {
         let (chunk, at) = (flow.id.index() / CHUNK, flow.id.index() % CHUNK);

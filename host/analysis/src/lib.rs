@@ -92,6 +92,11 @@ pub struct Analyzer {
     state: State,
 }
 
+/// Flows from which on they are much more than the processor's cache holds.
+const MANY_FLOWS: usize = 1 << 15;
+/// Records whose flows are then fetched together.
+const TOGETHER: usize = 32;
+
 /// Everything behind the pairing of records.
 #[derive(Debug, Default)]
 struct State {
@@ -121,9 +126,14 @@ impl Analyzer {
 
     /// Take in records, in the order of each lane.
     pub fn push(&mut self, records: &[Record], sink: &mut impl Sink) {
-        for record in records {
-            self.lanes
-                .push(record, |first, more| self.state.record(first, more, sink));
+        for together in records.chunks(TOGETHER) {
+            if self.state.flows.len() >= MANY_FLOWS {
+                self.state.flows.warm(together.iter().map(Record::flow));
+            }
+            for record in together {
+                self.lanes
+                    .push(record, |first, more| self.state.record(first, more, sink));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The signature of a transaction: block sizes under a mask (`docs/src/transactions.md`).
 
+use smallvec::SmallVec;
 use std::fmt::Write;
 
 use crate::seq::{at_or_before, before};
@@ -19,17 +20,17 @@ struct Group {
 }
 
 /// The blocks of one side of a transaction, folded as they come: bounded however long it gets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct BlockList {
-    groups: [Group; KEPT_GROUPS],
-    len: u8,
+    /// At most [`KEPT_GROUPS`]; most transactions have one or two.
+    groups: SmallVec<[Group; 2]>,
     /// Blocks beyond the kept groups.
     more: bool,
 }
 
 impl BlockList {
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.groups.is_empty()
     }
 
     /// A block ended.
@@ -68,12 +69,12 @@ impl BlockList {
     /// A block boundary was found at `at`, inside a block that is already in the list. Returns
     /// whether a block was split.
     pub fn split(&mut self, at: u32) -> bool {
-        let old = *self;
+        let old = self.clone();
         let inside = |g: &Group| {
             let end = g.seq.wrapping_add(g.bytes.wrapping_mul(u64::from(g.count)) as u32);
             before(g.seq, at) && before(at, end) && g.bytes > 0
         };
-        let kept = &old.groups[..usize::from(old.len)];
+        let kept = &old.groups[..];
         let Some(index) = kept.iter().position(inside) else {
             return false;
         };
@@ -112,31 +113,30 @@ impl BlockList {
         if self.more {
             return None;
         }
-        self.groups[..usize::from(self.len)].last_mut()
+        self.groups.last_mut()
     }
 
     fn append(&mut self, group: Group) {
-        if self.more || usize::from(self.len) == KEPT_GROUPS {
+        if self.more || self.groups.len() == KEPT_GROUPS {
             self.more = true;
             return;
         }
-        self.groups[usize::from(self.len)] = group;
-        self.len += 1;
+        self.groups.push(group);
         self.fold_last();
     }
 
     /// Join the last group with the one before when their blocks are equal.
     fn fold_last(&mut self) {
-        let n = usize::from(self.len);
+        let n = self.groups.len();
         if n >= 2 && self.groups[n - 1].bytes == self.groups[n - 2].bytes {
             let count = self.groups[n - 1].count;
             self.groups[n - 2].count = self.groups[n - 2].count.saturating_add(count);
-            self.len -= 1;
+            self.groups.pop();
         }
     }
 
     fn write(&self, out: &mut String, size: fn(&mut String, u64)) {
-        for (i, group) in self.groups[..usize::from(self.len)].iter().enumerate() {
+        for (i, group) in self.groups.iter().enumerate() {
             if i > 0 {
                 out.push_str("; ");
             }

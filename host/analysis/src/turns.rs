@@ -14,7 +14,7 @@ const SPLITS: usize = 4;
 const ACK_RANGE: u32 = 1 << 30;
 
 /// Blocks of one side of a transaction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Side {
     blocks: BlockList,
     bytes: u64,
@@ -135,6 +135,16 @@ pub(crate) struct Shares {
     pub answered: u32,
 }
 
+/// What only connections with losses or probes have.
+#[derive(Clone, Debug, Default)]
+struct Trouble {
+    loss_times: [u64; LOSS_TIMES],
+    loss_len: u8,
+    splits: [Splits; 2],
+    /// Sequence number of a window probe's byte.
+    probes: [Option<u32>; 2],
+}
+
 /// The transaction in progress of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
@@ -142,11 +152,7 @@ pub(crate) struct Turn {
     response: Side,
     overlapped: bool,
     losses: u32,
-    loss_times: [u64; LOSS_TIMES],
-    loss_len: u8,
-    splits: [Splits; 2],
-    /// Sequence number of a window probe's byte.
-    probes: [Option<u32>; 2],
+    trouble: Option<Box<Trouble>>,
     finished: u32,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
@@ -161,12 +167,14 @@ impl Turn {
         }
         let cause = BlockEnd::from_u8(code);
         // The byte of a probe is data, but the sender's block did not end with it.
-        let goes_on = b.bytes == 1 && self.probes[side & 1].take() == Some(b.seq);
+        let probe = self.trouble.as_mut().and_then(|t| t.probes[side & 1].take());
+        let goes_on = b.bytes == 1 && probe == Some(b.seq);
+        let splits = self.trouble.as_ref().map_or(Splits::default(), |t| t.splits[side & 1]);
         if side == 1 {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.overlapped = true;
             }
-            self.response.add(b, cause, goes_on, &self.splits[1]);
+            self.response.add(b, cause, goes_on, &splits);
             return None;
         }
         let mut done = None;
@@ -177,38 +185,39 @@ impl Turn {
             done = self.finish(fin, Some(b.first));
             self.overlapped = crossed;
         }
-        self.request.add(b, cause, goes_on, &self.splits[0]);
+        self.request.add(b, cause, goes_on, &splits);
         done
     }
 
     /// A segment with PSH that ends at `at` filled a gap: its block ended there.
     pub fn push_at(&mut self, side: usize, at: u32) {
-        let (own, splits) = if side == 0 {
-            (&mut self.request, &mut self.splits[0])
+        let own = if side == 0 {
+            &mut self.request
         } else {
-            (&mut self.response, &mut self.splits[1])
+            &mut self.response
         };
         if !own.blocks.split(at) {
-            splits.push(at);
+            self.trouble.get_or_insert_default().splits[side & 1].push(at);
         }
     }
 
     /// A one-byte probe into a closed window.
     pub fn probe(&mut self, side: usize, seq: u32) {
-        self.probes[side & 1] = Some(seq);
+        self.trouble.get_or_insert_default().probes[side & 1] = Some(seq);
     }
 
     /// A loss of either direction.
     pub fn loss(&mut self, time: u64) {
-        let n = usize::from(self.loss_len);
+        let trouble = self.trouble.get_or_insert_default();
+        let n = usize::from(trouble.loss_len);
         if n == LOSS_TIMES {
             // The oldest is given to the transaction in progress.
             self.losses = self.losses.saturating_add(1);
-            self.loss_times.rotate_left(1);
-            self.loss_times[LOSS_TIMES - 1] = time;
+            trouble.loss_times.rotate_left(1);
+            trouble.loss_times[LOSS_TIMES - 1] = time;
         } else {
-            self.loss_times[n] = time;
-            self.loss_len += 1;
+            trouble.loss_times[n] = time;
+            trouble.loss_len += 1;
         }
     }
 
@@ -222,7 +231,7 @@ impl Turn {
 
     /// End the transaction; `next` is the first packet of the next one.
     fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> Option<Finished> {
-        let (request, response) = (self.request, self.response);
+        let (request, response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
         let losses = self.settle_losses(next);
         self.finished = self.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
@@ -257,21 +266,22 @@ impl Turn {
         shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
         self.previous = if answered { response.last } else { 0 };
-        self.request = Side::default();
-        self.response = Side::default();
         self.overlapped = false;
         Some(done)
     }
 
     /// Losses up to the next request.
     fn settle_losses(&mut self, next: Option<u64>) -> u32 {
-        let n = usize::from(self.loss_len);
-        let mine = self.loss_times[..n]
+        let Some(trouble) = &mut self.trouble else {
+            return std::mem::take(&mut self.losses);
+        };
+        let n = usize::from(trouble.loss_len);
+        let mine = trouble.loss_times[..n]
             .iter()
             .take_while(|t| next.is_none_or(|next| **t < next))
             .count();
-        self.loss_times[..n].rotate_left(mine);
-        self.loss_len = (n - mine) as u8;
+        trouble.loss_times[..n].rotate_left(mine);
+        trouble.loss_len = (n - mine) as u8;
         std::mem::take(&mut self.losses).saturating_add(mine as u32)
     }
 }

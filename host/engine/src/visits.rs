@@ -1,6 +1,6 @@
 //! The scan visits (specification section 1), without making those that can do nothing.
 //!
-//! A calendar of 4,096 buckets of 67 ms; a flow that is due later than the calendar reaches is
+//! A calendar of 65,536 buckets of 4.2 ms; a flow that is due later than the calendar reaches is
 //! looked at once on the way and put in again.
 
 use std::cmp::Reverse;
@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 const SCAN: u64 = 1 << 18;
 /// log2 of the ns between visits.
 const VISIT_SHIFT: u32 = 10;
-const BUCKET_SHIFT: u32 = 16;
-const BUCKETS: u64 = 4096;
+const BUCKET_SHIFT: u32 = 12;
+const BUCKETS: u64 = 1 << 16;
 
 /// ns of two scan periods: how long a released index rests.
 pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;

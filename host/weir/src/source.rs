@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_capture::{CaptureError, CaptureFile, Feed, Item};
-use weir_engine::{Config, Engine, Parser, Profile};
+use weir_engine::{Config, Engine, Meta, Parser, Profile};
 use weir_record::Record;
 
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 1024;
+/// Flows from which on the table is much larger than the processor's cache.
+const MANY_FLOWS: usize = 1 << 15;
+/// Packets whose flows are then looked up together.
+const TOGETHER: usize = 16;
 /// Captures below this need no progress bar.
 const WORTH_A_BAR: u64 = 32 << 20;
 
@@ -35,15 +39,26 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     let mut feed = Feed::new(Parser::new(options.profile));
     let mut engine = Engine::new(options.engine);
     let mut records = Vec::with_capacity(8 * FRAMES_AT_A_TIME);
+    let mut waiting = Vec::with_capacity(TOGETHER);
     let bar = bar(&file);
     let mut error = None;
     loop {
         let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Packet(meta) if engine.flows_in_use() < MANY_FLOWS => {
+                engine.packet(meta, word.captured, &mut records);
+            }
+            Item::Packet(meta) => {
+                waiting.push((*meta, word.captured));
+                if waiting.len() == TOGETHER {
+                    flush(&mut engine, &mut waiting, &mut records);
+                }
+            }
             Item::Untracked(reason) => {
+                flush(&mut engine, &mut waiting, &mut records);
                 engine.untracked(word.port, word.time, word.wire, word.captured, reason, &mut records);
             }
         });
+        flush(&mut engine, &mut waiting, &mut records);
         take(&records);
         records.clear();
         if let Some(bar) = &bar {
@@ -73,6 +88,14 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
         // Nothing good came before it: the whole command fails.
         Some(error) if file.frames() == 0 => Err(error),
         error => Ok(Outcome { error }),
+    }
+}
+
+/// Packets that waited for each other, through the engine.
+fn flush(engine: &mut Engine, waiting: &mut Vec<(Meta, u32)>, records: &mut Vec<Record>) {
+    engine.warm(waiting.iter().map(|(meta, _)| meta));
+    for (meta, captured) in waiting.drain(..) {
+        engine.packet(&meta, captured, records);
     }
 }
 
