@@ -93,7 +93,7 @@ pub struct Analyzer {
 }
 
 /// Flows from which on they are much more than the processor's cache holds.
-const MANY_FLOWS: usize = 1 << 15;
+const MANY_FLOWS: usize = 1 << 17;
 /// Records whose flows are then fetched together.
 const TOGETHER: usize = 32;
 

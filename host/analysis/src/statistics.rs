@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use weir_messages::v1;
 
 /// Signatures that have statistics of their own; those that come later are counted together.
@@ -57,7 +58,7 @@ struct Row {
 /// Rows by signature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
-    rows: HashMap<Box<str>, Row>,
+    rows: HashMap<Box<str>, Row, RandomState>,
 }
 
 impl Statistics {

@@ -12,7 +12,7 @@ use weir_record::Record;
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 1024;
 /// Flows from which on the table is much larger than the processor's cache.
-const MANY_FLOWS: usize = 1 << 15;
+const MANY_FLOWS: usize = 1 << 17;
 /// Packets whose flows are then looked up together.
 const TOGETHER: usize = 16;
 /// Captures below this need no progress bar.
