@@ -214,13 +214,13 @@ impl Findings {
         }
         if self.reset.count > 0 {
             evidence.push(format!(
-                "{} were reset 1 s or more after the last SYN: the other side knew of the connection, so its SYN-ACKs were lost on the way back",
+                "{} reset 1 s or more after the last SYN: the other side knew of the connection, so its SYN-ACKs were lost on the way back",
                 connections(self.reset.count)
             ));
         }
         if self.refused.count > 0 {
             evidence.push(format!(
-                "{} were refused at once: nothing listens there, or a firewall answers",
+                "{} refused at once: nothing listens there, or a firewall answers",
                 connections(self.refused.count)
             ));
         }

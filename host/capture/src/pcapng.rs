@@ -122,23 +122,13 @@ impl Pcapng {
             Ok(())
         };
         match kind {
-            ENHANCED_PACKET => {
+            // The obsolete packet block differs in the width of the interface number alone.
+            ENHANCED_PACKET | PACKET => {
                 need(20, "packet")?;
-                let number = u32_at(block, 8, self.big);
-                let ticks = u64::from(u32_at(block, 12, self.big)) << 32 | u64::from(u32_at(block, 16, self.big));
-                self.packet(
-                    block,
-                    piece,
-                    number,
-                    ticks,
-                    28,
-                    u32_at(block, 20, self.big),
-                    u32_at(block, 24, self.big),
-                )
-            }
-            PACKET => {
-                need(20, "packet")?;
-                let number = u32::from(u16_at(block, 8, self.big));
+                let number = match kind {
+                    PACKET => u16_at(block, 8, self.big).into(),
+                    _ => u32_at(block, 8, self.big),
+                };
                 let ticks = u64::from(u32_at(block, 12, self.big)) << 32 | u64::from(u32_at(block, 16, self.big));
                 self.packet(
                     block,

@@ -23,12 +23,20 @@ pub mod tcp {
 }
 
 /// One end of a flow. IPv4 addresses are IPv4-mapped; ordering is bytewise, address then port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialOrd, Ord)]
 pub struct End {
     /// Address, `::ffff:a.b.c.d` for IPv4.
     pub addr: [u8; 16],
     /// Port (ICMP echo: identifier; other protocols: 0).
     pub port: u16,
+}
+
+impl PartialEq for End {
+    /// As derived, with the address compared as one number instead of by a call.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        u128::from_ne_bytes(self.addr) == u128::from_ne_bytes(other.addr) && self.port == other.port
+    }
 }
 
 impl End {
@@ -39,7 +47,7 @@ impl End {
 }
 
 /// The symmetric key of a flow: the same for both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// The end that compares lower.
     pub low: End,
@@ -56,7 +64,8 @@ pub struct Key {
 impl Key {
     /// The key for a packet from `source` to `destination`, and whether the source is the low end.
     pub fn new(source: End, destination: End, protocol: u8) -> (Self, bool) {
-        let from_low = source <= destination;
+        let number = |end: &End| (u128::from_be_bytes(end.addr), end.port);
+        let from_low = number(&source) <= number(&destination);
         let (low, high) = if from_low {
             (source, destination)
         } else {

@@ -176,7 +176,7 @@ fn syn_with_a_new_sequence_number_is_a_new_connection() {
 
 #[test]
 fn second_syn_ack_with_another_isn_makes_no_bytes() {
-    // Zeek issue 3313: 1.6 GB were counted.
+    // Zeek ticket 3313: 1.6 GB were counted.
     let mut words = exchange();
     words.insert(2, tcp(320, false, SYN | ACK, 0x9000_0000, 1001, 0));
     let records = run(Config::appliance(), &words);
@@ -190,7 +190,7 @@ fn second_syn_ack_with_another_isn_makes_no_bytes() {
 
 #[test]
 fn late_packets_after_the_close_stay_in_the_connection() {
-    // Zeek issue 862: retransmitted FINs became connections.
+    // Zeek ticket 862: retransmitted FINs became connections.
     let mut words = exchange();
     words.push(tcp(1_500_000, false, ACK | FIN, 6501, 1102, 0));
     let records = run(Config::appliance(), &words);
@@ -377,7 +377,7 @@ fn injected_reset_does_not_close() {
 
 #[test]
 fn ack_captured_before_its_data() {
-    // Zeek issues 335 and 1564.
+    // Zeek tickets 335 and 1564.
     let mut words = exchange();
     words.swap(3, 4);
     for (i, word) in words.iter_mut().enumerate() {

@@ -157,8 +157,13 @@ impl Collector {
         };
         writeln!(
             out,
-            "  {} connections: setup {}",
+            "  {} {}: setup {}",
             count(summary.connections),
+            if summary.connections == 1 {
+                "connection"
+            } else {
+                "connections"
+            },
             list(&self.outcomes)
         )?;
         writeln!(out, "  closed by: {}", list(&self.closes))?;
