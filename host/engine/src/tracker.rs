@@ -95,7 +95,7 @@ impl Config {
             contexts: 1 << 24,
             handshake_timeout: 180 * SECOND,
             idle_timeout: 86_400 * SECOND,
-            linger: 300 * SECOND,
+            linger: 60 * SECOND,
             other_timeout: 120 * SECOND,
             ..Self::appliance()
         }

@@ -23,7 +23,7 @@ EXPLAINED = {
     (
         "fddi_llc.pcap",
         0,
-    ): "packet 141: RSTs of a closed connection, more than the 300 s of the linger after the last one",
+    ): "packet 2: RSTs of a closed connection, each more than the linger of 60 s after the last",
     ("fuzz_2006.pcap", 8): "packet 62: IP length beyond the frame; bytes count by the IP length (RFC 791 3.1)",
     ("fuzz_2006.pcap", 10): "packet 65: IP length beyond the frame",
     ("fuzz_2006.pcap", 18): "packet 83: IP length beyond the frame",
