@@ -78,7 +78,9 @@ fn main() -> ExitCode {
     };
 
     if !leave_a_leftover() {
-        println!("skipped: network namespaces cannot be made here (a container without CAP_SYS_ADMIN?)");
+        println!(
+            "skipped: network namespaces cannot be made and used here (a container without CAP_SYS_ADMIN? a chroot?)"
+        );
         return ExitCode::SUCCESS;
     }
     let report = run(&config(ROUGH)).unwrap();
@@ -100,12 +102,22 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Makes the namespace of a lab process that was killed (no process can have this number); false if it cannot.
+/// Makes the namespace of a lab process that was killed (no process can have this number); false if that cannot be
+/// done here, or nothing can be run in it (`ip netns exec` needs a root that is a mount point: a plain chroot is none).
 fn leave_a_leftover() -> bool {
-    let added = Command::new("ip")
-        .args(["netns", "add", "weirlab-999999999-c"])
-        .status();
-    added.is_ok_and(|status| status.success())
+    let ip = |arguments: &[&str]| {
+        let status = Command::new("ip").arg("netns").args(arguments).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let leftover = "weirlab-999999999-c";
+    if !ip(&["add", leftover]) {
+        return false;
+    }
+    let usable = ip(&["exec", leftover, "true"]);
+    if !usable {
+        ip(&["del", leftover]);
+    }
+    usable
 }
 
 /// Namespaces of this process, and the leftover.
