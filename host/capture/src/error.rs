@@ -47,6 +47,7 @@ impl fmt::Display for CaptureError {
             cause,
         } = self;
         match cause {
+            Cause::Io(error) if *frames == 0 => write!(f, "{file}: byte {offset}: cannot be read: {error}"),
             Cause::Io(error) => {
                 write!(
                     f,
