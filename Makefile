@@ -93,7 +93,8 @@ test-weir:
 
 .PHONY: client-tests
 client-tests: test-weir ## the command from outside: Python clients, real captures
-	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs $(wildcard host/*/tests/python)
+	@WEIR_BIN=$(TEST_WEIR) WEIR_SERVER_CMD=$(CARGO_TARGET_DIR)/debug/examples/serve_log \
+		pytest -q -rs $(wildcard host/*/tests/python)
 
 .PHONY: end-to-end
 end-to-end: test-weir ## what make run does, on the demo capture

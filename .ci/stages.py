@@ -43,8 +43,9 @@ def count_cargo(output):
     for program in CARGO_PROGRAM.split(output)[1:]:
         result = CARGO_RESULT.search(program)
         if not result:
-            skips = bool(SKIPPED.search(program))
-            passed, skipped = passed + (not skips), skipped + skips
+            fails = "error: test failed" in program
+            skips = not fails and bool(SKIPPED.search(program))
+            passed, failed, skipped = passed + (not fails and not skips), failed + fails, skipped + skips
             continue
         successes = program.partition("\nfailures:\n")[0]
         skips = sum(bool(SKIPPED.search(text)) for text in CARGO_PRINTED.findall(successes))

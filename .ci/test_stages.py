@@ -36,6 +36,8 @@ test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
 a report
      Running tests/own_main_skipping.rs (target/debug/deps/c)
 skipped: needs root
+     Running tests/own_main_failing.rs (target/debug/deps/d)
+error: test failed, to rerun pass `-p weir --test own_main_failing`
    Doc-tests weir
 
 running 1 test
@@ -46,8 +48,9 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
 
 def test_cargo():
-    # Passed: one, the program with its own main, the doc test. Skipped: two, the ignored one, the program that says so.
-    assert stages.count(CARGO) == (3, 1, 3)
+    # Passed: one, the program with its own main, the doc test. Failed: three, the program that fails.
+    # Skipped: two, the ignored one, the program that says so.
+    assert stages.count(CARGO) == (3, 2, 3)
 
 
 def test_pytest():
