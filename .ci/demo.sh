@@ -46,5 +46,6 @@ EOT
 [ "$port" = 50051 ] || echo "The daemon is at --server $url"
 if [ -t 0 ] && [ -t 1 ]; then
     echo "Serving gRPC on 127.0.0.1:$port until Ctrl-C."
+    trap 'exit 0' INT
     wait "$daemon" || true
 fi
