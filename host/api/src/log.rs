@@ -288,8 +288,13 @@ impl RecordLog {
             Some(_) if epoch == self.epoch => Err(PlaceError::Future),
             // A power failure took back what the reader had already seen of that epoch.
             Some(end) => Ok(end),
-            None if segments.front().is_some_and(|first| position <= first.head.first) => Ok(position),
-            None => Err(PlaceError::UnknownEpoch),
+            None if epoch > self.epoch => Err(PlaceError::UnknownEpoch),
+            // No segment of it is left, or it never wrote one: it ended where the next one begins.
+            None => segments
+                .iter()
+                .find(|segment| segment.head.epoch > epoch)
+                .map(|segment| position.min(segment.head.first))
+                .ok_or(PlaceError::UnknownEpoch),
         }
     }
 
