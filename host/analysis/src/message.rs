@@ -136,7 +136,7 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
 /// A connection. `cause` is `None` while it is open.
 pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCounts; 2]) -> v1::Connection {
     let (kind, time) = closing(flow, cause);
-    let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares);
+    let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares());
     let vlans = [flow.vlans & 0xfff, flow.vlans >> 12 & 0xfff];
     v1::Connection {
         id: flow.id.0,

@@ -22,8 +22,8 @@ struct Group {
 /// The blocks of one side of a transaction, folded as they come: bounded however long it gets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockList {
-    /// At most [`KEPT_GROUPS`]; most transactions have one or two.
-    groups: SmallVec<[Group; 2]>,
+    /// At most [`KEPT_GROUPS`]; most requests have one.
+    groups: SmallVec<[Group; 1]>,
     /// Blocks beyond the kept groups.
     more: bool,
 }

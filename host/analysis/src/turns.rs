@@ -149,17 +149,24 @@ struct Trouble {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
     request: Side,
-    response: Side,
+    /// From the first response block on.
+    response: Option<Box<Side>>,
     overlapped: bool,
     losses: u32,
     trouble: Option<Box<Trouble>>,
     finished: u32,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
-    pub shares: Shares,
+    /// Of the transactions before this one.
+    shares: Option<Box<Shares>>,
 }
 
 impl Turn {
+    /// Sums over the transactions that are over.
+    pub fn shares(&self) -> Shares {
+        self.shares.as_deref().copied().unwrap_or_default()
+    }
+
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.
     pub fn block(&mut self, side: usize, code: u8, b: &Block, fin: ClientFin) -> Option<Finished> {
         if b.bytes == 0 {
@@ -174,13 +181,13 @@ impl Turn {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.overlapped = true;
             }
-            self.response.add(b, cause, goes_on, &splits);
+            self.response.get_or_insert_default().add(b, cause, goes_on, &splits);
             return None;
         }
         let mut done = None;
-        if !self.response.blocks.is_empty() {
+        if let Some(response) = &self.response {
             // The client sent this before the response had reached it.
-            let crossed = unacknowledged(b, self.response.end);
+            let crossed = unacknowledged(b, response.end);
             self.overlapped |= crossed;
             done = self.finish(fin, Some(b.first));
             self.overlapped = crossed;
@@ -192,11 +199,11 @@ impl Turn {
     /// A segment with PSH that ends at `at` filled a gap: its block ended there.
     pub fn push_at(&mut self, side: usize, at: u32) {
         let own = if side == 0 {
-            &mut self.request
+            Some(&mut self.request)
         } else {
-            &mut self.response
+            self.response.as_deref_mut()
         };
-        if !own.blocks.split(at) {
+        if !own.is_some_and(|own| own.blocks.split(at)) {
             self.trouble.get_or_insert_default().splits[side & 1].push(at);
         }
     }
@@ -223,7 +230,7 @@ impl Turn {
 
     /// The flow closed: the transaction in progress, if there is one.
     pub fn close(&mut self, fin: ClientFin) -> Option<Finished> {
-        if self.request.blocks.is_empty() && self.response.blocks.is_empty() {
+        if self.request.blocks.is_empty() && self.response.is_none() {
             return None;
         }
         self.finish(fin, None)
@@ -231,7 +238,8 @@ impl Turn {
 
     /// End the transaction; `next` is the first packet of the next one.
     fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> Option<Finished> {
-        let (request, response) = (std::mem::take(&mut self.request), std::mem::take(&mut self.response));
+        let request = std::mem::take(&mut self.request);
+        let response = self.response.take().map(|response| *response).unwrap_or_default();
         let losses = self.settle_losses(next);
         self.finished = self.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
@@ -259,7 +267,7 @@ impl Turn {
             losses,
             overlapped: self.overlapped,
         };
-        let shares = &mut self.shares;
+        let shares = self.shares.get_or_insert_default();
         shares.client = shares.client.saturating_add(client.unwrap_or(0));
         shares.request = shares.request.saturating_add(done.request);
         shares.server = shares.server.saturating_add(done.server.unwrap_or(0));
@@ -369,7 +377,7 @@ mod tests {
             (last.signature.as_str(), last.client, last.server),
             ("Request: blk[29]", Some(90), None)
         );
-        assert_eq!(t.turn.shares.answered, 1);
+        assert_eq!(t.turn.shares().answered, 1);
     }
 
     #[test]
@@ -392,7 +400,7 @@ mod tests {
             (done.signature.as_str(), done.request_bytes, done.server),
             ("Request: -blk[8x]", 0, None)
         );
-        assert_eq!(t.turn.shares.answered, 0);
+        assert_eq!(t.turn.shares().answered, 0);
     }
 
     #[test]

@@ -90,9 +90,10 @@ impl Calendar {
                 return None;
             }
             self.current += 1;
-            let bucket = &mut self.buckets[(self.current % BUCKETS) as usize];
+            // Taken, not drained: a bucket that was full once would keep its memory for good.
+            let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
             self.waiting -= bucket.len();
-            self.due.extend(bucket.drain(..).map(Reverse));
+            self.due.extend(bucket.into_iter().map(Reverse));
         }
     }
 }
