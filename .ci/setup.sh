@@ -11,18 +11,13 @@ say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
-    else
-        die "needs root: run as root, install sudo, or run yourself: $*"
-    fi
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 # Package lists are often empty or old on a fresh machine: they are fetched only when an install fails.
 apt_install() {
     command -v apt-get >/dev/null || die "no apt-get here; install what Debian calls: $*"
+    [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || die "needs root or sudo to install: $*"
     say "installing $*"
     local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@")
     as_root "${install[@]}" >build/apt.log 2>&1 && return
