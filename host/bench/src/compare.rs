@@ -146,7 +146,8 @@ pub fn run(plan: &Plan) -> Result<bool, Error> {
 fn one_capture(plan: &Plan, kind: Kind, weir: bool) -> Result<bool, Error> {
     let (_, truth) = capture(plan, kind, plan.scale)?;
     let tool = |label: &'static str, program: PathBuf, before, after| -> Result<Tool, Error> {
-        let scale = plan.scale * share(label_program(label), kind);
+        // To six digits: the scale is part of a file name.
+        let scale = (plan.scale * share(label_program(label), kind) * 1e6).round() / 1e6;
         let (capture, truth) = capture(plan, kind, scale)?;
         Ok(Tool {
             label,
