@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use weir_engine::{Fragment, Meta, Parsed, Parser};
-use weir_record::{Untracked, time::tai_from_utc};
+use weir_engine::{Engine, Fragment, Meta, Parsed, Parser};
+use weir_record::{Record, Untracked, time::tai_from_utc};
 
 use crate::defrag::Defrag;
 use crate::error::CaptureError;
@@ -25,6 +25,19 @@ pub struct Word<'a> {
     pub captured: u32,
     /// What it is.
     pub item: Item<'a>,
+}
+
+impl Word<'_> {
+    /// Give the word to an engine; its records are appended to `records`.
+    #[inline]
+    pub fn enter(&self, engine: &mut Engine, records: &mut Vec<Record>) {
+        match self.item {
+            Item::Packet(meta) => engine.packet(meta, self.captured, records),
+            Item::Untracked(reason) => {
+                engine.untracked(self.port, self.time, self.wire, self.captured, reason, records);
+            }
+        }
+    }
 }
 
 /// What a frame is.

@@ -188,7 +188,27 @@ struct Out<'a> {
     time: u64,
 }
 
-impl Out<'_> {
+impl<'a> Out<'a> {
+    /// For records of a flow.
+    #[inline]
+    fn of(
+        records: &'a mut Vec<Record>,
+        sequence: &'a mut u32,
+        config: &Config,
+        generation: u32,
+        index: u32,
+        time: u64,
+    ) -> Self {
+        let flow = FlowId::new(config.epoch, generation, index);
+        Self {
+            records,
+            sequence,
+            lane: config.lane,
+            flow,
+            time,
+        }
+    }
+
     #[inline]
     fn header(&mut self, flags: u8, arg: u8) -> Header {
         let header = Header {
@@ -426,13 +446,7 @@ impl Engine {
             self.release(index, time);
             return;
         }
-        let mut out = Out {
-            records: out,
-            sequence: &mut self.sequence,
-            lane: self.config.lane,
-            flow: FlowId::new(self.config.epoch, flow.generation, index),
-            time,
-        };
+        let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         for s in 0..2 {
             if !flow.sides[s].is(side::IDLE) && time.saturating_sub(flow.sides[s].block_last) >= BLOCK_IDLE {
                 end_block(flow, s, BlockEnd::Idle, 0, &mut out);
@@ -490,13 +504,7 @@ impl Engine {
             return Err(Untracked::IcmpNoFlow);
         }
         let s = usize::from(meta.from_low != flow.client_is_low);
-        let mut out = Out {
-            records: out,
-            sequence: &mut self.sequence,
-            lane: self.config.lane,
-            flow: FlowId::new(self.config.epoch, flow.generation, index),
-            time,
-        };
+        let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         let header = out.header(direction(s), 0);
         let event = Event {
             what: what::ICMP,
@@ -544,13 +552,7 @@ impl Engine {
             index
         };
         let flow = self.flows.get_mut(index);
-        let mut out = Out {
-            records: out,
-            sequence: &mut self.sequence,
-            lane: self.config.lane,
-            flow: FlowId::new(self.config.epoch, flow.generation, index),
-            time,
-        };
+        let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         update(flow, meta, time, self.config.digests, &mut out);
         let due = visit_at(index, deadline(&self.config, flow));
         if due < flow.visit {
@@ -601,13 +603,7 @@ impl Engine {
         };
         let ipv6 = if key.low.addr[..12] == V4_PREFIX { 0 } else { flag::IPV6 };
         let sent_by_server = !sender_is_client;
-        let mut out = Out {
-            records: out,
-            sequence: &mut self.sequence,
-            lane: self.config.lane,
-            flow: FlowId::new(self.config.epoch, flow.generation, index),
-            time,
-        };
+        let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         let header = out.header(direction(usize::from(sent_by_server)) | ipv6 | flag::MORE, how as u8);
         let body = Open {
             client_addr: client.addr,
@@ -660,13 +656,7 @@ impl Engine {
     /// Section 5, *Close*: the records of it.
     fn close(&mut self, index: u32, time: u64, cause: CloseCause, setup: SetupEnd, out: &mut Vec<Record>) {
         let flow = self.flows.get_mut(index);
-        let mut out = Out {
-            records: out,
-            sequence: &mut self.sequence,
-            lane: self.config.lane,
-            flow: FlowId::new(self.config.epoch, flow.generation, index),
-            time,
-        };
+        let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         if flow.pending() {
             write_setup(flow, setup, 0, 0, &mut out);
         }
@@ -961,6 +951,12 @@ const fn saturate_u16(value: u16, bits: u32) -> u16 {
     if value >= max { max } else { value + 1 }
 }
 
+/// Payload of the packet as the 14-bit field of a block holds it.
+#[inline]
+fn block_max(meta: &Meta) -> u16 {
+    meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16
+}
+
 /// `a` after `b` in sequence space.
 #[inline]
 const fn after(a: u32, b: u32) -> bool {
@@ -1174,7 +1170,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
             ack: flow.sides[s].ack,
             flight: flight(&flow.sides[s], &flow.sides[r]),
             packets: 1,
-            max_segment: meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16,
+            max_segment: block_max(meta),
             window: flow.sides[r].window,
             ttl: meta.ttl,
             known: known(&flow.sides[s], flow.sides[r].is(side::HAS_ACK)),
@@ -1207,7 +1203,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
             sender.block_first = time;
             sender.slot_time = time;
             sender.block_seq = meta.seq.wrapping_add(1);
-            sender.block_max = meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16;
+            sender.block_max = block_max(meta);
         } else {
             step.what |= what::SYN_REPEAT;
             repeated = true;
@@ -1625,9 +1621,7 @@ fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_
             sender.block_max = 0;
         }
         sender.block_packets += 1; // LIMIT ends the block before it can overflow
-        sender.block_max = sender
-            .block_max
-            .max(meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16);
+        sender.block_max = sender.block_max.max(block_max(meta));
         if !sender.is(side::SLOT) && step.what & (what::GAP | what::PROBE | what::BELOW) == 0 && !pending {
             sender.set(side::SLOT, true);
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);

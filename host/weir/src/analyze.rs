@@ -23,10 +23,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
                 (analyzer.finish(&mut answer), code)
             };
             answer.summary = Some(summary);
-            output::write(args.output.as_deref(), |out| {
-                serde_json::to_writer(&mut *out, &answer)?;
-                writeln!(out)
-            })?;
+            output::json(args.output.as_deref(), &answer)?;
             Ok(code)
         }
         Format::Text => {

@@ -31,10 +31,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
             let mut answer = Analysis::default();
             let summary = measure(args, source, &mut answer)?;
             answer.summary = Some(summary);
-            output::write(None, |out| {
-                serde_json::to_writer(&mut *out, &answer)?;
-                writeln!(out)
-            })?;
+            output::json(None, &answer)?;
         }
         Format::Text => {
             let mut collector = text::Collector::new(args.rows);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_capture::{CaptureFile, Feed, Item};
+use weir_capture::{CaptureFile, Feed};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
 use weir_engine::{Config, Engine, LinkType, Parser, Profile};
 use weir_record::{Record, time::tai_from_utc};
@@ -48,19 +48,9 @@ impl<T: FnMut(&[Record], &Engine)> FrameSink for Meter<T> {
             feed, engine, records, ..
         } = self;
         let time = tai_from_utc(time_utc_ns);
-        feed.frame(
-            port,
-            time,
-            Some(LinkType::Ethernet),
-            data,
-            wire_len,
-            |word| match word.item {
-                Item::Packet(meta) => engine.packet(meta, word.captured, records),
-                Item::Untracked(reason) => {
-                    engine.untracked(word.port, word.time, word.wire, word.captured, reason, records);
-                }
-            },
-        );
+        feed.frame(port, time, Some(LinkType::Ethernet), data, wire_len, |word| {
+            word.enter(engine, records)
+        });
         if self.records.len() >= BATCH {
             self.hand_on();
         }

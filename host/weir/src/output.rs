@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use weir_messages::v1::Analysis;
+
 use crate::error::Failure;
 
 /// Write to `path`, or to standard output with colours if it is a terminal.
@@ -19,4 +21,12 @@ pub fn write(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> std::io::
     body(&mut out)
         .and_then(|()| out.flush())
         .map_err(|error| Failure::write(&name, &error))
+}
+
+/// Write one JSON object and a line end.
+pub fn json(path: Option<&Path>, answer: &Analysis) -> Result<(), Failure> {
+    write(path, |out| {
+        serde_json::to_writer(&mut *out, answer)?;
+        writeln!(out)
+    })
 }

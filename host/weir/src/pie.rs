@@ -37,18 +37,15 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
     };
     let (near_client, near_server) = (trace(&args.client)?, trace(&args.server)?);
     let pies: Vec<_> = article(&near_client, &near_server).into_iter().collect();
-    output::write(None, |out| match args.format {
-        Format::Json => {
-            serde_json::to_writer(
-                &mut *out,
-                &Analysis {
-                    pie: pies,
-                    ..Analysis::default()
-                },
-            )?;
-            writeln!(out)
-        }
-        Format::Text => text::print_pies(&pies, out),
-    })?;
+    match args.format {
+        Format::Json => output::json(
+            None,
+            &Analysis {
+                pie: pies,
+                ..Analysis::default()
+            },
+        ),
+        Format::Text => output::write(None, |out| text::print_pies(&pies, out)),
+    }?;
     Ok(code)
 }

@@ -157,13 +157,10 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
         }
         page_token = next;
     }
-    output::write(None, |out| match args.format {
-        Format::Json => {
-            serde_json::to_writer(&mut *out, &answer)?;
-            writeln!(out)
-        }
-        Format::Text => text::print_answer(&answer, out),
-    })
+    match args.format {
+        Format::Json => output::json(None, &answer),
+        Format::Text => output::write(None, |out| text::print_answer(&answer, out)),
+    }
 }
 
 async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {

@@ -44,18 +44,15 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     let mut error = None;
     loop {
         let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| match word.item {
-            Item::Packet(meta) if engine.flows_in_use() < MANY_FLOWS => {
-                engine.packet(meta, word.captured, &mut records);
-            }
-            Item::Packet(meta) => {
+            Item::Packet(meta) if !waiting.is_empty() || engine.flows_in_use() >= MANY_FLOWS => {
                 waiting.push((*meta, word.captured));
                 if waiting.len() == TOGETHER {
                     flush(&mut engine, &mut waiting, &mut records);
                 }
             }
-            Item::Untracked(reason) => {
+            _ => {
                 flush(&mut engine, &mut waiting, &mut records);
-                engine.untracked(word.port, word.time, word.wire, word.captured, reason, &mut records);
+                word.enter(&mut engine, &mut records);
             }
         });
         flush(&mut engine, &mut waiting, &mut records);
@@ -93,6 +90,9 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
 
 /// Packets that waited for each other, through the engine.
 fn flush(engine: &mut Engine, waiting: &mut Vec<(Meta, u32)>, records: &mut Vec<Record>) {
+    if waiting.is_empty() {
+        return;
+    }
     engine.warm(waiting.iter().map(|(meta, _)| meta));
     for (meta, captured) in waiting.drain(..) {
         engine.packet(&meta, captured, records);
