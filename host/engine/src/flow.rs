@@ -1,6 +1,6 @@
 //! The context of one flow (specification section 3).
 
-use crate::meta::Key;
+use crate::meta::{End, Key};
 
 /// Bits of [`Side::flags`].
 pub(crate) mod side {
@@ -159,16 +159,117 @@ impl Side {
     }
 }
 
+/// No visit is scheduled.
+pub(crate) const NO_VISIT: u64 = u64::MAX;
+
+/// A key in the memory that it needs: most are IPv4 without tags and tunnels.
+#[derive(Clone, Debug)]
+pub(crate) enum StoredKey {
+    Plain {
+        low: [u8; 4],
+        high: [u8; 4],
+        low_port: u16,
+        high_port: u16,
+        protocol: u8,
+    },
+    Full(Box<Key>),
+}
+
+/// IPv4 addresses are the last four bytes of `::ffff:a.b.c.d`.
+pub(crate) const V4_PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+#[inline]
+fn v4(addr: &[u8; 16]) -> Option<[u8; 4]> {
+    let [prefix @ .., a, b, c, d] = addr;
+    (*prefix == V4_PREFIX).then_some([*a, *b, *c, *d])
+}
+
+fn mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
+}
+
+impl From<&Key> for StoredKey {
+    fn from(key: &Key) -> Self {
+        match (v4(&key.low.addr), v4(&key.high.addr)) {
+            (Some(low), Some(high)) if key.vlans == 0 && key.overlay == 0 => Self::Plain {
+                low,
+                high,
+                low_port: key.low.port,
+                high_port: key.high.port,
+                protocol: key.protocol,
+            },
+            _ => Self::Full(Box::new(*key)),
+        }
+    }
+}
+
+impl StoredKey {
+    /// Of a context without a flow.
+    pub const NONE: Self = Self::Plain {
+        low: [0; 4],
+        high: [0; 4],
+        low_port: 0,
+        high_port: 0,
+        protocol: 0,
+    };
+
+    pub fn get(&self) -> Key {
+        match *self {
+            Self::Plain {
+                low,
+                high,
+                low_port,
+                high_port,
+                protocol,
+            } => Key {
+                low: End {
+                    addr: mapped(low),
+                    port: low_port,
+                },
+                high: End {
+                    addr: mapped(high),
+                    port: high_port,
+                },
+                protocol,
+                ..Key::default()
+            },
+            Self::Full(ref key) => **key,
+        }
+    }
+
+    #[inline]
+    pub fn is(&self, key: &Key) -> bool {
+        match self {
+            Self::Plain {
+                low,
+                high,
+                low_port,
+                high_port,
+                protocol,
+            } => {
+                v4(&key.low.addr) == Some(*low)
+                    && v4(&key.high.addr) == Some(*high)
+                    && (key.low.port, key.high.port, key.protocol) == (*low_port, *high_port, *protocol)
+                    && key.vlans == 0
+                    && key.overlay == 0
+            }
+            Self::Full(own) => **own == *key,
+        }
+    }
+}
+
 /// A flow of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    pub key: Key,
+    pub key: StoredKey,
     pub generation: u32,
     pub last_seen: u64,
     /// Start of the interval in progress; 0: none.
     pub interval: u64,
     /// Number of the visit that is scheduled (software only: visits that can do nothing are skipped).
     pub visit: u64,
+    /// A later visit that is in the calendar too; `NO_VISIT`: none.
+    pub later: u64,
     pub state: State,
     pub in_use: bool,
     pub client_is_low: bool,
@@ -192,13 +293,14 @@ pub(crate) const fn flight(sender: &Side, receiver: &Side) -> u32 {
 }
 
 impl Flow {
-    pub const fn new(key: Key) -> Self {
+    pub const fn new(key: StoredKey) -> Self {
         Self {
             key,
             generation: 0,
             last_seen: 0,
             interval: 0,
-            visit: u64::MAX,
+            visit: NO_VISIT,
+            later: NO_VISIT,
             state: State::Other,
             in_use: false,
             client_is_low: false,
@@ -213,5 +315,41 @@ impl Flow {
     #[inline]
     pub const fn pending(&self) -> bool {
         matches!(self.state, State::Syn | State::SynAck)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_small() {
+        assert!(size_of::<Flow>() <= 256, "{}", size_of::<Flow>());
+    }
+
+    #[test]
+    fn a_key_is_stored_whole() {
+        let end = |addr: [u8; 16], port| End { addr, port };
+        let (v4, v6) = (mapped([10, 0, 0, 1]), [7; 16]);
+        let plain = Key {
+            low: end(v4, 1),
+            high: end(mapped([10, 0, 0, 2]), 2),
+            protocol: 6,
+            ..Key::default()
+        };
+        let tagged = Key { vlans: 5, ..plain };
+        let inner = Key { overlay: 5, ..plain };
+        let wide = Key {
+            high: end(v6, 2),
+            ..plain
+        };
+        for key in [plain, tagged, inner, wide] {
+            let stored = StoredKey::from(&key);
+            assert_eq!(stored.get(), key);
+            for other in [plain, tagged, inner, wide] {
+                assert_eq!(stored.is(&other), key == other);
+            }
+        }
+        assert!(matches!(StoredKey::from(&plain), StoredKey::Plain { .. }));
     }
 }

@@ -11,7 +11,7 @@ use weir_record::{
     setup_bit, what, width,
 };
 
-use crate::flow::{Flow, NO_RTT, NO_SCALE, Side, State, flight, side};
+use crate::flow::{Flow, NO_RTT, NO_SCALE, NO_VISIT, Side, State, StoredKey, V4_PREFIX, flight, side};
 use crate::meta::{Class, Key, Meta, tcp};
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
 
@@ -253,6 +253,20 @@ impl Engine {
         self.table.len()
     }
 
+    /// The context of the flow that counts such a packet, if there is one.
+    pub fn context(&self, meta: &Meta) -> Option<u32> {
+        let mut key = meta.key;
+        if !self.config.vlan_in_key {
+            key.vlans = 0;
+        }
+        self.find(&key, self.hash(&key))
+    }
+
+    /// Contexts that were ever in use: the indices below this number.
+    pub fn contexts_used(&self) -> u32 {
+        self.fresh
+    }
+
     /// Counters of a port (0..16).
     pub fn port(&self, port: u8) -> &PortCounters {
         &self.ports[usize::from(port) % PORTS]
@@ -457,14 +471,18 @@ impl Engine {
             }
         }
         if flow.pending() && time.saturating_sub(setup_begun(flow)) >= TIME_LIMIT {
-            write_setup(flow, SetupEnd::Timeout, 0, 0, &mut out);
+            write_setup(&flow.sides, SetupEnd::Timeout, 0, 0, &mut out);
             leave_setup(flow, State::Up);
         }
         if let Some(ended) = end_interval(flow, time) {
             ended.write(2, &mut out);
         }
-        let due = deadline(&self.config, flow);
-        flow.visit = self.calendar.insert(visit_at(index, due.max(time + 1)), index);
+        let due = visit_at(index, deadline(&self.config, flow).max(time + 1));
+        if flow.later <= due {
+            flow.visit = std::mem::replace(&mut flow.later, NO_VISIT);
+        } else {
+            flow.visit = self.calendar.insert(due, index);
+        }
     }
 
     #[inline]
@@ -484,7 +502,7 @@ impl Engine {
         let flows = &self.flows;
         self.table
             .find(spread(hash), |slot| {
-                slot.hash == hash && flows.get(slot.index).key == *key
+                slot.hash == hash && flows.get(slot.index).key.is(key)
             })
             .map(|slot| slot.index)
     }
@@ -556,6 +574,7 @@ impl Engine {
         update(flow, meta, time, self.config.digests, &mut out);
         let due = visit_at(index, deadline(&self.config, flow));
         if due < flow.visit {
+            flow.later = flow.visit;
             flow.visit = self.calendar.insert(due, index);
         }
         Ok(())
@@ -593,7 +612,7 @@ impl Engine {
             in_use: true,
             client_is_low,
             last_seen: time,
-            ..Flow::new(*key)
+            ..Flow::new(key.into())
         };
 
         let (client, server) = if client_is_low {
@@ -645,7 +664,7 @@ impl Engine {
                 Some(index)
             }
             _ if self.fresh < self.config.contexts => {
-                self.flows.push(Flow::new(Key::default()));
+                self.flows.push(Flow::new(StoredKey::NONE));
                 self.fresh += 1;
                 Some(self.fresh - 1)
             }
@@ -658,7 +677,7 @@ impl Engine {
         let flow = self.flows.get_mut(index);
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         if flow.pending() {
-            write_setup(flow, setup, 0, 0, &mut out);
+            write_setup(&flow.sides, setup, 0, 0, &mut out);
         }
         for s in 0..2 {
             end_block(flow, s, BlockEnd::Close, 0, &mut out);
@@ -672,7 +691,7 @@ impl Engine {
 
     /// Take a closed flow out of the table; its index rests.
     fn release(&mut self, index: u32, time: u64) {
-        let key = self.flows.get(index).key;
+        let key = self.flows.get(index).key.get();
         let hash = self.hash(&key);
         if let Ok(entry) = self.table.find_entry(spread(hash), |slot| slot.index == index) {
             entry.remove();
@@ -680,8 +699,6 @@ impl Engine {
         self.released.push_back((index, time));
     }
 }
-
-const V4_PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /// The hash table takes its bucket from the low bits and its tag from the high ones.
 const fn spread(hash: u32) -> u64 {
@@ -847,8 +864,8 @@ fn known(sender: &Side, receiver_seen: bool) -> u8 {
     u8::from(sender.is(side::HAS_ACK)) | u8::from(receiver_seen) << 1
 }
 
-fn write_setup(flow: &Flow, cause: SetupEnd, end: u64, end_window: u16, out: &mut Out<'_>) {
-    let [client, server] = &flow.sides;
+fn write_setup(sides: &[Side; 2], cause: SetupEnd, end: u64, end_window: u16, out: &mut Out<'_>) {
+    let [client, server] = sides;
     let mut bits = 0;
     for (on, bit) in [
         (client.chain > 0, setup_bit::SYN),
@@ -1545,12 +1562,12 @@ fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step)
 
 /// SETUP is written from the state before the packet that ended it.
 fn finish_setup(flow: &Flow, cause: SetupEnd, meta: &Meta, time: u64, before: [Side; 2], out: &mut Out<'_>) {
-    let mut view = Flow { sides: before, ..*flow };
+    let mut sides = before;
     if cause == SetupEnd::Reset {
-        view.sides[1].set(side::RST, flow.sides[1].is(side::RST));
+        sides[1].set(side::RST, flow.sides[1].is(side::RST));
     }
     let end = if cause == SetupEnd::OneSided { 0 } else { time };
-    write_setup(&view, cause, end, meta.window, out);
+    write_setup(&sides, cause, end, meta.window, out);
 }
 
 /// Window of `side` in bytes, if known (section 4.8).

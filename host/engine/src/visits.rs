@@ -12,6 +12,7 @@ const SCAN: u64 = 1 << 18;
 const VISIT_SHIFT: u32 = 10;
 const BUCKET_SHIFT: u32 = 12;
 const BUCKETS: u64 = 1 << 16;
+const INDEX_BITS: u32 = 24;
 
 /// ns of two scan periods: how long a released index rests.
 pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;
@@ -29,11 +30,14 @@ pub(crate) const fn visit_time(visit: u64) -> u64 {
     visit << VISIT_SHIFT
 }
 
-/// (visit, index) pairs in order.
+/// (visit, index) pairs in order. A pair waits as the part of its visit below the bucket, then its index.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    due: BinaryHeap<Reverse<(u64, u32)>>,
-    buckets: Vec<Vec<(u64, u32)>>,
+    /// What was in the current bucket, last first.
+    due: Vec<u64>,
+    /// What was put into the current bucket since.
+    late: BinaryHeap<Reverse<u64>>,
+    buckets: Vec<Vec<u64>>,
     /// Bucket number whose entries are in `due`, as are all before it.
     current: u64,
     waiting: usize,
@@ -42,7 +46,8 @@ pub(crate) struct Calendar {
 impl Calendar {
     pub fn new() -> Self {
         Self {
-            due: BinaryHeap::new(),
+            due: Vec::new(),
+            late: BinaryHeap::new(),
             buckets: vec![Vec::new(); BUCKETS as usize],
             current: 0,
             waiting: 0,
@@ -54,16 +59,17 @@ impl Calendar {
     pub fn insert(&mut self, visit: u64, index: u32) -> u64 {
         let reach = (self.current + BUCKETS - 1) << BUCKET_SHIFT;
         let visit = if visit < reach {
-            visit
+            visit.max(self.current << BUCKET_SHIFT) // what is due already comes next
         } else {
             // The last visit to this index within reach.
             reach - 1 - ((reach - 1).wrapping_sub(u64::from(index)) & (SCAN - 1))
         };
         let bucket = visit >> BUCKET_SHIFT;
-        if bucket <= self.current {
-            self.due.push(Reverse((visit, index)));
+        let entry = (visit % (1 << BUCKET_SHIFT)) << INDEX_BITS | u64::from(index);
+        if bucket == self.current {
+            self.late.push(Reverse(entry));
         } else {
-            self.buckets[(bucket % BUCKETS) as usize].push((visit, index));
+            self.buckets[(bucket % BUCKETS) as usize].push(entry);
             self.waiting += 1;
         }
         visit
@@ -74,12 +80,20 @@ impl Calendar {
     pub fn pop(&mut self, time: u64) -> Option<(u64, u32)> {
         let limit = time >> VISIT_SHIFT;
         loop {
-            if let Some(&Reverse(entry)) = self.due.peek() {
-                if entry.0 > limit {
+            let due = self.due.last().copied().unwrap_or(u64::MAX);
+            let late = self.late.peek().map_or(u64::MAX, |entry| entry.0);
+            let first = due.min(late);
+            if first != u64::MAX {
+                let visit = self.current << BUCKET_SHIFT | first >> INDEX_BITS;
+                if visit > limit {
                     return None;
                 }
-                self.due.pop();
-                return Some(entry);
+                if due <= late {
+                    self.due.pop();
+                } else {
+                    self.late.pop();
+                }
+                return Some((visit, (first % (1 << INDEX_BITS)) as u32));
             }
             let target = limit >> BUCKET_SHIFT;
             if self.current >= target {
@@ -91,9 +105,9 @@ impl Calendar {
             }
             self.current += 1;
             // Taken, not drained: a bucket that was full once would keep its memory for good.
-            let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
-            self.waiting -= bucket.len();
-            self.due.extend(bucket.into_iter().map(Reverse));
+            self.due = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
+            self.waiting -= self.due.len();
+            self.due.sort_unstable_by_key(|entry| Reverse(*entry));
         }
     }
 }
