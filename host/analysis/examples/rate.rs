@@ -13,10 +13,10 @@ use weir_messages::v1;
 struct Count(u64, u64, u64);
 
 impl Sink for Count {
-    fn connection(&mut self, _: v1::Connection) {
+    fn connection(&mut self, _: &weir_analysis::Connection<'_>) {
         self.0 += 1;
     }
-    fn transaction(&mut self, _: v1::Transaction) {
+    fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {
         self.1 += 1;
     }
     fn finding(&mut self, _: v1::Finding) {

@@ -75,27 +75,77 @@ impl Trouble {
     }
 }
 
+/// Where a flow goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Route {
+    pub client_addr: [u8; 16],
+    pub server_addr: [u8; 16],
+    pub vlans: u32,
+    pub tunnel_id: u32,
+    pub tunnel_kind: u8,
+}
+
+/// A route in the memory that it needs: most are IPv4 without tags and tunnels.
+#[derive(Clone, Debug)]
+enum StoredRoute {
+    Plain { client: [u8; 4], server: [u8; 4] },
+    Full(Box<Route>),
+}
+
+/// IPv4 addresses are the last four bytes of `::ffff:a.b.c.d`.
+const V4_PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+fn v4(addr: [u8; 16]) -> Option<[u8; 4]> {
+    addr.strip_prefix(&V4_PREFIX)?.try_into().ok()
+}
+
+fn mapped(v4: [u8; 4]) -> [u8; 16] {
+    let mut addr = [0; 16];
+    addr[..12].copy_from_slice(&V4_PREFIX);
+    addr[12..].copy_from_slice(&v4);
+    addr
+}
+
+impl From<Route> for StoredRoute {
+    fn from(route: Route) -> Self {
+        let plain = route.vlans == 0 && route.tunnel_id == 0 && route.tunnel_kind == 0;
+        match (v4(route.client_addr), v4(route.server_addr)) {
+            (Some(client), Some(server)) if plain => Self::Plain { client, server },
+            _ => Self::Full(Box::new(route)),
+        }
+    }
+}
+
+impl StoredRoute {
+    fn get(&self) -> Route {
+        match self {
+            Self::Plain { client, server } => Route {
+                client_addr: mapped(*client),
+                server_addr: mapped(*server),
+                ..Route::default()
+            },
+            Self::Full(route) => **route,
+        }
+    }
+}
+
 /// A flow of the table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub id: FlowId,
     /// First packet, TAI ns.
     pub first: u64,
     /// Newest record, TAI ns.
     pub last: u64,
-    pub client_addr: [u8; 16],
-    pub server_addr: [u8; 16],
+    route: StoredRoute,
     pub client_port: u16,
     pub server_port: u16,
     pub protocol: u8,
     /// `ClientHow`, 0 = unknown.
     pub how: u8,
-    pub tunnel_kind: u8,
     pub first_end: FirstEnd,
     fin_seen: [bool; 2],
     rst_seen: [bool; 2],
-    pub vlans: u32,
-    pub tunnel_id: u32,
     /// First FIN or RST.
     pub end_time: u64,
     fin_time: u64,
@@ -115,20 +165,43 @@ impl Flow {
             id,
             first: time,
             last: time,
-            client_addr: open.client_addr,
-            server_addr: open.server_addr,
+            route: Route {
+                client_addr: open.client_addr,
+                server_addr: open.server_addr,
+                vlans: open.vlans,
+                ..Route::default()
+            }
+            .into(),
             client_port: open.client_port,
             server_port: open.server_port,
             protocol: open.protocol,
             how,
-            vlans: open.vlans,
-            ..Self::default()
+            first_end: FirstEnd::None,
+            fin_seen: [false; 2],
+            rst_seen: [false; 2],
+            end_time: 0,
+            fin_time: 0,
+            fin_ack: 0,
+            setup: SetupState::default(),
+            directions: [Direction::default(), Direction::default()],
+            turn: None,
+            trouble: None,
         }
     }
 
     pub fn open_more(&mut self, more: &OpenMore) {
-        self.tunnel_kind = more.tunnel_kind;
-        self.tunnel_id = more.tunnel_id;
+        if more.tunnel_kind != 0 || more.tunnel_id != 0 {
+            self.route = Route {
+                tunnel_kind: more.tunnel_kind,
+                tunnel_id: more.tunnel_id,
+                ..self.route()
+            }
+            .into();
+        }
+    }
+
+    pub fn route(&self) -> Route {
+        self.route.get()
     }
 
     pub const fn is_tcp(&self) -> bool {
@@ -335,31 +408,41 @@ impl Pool {
     }
 }
 
-/// Flows by context index, in chunks that never move.
+/// Open flows by context index. They stand close together wherever their indices are, because places of closed
+/// flows are used again, and in chunks that never move.
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
-    chunks: Vec<Option<Box<[Option<Flow>; CHUNK]>>>,
+    /// By context index: 1 + the place of the flow; 0: none.
+    places: Vec<u32>,
+    chunks: Vec<Vec<Option<Flow>>>,
+    free: Vec<u32>,
     open: usize,
 }
 
-/// Flows of a chunk: just below 16 KiB, which allocators give without waste.
-const CHUNK: usize = 60;
+/// Flows of a chunk.
+const CHUNK: usize = 4096;
 
 impl Slab {
+    fn place(&self, id: FlowId) -> Option<usize> {
+        (*self.places.get(id.index())? as usize).checked_sub(1)
+    }
+
+    fn at(&mut self, place: usize) -> &mut Option<Flow> {
+        &mut self.chunks[place / CHUNK][place % CHUNK]
+    }
+
     /// The flow with this id, when it is the one in its place.
     #[inline]
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
-        let index = id.index();
-        let chunk = self.chunks.get_mut(index / CHUNK)?.as_mut()?;
-        chunk[index % CHUNK].as_mut().filter(|flow| flow.id == id)
+        let place = self.place(id)?;
+        self.at(place).as_mut().filter(|flow| flow.id == id)
     }
 
     /// Bring flows into the cache, all at once instead of one wait after the other.
     pub fn warm(&self, ids: impl Iterator<Item = FlowId>) {
         let mut seen = 0;
-        for id in ids {
-            let chunk = self.chunks.get(id.index() / CHUNK).and_then(Option::as_ref);
-            if let Some(Some(flow)) = chunk.map(|chunk| &chunk[id.index() % CHUNK]) {
+        for place in ids.filter_map(|id| self.place(id)) {
+            if let Some(flow) = &self.chunks[place / CHUNK][place % CHUNK] {
                 seen ^= flow.id.0 ^ flow.directions[0].packets ^ flow.directions[1].packets;
             }
         }
@@ -368,25 +451,43 @@ impl Slab {
 
     /// Enter a flow; returns the one that stood in its place.
     pub fn insert(&mut self, flow: Flow) -> Option<Flow> {
-        let (chunk, at) = (flow.id.index() / CHUNK, flow.id.index() % CHUNK);
-        if chunk >= self.chunks.len() {
-            self.chunks.resize_with(chunk + 1, || None);
+        let index = flow.id.index();
+        if let Some(place) = self.place(flow.id) {
+            return self.at(place).replace(flow);
         }
-        let place = self.chunks[chunk].get_or_insert_with(|| Box::new([const { None }; CHUNK]));
-        let old = place[at].replace(flow);
-        self.open += usize::from(old.is_none());
-        old
+        if index >= self.places.len() {
+            self.places.resize(index + 1, 0);
+        }
+        self.open += 1;
+        let place = if let Some(place) = self.free.pop() {
+            *self.at(place as usize) = Some(flow);
+            place as usize
+        } else {
+            self.push(flow)
+        };
+        self.places[index] = place as u32 + 1;
+        None
+    }
+
+    /// A place that no flow has had.
+    fn push(&mut self, flow: Flow) -> usize {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let before = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[before];
+        chunk.push(Some(flow));
+        before * CHUNK + chunk.len() - 1
     }
 
     /// Take a flow out.
     pub fn remove(&mut self, id: FlowId) -> Option<Flow> {
-        let index = id.index();
-        let place = &mut self.chunks.get_mut(index / CHUNK)?.as_mut()?[index % CHUNK];
-        if place.as_ref().is_none_or(|flow| flow.id != id) {
-            return None;
-        }
+        let place = self.place(id)?;
+        let flow = self.at(place).take_if(|flow| flow.id == id)?;
         self.open -= 1;
-        place.take()
+        self.places[id.index()] = 0;
+        self.free.push(place as u32);
+        Some(flow)
     }
 
     /// Flows in the table.
@@ -396,16 +497,19 @@ impl Slab {
 
     /// All flows, by index.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
-        self.chunks.iter().flatten().flat_map(|chunk| chunk.iter().flatten())
+        self.places
+            .iter()
+            .filter_map(|place| (*place as usize).checked_sub(1))
+            .filter_map(|place| self.chunks[place / CHUNK][place % CHUNK].as_ref())
     }
 
     /// Take all flows out, by index.
-    pub fn drain(&mut self) -> impl Iterator<Item = Flow> {
-        self.open = 0;
-        std::mem::take(&mut self.chunks)
+    pub fn drain(mut self) -> impl Iterator<Item = Flow> {
+        let places = std::mem::take(&mut self.places);
+        places
             .into_iter()
-            .flatten()
-            .flat_map(|chunk| chunk.into_iter().flatten())
+            .filter_map(|place| (place as usize).checked_sub(1))
+            .filter_map(move |place| self.at(place).take())
     }
 }
 
@@ -415,7 +519,7 @@ mod tests {
 
     #[test]
     fn a_flow_is_small() {
-        assert!(size_of::<Option<Flow>>() <= 272, "{}", size_of::<Option<Flow>>());
+        assert!(size_of::<Option<Flow>>() <= 216, "{}", size_of::<Option<Flow>>());
     }
 
     #[test]

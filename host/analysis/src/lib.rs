@@ -5,7 +5,7 @@
 //! same code answers for all. The rules are in `docs/src/transactions.md`, `docs/src/losses.md`
 //! and `docs/src/findings.md`.
 //!
-//! Memory is bounded by the flows that are open at once: 272 bytes for a flow that only
+//! Memory is bounded by the flows that are open at once: 216 bytes for a flow that only
 //! shook hands, more when it has transactions or trouble; the boxes of closed flows are used
 //! again.
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@ mod rtt;
 mod seq;
 mod setup;
 mod signature;
+mod sink;
 mod statistics;
 mod summary;
 mod turns;
@@ -28,7 +29,7 @@ mod windows;
 
 use weir_messages::v1;
 use weir_record::{
-    Block, Close, CloseCause, CloseMore, Event, EventMore, Interval, Kind, Open, OpenMore, Record, Rtt, Setup,
+    Block, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, Setup,
     SetupEnd, SetupMore, VERSION, what,
 };
 
@@ -37,34 +38,11 @@ use flow::{Flow, Pool, Slab};
 use lanes::Lanes;
 pub use lanes::StreamHealth;
 use message::CloseCounts;
+use signature::Signature;
+pub use sink::{Connection, Sink, Transaction};
 use statistics::Statistics;
 use summary::Totals;
 use turns::Finished;
-
-/// Where facts go.
-pub trait Sink {
-    /// A connection is over.
-    fn connection(&mut self, connection: v1::Connection);
-    /// A transaction is over.
-    fn transaction(&mut self, transaction: v1::Transaction);
-    /// Something worth pointing out.
-    fn finding(&mut self, finding: v1::Finding);
-}
-
-/// A sink that keeps everything.
-impl Sink for v1::Analysis {
-    fn connection(&mut self, connection: v1::Connection) {
-        self.connections.push(connection);
-    }
-
-    fn transaction(&mut self, transaction: v1::Transaction) {
-        self.transactions.push(transaction);
-    }
-
-    fn finding(&mut self, finding: v1::Finding) {
-        self.findings.push(finding);
-    }
-}
 
 /// Settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +86,8 @@ struct State {
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
     keep_statistics: bool,
+    /// The signature in hand: most are only looked up, so they share the memory.
+    signature: String,
 }
 
 impl Analyzer {
@@ -142,7 +122,7 @@ impl Analyzer {
     pub fn finish(&mut self, sink: &mut impl Sink) -> v1::Summary {
         let state = &mut self.state;
         self.lanes.finish(|record| state.record(record, None, sink));
-        let mut open = std::mem::take(&mut state.flows);
+        let open = std::mem::take(&mut state.flows);
         for flow in open.drain() {
             state.end(flow, None, Ending::default(), sink);
         }
@@ -246,8 +226,9 @@ impl State {
             flow.last = flow.last.max(r.time());
         }
         if let Some(times) = times {
-            let message = message::setup_transaction(flow, &times);
-            self.transaction(message, None, sink);
+            let done = message::setup_transaction(flow, &times);
+            let setup = flow.setup;
+            self.transaction(r.flow(), &done, |out| setup.describe(out), sink);
         }
     }
 
@@ -269,22 +250,26 @@ impl State {
         let fin = flow.client_fin();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
         if let Some(done) = turn.block(side, code, &block, fin) {
-            let id = r.flow().0;
-            self.finished(id, done, sink);
+            self.finished(r.flow(), &done, sink);
         }
     }
 
-    fn finished(&mut self, id: u64, done: Finished, sink: &mut impl Sink) {
-        let client = done.client.map(message::seconds);
-        self.transaction(message::transaction(id, done), client, sink);
+    fn finished(&mut self, id: FlowId, (done, signature): &(Finished, Signature), sink: &mut impl Sink) {
+        self.transaction(id, done, |out| signature.write(out), sink);
     }
 
-    fn transaction(&mut self, message: v1::Transaction, client: Option<f64>, sink: &mut impl Sink) {
+    fn transaction(&mut self, id: FlowId, done: &Finished, describe: impl FnOnce(&mut String), sink: &mut impl Sink) {
+        self.signature.clear();
+        describe(&mut self.signature);
         self.totals.transactions += 1;
         if self.keep_statistics {
-            self.statistics.add(&message, client);
+            self.statistics.add(&self.signature, done);
         }
-        sink.transaction(message);
+        sink.transaction(&Transaction {
+            id,
+            signature: &self.signature,
+            done,
+        });
     }
 
     fn rtt(&mut self, r: &Record) {
@@ -369,10 +354,14 @@ impl State {
         flow.settle(ending.next, ending.acknowledged);
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
-            self.finished(flow.id.0, done, sink);
+            self.finished(flow.id, &done, sink);
         }
         self.findings.connection(&flow, cause);
-        sink.connection(message::connection(&flow, cause, ending.counts));
+        sink.connection(&Connection {
+            flow: &flow,
+            cause,
+            counts: ending.counts,
+        });
         self.pool.take_back(&mut flow);
     }
 

@@ -4,13 +4,12 @@ use std::net::Ipv6Addr;
 
 use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
-use weir_record::{ClientHow, TunnelKind};
+use weir_record::{ClientHow, CloseCause, FlowId, TunnelKind};
 
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::setup::{Options, SetupTimes};
-use crate::turns::{Finished, Shares};
-use weir_record::CloseCause;
+use crate::turns::{self, Finished, Shares};
 
 /// ns to s.
 pub(crate) fn seconds(ns: u64) -> f64 {
@@ -64,15 +63,29 @@ pub(crate) struct CloseCounts {
     pub copies: u16,
 }
 
+/// Times that a side closed its window: what CLOSE counted, or more if EVENTs told more.
+fn zero_windows(flow: &Flow, side: usize, close: CloseCounts) -> u64 {
+    let told = flow.trouble.as_ref().map_or(0, |t| t.zero_windows[side]);
+    u64::from(told.max(u32::from(close.zero_windows)))
+}
+
+/// Packets of one direction that went wrong.
+pub(crate) fn trouble(flow: &Flow, side: usize, close: CloseCounts) -> u64 {
+    let c = flow.counts(side);
+    c.retransmitted + c.out_of_order + c.lost_upstream + c.lost_downstream + zero_windows(flow, side, close)
+}
+
+/// A flow whose SETUP record was lost has no setup to tell of.
+pub(crate) const fn has_setup(flow: &Flow) -> bool {
+    flow.setup.done || flow.how > ClientHow::SynAck as u8
+}
+
 fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1::Direction {
     let d = &flow.directions[side];
     let counts = flow.counts(side);
     let rtt = d.rtt.summary();
     let windows = d.windows.bytes(flow.setup.scale(side).unwrap_or(0));
-    let (zero, small) = flow
-        .trouble
-        .as_ref()
-        .map_or((0, 0), |t| (t.zero_windows[side], t.small_windows[side]));
+    let small = flow.trouble.as_ref().map_or(0, |t| t.small_windows[side]);
     v1::Direction {
         packets: d.packets,
         payload_bytes: d.payload,
@@ -90,7 +103,7 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1
         missed_by_capture: counts.missed,
         duplicate_acks: u64::from(close.dup_acks),
         sack_blocks: counts.sack_states,
-        zero_windows: u64::from(u32::from(close.zero_windows).max(zero)),
+        zero_windows: zero_windows(flow, side, close),
         small_windows: u64::from(u32::from(close.small_windows).max(small)),
         keep_alives: counts.keep_alives,
         max_in_flight: u64::from(d.flight_max),
@@ -137,14 +150,14 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
 pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCounts; 2]) -> v1::Connection {
     let (kind, time) = closing(flow, cause);
     let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares());
-    let vlans = [flow.vlans & 0xfff, flow.vlans >> 12 & 0xfff];
+    let route = flow.route();
+    let vlans = [route.vlans & 0xfff, route.vlans >> 12 & 0xfff];
     v1::Connection {
         id: flow.id.0,
-        client: Some(endpoint(flow.client_addr, flow.client_port)),
-        server: Some(endpoint(flow.server_addr, flow.server_port)),
+        client: Some(endpoint(route.client_addr, flow.client_port)),
+        server: Some(endpoint(route.server_addr, flow.server_port)),
         first_packet_time: Some(timestamp(flow.first)),
-        // A flow whose SETUP record was lost has no setup to tell of.
-        setup: (flow.setup.done || flow.how > ClientHow::SynAck as u8).then(|| setup(flow)),
+        setup: has_setup(flow).then(|| setup(flow)),
         close: Some(v1::Close {
             kind: kind.name().to_owned(),
             time: time.map(timestamp),
@@ -155,40 +168,39 @@ pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCo
         server_to_client: Some(direction(flow, 1, close[1], shares)),
         client_known_by: ClientHow::from_u8(flow.how).map_or("", ClientHow::name).to_owned(),
         vlans: vlans.into_iter().filter(|id| *id != 0).collect(),
-        tunnel: TunnelKind::from_u8(flow.tunnel_kind)
+        tunnel: TunnelKind::from_u8(route.tunnel_kind)
             .unwrap_or(TunnelKind::None)
             .name()
             .to_owned(),
-        tunnel_id: flow.tunnel_id,
+        tunnel_id: route.tunnel_id,
     }
 }
 
 /// The SETUP transaction: index 0.
-pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> v1::Transaction {
+pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
     let repeats = |n: u8| u32::from(n.saturating_sub(1));
-    v1::Transaction {
-        connection_id: flow.id.0,
+    Finished {
         index: 0,
-        signature: flow.setup.description(),
-        request_time: Some(timestamp(times.first_syn)),
+        kind: turns::Kind::Setup,
+        request_time: times.first_syn,
         request_bytes: u64::from(times.syn_payload),
         response_bytes: 0,
-        request_seconds: seconds(times.request),
-        server_seconds: times.server.map(seconds),
-        response_seconds: times.response.map(seconds),
-        end_seconds: times.end.map(seconds),
+        client: None,
+        request: times.request,
+        server: times.server,
+        response: times.response,
+        end: times.end,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
-        kind: "SETUP".to_owned(),
         overlapped: false,
     }
 }
 
-/// A transaction of data.
-pub(crate) fn transaction(id: u64, done: Finished) -> v1::Transaction {
+/// A transaction.
+pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished) -> v1::Transaction {
     v1::Transaction {
-        connection_id: id,
+        connection_id: id.0,
         index: done.index,
-        signature: done.signature,
+        signature: signature.to_owned(),
         request_time: Some(timestamp(done.request_time)),
         request_bytes: done.request_bytes,
         response_bytes: done.response_bytes,
@@ -197,7 +209,7 @@ pub(crate) fn transaction(id: u64, done: Finished) -> v1::Transaction {
         response_seconds: done.response.map(seconds),
         end_seconds: done.end.map(seconds),
         losses: done.losses,
-        kind: if done.closing { "CLOSE" } else { "DATA" }.to_owned(),
+        kind: done.kind.name().to_owned(),
         overlapped: done.overlapped,
     }
 }

@@ -1,7 +1,7 @@
 //! Round trips of one direction: exact while they are few, a histogram after that.
 
 /// Samples kept in the flow itself.
-const INLINE: usize = 2;
+const INLINE: usize = 1;
 /// Samples kept exactly in all.
 const EXACT: usize = 32;
 /// Buckets of an octave: a bucket is 4.4 % wide, its middle at most 2.2 % from any sample in it.
@@ -20,25 +20,38 @@ pub(crate) const LONGEST: u64 = 1 << 39;
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrips {
     few: [f32; INLINE],
-    many: Option<Box<Many>>,
-    /// Smallest by INTERVAL, s; NaN when there is none below the samples.
-    floor: f32,
+    more: Option<Box<More>>,
     count: u32,
 }
 
+/// What directions with more than a few samples have.
 #[derive(Clone, Debug)]
-struct Many {
+struct More {
+    /// All samples up to [`EXACT`], then none.
     exact: Vec<f32>,
     histogram: Vec<u32>,
+    /// Smallest sample, s; NaN before there is one.
     min: f32,
+    /// Smallest by INTERVAL, s; NaN when there is none below the samples.
+    floor: f32,
+}
+
+impl Default for More {
+    fn default() -> Self {
+        Self {
+            exact: Vec::new(),
+            histogram: Vec::new(),
+            min: f32::NAN,
+            floor: f32::NAN,
+        }
+    }
 }
 
 impl Default for RoundTrips {
     fn default() -> Self {
         Self {
             few: [f32::NAN; INLINE],
-            many: None,
-            floor: f32::NAN,
+            more: None,
             count: 0,
         }
     }
@@ -66,26 +79,24 @@ impl RoundTrips {
             self.few[n] = seconds;
             return;
         }
-        let few = self.few;
-        let many = self.many.get_or_insert_with(|| {
-            Box::new(Many {
-                exact: few.to_vec(),
-                histogram: Vec::new(),
-                min: few.iter().copied().fold(f32::INFINITY, f32::min),
-            })
-        });
-        many.min = many.min.min(seconds);
+        let more = self.more.get_or_insert_default();
+        if n == INLINE {
+            more.exact.reserve_exact(EXACT / 4);
+            more.exact.extend(self.few);
+            more.min = self.few[0];
+        }
+        more.min = more.min.min(seconds);
         if n < EXACT {
-            many.exact.push(seconds);
+            more.exact.push(seconds);
             return;
         }
-        if many.histogram.is_empty() {
-            many.histogram = vec![0; BUCKETS];
-            for s in std::mem::take(&mut many.exact) {
-                many.histogram[bucket(s)] += 1;
+        if more.histogram.is_empty() {
+            more.histogram = vec![0; BUCKETS];
+            for s in std::mem::take(&mut more.exact) {
+                more.histogram[bucket(s)] += 1;
             }
         }
-        let count = &mut many.histogram[bucket(seconds)];
+        let count = &mut more.histogram[bucket(seconds)];
         *count = count.saturating_add(1);
     }
 
@@ -95,32 +106,31 @@ impl RoundTrips {
         let value = (f64::from(units) * INTERVAL_UNIT) as f32;
         let above = f64::from(units + 1) * INTERVAL_UNIT;
         if self.min().is_none_or(|min| above <= min) {
-            self.floor = value;
+            self.more.get_or_insert_default().floor = value;
         }
     }
 
     /// Smallest round trip, s.
     pub fn min(&self) -> Option<f64> {
-        let sampled = match (&self.many, self.count) {
-            (Some(many), _) => many.min,
-            (None, 0) => f32::NAN,
-            (None, 1) => self.few[0],
-            (None, _) => self.few[0].min(self.few[1]),
-        };
-        let min = sampled.min(self.floor); // min ignores NaN
+        // min ignores NaN, which stands for no sample.
+        let mut min = self.few[0];
+        if let Some(more) = &self.more {
+            min = min.min(more.min).min(more.floor);
+        }
         (!min.is_nan()).then(|| f64::from(min))
     }
 
     /// Min, nearest-rank median and 95th percentile.
     pub fn summary(&self) -> Summary {
         let samples = u64::from(self.count);
-        let (median, p95) = match &self.many {
-            Some(many) if !many.histogram.is_empty() => {
-                (many.bucket_rank(rank(samples, 50)), many.bucket_rank(rank(samples, 95)))
+        let (median, p95) = match &self.more {
+            Some(more) if !more.histogram.is_empty() => {
+                (more.bucket_rank(rank(samples, 50)), more.bucket_rank(rank(samples, 95)))
             }
-            _ => {
+            more => {
                 let mut exact = [0f32; EXACT];
-                let from = self.many.as_ref().map_or(&self.few[..], |m| &m.exact[..]);
+                let all = more.as_ref().map(|more| &more.exact[..]).filter(|all| !all.is_empty());
+                let from = all.unwrap_or(&self.few);
                 let n = (self.count as usize).min(from.len());
                 exact[..n].copy_from_slice(&from[..n]);
                 exact[..n].sort_unstable_by(f32::total_cmp);
@@ -137,7 +147,7 @@ impl RoundTrips {
     }
 }
 
-impl Many {
+impl More {
     /// Middle of the bucket that holds the sample of this rank.
     fn bucket_rank(&self, rank: u64) -> Option<f64> {
         let mut below = 0u64;

@@ -1,11 +1,10 @@
 //! The TCP handshake: outcome, description, times (`docs/src/transactions.md`).
 
-use std::fmt::Write;
-
 use weir_record::{Setup, SetupEnd, SetupMore, setup_bit};
 
 use crate::message::seconds;
 use crate::rtt::LONGEST;
+use crate::signature::decimal;
 
 /// RFC 6298 2.1: the retransmission timer before the first RTT sample. A RST that comes later than
 /// this after the last SYN is no answer to it.
@@ -57,7 +56,6 @@ pub(crate) struct SetupState {
     pub outcome: Outcome,
     /// The SETUP record has come.
     pub done: bool,
-    reset: bool,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -139,7 +137,6 @@ impl SetupState {
             syn_ack_count: s.syn_ack_count,
             outcome: self.outcome,
             done: true,
-            reset: ended == Some(SetupEnd::Reset),
         };
         syn.then(|| SetupTimes {
             first_syn: s.first_syn,
@@ -169,7 +166,7 @@ impl SetupState {
 
     /// SETUP was a reset by the server.
     pub const fn reset_by_server(&self) -> bool {
-        self.reset && self.has(setup_bit::RST_BY_SERVER)
+        matches!(self.outcome, Outcome::Refused | Outcome::ResetLate) && self.has(setup_bit::RST_BY_SERVER)
     }
 
     /// Last SYN before the answer to the answer, s.
@@ -222,36 +219,45 @@ impl SetupState {
 
     /// The description, by the grammar of `docs/src/transactions.md`.
     pub fn description(&self) -> String {
-        if !self.done || !self.seen() {
-            return "Open Conn: not seen".into();
-        }
         let mut out = String::with_capacity(96);
+        self.describe(&mut out);
+        out
+    }
+
+    /// Appends the description.
+    pub fn describe(&self, out: &mut String) {
+        if !self.done || !self.seen() {
+            out.push_str("Open Conn: not seen");
+            return;
+        }
         out.push_str("Open Conn: ");
         let scale = |out: &mut String, shift: u8| {
             if shift != NO_SCALE {
-                let _ = write!(out, " WScale: {shift}");
+                out.push_str(" WScale: ");
+                decimal(out, u64::from(shift));
             }
         };
         let mss = |out: &mut String, mss: u16| {
             if mss != 0 {
-                let _ = write!(out, " MSS:{mss}");
+                out.push_str(" MSS:");
+                decimal(out, u64::from(mss));
             }
         };
         if self.has(setup_bit::SYN) {
             out.push_str("Syn");
-            scale(&mut out, self.client_scale);
+            scale(out, self.client_scale);
             if self.has(setup_bit::CLIENT_SACK) {
                 out.push_str(" SelAck");
             }
-            mss(&mut out, self.client_mss);
+            mss(out, self.client_mss);
         }
         if self.answered() {
             out.push_str("-Syn-Ack");
-            mss(&mut out, self.server_mss);
+            mss(out, self.server_mss);
             if self.has(setup_bit::SERVER_SACK) {
                 out.push_str(" SelAck");
             }
-            scale(&mut out, self.server_scale);
+            scale(out, self.server_scale);
         }
         out.push_str(match self.outcome {
             Outcome::Ok | Outcome::Retransmitted if self.answered() => " - Ack",
@@ -259,7 +265,6 @@ impl SetupState {
             Outcome::Refused | Outcome::ResetLate => "--Reset",
             Outcome::Ignored => "--> ignored",
         });
-        out
     }
 
     /// What the handshake lacks, in words (M1).

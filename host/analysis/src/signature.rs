@@ -1,8 +1,5 @@
 //! The signature of a transaction: block sizes under a mask (`docs/src/transactions.md`).
 
-use smallvec::SmallVec;
-use std::fmt::Write;
-
 use crate::seq::{at_or_before, before};
 
 /// Groups of equal blocks that a signature prints; a longer list ends in "...".
@@ -22,15 +19,46 @@ struct Group {
 /// The blocks of one side of a transaction, folded as they come: bounded however long it gets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockList {
-    /// At most [`KEPT_GROUPS`]; most requests have one.
-    groups: SmallVec<[Group; 1]>,
+    /// The first group; of 0 blocks in an empty list. Most requests have no other.
+    first: Group,
+    rest: Option<Box<Rest>>,
+}
+
+/// What follows the first group.
+#[derive(Clone, Debug, Default)]
+struct Rest {
+    groups: [Group; KEPT_GROUPS - 1],
+    len: u8,
     /// Blocks beyond the kept groups.
     more: bool,
 }
 
 impl BlockList {
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.first.count == 0
+    }
+
+    /// Sequence number of the first byte.
+    pub const fn start(&self) -> u32 {
+        self.first.seq
+    }
+
+    fn more(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| rest.more)
+    }
+
+    /// The groups after the first.
+    fn later(&self) -> &[Group] {
+        self.rest
+            .as_deref()
+            .map_or(&[], |rest| &rest.groups[..usize::from(rest.len)])
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        (!self.is_empty())
+            .then_some(&self.first)
+            .into_iter()
+            .chain(self.later())
     }
 
     /// A block ended.
@@ -46,7 +74,7 @@ impl BlockList {
 
     /// The last block goes on: `bytes` more belong to it.
     pub fn extend(&mut self, bytes: u64) {
-        if self.more {
+        if self.more() {
             return; // the last block is beyond what is printed
         }
         let Some(last) = self.last_mut() else { return };
@@ -74,7 +102,7 @@ impl BlockList {
             let end = g.seq.wrapping_add(g.bytes.wrapping_mul(u64::from(g.count)) as u32);
             before(g.seq, at) && before(at, end) && g.bytes > 0
         };
-        let kept = &old.groups[..];
+        let kept: Vec<Group> = old.groups().copied().collect();
         let Some(index) = kept.iter().position(inside) else {
             return false;
         };
@@ -104,39 +132,53 @@ impl BlockList {
         for g in &kept[index + 1..] {
             list.append(*g);
         }
-        list.more |= old.more;
+        if old.more() {
+            list.rest.get_or_insert_default().more = true;
+        }
         *self = list;
         true
     }
 
     fn last_mut(&mut self) -> Option<&mut Group> {
-        if self.more {
+        if self.is_empty() || self.more() {
             return None;
         }
-        self.groups.last_mut()
+        match &mut self.rest {
+            Some(rest) if rest.len > 0 => Some(&mut rest.groups[usize::from(rest.len) - 1]),
+            _ => Some(&mut self.first),
+        }
     }
 
     fn append(&mut self, group: Group) {
-        if self.more || self.groups.len() == KEPT_GROUPS {
-            self.more = true;
+        if self.is_empty() {
+            self.first = group;
             return;
         }
-        self.groups.push(group);
+        let rest = self.rest.get_or_insert_default();
+        if rest.more || usize::from(rest.len) == rest.groups.len() {
+            rest.more = true;
+            return;
+        }
+        rest.groups[usize::from(rest.len)] = group;
+        rest.len += 1;
         self.fold_last();
     }
 
     /// Join the last group with the one before when their blocks are equal.
     fn fold_last(&mut self) {
-        let n = self.groups.len();
-        if n >= 2 && self.groups[n - 1].bytes == self.groups[n - 2].bytes {
-            let count = self.groups[n - 1].count;
-            self.groups[n - 2].count = self.groups[n - 2].count.saturating_add(count);
-            self.groups.pop();
+        let Some(rest) = self.rest.as_deref_mut().filter(|rest| rest.len > 0) else {
+            return;
+        };
+        let (before, last) = rest.groups.split_at_mut(usize::from(rest.len) - 1);
+        let previous = before.last_mut().unwrap_or(&mut self.first);
+        if previous.bytes == last[0].bytes {
+            previous.count = previous.count.saturating_add(last[0].count);
+            rest.len -= 1;
         }
     }
 
     fn write(&self, out: &mut String, size: fn(&mut String, u64)) {
-        for (i, group) in self.groups.iter().enumerate() {
+        for (i, group) in self.groups().enumerate() {
             if i > 0 {
                 out.push_str("; ");
             }
@@ -177,31 +219,57 @@ impl StateNote {
     }
 }
 
-/// The signature of a transaction.
-pub(crate) fn data(request: &BlockList, note: StateNote, response: &BlockList) -> String {
-    let mut out = String::with_capacity(128);
-    out.push_str("Request: ");
-    request.write(&mut out, decimal);
-    out.push_str(note.text());
-    if !response.is_empty() {
-        out.push_str(if note == StateNote::None { "-" } else { "--" });
-        response.write(&mut out, masked);
-    }
-    out
+/// What the signature of a transaction is made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signature {
+    pub request: BlockList,
+    pub note: StateNote,
+    pub response: BlockList,
 }
 
-fn decimal(out: &mut String, value: u64) {
-    // Writing to a String does not fail.
-    let _ = write!(out, "{value}");
+impl Signature {
+    /// Appends the signature.
+    pub fn write(&self, out: &mut String) {
+        out.push_str("Request: ");
+        self.request.write(out, decimal);
+        out.push_str(self.note.text());
+        if !self.response.is_empty() {
+            out.push_str(if self.note == StateNote::None { "-" } else { "--" });
+            self.response.write(out, masked);
+        }
+    }
+}
+
+/// Digits of the longest number.
+const DIGITS: usize = 20;
+
+/// Decimal digits, last first. Numbers are most of a signature, and the standard formatting takes several times as long.
+fn digits(mut value: u64) -> ([u8; DIGITS], usize) {
+    let mut digits = [0; DIGITS];
+    let mut n = 0;
+    loop {
+        digits[n] = (value % 10) as u8;
+        value /= 10;
+        n += 1;
+        if value == 0 {
+            return (digits, n);
+        }
+    }
+}
+
+/// Appends the number.
+pub(crate) fn decimal(out: &mut String, value: u64) {
+    let (digits, n) = digits(value);
+    for digit in digits[..n].iter().rev() {
+        out.push(char::from(b'0' + digit));
+    }
 }
 
 /// First digit, the others as x.
 fn masked(out: &mut String, value: u64) {
-    let start = out.len();
-    decimal(out, value);
-    let digits = out.len() - start;
-    out.truncate(start + 1);
-    for _ in 1..digits {
+    let (digits, n) = digits(value);
+    out.push(char::from(b'0' + digits[n - 1]));
+    for _ in 1..n {
         out.push('x');
     }
 }
@@ -274,11 +342,20 @@ mod tests {
 
     #[test]
     fn request_sizes_stay() {
-        assert_eq!(
-            data(&list(&[178, 1284]), StateNote::None, &list(&[245])),
-            "Request: blk[178]; blk[1284]-blk[2xx]"
-        );
-        assert_eq!(data(&list(&[29]), StateNote::None, &list(&[])), "Request: blk[29]");
-        assert_eq!(data(&list(&[]), StateNote::None, &list(&[89])), "Request: -blk[8x]");
+        let data = |request: &[u64], response: &[u64]| {
+            let mut out = String::new();
+            let signature = Signature {
+                request: list(request),
+                note: StateNote::None,
+                response: list(response),
+            };
+            signature.write(&mut out);
+            out
+        };
+        assert_eq!(data(&[178, 1284], &[245]), "Request: blk[178]; blk[1284]-blk[2xx]");
+        assert_eq!(data(&[29], &[]), "Request: blk[29]");
+        assert_eq!(data(&[], &[89]), "Request: -blk[8x]");
+        let largest = format!("Request: blk[{}]", u64::MAX);
+        assert_eq!(data(&[u64::MAX], &[]), largest);
     }
 }

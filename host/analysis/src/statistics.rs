@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use weir_messages::v1;
 
+use crate::message::seconds;
+use crate::turns::Finished;
+
 /// Signatures that have statistics of their own; those that come later are counted together.
 const SIGNATURES: usize = 65_536;
 /// Name of the rest.
@@ -58,27 +61,33 @@ struct Row {
 /// Rows by signature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
-    rows: HashMap<Box<str>, Row, RandomState>,
+    /// By signature: which row.
+    numbers: HashMap<Box<str>, usize, RandomState>,
+    rows: Vec<Row>,
 }
 
 impl Statistics {
-    /// Enter a transaction; `client` is the client's time before it.
-    pub fn add(&mut self, t: &v1::Transaction, client: Option<f64>) {
-        let row = if self.rows.contains_key(t.signature.as_str()) || self.rows.len() < SIGNATURES {
-            match self.rows.get_mut(t.signature.as_str()) {
-                Some(row) => row,
-                None => self.rows.entry(t.signature.as_str().into()).or_default(),
-            }
-        } else {
-            self.rows.entry(OTHERS.into()).or_default()
-        };
+    /// Enter a transaction.
+    pub fn add(&mut self, signature: &str, t: &Finished) {
+        let at = self.numbers.get(signature).copied().unwrap_or_else(|| {
+            let name = if self.rows.len() < SIGNATURES {
+                signature
+            } else {
+                OTHERS
+            };
+            *self.numbers.entry(name.into()).or_insert_with(|| {
+                self.rows.push(Row::default());
+                self.rows.len() - 1
+            })
+        });
+        let row = &mut self.rows[at];
         row.count += 1;
         row.request_bytes = row.request_bytes.saturating_add(t.request_bytes);
         row.response_bytes = row.response_bytes.saturating_add(t.response_bytes);
         row.losses += u64::from(t.losses);
-        row.client.add(client);
-        row.server.add(t.server_seconds);
-        row.end.add(t.end_seconds);
+        row.client.add(t.client.map(seconds));
+        row.server.add(t.server.map(seconds));
+        row.end.add(t.end.map(seconds));
         if t.index > 0 {
             row.positions[(t.index as usize - 1).min(POSITIONS - 1)] += 1;
         }
@@ -87,8 +96,9 @@ impl Statistics {
     /// The table, most frequent first.
     pub fn table(&self) -> Vec<v1::SignatureStatistics> {
         let mut table: Vec<_> = self
-            .rows
+            .numbers
             .iter()
+            .map(|(signature, at)| (signature, &self.rows[*at]))
             .map(|(signature, row)| v1::SignatureStatistics {
                 signature: signature.to_string(),
                 count: row.count,
@@ -112,20 +122,27 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turns::Kind;
 
     #[test]
     fn a_row_has_minimum_average_and_maximum() {
         let mut s = Statistics::default();
-        for (index, server) in [(1, 0.1), (2, 0.3), (9, 0.2)] {
-            let t = v1::Transaction {
-                signature: "Request: blk[1]-blk[2]".into(),
+        for (index, server) in [(1, 100_000_000), (2, 300_000_000), (9, 200_000_000)] {
+            let t = Finished {
                 index,
+                kind: Kind::Data,
+                request_time: 1,
                 request_bytes: 1,
                 response_bytes: 2,
-                server_seconds: Some(server),
-                ..v1::Transaction::default()
+                client: (index > 1).then_some(500_000_000),
+                request: 0,
+                server: Some(server),
+                response: None,
+                end: None,
+                losses: 0,
+                overlapped: false,
             };
-            s.add(&t, (index > 1).then_some(0.5));
+            s.add("Request: blk[1]-blk[2]", &t);
         }
         let table = s.table();
         assert_eq!(table.len(), 1);

@@ -4,7 +4,7 @@
 use weir_record::{Block, BlockEnd};
 
 use crate::seq::before;
-use crate::signature::{self, BlockList, StateNote, is_inside};
+use crate::signature::{BlockList, Signature, StateNote, is_inside};
 
 /// Losses whose times are kept until it is known to which transaction they belong.
 const LOSS_TIMES: usize = 8;
@@ -20,18 +20,18 @@ struct Side {
     bytes: u64,
     first: u64,
     last: u64,
-    /// First sequence number, and the one after the last block.
-    start: u32,
+    /// Sequence number after the last block.
     end: u32,
     /// The last block goes on in the next one that starts at `end`.
     open: bool,
+    /// Its sender had not acknowledged all that its peer had sent, or the other way round.
+    overlapped: bool,
 }
 
 impl Side {
     fn add(&mut self, b: &Block, cause: Option<BlockEnd>, goes_on: bool, splits: &Splits) {
         if self.blocks.is_empty() {
             self.first = b.first;
-            self.start = b.seq;
         }
         self.last = self.last.max(b.last);
         self.bytes = self.bytes.saturating_add(u64::from(b.bytes));
@@ -94,12 +94,30 @@ impl Splits {
     }
 }
 
+/// Kinds of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Setup,
+    Data,
+    /// The client closed in it.
+    Close,
+}
+
+impl Kind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "SETUP",
+            Self::Data => "DATA",
+            Self::Close => "CLOSE",
+        }
+    }
+}
+
 /// A finished transaction; times are TAI ns, durations ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub index: u32,
-    pub signature: String,
-    pub closing: bool,
+    pub kind: Kind,
     pub request_time: u64,
     pub request_bytes: u64,
     pub response_bytes: u64,
@@ -140,9 +158,20 @@ pub(crate) struct Shares {
 struct Trouble {
     loss_times: [u64; LOSS_TIMES],
     loss_len: u8,
+    /// Losses of the transaction in progress whose times were given up.
+    losses: u32,
     splits: [Splits; 2],
     /// Sequence number of a window probe's byte.
     probes: [Option<u32>; 2],
+}
+
+/// What a flow has from the end of its first transaction on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    finished: u32,
+    /// Last packet of the previous transaction's response; 0 = none.
+    previous: u64,
+    shares: Shares,
 }
 
 /// The transaction in progress of a flow.
@@ -151,24 +180,18 @@ pub(crate) struct Turn {
     request: Side,
     /// From the first response block on.
     response: Option<Box<Side>>,
-    overlapped: bool,
-    losses: u32,
     trouble: Option<Box<Trouble>>,
-    finished: u32,
-    /// Last packet of the previous transaction's response; 0 = none.
-    previous: u64,
-    /// Of the transactions before this one.
-    shares: Option<Box<Shares>>,
+    past: Option<Box<Past>>,
 }
 
 impl Turn {
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
-        self.shares.as_deref().copied().unwrap_or_default()
+        self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
     }
 
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.
-    pub fn block(&mut self, side: usize, code: u8, b: &Block, fin: ClientFin) -> Option<Finished> {
+    pub fn block(&mut self, side: usize, code: u8, b: &Block, fin: ClientFin) -> Option<(Finished, Signature)> {
         if b.bytes == 0 {
             return None;
         }
@@ -179,7 +202,7 @@ impl Turn {
         let splits = self.trouble.as_ref().map_or(Splits::default(), |t| t.splits[side & 1]);
         if side == 1 {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
-                self.overlapped = true;
+                self.request.overlapped = true;
             }
             self.response.get_or_insert_default().add(b, cause, goes_on, &splits);
             return None;
@@ -188,9 +211,9 @@ impl Turn {
         if let Some(response) = &self.response {
             // The client sent this before the response had reached it.
             let crossed = unacknowledged(b, response.end);
-            self.overlapped |= crossed;
-            done = self.finish(fin, Some(b.first));
-            self.overlapped = crossed;
+            self.request.overlapped |= crossed;
+            done = Some(self.finish(fin, Some(b.first)));
+            self.request.overlapped = crossed;
         }
         self.request.add(b, cause, goes_on, &splits);
         done
@@ -219,7 +242,7 @@ impl Turn {
         let n = usize::from(trouble.loss_len);
         if n == LOSS_TIMES {
             // The oldest is given to the transaction in progress.
-            self.losses = self.losses.saturating_add(1);
+            trouble.losses = trouble.losses.saturating_add(1);
             trouble.loss_times.rotate_left(1);
             trouble.loss_times[LOSS_TIMES - 1] = time;
         } else {
@@ -229,19 +252,20 @@ impl Turn {
     }
 
     /// The flow closed: the transaction in progress, if there is one.
-    pub fn close(&mut self, fin: ClientFin) -> Option<Finished> {
+    pub fn close(&mut self, fin: ClientFin) -> Option<(Finished, Signature)> {
         if self.request.blocks.is_empty() && self.response.is_none() {
             return None;
         }
-        self.finish(fin, None)
+        Some(self.finish(fin, None))
     }
 
     /// End the transaction; `next` is the first packet of the next one.
-    fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> Option<Finished> {
+    fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> (Finished, Signature) {
         let request = std::mem::take(&mut self.request);
         let response = self.response.take().map(|response| *response).unwrap_or_default();
         let losses = self.settle_losses(next);
-        self.finished = self.finished.saturating_add(1);
+        let past = self.past.get_or_insert_default();
+        past.finished = past.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
         let answered = !response.blocks.is_empty();
         let note = if asked {
@@ -251,11 +275,14 @@ impl Turn {
         };
         let request_time = if asked { request.first } else { response.first };
         let request_last = if asked { request.last } else { response.first };
-        let client = (self.previous != 0 && asked).then(|| request.first.saturating_sub(self.previous));
+        let client = (past.previous != 0 && asked).then(|| request.first.saturating_sub(past.previous));
         let done = Finished {
-            index: self.finished,
-            signature: signature::data(&request.blocks, note, &response.blocks),
-            closing: note != StateNote::None,
+            index: past.finished,
+            kind: if note == StateNote::None {
+                Kind::Data
+            } else {
+                Kind::Close
+            },
             request_time,
             request_bytes: request.bytes,
             response_bytes: response.bytes,
@@ -265,23 +292,27 @@ impl Turn {
             response: answered.then(|| response.last.saturating_sub(response.first)),
             end: answered.then(|| response.last.saturating_sub(request_last)),
             losses,
-            overlapped: self.overlapped,
+            overlapped: request.overlapped,
         };
-        let shares = self.shares.get_or_insert_default();
+        let shares = &mut past.shares;
         shares.client = shares.client.saturating_add(client.unwrap_or(0));
         shares.request = shares.request.saturating_add(done.request);
         shares.server = shares.server.saturating_add(done.server.unwrap_or(0));
         shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
-        self.previous = if answered { response.last } else { 0 };
-        self.overlapped = false;
-        Some(done)
+        past.previous = if answered { response.last } else { 0 };
+        let signature = Signature {
+            request: request.blocks,
+            note,
+            response: response.blocks,
+        };
+        (done, signature)
     }
 
     /// Losses up to the next request.
     fn settle_losses(&mut self, next: Option<u64>) -> u32 {
         let Some(trouble) = &mut self.trouble else {
-            return std::mem::take(&mut self.losses);
+            return 0;
         };
         let n = usize::from(trouble.loss_len);
         let mine = trouble.loss_times[..n]
@@ -290,7 +321,7 @@ impl Turn {
             .count();
         trouble.loss_times[..n].rotate_left(mine);
         trouble.loss_len = (n - mine) as u8;
-        std::mem::take(&mut self.losses).saturating_add(mine as u32)
+        std::mem::take(&mut trouble.losses).saturating_add(mine as u32)
     }
 }
 
@@ -304,7 +335,7 @@ fn state_note(request: &Side, response: &Side, fin: ClientFin) -> StateNote {
     let answered = !response.blocks.is_empty();
     let precedes_response = |time: u64| {
         // With equal stamps the acknowledgment tells whether the client had seen the response.
-        !answered || time < response.first || time == response.first && !before(response.start, fin.ack)
+        !answered || time < response.first || time == response.first && !before(response.blocks.start(), fin.ack)
     };
     if fin.time == 0 || fin.time < request.first || !precedes_response(fin.time) {
         StateNote::None
@@ -318,6 +349,11 @@ fn state_note(request: &Side, response: &Side, fin: ClientFin) -> StateNote {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_turn_is_small() {
+        assert!(size_of::<Turn>() <= 80, "{}", size_of::<Turn>());
+    }
 
     const PUSH: u8 = BlockEnd::Push as u8;
     const IDLE: u8 = BlockEnd::Idle as u8;
@@ -338,7 +374,7 @@ mod tests {
             }
         }
 
-        fn block(&mut self, side: usize, bytes: u32, code: u8) -> Option<Finished> {
+        fn block(&mut self, side: usize, bytes: u32, code: u8) -> Option<(Finished, Signature)> {
             let b = Block {
                 first: self.now,
                 last: self.now + 10,
@@ -358,23 +394,29 @@ mod tests {
         }
     }
 
+    fn text(signature: &Signature) -> String {
+        let mut out = String::new();
+        signature.write(&mut out);
+        out
+    }
+
     #[test]
     fn request_and_response_alternate() {
         let mut t = Talk::new();
-        assert_eq!(t.block(0, 178, PUSH), None);
-        assert_eq!(t.block(0, 1284, PUSH), None);
-        assert_eq!(t.block(1, 245, PUSH), None);
-        let done = t.block(0, 29, PUSH).expect("the next request ends it");
-        assert_eq!(done.signature, "Request: blk[178]; blk[1284]-blk[2xx]");
+        assert!(t.block(0, 178, PUSH).is_none());
+        assert!(t.block(0, 1284, PUSH).is_none());
+        assert!(t.block(1, 245, PUSH).is_none());
+        let (done, signature) = t.block(0, 29, PUSH).expect("the next request ends it");
+        assert_eq!(text(&signature), "Request: blk[178]; blk[1284]-blk[2xx]");
         assert_eq!((done.request_bytes, done.response_bytes), (1462, 245));
         assert_eq!(
             (done.request, done.server, done.response, done.end),
             (110, Some(90), Some(10), Some(100))
         );
         assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
-        let last = t.turn.close(ClientFin::default()).expect("in progress");
+        let (last, signature) = t.turn.close(ClientFin::default()).expect("in progress");
         assert_eq!(
-            (last.signature.as_str(), last.client, last.server),
+            (text(&signature).as_str(), last.client, last.server),
             ("Request: blk[29]", Some(90), None)
         );
         assert_eq!(t.turn.shares().answered, 1);
@@ -387,17 +429,17 @@ mod tests {
         t.block(1, 1000, IDLE);
         t.block(1, 500, PUSH);
         t.block(1, 500, PUSH);
-        let done = t.turn.close(ClientFin::default()).expect("in progress");
-        assert_eq!(done.signature, "Request: blk[100]-blk[1xxx]; blk[5xx]");
+        let (_, signature) = t.turn.close(ClientFin::default()).expect("in progress");
+        assert_eq!(text(&signature), "Request: blk[100]-blk[1xxx]; blk[5xx]");
     }
 
     #[test]
     fn a_greeting_has_an_empty_request() {
         let mut t = Talk::new();
         t.block(1, 89, PUSH);
-        let done = t.block(0, 10, PUSH).expect("ended by the client");
+        let (done, signature) = t.block(0, 10, PUSH).expect("ended by the client");
         assert_eq!(
-            (done.signature.as_str(), done.request_bytes, done.server),
+            (text(&signature).as_str(), done.request_bytes, done.server),
             ("Request: -blk[8x]", 0, None)
         );
         assert_eq!(t.turn.shares().answered, 0);
@@ -409,7 +451,7 @@ mod tests {
         t.block(0, 100, PUSH);
         t.next[0] = t.next[0].wrapping_sub(40); // the server has only 60 of the 100
         t.block(1, 10, PUSH);
-        let done = t.turn.close(ClientFin::default()).expect("in progress");
+        let (done, _) = t.turn.close(ClientFin::default()).expect("in progress");
         assert!(done.overlapped);
     }
 
@@ -421,8 +463,8 @@ mod tests {
         t.turn.push_at(1, start + 30); // before the block's record
         t.block(1, 100, PUSH);
         t.turn.push_at(1, start + 50); // after it
-        let done = t.turn.close(ClientFin::default()).expect("in progress");
-        assert_eq!(done.signature, "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
+        let (_, signature) = t.turn.close(ClientFin::default()).expect("in progress");
+        assert_eq!(text(&signature), "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
     }
 
     #[test]
@@ -435,9 +477,9 @@ mod tests {
             t.turn.loss(1150 + i);
         }
         t.turn.loss(1205); // in the request that begins at 1200 and has not ended
-        let done = t.block(0, 1, PUSH).expect("ended");
+        let (done, _) = t.block(0, 1, PUSH).expect("ended");
         assert_eq!(done.losses, 21);
-        assert_eq!(t.turn.close(ClientFin::default()).expect("in progress").losses, 1);
+        assert_eq!(t.turn.close(ClientFin::default()).expect("in progress").0.losses, 1);
     }
 
     #[test]
@@ -446,14 +488,12 @@ mod tests {
             let mut t = Talk::new();
             t.block(0, 29, PUSH); // 1000
             t.block(1, 29, PUSH); // 1100
-            t.turn
-                .close(ClientFin {
-                    time,
-                    ack: 7000,
-                    repeat,
-                })
-                .expect("in progress")
-                .signature
+            let fin = ClientFin {
+                time,
+                ack: 7000,
+                repeat,
+            };
+            text(&t.turn.close(fin).expect("in progress").1)
         };
         assert_eq!(note(1000, 0), "Request: blk[29]; conn half closed--blk[2x]");
         assert_eq!(note(1100, 0), "Request: blk[29]; conn half closed--blk[2x]");

@@ -195,12 +195,12 @@ struct Batch {
 }
 
 impl Sink for Batch {
-    fn connection(&mut self, connection: Connection) {
-        self.connections.push(connection);
+    fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
+        self.connections.push(connection.message());
     }
 
-    fn transaction(&mut self, transaction: Transaction) {
-        self.transactions.push(transaction);
+    fn transaction(&mut self, transaction: &weir_analysis::Transaction<'_>) {
+        self.transactions.push(transaction.message());
     }
 
     fn finding(&mut self, finding: Finding) {

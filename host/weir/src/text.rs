@@ -22,8 +22,8 @@ pub struct Collector {
     /// The connections with most trouble, most first.
     troubled: Vec<(u64, Connection)>,
     connections: u64,
-    outcomes: BTreeMap<String, u64>,
-    closes: BTreeMap<String, u64>,
+    outcomes: BTreeMap<&'static str, u64>,
+    closes: BTreeMap<&'static str, u64>,
     findings: Vec<Finding>,
 }
 
@@ -42,42 +42,31 @@ impl Collector {
     }
 }
 
-/// Packets that went wrong in a connection: what the tables of large captures are sorted by.
-fn trouble(connection: &Connection) -> u64 {
-    let side = |direction: &Option<Direction>| {
-        direction.as_ref().map_or(0, |d| {
-            d.retransmitted_packets + d.out_of_order + d.lost_upstream + d.lost_downstream + d.zero_windows
-        })
-    };
-    let failed = connection
-        .setup
-        .as_ref()
-        .is_some_and(|setup| matches!(setup.outcome.as_str(), "REFUSED" | "IGNORED" | "RESET_LATE"));
-    side(&connection.client_to_server) + side(&connection.server_to_client) + 10 * u64::from(failed)
+/// What the tables of large captures are sorted by.
+fn trouble(connection: &weir_analysis::Connection<'_>) -> u64 {
+    connection.trouble() + 10 * u64::from(connection.failed())
 }
 
 impl Sink for Collector {
-    fn connection(&mut self, connection: Connection) {
+    fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
         self.connections += 1;
-        if let Some(setup) = &connection.setup {
-            *self.outcomes.entry(setup.outcome.clone()).or_default() += 1;
+        if let Some(outcome) = connection.outcome() {
+            *self.outcomes.entry(outcome).or_default() += 1;
         }
-        if let Some(close) = &connection.close {
-            *self.closes.entry(close.kind.clone()).or_default() += 1;
-        }
-        let score = trouble(&connection);
+        *self.closes.entry(connection.close_kind()).or_default() += 1;
+        let score = trouble(connection);
         let least = self.troubled.last().map_or(0, |(least, _)| *least);
         if score > 0 && (self.troubled.len() < self.rows || score > least) {
             let at = self.troubled.partition_point(|(other, _)| *other >= score);
-            self.troubled.insert(at, (score, connection.clone()));
+            self.troubled.insert(at, (score, connection.message()));
             self.troubled.truncate(self.rows);
         }
         if self.first.len() < self.rows {
-            self.first.push(connection);
+            self.first.push(connection.message());
         }
     }
 
-    fn transaction(&mut self, _: Transaction) {}
+    fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {}
 
     fn finding(&mut self, finding: Finding) {
         self.findings.push(finding);
@@ -149,7 +138,7 @@ impl Collector {
                 .as_ref()
                 .map_or_else(String::new, |t| format!(", from {t}"))
         )?;
-        let list = |map: &BTreeMap<String, u64>| {
+        let list = |map: &BTreeMap<&str, u64>| {
             map.iter()
                 .map(|(name, n)| format!("{} {name}", count(*n)))
                 .collect::<Vec<_>>()
