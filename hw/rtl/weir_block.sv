@@ -51,6 +51,7 @@ module weir_block
         grown.seq = order.new_start;
         grown.packets = '0;
         grown.max = '0;
+        grown.merged = 1'b0;
       end
       grown.open = 1'b1;
       grown.packets = grown.packets + 1;
@@ -77,13 +78,15 @@ module weir_block
     out.what[WhatWindowFullBit] = segment && full && order.new_bytes && !met[s].full;
     out.what[WhatIdleBeforeBit] = facts.tcp && met[s].idle;
     out.turn = segment && order.new_bytes && met[r].open;
-    out.own = open && ((closes && (facts.fin || facts.push)) || limit);
+    out.merged = open && closes && facts.push && !facts.fin && !limit && facts.shed.block;
+    out.own = open && ((closes && (facts.fin || facts.push)) || limit) && !out.merged;
     out.own_cause = (facts.fin && closes) ? BLOCK_END_FIN : (facts.push && closes) ? BLOCK_END_PUSH : BLOCK_END_LIMIT;
     out.reset = reset;
 
     next_state = met;
     if (facts.tcp) begin
       next_state[s] = grown;
+      if (out.merged) next_state[s].merged = 1'b1;
       if (out.own || reset) next_state[s].open = 1'b0;
       if (out.turn || reset) next_state[r].open = 1'b0;
     end

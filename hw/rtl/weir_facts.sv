@@ -13,6 +13,7 @@ module weir_facts
 (
     input  wire word_t   word,
     input  wire lookup_t lookup,
+    input  wire shed_t   shed,
     output facts_t       facts
 );
 
@@ -52,6 +53,7 @@ module weir_facts
     facts.icmp = packet && word.meta.class_ == CLASS_ICMP_ERROR;
     facts.visit = word.kind == WORD_VISIT && lookup.tracked && !lookup.expired;
     facts.ended = word.kind == WORD_END && lookup.tracked;
+    facts.shed = shed;
     facts.fresh = lookup.tracked && lookup.fresh;
     facts.expired = lookup.tracked && lookup.expired;
     facts.is_syn = syn && !rst;

@@ -101,6 +101,7 @@ module weir_formatter
     record_block_t r;
     r = '0;
     r.header = header(KIND_BLOCK, 1'b0, 1'b0, side, 1'b0, cause, c.order.generation);
+    r.header.flags[FlagMergedBit] = c.block[side].merged;
     r.first = time40(now, c.block[side].first);
     r.last = time32(now, c.block[side].last);
     r.seq = c.block[side].seq;
@@ -186,6 +187,7 @@ module weir_formatter
     c = job.old;
     r = '0;
     r.header = header(KIND_CLOSE, 1'b1, 1'b0, 1'b0, 1'b0, o.close_cause, c.order.generation);
+    r.header.flags[FlagMergedBit] = c.interval.folded;
     r.last = now - 64'(48'(now[47:0] - job.lookup.last_seen));
     r.client_packets = c.counters[0].packets;
     r.server_packets = c.counters[1].packets;
@@ -266,6 +268,7 @@ module weir_formatter
     unseen = job.what[WhatAckUnseenBit] && !job.what[WhatGapBit] && !job.what[WhatBelowBit] && !job.what[WhatWildBit];
     since = now[31:0] - job.old.block[s].last;
     r.header = header(KIND_EVENT, job.records[JobEventMore], 1'b0, s, 1'b0, 8'd0, job.updated.order.generation);
+    r.header.flags[FlagMergedBit] = job.interval.folded;
     r.what = job.what;
     r.seq = meta.seq;
     r.length = 32'(meta.payload);
@@ -324,6 +327,7 @@ module weir_formatter
   function automatic record_block_t own_block();
     record_block_t r;
     r = block(job.updated, s, o.flight_after[s], BLOCK_END_PUSH, meta.ttl);
+    r.header.flags[FlagMergedBit] = 1'b0;
     r.first = now;
     r.last = now;
     r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;

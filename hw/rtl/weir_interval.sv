@@ -25,6 +25,9 @@ module weir_interval
   localparam logic [31:0] Trouble = (32'd1 << WhatGapBit) | (32'd1 << WhatBelowBit) | (32'd1 << WhatAckUnseenBit) |
       (32'd1 << WhatSackBit) | (32'd1 << WhatDupAckBit) | (32'd1 << WhatZeroWindowBit) |
       (32'd1 << WhatSmallWindowBit) | (32'd1 << WhatSynRepeatBit) | (32'd1 << WhatSynAckRepeatBit);
+  // Bits that make no EVENT by themselves.
+  localparam logic [31:0] Beside = (32'd1 << WhatPushBit) | (32'd1 << WhatIdleBeforeBit) |
+      (32'd1 << WhatExpectedUnknownBit) | (32'd1 << WhatAckedUnknownBit);
 
   // Flight as the 30-bit field holds it.
   function automatic logic [29:0] limited(logic [31:0] flight);
@@ -47,7 +50,12 @@ module weir_interval
   assign age = word.fine_number - current.number;
   // A normal interval began in the 100 ms of `now` if it is not older than the digit says.
   assign over = running && (current.fine ? age != 0 : age > 16'(word.fine_digit));
-  assign out.ended = !order.opened && !order.closed && (packet || facts.visit) && over;
+  assign out.stretched = !order.opened && packet && over && facts.shed.interval;
+  assign out.ended = !order.opened && !order.closed && (packet || facts.visit) && over && !out.stretched;
+  // Section 4.10: the bits that make an EVENT.
+  assign out.has_event = (facts.tcp || facts.icmp) && (what & ~Beside) != '0;
+  assign out.folds = out.has_event && facts.shed.event_;
+  assign out.folded = current.folded && !order.opened;
 
   assign harmless = (what & Trouble) == (32'd1 << WhatBelowBit) && !what[WhatPartialBit] && word.meta.payload <= 1;
   assign trouble = facts.tcp && (what & Trouble) != 0 && !harmless;
@@ -86,6 +94,7 @@ module weir_interval
       end
       if (trouble) next_state.trouble = 1'b1;
     end
+    if (out.has_event) next_state.folded = out.folds;
   end
 
 endmodule

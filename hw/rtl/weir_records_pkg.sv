@@ -10,6 +10,9 @@ package weir_records_pkg;
 
   localparam int RecordBytes = 64;
   localparam int RecordVersion = 1;
+  localparam int FrameVersion = 1;
+  localparam int FrameEtherType = 'h88B5;
+  localparam int FrameMaxRecords = 139;
 
   // Record kinds.
   typedef enum logic [7:0] {
@@ -146,6 +149,22 @@ package weir_records_pkg;
     UNTRACKED_OVERSIZE = 8'd8,
     UNTRACKED_PROFILE = 8'd9
   } untracked_e;
+
+  // Header of a record frame: an Ethernet frame with this header and the records that it names behind it.
+  typedef struct packed {
+    logic [127:0] reserved0;
+    logic [63:0] total;
+    logic [63:0] time_;
+    logic [63:0] sequence_;
+    logic [31:0] first_sequence;
+    logic [15:0] records;
+    logic [15:0] epoch;
+    logic [7:0] lane;
+    logic [7:0] version;
+    logic [15:0] ethertype;
+    logic [47:0] source;
+    logic [47:0] destination;
+  } frame_header_t;
 
   // Header, bytes 0 to 23.
   typedef struct packed {
@@ -407,6 +426,7 @@ package weir_records_pkg;
   localparam int CtxBlockSeqWidth = 32;
   localparam int CtxBlockPacketsWidth = 16;
   localparam int CtxBlockMaxWidth = 14;
+  localparam int CtxBlockMergedWidth = 1;
   localparam int CtxSlotSeqWidth = 32;
   localparam int CtxSlotTimeWidth = 40;
   localparam int CtxRttGateWidth = 8;
@@ -421,6 +441,7 @@ package weir_records_pkg;
   localparam int CtxClientIsLowWidth = 1;
   localparam int CtxIntervalWidth = 16;
   localparam int CtxIntervalFlagsWidth = 4;
+  localparam int CtxFoldedWidth = 1;
   localparam int CtxLastSeenWidth = 48;
   localparam int CtxKeyEntryWidth = 124;
 

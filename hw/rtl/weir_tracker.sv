@@ -30,13 +30,17 @@ module weir_tracker
     input  wire logic                         rst,
     // Write a PACKET record for the packet (with the word).
     input  wire logic                         digest,
+    // What to leave out from this word on.
+    input  wire shed_t                        shed,
     input  wire logic       [Ports-1:0][31:0] dropped,
     input  wire logic                         s_valid,
     input  wire word_t                        s_word,
     input  wire lookup_t                      s_lookup,
     output timeout_update_t                   timeout_update,
     output logic                              m_valid,
-    output job_t                              m_job
+    output job_t                              m_job,
+    // Records left out, a pulse each.
+    output shed_t                             left_out
 );
 
   localparam int Order = ReadLatency + 1;
@@ -63,7 +67,8 @@ module weir_tracker
   weir_facts facts_of (
       .word  (s_word),
       .lookup(s_lookup),
-      .facts (s_facts)
+      .facts (s_facts),
+      .shed
   );
 
   always_ff @(posedge clk) begin
@@ -366,8 +371,6 @@ module weir_tracker
   );
 
   // Section 6: which records the word makes.
-  localparam logic [31:0] Beside = (32'd1 << WhatPushBit) | (32'd1 << WhatIdleBeforeBit) |
-      (32'd1 << WhatExpectedUnknownBit) | (32'd1 << WhatAckedUnknownBit);
   localparam logic [31:0] WithMore = (32'd1 << WhatSackBit) | (32'd1 << WhatSynRepeatBit) |
       (32'd1 << WhatSynAckRepeatBit) | (32'd1 << WhatSynOtherBit);
 
@@ -407,21 +410,21 @@ module weir_tracker
       if (f.tcp) begin
         records[JobSetup] = o.leaves_setup;
         records[JobSetup+1] = o.leaves_setup;
-        records[JobRtt] = round_trip[Write].written;
+        records[JobRtt] = round_trip[Write].written && !f.shed.rtt;
         records[JobTurn] = b.reset ? block_old[Write][0].open && !o.opened : b.turn;
         records[JobOwn] = b.reset ? block_old[Write][1].open && !o.opened : (o.syn_block || o.own_block || b.own);
       end
       if (f.tcp || f.icmp) begin
-        records[JobEvent] = (what[Write] & ~Beside) != '0;
-        records[JobEventMore] = (what[Write] & WithMore) != '0;
+        records[JobEvent] = interval.has_event && !interval.folds;
+        records[JobEventMore] = records[JobEvent] && (what[Write] & WithMore) != '0;
       end
       if (interval.ended) begin
         records[JobIntervalClient] = interval_old.side[0].active;
         records[JobIntervalServer] = interval_old.side[1].active;
       end
       if (f.tcp || f.other) begin
-        records[JobPacket] = wants_digest[Write];
-        records[JobPacketMore] = wants_digest[Write] && word[Write].meta.options.sack_count != 0;
+        records[JobPacket] = wants_digest[Write] && !f.shed.packet;
+        records[JobPacketMore] = records[JobPacket] && word[Write].meta.options.sack_count != 0;
       end
       if (word[Write].kind == WORD_PORT) begin
         records[JobPort]   = port_changed;
@@ -432,6 +435,11 @@ module weir_tracker
 
   always_ff @(posedge clk) begin
     m_valid <= records != '0;
+    left_out.packet <= valid[Write] && (f.tcp || f.other) && wants_digest[Write] && f.shed.packet;
+    left_out.rtt <= valid[Write] && f.tcp && round_trip[Write].written && f.shed.rtt;
+    left_out.interval <= valid[Write] && interval.stretched;
+    left_out.block <= valid[Write] && f.tcp && b.merged;
+    left_out.event_ <= valid[Write] && interval.folds;
     m_job <= '{
         records: records,
         word: word[Write],
@@ -439,6 +447,7 @@ module weir_tracker
         facts: f,
         order: o,
         block: b,
+        interval: interval,
         round_trip: round_trip[Write],
         what: what[Write],
         old: old,

@@ -119,6 +119,7 @@ package weir_tracker_pkg;
     logic [31:0] seq;
     logic [15:0] packets;
     logic [13:0] max;
+    logic merged;
   } block_side_t;
   typedef block_side_t [1:0] block_t;
 
@@ -137,6 +138,8 @@ package weir_tracker_pkg;
     logic [15:0] number;
     logic fine;
     logic trouble;
+    // EVENTs were left out since the last one.
+    logic folded;
     interval_side_t [1:0] side;
   } interval_t;
 
@@ -163,6 +166,15 @@ package weir_tracker_pkg;
     interval_t interval;
     counters_t counters;
   } context_t;
+
+  // What to leave out because records cannot leave (section 8), each with those before it.
+  typedef struct packed {
+    logic event_;
+    logic block;
+    logic interval;
+    logic rtt;
+    logic packet;
+  } shed_t;
 
   // What follows from the word alone, computed while the context is being read.
   typedef struct packed {
@@ -201,6 +213,7 @@ package weir_tracker_pkg;
     client_how_e open_how;
     state_e open_state;
     logic sender_is_client;
+    shed_t shed;
   } facts_t;
 
   // From the order loop.
@@ -277,9 +290,19 @@ package weir_tracker_pkg;
     logic own;
     block_end_e own_cause;
     logic reset;
+    // PSH did not end the block.
+    logic merged;
   } block_out_t;
 
-  typedef struct packed {logic ended;} interval_out_t;
+  typedef struct packed {
+    logic ended;
+    // A packet did not end the interval.
+    logic stretched;
+    // An EVENT is due; it is left out; others were before it.
+    logic has_event;
+    logic folds;
+    logic folded;
+  } interval_out_t;
 
   // The context as the memory holds it: fields share bits where they are not alive at the same time.
   typedef struct packed {
@@ -303,6 +326,7 @@ package weir_tracker_pkg;
     logic [31:0] block_seq;
     logic [15:0] block_packets;
     logic [13:0] block_max;
+    logic block_merged;
     logic [31:0] slot_seq;
     logic [39:0] slot_time;
     logic [7:0] rtt_gate;
@@ -321,6 +345,7 @@ package weir_tracker_pkg;
     logic [15:0] interval;
     logic fine;
     logic trouble;
+    logic folded;
     logic [1:0] active;
     stored_side_t [1:0] side;
   } stored_t;
@@ -335,6 +360,7 @@ package weir_tracker_pkg;
     m.interval = c.interval.number;
     m.fine = c.interval.fine;
     m.trouble = c.interval.trouble;
+    m.folded = c.interval.folded;
     for (int i = 0; i < 2; i++) begin
       m.active[i] = c.interval.side[i].active;
       m.side[i].packets = c.counters[i].packets;
@@ -374,6 +400,7 @@ package weir_tracker_pkg;
       m.side[i].block_seq = c.block[i].seq;
       m.side[i].block_packets = c.block[i].packets;
       m.side[i].block_max = c.block[i].max;
+      m.side[i].block_merged = c.block[i].merged;
       m.side[i].slot_seq = c.round_trip[i].slot_seq;
       m.side[i].slot_time = c.round_trip[i].slot_time;
       m.side[i].rtt_gate = c.round_trip[i].rtt_gate;
@@ -411,6 +438,7 @@ package weir_tracker_pkg;
     c.interval.number = m.interval;
     c.interval.fine = m.fine;
     c.interval.trouble = m.trouble;
+    c.interval.folded = m.folded;
     for (int i = 0; i < 2; i++) begin
       c.interval.side[i].active = m.active[i];
       c.counters[i].packets = m.side[i].packets;
@@ -452,6 +480,7 @@ package weir_tracker_pkg;
       c.block[i].seq = m.side[i].block_seq;
       c.block[i].packets = m.side[i].block_packets;
       c.block[i].max = m.side[i].block_max;
+      c.block[i].merged = m.side[i].block_merged;
       c.round_trip[i].slot_seq = m.side[i].slot_seq;
       c.round_trip[i].slot_time = m.side[i].slot_time;
       c.round_trip[i].rtt_gate = m.side[i].rtt_gate;
@@ -508,6 +537,7 @@ package weir_tracker_pkg;
     facts_t facts;
     order_out_t order;
     block_out_t block;
+    interval_out_t interval;
     round_trip_out_t round_trip;
     logic [31:0] what;
     context_t old;

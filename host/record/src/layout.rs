@@ -627,6 +627,78 @@ impl Untracked {
     }
 }
 
+/// Header of a record frame: an Ethernet frame with this header and the records that it names behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Destination MAC address, as on the wire.
+    pub destination: [u8; 6],
+    /// Source MAC address, as on the wire.
+    pub source: [u8; 6],
+    /// EtherType, big-endian as on the wire; 0x88B5 (IEEE 802 local experimental) unless set otherwise.
+    pub ethertype: [u8; 2],
+    /// Version of this header.
+    pub version: u8,
+    /// Lane of the records.
+    pub lane: u8,
+    /// Boot epoch of the card, as in flow ids.
+    pub epoch: u16,
+    /// Records in this frame, 1..139; 64 bytes each.
+    pub records: u16,
+    /// Sequence number of the first record.
+    pub first_sequence: u32,
+    /// Number of this frame on its lane; starts at 0 with the epoch. A number that is missing is a frame that was lost.
+    pub sequence: u64,
+    /// TAI ns since 1970 when the frame was sent.
+    pub time: u64,
+    /// Records in all frames before this one.
+    pub total: u64,
+}
+
+impl FrameHeader {
+    /// Version that this layout describes.
+    pub const VERSION: u8 = 1;
+    /// The usual EtherType.
+    pub const ETHERTYPE: u16 = 0x88B5;
+    /// Most records of a frame.
+    pub const MAX_RECORDS: u16 = 139;
+
+    /// The 64 bytes, as a record holds them.
+    #[inline]
+    pub fn encode(&self) -> Record {
+        let mut r = Record([0; 64]);
+        r.0[0..6].copy_from_slice(&self.destination);
+        r.0[6..12].copy_from_slice(&self.source);
+        r.0[12..14].copy_from_slice(&self.ethertype);
+        put::<1>(&mut r, 14, u64::from(self.version));
+        put::<1>(&mut r, 15, u64::from(self.lane));
+        put::<2>(&mut r, 16, u64::from(self.epoch));
+        put::<2>(&mut r, 18, u64::from(self.records));
+        put::<4>(&mut r, 20, u64::from(self.first_sequence));
+        put::<8>(&mut r, 24, self.sequence);
+        put::<8>(&mut r, 32, self.time);
+        put::<8>(&mut r, 40, self.total);
+        r
+    }
+
+    /// Read from the first 64 bytes of a frame; the caller has looked at `ethertype`.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            destination: bytes::<6>(r, 0),
+            source: bytes::<6>(r, 6),
+            ethertype: bytes::<2>(r, 12),
+            version: get::<1>(r, 14) as u8,
+            lane: get::<1>(r, 15) as u8,
+            epoch: get::<2>(r, 16) as u16,
+            records: get::<2>(r, 18) as u16,
+            first_sequence: get::<4>(r, 20) as u32,
+            sequence: get::<8>(r, 24),
+            time: get::<8>(r, 32),
+            total: get::<8>(r, 40),
+        }
+    }
+}
+
 /// OPEN: The flow's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
@@ -1635,6 +1707,8 @@ pub mod width {
     pub const BLOCK_PACKETS: u32 = 16;
     /// Largest segment in it; client, setup pending: payload of the SYN.
     pub const BLOCK_MAX: u32 = 14;
+    /// The block holds what would have been several, had there been room.
+    pub const BLOCK_MERGED: u32 = 1;
     /// End of the timed segment.
     pub const SLOT_SEQ: u32 = 32;
     /// When it passed; setup pending: last SYN (client), first SYN-ACK (server).
@@ -1663,6 +1737,8 @@ pub mod width {
     pub const INTERVAL: u32 = 16;
     /// fine, trouble, active in each direction.
     pub const INTERVAL_FLAGS: u32 = 4;
+    /// EVENTs of the flow were left out for want of room.
+    pub const FOLDED: u32 = 1;
     /// Time of the last packet; read by the aging scan.
     pub const LAST_SEEN: u32 = 48;
     /// 80-bit keyed fingerprint, 18-bit context index, valid bit; 1.25 entries a flow.
