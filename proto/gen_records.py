@@ -41,9 +41,8 @@ def split(kind):
     return "u", int(match[2]) // 8, int(match[3] or 1)
 
 
-def layout(record):
+def layout(record, offset=HEADER_BYTES):
     """Yield (name, type, doc, offset, total bytes) of each field of a record."""
-    offset = HEADER_BYTES
     for name, kind, doc in record["fields"]:
         _, size, count = split(kind)
         yield name, kind, doc, offset, size * count
@@ -64,6 +63,9 @@ def check(spec):
         end = max(off + size for *_, off, size in layout(record))
         if end != spec["record_bytes"]:
             raise SystemExit(f"{SOURCE}: {title(record)} ends at byte {end}, not {spec['record_bytes']}")
+    end = max(off + size for *_, off, size in layout(spec["frame"], 0))
+    if end != spec["record_bytes"]:
+        raise SystemExit(f"{SOURCE}: the frame header ends at byte {end}, not {spec['record_bytes']}")
     bits = context_bits(spec)
     if bits > spec["context"]["budget_bits"]:
         raise SystemExit(f"{SOURCE}: context needs {bits} bits, budget {spec['context']['budget_bits']}")
@@ -79,7 +81,7 @@ def context_bits(spec):
 
 def rust(spec):
     out = [note("//"), "//! Record layouts, field by field (see `docs/src/records.md`).", ""]
-    out += ["use crate::raw::{Header, Record, bytes, get, put};", ""]
+    out += ["use crate::raw::{BYTES, Header, Record, bytes, get, put};", ""]
     out += ["/// Layout version in every header.", f"pub const VERSION: u8 = {spec['version']};", ""]
     for name, enum in spec["enums"].items():
         if "values" in enum:
@@ -111,27 +113,21 @@ def rust(spec):
             out += [f'        ({b}, "{b}"),' for b, _, _ in enum["bits"]]
             out += ["    ];", "}", ""]
     rust_type = {1: "u8", 2: "u16", 3: "u32", 4: "u32", 6: "u64", 8: "u64"}
-    for record in spec["records"]:
-        more = record.get("continuation", False)
-        out += [f"/// {record['kind']}{' continuation' if more else ''}: {record['doc']}"]
-        out += ["#[derive(Clone, Copy, Debug, PartialEq, Eq)]", f"pub struct {title(record)} {{"]
-        fields = [f for f in layout(record) if not f[0].startswith("reserved")]
-        for name, kind, doc, _, _ in fields:
+
+    def struct(name, doc, fields):
+        nonlocal out
+        out += [f"/// {doc}"]
+        out += ["#[derive(Clone, Copy, Debug, PartialEq, Eq)]", f"pub struct {name} {{"]
+        for field, kind, doc, _, _ in fields:
             base, size, count = split(kind)
             kind_rust = f"[u8; {size}]" if base == "b" else rust_type[size]
             if count > 1:
                 kind_rust = f"[{kind_rust}; {count}]"
-            out += [f"    /// {doc}", f"    pub {name}: {kind_rust},"]
-        out += ["}", "", f"impl {title(record)} {{"]
-        out += ["    /// The kind in the header.", f"    pub const KIND: Kind = Kind::{camel(record['kind'])};"]
-        out += [
-            "    /// Whether this is the kind's continuation.",
-            f"    pub const CONTINUATION: bool = {str(more).lower()};",
-            "",
-        ]
-        out += ["    /// Write into a record; kind, version and the continuation flag are set here.", "    #[inline]"]
-        out += ["    pub fn encode(&self, header: Header) -> Record {"]
-        out += ["        let mut r = header.start(Self::KIND, Self::CONTINUATION);"]
+            out += [f"    /// {doc}", f"    pub {field}: {kind_rust},"]
+        out += ["}", "", f"impl {name} {{"]
+
+    def encode(fields):
+        nonlocal out
         for name, kind, _, offset, _ in fields:
             base, size, count = split(kind)
             if base == "b":
@@ -143,7 +139,9 @@ def rust(spec):
                 value = f"self.{name}" if rust_type[size] == "u64" else f"u64::from(self.{name})"
                 out += [f"        put::<{size}>(&mut r, {offset}, {value});"]
         out += ["        r", "    }", ""]
-        out += ["    /// Read from a record; the caller has looked at the kind.", "    #[inline]"]
+
+    def decode(fields):
+        nonlocal out
         out += ["    pub fn decode(r: &Record) -> Self {", "        Self {"]
         for name, kind, _, offset, _ in fields:
             base, size, count = split(kind)
@@ -158,6 +156,37 @@ def rust(spec):
             else:
                 out += [f"            {name}: get::<{size}>(r, {offset}) as {rust_type[size]},"]
         out += ["        }", "    }", "}", ""]
+
+    def told(fields):
+        return [field for field in fields if not field[0].startswith("reserved")]
+
+    frame = told(layout(spec["frame"], 0))
+    struct("FrameHeader", spec["frame"]["doc"], frame)
+    out += ["    /// Version that this layout describes.", f"    pub const VERSION: u8 = {spec['frame']['version']};"]
+    out += ["    /// The usual EtherType.", f"    pub const ETHERTYPE: u16 = 0x{spec['frame']['ethertype']:04X};"]
+    out += ["    /// Most records of a frame.", f"    pub const MAX_RECORDS: u16 = {spec['frame']['max_records']};", ""]
+    out += ["    /// The 64 bytes, as a record holds them.", "    #[inline]", "    pub fn encode(&self) -> Record {"]
+    out += ["        let mut r = Record([0; BYTES]);"]
+    encode(frame)
+    out += ["    /// Read from the first 64 bytes of a frame; the caller has looked at `ethertype`.", "    #[inline]"]
+    decode(frame)
+
+    for record in spec["records"]:
+        more = record.get("continuation", False)
+        fields = told(layout(record))
+        struct(title(record), f"{record['kind']}{' continuation' if more else ''}: {record['doc']}", fields)
+        out += ["    /// The kind in the header.", f"    pub const KIND: Kind = Kind::{camel(record['kind'])};"]
+        out += [
+            "    /// Whether this is the kind's continuation.",
+            f"    pub const CONTINUATION: bool = {str(more).lower()};",
+            "",
+        ]
+        out += ["    /// Write into a record; kind, version and the continuation flag are set here.", "    #[inline]"]
+        out += ["    pub fn encode(&self, header: Header) -> Record {"]
+        out += ["        let mut r = header.start(Self::KIND, Self::CONTINUATION);"]
+        encode(fields)
+        out += ["    /// Read from a record; the caller has looked at the kind.", "    #[inline]"]
+        decode(fields)
     out += ["/// Widths in bits of the saturating or wrapping fields of a flow's context.", "pub mod width {"]
     for group in ("per_direction", "shared"):
         for name, bits, _, doc in spec["context"][group]:
@@ -177,6 +206,9 @@ def systemverilog(spec):
     out += [
         f"  localparam int RecordBytes = {spec['record_bytes']};",
         f"  localparam int RecordVersion = {spec['version']};",
+        f"  localparam int FrameVersion = {spec['frame']['version']};",
+        f"  localparam int FrameEtherType = 'h{spec['frame']['ethertype']:04X};",
+        f"  localparam int FrameMaxRecords = {spec['frame']['max_records']};",
         "",
     ]
     for name, enum in spec["enums"].items():
@@ -199,6 +231,8 @@ def systemverilog(spec):
         return [*rows, *header, f"  }} {name}_t;", ""]
 
     header = [(f["name"], f["type"]) for f in spec["header"]]
+    frame = [(n, k) for n, k, *_ in layout(spec["frame"], 0)]
+    out += struct("frame_header", frame, spec["frame"]["doc"])
     out += struct("record_header", header, "Header, bytes 0 to 23.")
     for record in spec["records"]:
         name = record["kind"].lower() + ("_more" if record.get("continuation") else "")
@@ -244,8 +278,17 @@ def c_header(spec):
         total = size * count
         return f"    uint8_t {name};" if total == 1 else f"    uint8_t {name}[{total}];"
 
+    frame = spec["frame"]
+    out += [
+        f"#define WEIR_FRAME_VERSION {frame['version']}u",
+        f"#define WEIR_FRAME_ETHERTYPE 0x{frame['ethertype']:04X}u",
+        f"#define WEIR_FRAME_MAX_RECORDS {frame['max_records']}u",
+        "",
+    ]
+    out += [*comment(frame["doc"], 0, "// "), "struct weir_frame_header {"]
+    out += [member(n, k) for n, k, *_ in layout(frame, 0)] + ["};", ""]
     out += ["struct weir_record_header {"] + [member(f["name"], f["type"]) for f in spec["header"]] + ["};", ""]
-    names = ["weir_record_header"]
+    names = ["weir_record_header", "weir_frame_header"]
     for record in spec["records"]:
         name = "weir_" + record["kind"].lower() + ("_more" if record.get("continuation") else "")
         out += [*comment(record["doc"], 0, "// "), f"struct {name} {{", "    struct weir_record_header header;"]
@@ -279,7 +322,10 @@ def c_header(spec):
 def python(spec):
     out = [note("#"), '"""Weir record layouts: parse(record_bytes) -> dict, build(kind, **fields) -> bytes."""', ""]
     out += ["import enum", ""]
-    out += [f"RECORD_BYTES = {spec['record_bytes']}", f"VERSION = {spec['version']}", ""]
+    frame = spec["frame"]
+    out += [f"RECORD_BYTES = {spec['record_bytes']}", f"VERSION = {spec['version']}"]
+    out += [f"FRAME_VERSION = {frame['version']}", f"FRAME_ETHERTYPE = 0x{frame['ethertype']:04X}"]
+    out += [f"FRAME_MAX_RECORDS = {frame['max_records']}", ""]
     for name, enum in spec["enums"].items():
         if "values" in enum:
             out += ["", f"class {name}(enum.IntEnum):", *comment(f'"""{enum["doc"]}"""', 4, ""), ""]
@@ -293,6 +339,11 @@ def python(spec):
         _, size, _ = split(field["type"])
         out += [f'    ("{field["name"]}", {offset}, {size}, 1, True),']
         offset += size
+    out += ["]", f"# {spec['frame']['doc']}", "FRAME_HEADER = ["]
+    for name, kind, _, off, _ in layout(spec["frame"], 0):
+        base, size, count = split(kind)
+        if not name.startswith("reserved"):
+            out += [f'    ("{name}", {off}, {size}, {count}, {base == "u"}),']
     out += ["]", "LAYOUTS = {"]
     for record in spec["records"]:
         out += [f"    (Kind.{record['kind']}, {bool(record.get('continuation'))}): ["]
@@ -325,11 +376,27 @@ def python(spec):
         "",
         "def build(kind, /, continuation=False, **fields):",
         '    """The 64 bytes of a record; fields not given are 0."""',
-        "    data = bytearray(RECORD_BYTES)",
         '    fields.setdefault("kind", int(kind))',
         '    fields.setdefault("flags", int(Flag.CONTINUATION) if continuation else 0)',
         '    fields.setdefault("version_lane", VERSION << 4)',
-        "    for name, offset, size, count, integer in HEADER + LAYOUTS[(kind, continuation)]:",
+        "    return _put(Kind(kind).name, HEADER + LAYOUTS[(kind, continuation)], fields)",
+        "",
+        "",
+        "def parse_frame_header(data):",
+        '    """Fields of the first 64 bytes of a record frame as a dict."""',
+        "    return {name: _get(data, *place) for name, *place in FRAME_HEADER}",
+        "",
+        "",
+        "def build_frame_header(**fields):",
+        '    """The 64 bytes before the records of a frame; fields not given are 0."""',
+        '    fields.setdefault("version", FRAME_VERSION)',
+        '    fields.setdefault("ethertype", FRAME_ETHERTYPE.to_bytes(2, "big"))',
+        '    return _put("FRAME", FRAME_HEADER, fields)',
+        "",
+        "",
+        "def _put(layout_name, layout, fields):",
+        "    data = bytearray(RECORD_BYTES)",
+        "    for name, offset, size, count, integer in layout:",
         "        value = fields.pop(name, 0)",
         "        if not integer:",
         '            data[offset : offset + size] = (value or b"").ljust(size, b"\\0")',
@@ -340,7 +407,7 @@ def python(spec):
         "        for i, element in enumerate(elements):",
         '            data[offset + i * size : offset + (i + 1) * size] = element.to_bytes(size, "little")',
         "    if fields:",
-        '        raise ValueError(f"{Kind(kind).name} has no field {sorted(fields)}")',
+        '        raise ValueError(f"{layout_name} has no field {sorted(fields)}")',
         "    return bytes(data)",
         "",
     ]
@@ -377,6 +444,15 @@ def markdown(spec):
             "|---|---|---|---|",
         ]
         out += [f"| {off} | `{n}` | {k} | {d} |" for n, k, d, off, _ in layout(record)]
+    frame = spec["frame"]
+    out += ["", "## Record frames", "", frame["doc"]]
+    out += [
+        f"EtherType 0x{frame['ethertype']:04X}, header version {frame['version']}, at most {frame['max_records']} records. `epoch`, `sequence` and `total` tell the host which frames and how many records it missed.",
+        "",
+        "| offset | field | type | meaning |",
+        "|---|---|---|---|",
+    ]
+    out += [f"| {off} | `{n}` | {k} | {d} |" for n, k, d, off, _ in layout(frame, 0)]
     out += ["", "## Codes", ""]
     for name, enum in spec["enums"].items():
         column = "value" if "values" in enum else "bit"

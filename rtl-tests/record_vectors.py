@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records with chosen and random field values, from the layouts in weir_records.
 
-record_vectors.py            write host/record/tests/vectors.txt, which the Rust tests read
-record_vectors.py --check    exit 1 if the committed file is stale
+record_vectors.py            write vectors.txt and frame_vectors.txt in host/record/tests, which the Rust tests read
+record_vectors.py --check    exit 1 if a committed file is stale
 """
 
 import random
@@ -12,6 +12,7 @@ from pathlib import Path
 import weir_records as records
 
 VECTORS = Path(__file__).resolve().parent.parent / "host" / "record" / "tests" / "vectors.txt"
+FRAME_VECTORS = VECTORS.with_name("frame_vectors.txt")
 COMMITTED_SEED = 1
 COMMITTED_RANDOM = 4  # for each layout, beside the chosen patterns
 
@@ -48,15 +49,24 @@ def cases(seed, count):
             yield kind, continuation, fill(kind, continuation, byte)
 
 
-def rust_debug(kind, continuation, values):
+def frame_headers(seed, count):
+    """{field: value} of frame headers: the same patterns."""
+    source = random.Random(seed)
+    counting = iter(range(1, 256))
+    for byte in [lambda: 0, lambda: 255, lambda: next(counting)] + [lambda: source.randrange(256)] * count:
+        rows = [
+            (name, integer, bytes(byte() for _ in range(size))) for name, _, size, _, integer in records.FRAME_HEADER
+        ]
+        yield {name: int.from_bytes(data, "little") if integer else data for name, integer, data in rows}
+
+
+def rust_debug(name, fields, values):
     """The content as Rust's {:?} prints it."""
 
     def show(value):
         return f"[{', '.join(str(v) for v in value)}]" if isinstance(value, (bytes, list)) else str(value)
 
-    names = [name for name, *_ in records.LAYOUTS[(kind, continuation)]]
-    name = kind.name.title() + ("More" if continuation else "")
-    return f"{name} {{ {', '.join(f'{n}: {show(values[n])}' for n in names)} }}"
+    return f"{name} {{ {', '.join(f'{n}: {show(values[n])}' for n, *_ in fields)} }}"
 
 
 def vectors():
@@ -67,19 +77,29 @@ def vectors():
     for kind, continuation, values in cases(COMMITTED_SEED, COMMITTED_RANDOM):
         data = records.build(kind, continuation, **values)
         header = [values["flags"], values["version_lane"] & 0xF, values["arg"], values["sequence"], values["flow"]]
-        columns = [data.hex(), *header, values["time"], rust_debug(kind, continuation, values)]
+        debug = rust_debug(kind.name.title() + "More" * continuation, records.LAYOUTS[(kind, continuation)], values)
+        columns = [data.hex(), *header, values["time"], debug]
         lines.append("\t".join(str(column) for column in columns))
     return "\n".join(lines) + "\n"
 
 
+def frame_vectors():
+    """Text of the committed file: bytes and content of a frame header on each line."""
+    lines = ["# Made by rtl-tests/record_vectors.py; columns: 64 bytes, content"]
+    for values in frame_headers(COMMITTED_SEED, COMMITTED_RANDOM):
+        debug = rust_debug("FrameHeader", records.FRAME_HEADER, values)
+        lines.append(f"{records.build_frame_header(**values).hex()}\t{debug}")
+    return "\n".join(lines) + "\n"
+
+
 def main():
-    text = vectors()
-    if VECTORS.exists() and VECTORS.read_text() == text:
-        return
-    if "--check" in sys.argv:
-        sys.exit(f"stale: {VECTORS}; run make fmt")
-    VECTORS.parent.mkdir(parents=True, exist_ok=True)
-    VECTORS.write_text(text)
+    for path, text in [(VECTORS, vectors()), (FRAME_VECTORS, frame_vectors())]:
+        if path.exists() and path.read_text() == text:
+            continue
+        if "--check" in sys.argv:
+            sys.exit(f"stale: {path}; run make fmt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 if __name__ == "__main__":

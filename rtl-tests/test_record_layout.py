@@ -22,14 +22,20 @@ RANDOM_RECORDS = 200  # for each layout
 RESERVED = {"end", "sequence", "time", "wire"}  # SystemVerilog's words: the package adds an underscore
 
 
-def struct_name(kind, continuation):
-    return kind.name.lower() + ("_more" if continuation else "")
+def layouts():
+    """(struct after its prefix, [(field, place in the struct, element bytes, elements)]) of each record; last the frame header."""
+    for kind, continuation in records.LAYOUTS:
+        fields = []
+        for position, (name, size, count, _) in enumerate(record_vectors.fields_of(kind, continuation)):
+            fields.append((name, "header." if position < len(records.HEADER) else "", size, count))
+        yield kind.name.lower() + ("_more" if continuation else ""), fields
+    yield "frame_header", [(name, "", size, count) for name, _, size, count, _ in records.FRAME_HEADER]
 
 
-def line_of(index, kind, continuation, values):
+def line_of(index, fields, values):
     """`index` and the fields as the programs read them: little-endian integers in hexadecimal, array elements apart."""
     words = []
-    for name, *_ in record_vectors.fields_of(kind, continuation):
+    for name, *_ in fields:
         elements = values[name] if isinstance(values[name], list) else [values[name]]
         words += [int.from_bytes(e, "little") if isinstance(e, bytes) else e for e in elements]
     return " ".join(f"{word:x}" for word in [index, *words])
@@ -67,12 +73,11 @@ def c_program():
         "        uint8_t bytes[WEIR_RECORD_BYTES];",
         "        switch (index) {",
     ]
-    for index, (kind, continuation) in enumerate(records.LAYOUTS):
+    for index, (struct, fields) in enumerate(layouts()):
         out += [f"        case {index}: {{"]
-        out += [f"            struct weir_{struct_name(kind, continuation)} r = {{0}};"]
-        for position, (name, size, _, _) in enumerate(record_vectors.fields_of(kind, continuation)):
-            place = f"r.header.{name}" if position < len(records.HEADER) else f"r.{name}"
-            out += [f"            field((uint8_t *)&{place}, {size}, sizeof {place});"]
+        out += [f"            struct weir_{struct} r = {{0}};"]
+        for name, part, size, _ in fields:
+            out += [f"            field((uint8_t *)&r.{part}{name}, {size}, sizeof r.{part}{name});"]
         out += ["            memcpy(bytes, &r, sizeof bytes);", "            break;", "        }"]
     out += ["        default:", "            return 2;", "        }"]
     out += ['        for (unsigned i = 0; i < sizeof bytes; i++) printf("%02x", bytes[i]);', '        printf("\\n");']
@@ -91,15 +96,14 @@ def systemverilog_program():
         '    while ($fscanf(fd, "%h", index) == 1) begin',
         "      case (index)",
     ]
-    for index, (kind, continuation) in enumerate(records.LAYOUTS):
+    for index, (struct, fields) in enumerate(layouts()):
         out += [
             f"        {index}: begin",
-            f"          record_{struct_name(kind, continuation)}_t r;",
+            f"          {'' if struct == 'frame_header' else 'record_'}{struct}_t r;",
             "          r = '0;",
         ]
-        for position, (name, size, count, _) in enumerate(record_vectors.fields_of(kind, continuation)):
-            member = name + ("_" if name in RESERVED else "")
-            place = f"r.header.{member}" if position < len(records.HEADER) else f"r.{member}"
+        for name, part, size, count in fields:
+            place = f"r.{part}{name}" + ("_" if name in RESERVED else "")
             for element in range(count):
                 part = f"{place}[{element * size * 8}+:{size * 8}]"
                 out += [
@@ -131,11 +135,13 @@ def build_dir():
 def random_records(build_dir):
     """(line for the programs, bytes that Python builds) of every record."""
     print(f"WEIR_SEED={SEED}")
-    order = list(records.LAYOUTS)
+    order, fields = list(records.LAYOUTS), [fields for _, fields in layouts()]
     rows = []
     for kind, continuation, values in record_vectors.cases(SEED, RANDOM_RECORDS):
-        line = line_of(order.index((kind, continuation)), kind, continuation, values)
-        rows.append((line, records.build(kind, continuation, **values)))
+        index = order.index((kind, continuation))
+        rows.append((line_of(index, fields[index], values), records.build(kind, continuation, **values)))
+    for values in record_vectors.frame_headers(SEED, RANDOM_RECORDS):
+        rows.append((line_of(len(order), fields[-1], values), records.build_frame_header(**values)))
     (build_dir / "records.txt").write_text("\n".join(line for line, _ in rows) + "\n")
     return rows
 
@@ -149,6 +155,8 @@ def compare(rows, printed):
 def test_python_reads_what_it_builds():
     for kind, continuation, values in record_vectors.cases(SEED, RANDOM_RECORDS):
         assert records.parse(records.build(kind, continuation, **values)) == values, f"WEIR_SEED={SEED}"
+    for values in record_vectors.frame_headers(SEED, RANDOM_RECORDS):
+        assert records.parse_frame_header(records.build_frame_header(**values)) == values, f"WEIR_SEED={SEED}"
 
 
 def test_python_names_what_is_wrong():
@@ -158,6 +166,8 @@ def test_python_names_what_is_wrong():
         records.parse(bytes(64))
     with pytest.raises(ValueError, match="OPEN has no field"):
         records.build(records.Kind.OPEN, colour=1)
+    with pytest.raises(ValueError, match="FRAME has no field"):
+        records.build_frame_header(colour=1)
 
 
 def test_c_agrees(build_dir, random_records):

@@ -5,6 +5,9 @@ import enum
 
 RECORD_BYTES = 64
 VERSION = 1
+FRAME_VERSION = 1
+FRAME_ETHERTYPE = 0x88B5
+FRAME_MAX_RECORDS = 139
 
 
 class Kind(enum.IntEnum):
@@ -169,6 +172,20 @@ HEADER = [
     ("sequence", 4, 4, 1, True),
     ("flow", 8, 8, 1, True),
     ("time", 16, 8, 1, True),
+]
+# Header of a record frame: an Ethernet frame with this header and the records that it names behind it.
+FRAME_HEADER = [
+    ("destination", 0, 6, 1, False),
+    ("source", 6, 6, 1, False),
+    ("ethertype", 12, 2, 1, False),
+    ("version", 14, 1, 1, True),
+    ("lane", 15, 1, 1, True),
+    ("epoch", 16, 2, 1, True),
+    ("records", 18, 2, 1, True),
+    ("first_sequence", 20, 4, 1, True),
+    ("sequence", 24, 8, 1, True),
+    ("time", 32, 8, 1, True),
+    ("total", 40, 8, 1, True),
 ]
 LAYOUTS = {
     (Kind.OPEN, False): [
@@ -364,11 +381,27 @@ def parse(data):
 
 def build(kind, /, continuation=False, **fields):
     """The 64 bytes of a record; fields not given are 0."""
-    data = bytearray(RECORD_BYTES)
     fields.setdefault("kind", int(kind))
     fields.setdefault("flags", int(Flag.CONTINUATION) if continuation else 0)
     fields.setdefault("version_lane", VERSION << 4)
-    for name, offset, size, count, integer in HEADER + LAYOUTS[(kind, continuation)]:
+    return _put(Kind(kind).name, HEADER + LAYOUTS[(kind, continuation)], fields)
+
+
+def parse_frame_header(data):
+    """Fields of the first 64 bytes of a record frame as a dict."""
+    return {name: _get(data, *place) for name, *place in FRAME_HEADER}
+
+
+def build_frame_header(**fields):
+    """The 64 bytes before the records of a frame; fields not given are 0."""
+    fields.setdefault("version", FRAME_VERSION)
+    fields.setdefault("ethertype", FRAME_ETHERTYPE.to_bytes(2, "big"))
+    return _put("FRAME", FRAME_HEADER, fields)
+
+
+def _put(layout_name, layout, fields):
+    data = bytearray(RECORD_BYTES)
+    for name, offset, size, count, integer in layout:
         value = fields.pop(name, 0)
         if not integer:
             data[offset : offset + size] = (value or b"").ljust(size, b"\0")
@@ -379,5 +412,5 @@ def build(kind, /, continuation=False, **fields):
         for i, element in enumerate(elements):
             data[offset + i * size : offset + (i + 1) * size] = element.to_bytes(size, "little")
     if fields:
-        raise ValueError(f"{Kind(kind).name} has no field {sorted(fields)}")
+        raise ValueError(f"{layout_name} has no field {sorted(fields)}")
     return bytes(data)

@@ -147,6 +147,26 @@ enum weir_untracked {
     WEIR_UNTRACKED_PROFILE = 9
 };
 
+#define WEIR_FRAME_VERSION 1u
+#define WEIR_FRAME_ETHERTYPE 0x88B5u
+#define WEIR_FRAME_MAX_RECORDS 139u
+
+// Header of a record frame: an Ethernet frame with this header and the records that it names behind it.
+struct weir_frame_header {
+    uint8_t destination[6];
+    uint8_t source[6];
+    uint8_t ethertype[2];
+    uint8_t version;
+    uint8_t lane;
+    uint8_t epoch[2];
+    uint8_t records[2];
+    uint8_t first_sequence[4];
+    uint8_t sequence[8];
+    uint8_t time[8];
+    uint8_t total[8];
+    uint8_t reserved0[16];
+};
+
 struct weir_record_header {
     uint8_t kind;
     uint8_t flags;
@@ -386,6 +406,7 @@ struct weir_gap {
 };
 
 static_assert(sizeof(struct weir_record_header) == 24, "header size");
+static_assert(sizeof(struct weir_frame_header) == WEIR_RECORD_BYTES, "weir_frame_header size");
 static_assert(sizeof(struct weir_open) == WEIR_RECORD_BYTES, "weir_open size");
 static_assert(sizeof(struct weir_open_more) == WEIR_RECORD_BYTES, "weir_open_more size");
 static_assert(sizeof(struct weir_setup) == WEIR_RECORD_BYTES, "weir_setup size");

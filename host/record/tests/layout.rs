@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use weir_record::{
-    Block, Close, CloseMore, Event, EventMore, FlowId, Gap, Header, Interval, Open, OpenMore, Packet, PacketMore, Port,
-    PortMore, Record, Rtt, Setup, SetupMore, flag,
+    Block, Close, CloseMore, Event, EventMore, FlowId, FrameHeader, Gap, Header, Interval, Open, OpenMore, Packet,
+    PacketMore, Port, PortMore, Record, Rtt, Setup, SetupMore, flag,
 };
 
 /// Header fields as the vectors give them: flags, lane, arg, sequence, flow, time.
@@ -32,6 +32,30 @@ macro_rules! decode_and_encode {
     }};
 }
 
+fn bytes_from(hex: &str) -> Vec<u8> {
+    (0..hex.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
+        .collect()
+}
+
+#[test]
+fn frame_headers_decode_and_encode() {
+    let mut lines = 0;
+    for line in include_str!("frame_vectors.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
+        let (hex, content) = line.split_once('\t').unwrap();
+        let bytes = Record::from_slice(&bytes_from(hex)).unwrap();
+        let header = FrameHeader::decode(&bytes);
+        assert_eq!(format!("{header:?}"), content);
+        assert_eq!(header.encode(), bytes, "{line}");
+        lines += 1;
+    }
+    assert!(lines > 5, "frame_vectors.txt has {lines} headers");
+}
+
 #[test]
 fn vectors_decode_and_encode() {
     let mut lines = 0;
@@ -40,11 +64,7 @@ fn vectors_decode_and_encode() {
         .filter(|line| !line.starts_with('#'))
     {
         let columns: Vec<&str> = line.split('\t').collect();
-        let bytes: Vec<u8> = (0..columns[0].len())
-            .step_by(2)
-            .map(|i| u8::from_str_radix(&columns[0][i..i + 2], 16).unwrap())
-            .collect();
-        let record = Record::from_slice(&bytes).unwrap();
+        let record = Record::from_slice(&bytes_from(columns[0])).unwrap();
         let header = header_from(&columns[1..7]);
 
         assert_eq!(record.flags() & !flag::CONTINUATION, header.flags, "{line}");
