@@ -5,6 +5,7 @@
 //! - [`floor`] reads a capture, walks its headers and counts packets per flow, and does nothing else.
 //! - [`compare`] runs `weir analyze`, the floor and other tools on the same captures and prints CPU time, memory and ratios.
 //! - [`check`] holds the totals of `weir analyze` against the truth.
+//! - [`generate::hostile`] and [`nic`] are for the comparison of the card's logic with the software engine.
 //! - [`mutate`] damages captures in thousands of ways and runs a command on each.
 
 pub mod check;
@@ -14,6 +15,7 @@ pub mod floor;
 pub mod frame;
 pub mod generate;
 pub mod mutate;
+pub mod nic;
 pub mod process;
 pub mod rng;
 pub mod truth;

@@ -1,12 +1,16 @@
 //! `weir-bench`: makes large captures, measures, checks and damages them.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use weir_bench::error::Error;
+use weir_bench::generate::hostile;
 use weir_bench::generate::{self, Kind};
+use weir_bench::nic::{coverage::Coverage, play};
 use weir_bench::{check, compare, floor, mutate};
 
 /// Large captures with known totals, and what it costs to analyse them.
@@ -32,6 +36,43 @@ enum Command {
         /// The same seed makes the same file
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Write a capture that looks for the corners of the flow engine (pcap, nanoseconds)
+    Hostile {
+        /// File to write
+        #[arg(short, long)]
+        output: PathBuf,
+        /// Frames in it
+        #[arg(long, default_value_t = 1_000_000)]
+        packets: u64,
+        /// The same seed makes the same file
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Count how often the engine (nic profile) says each thing that it can say about a capture
+    Coverage {
+        /// Capture file
+        file: PathBuf,
+        /// Fail if something occurs less often
+        #[arg(long, default_value_t = 0)]
+        least: u64,
+    },
+    /// Write a capture as the frames and scan visits that a bench around the card's logic plays
+    Play {
+        /// Capture file
+        file: PathBuf,
+        /// File to write, - for standard output
+        #[arg(short, long)]
+        output: PathBuf,
+        /// Flows that the table holds
+        #[arg(long)]
+        contexts: Option<u32>,
+        /// Make every scan visit, not only those that may have something to do: for short captures
+        #[arg(long)]
+        all_visits: bool,
+        /// VLAN ids are not part of the key
+        #[arg(long)]
+        ignore_vlan: bool,
     },
     /// Walk headers and count per flow, nothing else: the least that any flow analysis costs
     Floor {
@@ -88,6 +129,15 @@ enum Command {
     },
 }
 
+/// A file to write, or standard output for `-`.
+fn open(path: &Path) -> Result<Box<dyn Write>, Error> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::with_capacity(1 << 20, std::io::stdout())));
+    }
+    let file = File::create(path).map_err(|e| Error::file("cannot create", path, &e))?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
+}
+
 fn success(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -107,6 +157,40 @@ fn run(command: Command) -> Result<ExitCode, Error> {
                 truth.packets,
                 truth.connections,
                 truth.transactions
+            );
+        }
+        Command::Hostile { output, packets, seed } => {
+            let (frames, bytes) = hostile::write(&output, seed, packets)?;
+            println!("{}: {frames} frames, {bytes} bytes, seed {seed}", output.display());
+        }
+        Command::Coverage { file, least } => {
+            let coverage = Coverage::of(&file)?;
+            coverage.print();
+            let below = coverage.below(least);
+            for name in &below {
+                println!("fewer than {least}: {name}");
+            }
+            return Ok(success(below.is_empty()));
+        }
+        Command::Play {
+            file,
+            output,
+            contexts,
+            all_visits,
+            ignore_vlan,
+        } => {
+            let options = play::Options {
+                contexts,
+                all_visits,
+                vlan_in_key: !ignore_vlan,
+            };
+            let counts = play::write(&file, &options, &mut *open(&output)?)?;
+            eprintln!(
+                "{}: {} frames, {} visits, {} frames left out",
+                file.display(),
+                counts.frames,
+                counts.visits,
+                counts.left_out
             );
         }
         Command::Floor { file } => floor::run(&file)?,

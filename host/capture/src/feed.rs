@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use weir_engine::{Engine, Fragment, Meta, Parsed, Parser};
+use weir_engine::{Engine, Fragment, Meta, Parsed, Parser, Profile};
 use weir_record::{Record, Untracked, time::tai_from_utc};
 
+use crate::card;
 use crate::defrag::Defrag;
 use crate::error::CaptureError;
 use crate::file::CaptureFile;
@@ -15,7 +16,7 @@ const MAX_NESTED: usize = 4;
 /// One frame for the engine.
 #[derive(Debug)]
 pub struct Word<'a> {
-    /// The port (interface of the file, the 16th and later ones as the 16th).
+    /// The port (interface of the file, the 16th and later ones as the 16th; nic profile: see [`card`]).
     pub port: u8,
     /// TAI ns.
     pub time: u64,
@@ -54,12 +55,14 @@ pub enum Item<'a> {
 pub struct Feed {
     parser: Parser,
     defrag: Defrag,
-    number: u64,
+    /// Frames so far: of all ports, or, as the card counts them, of each.
+    numbers: [u64; 16],
+    left_out: u64,
 }
 
 impl std::fmt::Debug for Feed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Feed({} frames)", self.number)
+        write!(f, "Feed({} frames)", self.numbers.iter().sum::<u64>())
     }
 }
 
@@ -81,11 +84,25 @@ impl Feed {
     ) -> Result<bool, CaptureError> {
         for _ in 0..limit {
             let Some(frame) = file.next()? else { return Ok(false) };
-            let port = frame.interface.min(15) as u8;
             let time = tai_from_utc(frame.utc_ns);
+            let port = match self.parser.profile() {
+                Profile::Full => frame.interface.min(15) as u8,
+                Profile::Nic => match card::port(&frame) {
+                    Some(port) => port,
+                    None => {
+                        self.left_out += 1;
+                        continue;
+                    }
+                },
+            };
             self.frame(port, time, frame.link, frame.data, frame.wire, &mut word);
         }
         Ok(true)
+    }
+
+    /// Frames that [`Self::read`] left out because they cannot come to the card ([`card::port`]).
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// One frame of any source: `time` in TAI ns.
@@ -99,7 +116,12 @@ impl Feed {
         wire: u32,
         mut word: impl FnMut(Word<'_>),
     ) {
-        self.number += 1;
+        let counter = match self.parser.profile() {
+            Profile::Full => 0,
+            Profile::Nic => usize::from(port) % self.numbers.len(),
+        };
+        self.numbers[counter] += 1;
+        let number = self.numbers[counter];
         let captured = data.len() as u32;
         let mut parsed = match link {
             Some(link) => self.parser.parse(link, data, wire),
@@ -112,7 +134,7 @@ impl Feed {
         let item = match &mut parsed {
             Parsed::Meta(meta) => {
                 meta.time = time;
-                meta.number = self.number;
+                meta.number = number;
                 meta.port = port;
                 Item::Packet(meta)
             }

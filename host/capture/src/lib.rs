@@ -5,6 +5,7 @@
 //! and gives words for the flow engine.
 #![forbid(unsafe_code)]
 
+pub mod card;
 mod defrag;
 mod error;
 pub mod feed;

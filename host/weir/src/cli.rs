@@ -125,6 +125,9 @@ pub struct RecordsArgs {
     /// Also write a PACKET record for every packet
     #[arg(long)]
     pub digests: bool,
+    /// Flows that the table holds (default: that of the profile)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub contexts: Option<u32>,
     #[command(flatten)]
     pub flow: FlowOptions,
 }

@@ -21,6 +21,7 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         Profile::Nic => (Config::appliance(), weir_engine::Profile::Nic),
     };
     let engine = Config {
+        contexts: args.contexts.unwrap_or(engine.contexts),
         digests: args.digests,
         vlan_in_key: !args.flow.ignore_vlan,
         ..engine
@@ -38,7 +39,16 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         result
     })?;
     match outcome {
-        Some(Ok(outcome)) => Ok(analyze::report(outcome)),
+        Some(Ok(outcome)) => {
+            if outcome.left_out > 0 {
+                let why = "not Ethernet, no byte captured, or too long";
+                eprintln!(
+                    "weir: {} frames that no card could receive are left out ({why})",
+                    outcome.left_out
+                );
+            }
+            Ok(analyze::report(outcome))
+        }
         Some(Err(error)) => Err(Failure::new(error)),
         None => Ok(ExitCode::SUCCESS),
     }

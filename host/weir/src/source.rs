@@ -30,6 +30,8 @@ pub struct Options {
 pub struct Outcome {
     /// Set when the file could not be read to its end; what came before is good.
     pub error: Option<CaptureError>,
+    /// Frames that are not for the card (nic profile).
+    pub left_out: u64,
 }
 
 /// Run `path` through the engine and give its records to `take`. An error before the first frame is returned; a later
@@ -70,7 +72,12 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
             }
         }
     }
-    for &(interface, frames) in file.dropped() {
+    // On the card this counter is its own.
+    let dropped = match options.profile {
+        Profile::Full => file.dropped(),
+        Profile::Nic => &[],
+    };
+    for &(interface, frames) in dropped {
         engine.dropped(interface.min(15) as u8, u32::try_from(frames).unwrap_or(u32::MAX));
     }
     while engine.finish_some(FRAMES_AT_A_TIME, &mut records) {
@@ -84,7 +91,10 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     match error {
         // Nothing good came before it: the whole command fails.
         Some(error) if file.frames() == 0 => Err(error),
-        error => Ok(Outcome { error }),
+        error => Ok(Outcome {
+            error,
+            left_out: feed.left_out(),
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod connections;
+pub mod hostile;
 mod minimum;
 
 use std::path::Path;
