@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build and run the simulations of the hardware modules: one table, one command.
+"""Build and run the simulations of the hardware modules: one table, one command (with .venv/bin on PATH).
 
 To add a module `weir_x` (hw/rtl/weir_x.sv, or a test top rtl-tests/bench/weir_x.sv): write cocotb tests in
 rtl-tests/bench/weir_x.py, add a line per parameter set to BENCHES below. Sources are found by name: every module
