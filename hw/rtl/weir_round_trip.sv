@@ -37,6 +37,8 @@ module weir_round_trip
   assign answered = facts.tcp && order.ack_used && met[r].slot && !order.pending && !after(
       met[r].slot_seq, word.meta.ack
   );
+  logic [1:0][39:0] visit_age;
+  assign visit_age = {now - met[1].slot_time, now - met[0].slot_time};
   assign gate = gate_now != met[r].rtt_gate;
 
   always_comb begin
@@ -83,9 +85,6 @@ module weir_round_trip
       end
     end
   end
-
-  logic [1:0][39:0] visit_age;
-  assign visit_age = {now - met[1].slot_time, now - met[0].slot_time};
 
 endmodule
 
