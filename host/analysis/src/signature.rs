@@ -29,8 +29,15 @@ pub(crate) struct BlockList {
 struct Rest {
     groups: [Group; KEPT_GROUPS - 1],
     len: u8,
-    /// Blocks beyond the kept groups.
+    /// Blocks beyond the kept groups, and their bytes.
     more: bool,
+    beyond: u64,
+}
+
+impl Group {
+    fn total(&self) -> u64 {
+        self.bytes.saturating_mul(u64::from(self.count))
+    }
 }
 
 impl BlockList {
@@ -41,6 +48,12 @@ impl BlockList {
     /// Sequence number of the first byte.
     pub const fn start(&self) -> u32 {
         self.first.seq
+    }
+
+    /// Bytes of all blocks.
+    pub fn bytes(&self) -> u64 {
+        let beyond = self.rest.as_ref().map_or(0, |rest| rest.beyond);
+        self.groups().map(Group::total).fold(beyond, u64::saturating_add)
     }
 
     fn more(&self) -> bool {
@@ -74,8 +87,9 @@ impl BlockList {
 
     /// The last block goes on: `bytes` more belong to it.
     pub fn extend(&mut self, bytes: u64) {
-        if self.more() {
-            return; // the last block is beyond what is printed
+        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.more) {
+            rest.beyond = rest.beyond.saturating_add(bytes);
+            return;
         }
         let Some(last) = self.last_mut() else { return };
         let grown = last.bytes.saturating_add(bytes);
@@ -132,8 +146,10 @@ impl BlockList {
         for g in &kept[index + 1..] {
             list.append(*g);
         }
-        if old.more() {
-            list.rest.get_or_insert_default().more = true;
+        if let Some(old) = old.rest.filter(|rest| rest.more) {
+            let rest = list.rest.get_or_insert_default();
+            rest.more = true;
+            rest.beyond = rest.beyond.saturating_add(old.beyond);
         }
         *self = list;
         true
@@ -157,6 +173,7 @@ impl BlockList {
         let rest = self.rest.get_or_insert_default();
         if rest.more || usize::from(rest.len) == rest.groups.len() {
             rest.more = true;
+            rest.beyond = rest.beyond.saturating_add(group.total());
             return;
         }
         rest.groups[usize::from(rest.len)] = group;
@@ -327,6 +344,7 @@ mod tests {
         );
         let long: Vec<u64> = (1..1000).collect();
         assert!(response(&list(&long)).ends_with("; ..."));
+        assert_eq!(list(&long).bytes(), 1000 * 999 / 2);
     }
 
     #[test]
@@ -335,6 +353,7 @@ mod tests {
         assert!(!l.split(0xffff_ff00 + 29), "a boundary already");
         assert!(l.split(0xffff_ff00 + 29 + 9));
         assert_eq!(response(&l), "blk[2x]; blk[9]; blk[2x]; blk[2x]", "29, 9, 20, 29");
+        assert_eq!(l.bytes(), 3 * 29);
         let mut l = list(&[29, 29]);
         l.extend(171);
         assert_eq!(response(&l), "blk[2x]; blk[2xx]");

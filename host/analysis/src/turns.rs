@@ -17,7 +17,6 @@ const ACK_RANGE: u32 = 1 << 30;
 #[derive(Clone, Debug, Default)]
 struct Side {
     blocks: BlockList,
-    bytes: u64,
     first: u64,
     last: u64,
     /// Sequence number after the last block.
@@ -34,7 +33,6 @@ impl Side {
             self.first = b.first;
         }
         self.last = self.last.max(b.last);
-        self.bytes = self.bytes.saturating_add(u64::from(b.bytes));
         let continues = self.open && self.end == b.seq;
         let mut seq = b.seq;
         let end = b.seq.wrapping_add(b.bytes);
@@ -165,13 +163,14 @@ struct Trouble {
     probes: [Option<u32>; 2],
 }
 
-/// What a flow has from the end of its first transaction on.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a flow has from the end of its first transaction, or its first trouble, on.
+#[derive(Clone, Debug, Default)]
 struct Past {
     finished: u32,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
     shares: Shares,
+    trouble: Option<Box<Trouble>>,
 }
 
 /// The transaction in progress of a flow.
@@ -180,11 +179,22 @@ pub(crate) struct Turn {
     request: Side,
     /// From the first response block on.
     response: Option<Box<Side>>,
-    trouble: Option<Box<Trouble>>,
     past: Option<Box<Past>>,
 }
 
 impl Turn {
+    fn trouble(&self) -> Option<&Trouble> {
+        self.past.as_deref()?.trouble.as_deref()
+    }
+
+    fn trouble_mut(&mut self) -> Option<&mut Trouble> {
+        self.past.as_deref_mut()?.trouble.as_deref_mut()
+    }
+
+    fn make_trouble(&mut self) -> &mut Trouble {
+        self.past.get_or_insert_default().trouble.get_or_insert_default()
+    }
+
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
         self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
@@ -197,9 +207,9 @@ impl Turn {
         }
         let cause = BlockEnd::from_u8(code);
         // The byte of a probe is data, but the sender's block did not end with it.
-        let probe = self.trouble.as_mut().and_then(|t| t.probes[side & 1].take());
+        let probe = self.trouble_mut().and_then(|t| t.probes[side & 1].take());
         let goes_on = b.bytes == 1 && probe == Some(b.seq);
-        let splits = self.trouble.as_ref().map_or(Splits::default(), |t| t.splits[side & 1]);
+        let splits = self.trouble().map_or(Splits::default(), |t| t.splits[side & 1]);
         if side == 1 {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.request.overlapped = true;
@@ -227,18 +237,18 @@ impl Turn {
             self.response.as_deref_mut()
         };
         if !own.is_some_and(|own| own.blocks.split(at)) {
-            self.trouble.get_or_insert_default().splits[side & 1].push(at);
+            self.make_trouble().splits[side & 1].push(at);
         }
     }
 
     /// A one-byte probe into a closed window.
     pub fn probe(&mut self, side: usize, seq: u32) {
-        self.trouble.get_or_insert_default().probes[side & 1] = Some(seq);
+        self.make_trouble().probes[side & 1] = Some(seq);
     }
 
     /// A loss of either direction.
     pub fn loss(&mut self, time: u64) {
-        let trouble = self.trouble.get_or_insert_default();
+        let trouble = self.make_trouble();
         let n = usize::from(trouble.loss_len);
         if n == LOSS_TIMES {
             // The oldest is given to the transaction in progress.
@@ -284,8 +294,8 @@ impl Turn {
                 Kind::Close
             },
             request_time,
-            request_bytes: request.bytes,
-            response_bytes: response.bytes,
+            request_bytes: request.blocks.bytes(),
+            response_bytes: response.blocks.bytes(),
             client,
             request: request_last.saturating_sub(request_time),
             server: (asked && answered).then(|| response.first.saturating_sub(request_last)),
@@ -311,7 +321,7 @@ impl Turn {
 
     /// Losses up to the next request.
     fn settle_losses(&mut self, next: Option<u64>) -> u32 {
-        let Some(trouble) = &mut self.trouble else {
+        let Some(trouble) = self.trouble_mut() else {
             return 0;
         };
         let n = usize::from(trouble.loss_len);
@@ -352,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_small() {
-        assert!(size_of::<Turn>() <= 80, "{}", size_of::<Turn>());
+        assert!(size_of::<Turn>() <= 64, "{}", size_of::<Turn>());
     }
 
     const PUSH: u8 = BlockEnd::Push as u8;

@@ -11,7 +11,7 @@ use weir_record::{
     setup_bit, what, width,
 };
 
-use crate::flow::{Flow, NO_RTT, NO_SCALE, NO_VISIT, Side, State, StoredKey, V4_PREFIX, flight, side};
+use crate::flow::{Flow, NO_RTT, NO_SCALE, NO_VISIT, ShortTime, Side, State, StoredKey, V4_PREFIX, flight, side};
 use crate::meta::{Class, Key, Meta, tcp};
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
 
@@ -442,7 +442,8 @@ impl Engine {
 
     #[inline]
     fn visits(&mut self, time: u64, out: &mut Vec<Record>) {
-        while let Some((visit, index)) = self.calendar.pop(time) {
+        let visits_of = |flows: &Flows, index| [flows.get(index).visit, flows.get(index).later];
+        while let Some((visit, index)) = self.calendar.pop(time, |index| visits_of(&self.flows, index)) {
             self.visit(visit, index, out);
         }
     }
@@ -462,22 +463,22 @@ impl Engine {
         }
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         for s in 0..2 {
-            if !flow.sides[s].is(side::IDLE) && time.saturating_sub(flow.sides[s].block_last) >= BLOCK_IDLE {
+            if !flow.sides[s].is(side::IDLE) && time - flow.sides[s].block_last.at(time) >= BLOCK_IDLE {
                 end_block(flow, s, BlockEnd::Idle, 0, &mut out);
                 flow.sides[s].set(side::IDLE, true);
             }
-            if flow.sides[s].is(side::SLOT) && time.saturating_sub(flow.sides[s].slot_time) >= TIME_LIMIT {
+            if flow.sides[s].is(side::SLOT) && time - flow.sides[s].slot_time.at(time) >= TIME_LIMIT {
                 flow.sides[s].set(side::SLOT, false);
             }
         }
-        if flow.pending() && time.saturating_sub(setup_begun(flow)) >= TIME_LIMIT {
+        if flow.pending() && time - setup_begun(flow, time) >= TIME_LIMIT {
             write_setup(&flow.sides, SetupEnd::Timeout, 0, 0, &mut out);
             leave_setup(flow, State::Up);
         }
         if let Some(ended) = end_interval(flow, time) {
             ended.write(2, &mut out);
         }
-        let due = visit_at(index, deadline(&self.config, flow).max(time + 1));
+        let due = visit_at(index, deadline(&self.config, flow, time).max(time + 1));
         if flow.later <= due {
             flow.visit = std::mem::replace(&mut flow.later, NO_VISIT);
         } else {
@@ -572,7 +573,7 @@ impl Engine {
         let flow = self.flows.get_mut(index);
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         update(flow, meta, time, self.config.digests, &mut out);
-        let due = visit_at(index, deadline(&self.config, flow));
+        let due = visit_at(index, deadline(&self.config, flow, time));
         if due < flow.visit {
             flow.later = flow.visit;
             flow.visit = self.calendar.insert(due, index);
@@ -735,32 +736,32 @@ const fn interval_end(flow: &Flow) -> u64 {
 
 /// The earliest time at which a visit has something to do.
 #[inline]
-fn deadline(config: &Config, flow: &Flow) -> u64 {
+fn deadline(config: &Config, flow: &Flow, now: u64) -> u64 {
     let mut due = flow.last_seen + timeout(config, flow.state);
     if flow.interval != 0 {
         due = due.min(interval_end(flow));
     }
     for side in &flow.sides {
         if !side.is(side::IDLE) {
-            due = due.min(side.block_last + BLOCK_IDLE);
+            due = due.min(side.block_last.at(now) + BLOCK_IDLE);
         }
         if side.is(side::SLOT) {
-            due = due.min(side.slot_time + TIME_LIMIT);
+            due = due.min(side.slot_time.at(now) + TIME_LIMIT);
         }
     }
     if flow.pending() {
-        due = due.min(setup_begun(flow) + TIME_LIMIT);
+        due = due.min(setup_begun(flow, now) + TIME_LIMIT);
     }
     due
 }
 
 /// When the pending setup began: the first SYN, or the SYN-ACK if no SYN was seen.
 #[inline]
-const fn setup_begun(flow: &Flow) -> u64 {
+const fn setup_begun(flow: &Flow, now: u64) -> u64 {
     if flow.sides[0].chain > 0 {
-        flow.sides[0].block_first
+        flow.sides[0].block_first.at(now)
     } else {
-        flow.sides[1].slot_time
+        flow.sides[1].slot_time.at(now)
     }
 }
 
@@ -844,8 +845,8 @@ fn end_block(flow: &mut Flow, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<
     let header = out.header(direction(s), cause as u8);
     let fin = u32::from(side.is(side::FIN));
     let block = Block {
-        first: side.block_first,
-        last: side.block_last,
+        first: side.block_first.at(out.time),
+        last: side.block_last.at(out.time),
         seq: side.block_seq,
         bytes: side.next.wrapping_sub(side.block_seq).wrapping_sub(fin),
         ack: side.ack,
@@ -884,7 +885,8 @@ fn write_setup(sides: &[Side; 2], cause: SetupEnd, end: u64, end_window: u16, ou
         bits |= if on { bit } else { 0 };
     }
     let header = out.header(flag::MORE, cause as u8);
-    let seen = |count: u8, time: u64| if count > 0 { time } else { 0 };
+    let now = out.time;
+    let seen = |count: u8, time: ShortTime| if count > 0 { time.at(now) } else { 0 };
     let setup = Setup {
         first_syn: seen(client.chain, client.block_first),
         last_syn: seen(client.chain, client.slot_time),
@@ -1037,7 +1039,7 @@ impl Before {
         ] {
             beside |= if on { bit } else { 0 };
         }
-        let since = (time - sender.block_last.min(time)) >> 6;
+        let since = (time - sender.block_last.at(time)) >> 6;
         Self {
             next: sender.next,
             peer_next: receiver.next,
@@ -1217,15 +1219,15 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
             sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR);
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
-            sender.block_first = time;
-            sender.slot_time = time;
+            sender.block_first = ShortTime::new(time);
+            sender.slot_time = ShortTime::new(time);
             sender.block_seq = meta.seq.wrapping_add(1);
             sender.block_max = block_max(meta);
         } else {
             step.what |= what::SYN_REPEAT;
             repeated = true;
             if no_reply_yet && !copy {
-                sender.slot_time = time;
+                sender.slot_time = ShortTime::new(time);
             }
         }
         sender.window = meta.window;
@@ -1237,7 +1239,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE);
         sender.next = end;
         sender.set(side::HAS_NEXT, true);
-        sender.slot_time = time;
+        sender.slot_time = ShortTime::new(time);
         sender.slot_seq = meta.seq.wrapping_add(1);
         sender.chain = 1;
         sender.window = meta.window;
@@ -1249,7 +1251,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
             receiver.set(side::HAS_NEXT, true);
         }
         if receiver.chain == 1 {
-            let value = time - receiver.slot_time;
+            let value = time - receiver.slot_time.at(time);
             if value < TIME_LIMIT {
                 receiver.sample(value);
                 step.rtt = Some((r, RttHow::Handshake, value, meta.ack));
@@ -1477,7 +1479,7 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
 
     if receiver.is(side::SLOT) && !pending && !after(receiver.slot_seq, meta.ack) {
         receiver.set(side::SLOT, false);
-        let value = time - receiver.slot_time;
+        let value = time - receiver.slot_time.at(time);
         if value < TIME_LIMIT {
             receiver.sample(value);
             let gate = (time >> 20) as u8;
@@ -1542,12 +1544,12 @@ fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step)
     let has_ack = meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK;
     let [client, server] = &flow.sides;
     let unseen = client.is(side::HAS_NEXT) && after(meta.ack, client.next);
-    let went_on = flow.state == State::SynAck && (unseen || time - server.slot_time >= ONE_SIDED_AFTER);
+    let went_on = flow.state == State::SynAck && (unseen || time - server.slot_time.at(time) >= ONE_SIDED_AFTER);
     if s == 0 && has_ack {
         step.setup = Some(SetupEnd::Done);
         let server = &mut flow.sides[1];
         if flow.state == State::SynAck && server.chain == 1 {
-            let value = time - server.slot_time;
+            let value = time - server.slot_time.at(time);
             if value < TIME_LIMIT {
                 server.sample(value);
                 step.rtt = Some((1, RttHow::Handshake, value, server.slot_seq));
@@ -1626,13 +1628,13 @@ fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_
         if step.what & (what::BELOW | what::COPY) == what::BELOW {
             sender.set(side::SLOT, false);
         }
-        sender.block_last = time;
+        sender.block_last = ShortTime::new(time);
         sender.set(side::IDLE, false);
     }
     if step.new_bytes && !own_block {
         if !sender.is(side::BLOCK_OPEN) {
             sender.set(side::BLOCK_OPEN, true);
-            sender.block_first = time;
+            sender.block_first = ShortTime::new(time);
             sender.block_seq = step.new_start;
             sender.block_packets = 0;
             sender.block_max = 0;
@@ -1642,7 +1644,7 @@ fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_
         if !sender.is(side::SLOT) && step.what & (what::GAP | what::PROBE | what::BELOW) == 0 && !pending {
             sender.set(side::SLOT, true);
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);
-            sender.slot_time = time;
+            sender.slot_time = ShortTime::new(time);
         }
     }
     let mut block_end = None;
@@ -1656,7 +1658,7 @@ fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_
             Some(BlockEnd::Push)
         } else if sender.block_packets == u16::MAX
             || sender.next.wrapping_sub(sender.block_seq) >= 1 << 31
-            || time - sender.block_first >= TIME_LIMIT
+            || time - sender.block_first.at(time) >= TIME_LIMIT
         {
             Some(BlockEnd::Limit)
         } else {

@@ -12,7 +12,6 @@ const SCAN: u64 = 1 << 18;
 const VISIT_SHIFT: u32 = 10;
 const BUCKET_SHIFT: u32 = 12;
 const BUCKETS: u64 = 1 << 16;
-const INDEX_BITS: u32 = 24;
 
 /// ns of two scan periods: how long a released index rests.
 pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;
@@ -30,14 +29,14 @@ pub(crate) const fn visit_time(visit: u64) -> u64 {
     visit << VISIT_SHIFT
 }
 
-/// (visit, index) pairs in order. A pair waits as the part of its visit below the bucket, then its index.
+/// Which flow is visited when. A bucket that waits holds indices alone; their flows tell the visits when it comes up.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// What was in the current bucket, last first.
-    due: Vec<u64>,
+    /// (visit, index) of the current bucket, last first.
+    due: Vec<(u64, u32)>,
     /// What was put into the current bucket since.
-    late: BinaryHeap<Reverse<u64>>,
-    buckets: Vec<Vec<u64>>,
+    late: BinaryHeap<Reverse<(u64, u32)>>,
+    buckets: Vec<Vec<u32>>,
     /// Bucket number whose entries are in `due`, as are all before it.
     current: u64,
     waiting: usize,
@@ -59,41 +58,40 @@ impl Calendar {
     pub fn insert(&mut self, visit: u64, index: u32) -> u64 {
         let reach = (self.current + BUCKETS - 1) << BUCKET_SHIFT;
         let visit = if visit < reach {
-            visit.max(self.current << BUCKET_SHIFT) // what is due already comes next
+            visit
         } else {
             // The last visit to this index within reach.
             reach - 1 - ((reach - 1).wrapping_sub(u64::from(index)) & (SCAN - 1))
         };
         let bucket = visit >> BUCKET_SHIFT;
-        let entry = (visit % (1 << BUCKET_SHIFT)) << INDEX_BITS | u64::from(index);
-        if bucket == self.current {
-            self.late.push(Reverse(entry));
+        if bucket <= self.current {
+            self.late.push(Reverse((visit, index)));
         } else {
-            self.buckets[(bucket % BUCKETS) as usize].push(entry);
+            self.buckets[(bucket % BUCKETS) as usize].push(index);
             self.waiting += 1;
         }
         visit
     }
 
-    /// The next entry with a time of at most `time`.
+    /// The next visit at a time of at most `time`; `visits_of` tells all that a flow has in the calendar and still
+    /// needs.
     #[inline]
-    pub fn pop(&mut self, time: u64) -> Option<(u64, u32)> {
+    pub fn pop(&mut self, time: u64, visits_of: impl Fn(u32) -> [u64; 2]) -> Option<(u64, u32)> {
         let limit = time >> VISIT_SHIFT;
         loop {
-            let due = self.due.last().copied().unwrap_or(u64::MAX);
-            let late = self.late.peek().map_or(u64::MAX, |entry| entry.0);
-            let first = due.min(late);
-            if first != u64::MAX {
-                let visit = self.current << BUCKET_SHIFT | first >> INDEX_BITS;
-                if visit > limit {
+            let due = self.due.last().copied();
+            let late = self.late.peek().map(|entry| entry.0);
+            let is_late = due.is_none() || late.is_some_and(|late| Some(late) < due);
+            if let Some(first) = if is_late { late } else { due } {
+                if first.0 > limit {
                     return None;
                 }
-                if due <= late {
-                    self.due.pop();
-                } else {
+                if is_late {
                     self.late.pop();
+                } else {
+                    self.due.pop();
                 }
-                return Some((visit, (first % (1 << INDEX_BITS)) as u32));
+                return Some(first);
             }
             let target = limit >> BUCKET_SHIFT;
             if self.current >= target {
@@ -104,10 +102,20 @@ impl Calendar {
                 return None;
             }
             self.current += 1;
-            // Taken, not drained: a bucket that was full once would keep its memory for good.
-            self.due = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
-            self.waiting -= self.due.len();
-            self.due.sort_unstable_by_key(|entry| Reverse(*entry));
+            self.come_up(&visits_of);
         }
+    }
+
+    /// The current bucket is due.
+    fn come_up(&mut self, visits_of: impl Fn(u32) -> [u64; 2]) {
+        // Taken, not drained: a bucket that was full once would keep its memory for good.
+        let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
+        self.waiting -= bucket.len();
+        for index in bucket {
+            let visits = visits_of(index).into_iter();
+            let mine = visits.filter(|visit| visit >> BUCKET_SHIFT == self.current);
+            self.due.extend(mine.map(|visit| (visit, index)));
+        }
+        self.due.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
