@@ -13,7 +13,7 @@ export WEIR_CORPUS ?= $(CURDIR)/../shared/corpus
 
 CARGO := cargo --config net.retry=5
 MANIFEST := --manifest-path host/Cargo.toml --locked
-PYTHON_SOURCES := proto rtl-tests .ci $(wildcard host/*/tests)
+PYTHON_SOURCES := proto rtl-tests hw/synth .ci $(wildcard host/*/tests)
 C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
 SV_SOURCES = $(shell git ls-files 'hw/*.sv' 'rtl-tests/*.sv')
 
@@ -91,6 +91,15 @@ rtl-formal: ## proofs of the small control blocks, and mutants that must break t
 .PHONY: rtl-test
 rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)
 	@pytest -q -rs rtl-tests/test_rtl.py
+
+.PHONY: synth
+synth: ## synthesis estimates against hw/synth/report.md; ONLY=weir_fifo for some modules
+	@pytest -q -rs rtl-tests/test_synth.py
+	@hw/synth/synth.py --check $(if $(ONLY),--only $(ONLY))
+
+.PHONY: synth-ecp5
+synth-ecp5: ## the same with place and route on ECP5; WRITE=1 renews hw/synth/report.md
+	@hw/synth/synth.py --ecp5 $(if $(WRITE),--write,--check)
 
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir
