@@ -67,6 +67,7 @@ module weir_facts
     facts.ecn = word.meta.flags[TcpEceBit] && (word.meta.flags[TcpCwrBit] != ack);
     facts.payload_end = word.meta.seq + 32'(word.meta.payload);
     facts.segment_end = word.meta.seq + 32'(word.meta.payload) + 32'(syn) + 32'(fin);
+    facts.next_value = facts.occupies ? facts.segment_end : word.meta.seq;
     facts.seq_1 = word.meta.seq + 1;
     facts.block_length = word.meta.payload > 20'h3fff ? 14'h3fff : word.meta.payload[13:0];
     if (word.meta.options.scale == 8'hff) facts.scale = NoScale;

@@ -76,6 +76,11 @@ module weir_formatter
   assign o = job.order;
   assign s = o.sender;
 
+  // Sides of the order loop by roles.
+  order_side_t [1:0] old_side, updated_side;
+  assign old_side = {side_of(job.old.order, 1'b1), side_of(job.old.order, 1'b0)};
+  assign updated_side = {side_of(job.updated.order, 1'b1), side_of(job.updated.order, 1'b0)};
+
   logic [31:0] sequence_number;
 
   function automatic record_header_t header(kind_e kind, logic more, logic continuation, logic server, logic ipv6,
@@ -99,20 +104,23 @@ module weir_formatter
   function automatic record_block_t block(context_t c, logic side, logic [31:0] flight, block_end_e cause,
                                           logic [7:0] ttl);
     record_block_t r;
+    order_side_t sender, receiver;
+    sender = side_of(c.order, side);
+    receiver = side_of(c.order, !side);
     r = '0;
     r.header = header(KIND_BLOCK, 1'b0, 1'b0, side, 1'b0, cause, c.order.generation);
     r.header.flags[FlagMergedBit] = c.block[side].merged;
     r.first = time40(now, c.block[side].first);
     r.last = time32(now, c.block[side].last);
     r.seq = c.block[side].seq;
-    r.bytes = c.order.side[side].next - c.block[side].seq - 32'(c.order.side[side].fin);
-    r.ack = c.order.side[side].ack;
+    r.bytes = sender.next - c.block[side].seq - 32'(sender.fin);
+    r.ack = sender.ack;
     r.flight = flight;
     r.packets = c.block[side].packets;
     r.max_segment = 16'(c.block[side].max);
     r.window = c.window[!side].window;
     r.ttl = ttl;
-    r.known = {6'd0, c.order.side[!side].has_ack, c.order.side[side].has_ack};
+    r.known = {6'd0, receiver.has_ack, sender.has_ack};
     return r;
   endfunction
 
@@ -122,16 +130,16 @@ module weir_formatter
     c = job.old;
     r = '0;
     r.header = header(KIND_SETUP, 1'b1, 1'b0, 1'b0, 1'b0, cause, c.order.generation);
-    if (c.order.side[0].setups != 0) begin
+    if (c.order.setup.syns != 0) begin
       r.first_syn = time40(now, c.order.setup.first_syn);
       r.last_syn  = time40(now, c.order.setup.last_syn);
     end
-    if (c.order.side[1].setups != 0) r.syn_ack = time40(now, c.order.setup.syn_ack);
+    if (c.order.setup.syn_acks != 0) r.syn_ack = time40(now, c.order.setup.syn_ack);
     r.end_ = end_time;
-    r.syn_count = 8'(c.order.side[0].setups);
-    r.syn_ack_count = 8'(c.order.side[1].setups);
-    r.bits[SetupBitSynBit] = c.order.side[0].setups != 0;
-    r.bits[SetupBitSynAckBit] = c.order.side[1].setups != 0;
+    r.syn_count = 8'(c.order.setup.syns);
+    r.syn_ack_count = 8'(c.order.setup.syn_acks);
+    r.bits[SetupBitSynBit] = c.order.setup.syns != 0;
+    r.bits[SetupBitSynAckBit] = c.order.setup.syn_acks != 0;
     r.bits[SetupBitAckBit] = cause == SETUP_END_DONE;
     r.bits[SetupBitClientSackBit] = c.window[0].sack_ok;
     r.bits[SetupBitServerSackBit] = c.window[1].sack_ok;
@@ -141,7 +149,7 @@ module weir_formatter
     r.bits[SetupBitServerEcnBit] = c.window[1].ecn;
     r.bits[SetupBitClientOptionsCutBit] = c.window[0].cut;
     r.bits[SetupBitServerOptionsCutBit] = c.window[1].cut;
-    r.bits[SetupBitRstByServerBit] = cause == SETUP_END_RESET ? job.updated.order.side[1].rst : c.order.side[1].rst;
+    r.bits[SetupBitRstByServerBit] = cause == SETUP_END_RESET ? updated_side[1].rst : old_side[1].rst;
     r.syn_payload = 16'(c.order.setup.syn_payload);
     r.end_window = end_window;
     return r;
@@ -153,8 +161,8 @@ module weir_formatter
     c = job.old;
     r = '0;
     r.header = header(KIND_SETUP, 1'b0, 1'b1, 1'b0, 1'b0, cause, c.order.generation);
-    if (c.order.side[0].setups != 0 || c.order.side[1].setups != 0) r.client_isn = c.order.setup.client_start - 1;
-    if (c.order.side[1].setups != 0) r.server_isn = c.order.setup.server_start - 1;
+    if (c.order.setup.syns != 0 || c.order.setup.syn_acks != 0) r.client_isn = c.order.setup.client_start - 1;
+    if (c.order.setup.syn_acks != 0) r.server_isn = c.order.setup.server_start - 1;
     r.client_mss = c.window[0].mss;
     r.server_mss = c.window[1].mss;
     r.client_window = c.window[0].window;
@@ -193,8 +201,8 @@ module weir_formatter
     r.server_packets = c.counters[1].packets;
     r.client_payload = 48'(c.counters[0].payload);
     r.server_payload = 48'(c.counters[1].payload);
-    r.client_next = c.order.side[0].next;
-    r.server_next = c.order.side[1].next;
+    r.client_next = old_side[0].next;
+    r.server_next = old_side[1].next;
     return r;
   endfunction
 
@@ -213,14 +221,14 @@ module weir_formatter
     r.client_copies = 16'(c.counters[0].copies);
     r.server_copies = 16'(c.counters[1].copies);
     r.bits[7:0] = {
-      c.order.side[1].has_next,
-      c.order.side[0].has_next,
-      c.order.side[1].fin_acked,
-      c.order.side[0].fin_acked,
-      c.order.side[1].rst,
-      c.order.side[0].rst,
-      c.order.side[1].fin,
-      c.order.side[0].fin
+      old_side[1].has_next,
+      old_side[0].has_next,
+      old_side[1].fin_acked,
+      old_side[0].fin_acked,
+      old_side[1].rst,
+      old_side[0].rst,
+      old_side[1].fin,
+      old_side[0].fin
     };
     return r;
   endfunction
@@ -276,8 +284,8 @@ module weir_formatter
     r.ttl = meta.ttl;
     r.since_data = '1;
     if (!o.opened) begin
-      r.expected = unseen ? job.old.order.side[!s].next : job.old.order.side[s].next;
-      r.acked = job.old.order.side[!s].ack;
+      r.expected = unseen ? old_side[!s].next : old_side[s].next;
+      r.acked = old_side[!s].ack;
     end
     if (!job.facts.icmp) begin
       r.ack = meta.ack;
@@ -331,7 +339,7 @@ module weir_formatter
     r.first = now;
     r.last = now;
     r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;
-    r.bytes = o.syn_block ? 32'(meta.payload) : job.updated.order.side[s].next - o.new_start;
+    r.bytes = o.syn_block ? 32'(meta.payload) : updated_side[s].next - o.new_start;
     r.packets = 16'd1;
     r.max_segment = 16'(job.facts.block_length);
     return r;

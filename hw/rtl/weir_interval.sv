@@ -38,7 +38,6 @@ module weir_interval
     return '{flight_max: limited(flight), window_min: '1, rtt_min: NoRtt, default: '0};
   endfunction
 
-  interval_t met;
   logic s, running, over, packet, harmless, trouble;
   logic [15:0] age;
   logic [23:0] sample;
@@ -63,38 +62,59 @@ module weir_interval
   // RTT in units of 1,024 ns (section 4.6); the value is below 2^38.
   assign sample = round_trip.value[37:10] >= 28'(NoRtt) ? NoRtt - 1 : round_trip.value[33:10];
 
+  // Every extreme is compared with what the context has and with what an interval begins with, beside the
+  // decision which of the two holds.
+  logic renew;
+  logic takes_flight;
+  interval_side_t [1:0] begins;
+  assign renew = order.opened || out.ended;
+  assign takes_flight = facts.tcp && !facts.is_syn && !facts.is_rst;
+  for (genvar i = 0; i < 2; i++) begin : gen_side
+    interval_side_t kept, fresh;
+    logic sends, sampled;
+    assign begins[i] = order.opened ? NewIntervalSide : begun(order.flight_before[i]);
+    assign sends = packet && s == i[0];
+    assign sampled = packet && round_trip.sampled && round_trip.side == i[0];
+    always_comb begin
+      kept  = current.side[i];
+      fresh = begins[i];
+      if (sends) begin
+        kept.active  = 1'b1;
+        fresh.active = 1'b1;
+      end
+      if (sends && takes_flight) begin
+        if (in_flight > current.side[i].flight_max) kept.flight_max = in_flight;
+        if (in_flight > begins[i].flight_max) fresh.flight_max = in_flight;
+      end
+      if (sends && window.counted) begin
+        if (word.meta.window < current.side[i].window_min) kept.window_min = word.meta.window;
+        if (word.meta.window > current.side[i].window_max) kept.window_max = word.meta.window;
+        fresh.window_min = word.meta.window;
+        fresh.window_max = word.meta.window;
+      end
+      if (sampled) begin
+        if (sample < current.side[i].rtt_min) kept.rtt_min = sample;
+        if (sample > current.side[i].rtt_max) kept.rtt_max = sample;
+        if (current.side[i].rtt_count != '1) kept.rtt_count = current.side[i].rtt_count + 1;
+        fresh.rtt_min   = sample;
+        fresh.rtt_max   = sample;
+        fresh.rtt_count = 8'd1;
+      end
+    end
+    assign next_state.side[i] = renew ? fresh : kept;
+  end
+
   always_comb begin
-    met = current;
-    if (order.opened) begin
-      met = '{side: {2{NewIntervalSide}}, default: '0};
-    end else if (out.ended) begin
-      for (int i = 0; i < 2; i++) met.side[i] = begun(order.flight_before[i]);
+    next_state.number = current.number;
+    next_state.fine = current.fine;
+    next_state.trouble = current.trouble && !order.opened;
+    if (packet && (renew || !running)) begin
+      next_state.number = word.fine_number;
+      next_state.fine = current.trouble && !order.opened;
+      next_state.trouble = 1'b0;
     end
-    next_state = met;
-    if (packet) begin
-      if (!met.side[0].active && !met.side[1].active) begin
-        next_state.number = word.fine_number;
-        next_state.fine = met.trouble;
-        next_state.trouble = 1'b0;
-      end
-      next_state.side[s].active = 1'b1;
-      if (facts.tcp && !facts.is_syn && !facts.is_rst && in_flight > met.side[s].flight_max) begin
-        next_state.side[s].flight_max = in_flight;
-      end
-      if (window.counted) begin
-        if (word.meta.window < met.side[s].window_min) next_state.side[s].window_min = word.meta.window;
-        if (word.meta.window > met.side[s].window_max) next_state.side[s].window_max = word.meta.window;
-      end
-      if (round_trip.sampled) begin
-        if (sample < met.side[round_trip.side].rtt_min) next_state.side[round_trip.side].rtt_min = sample;
-        if (sample > met.side[round_trip.side].rtt_max) next_state.side[round_trip.side].rtt_max = sample;
-        if (met.side[round_trip.side].rtt_count != '1) begin
-          next_state.side[round_trip.side].rtt_count = met.side[round_trip.side].rtt_count + 1;
-        end
-      end
-      if (trouble) next_state.trouble = 1'b1;
-    end
-    if (out.has_event) next_state.folded = out.folds;
+    if (packet && trouble) next_state.trouble = 1'b1;
+    next_state.folded = out.has_event ? out.folds : out.folded;
   end
 
 endmodule

@@ -22,56 +22,61 @@ module weir_round_trip
     output round_trip_out_t         out
 );
 
-  round_trip_t met;
-  logic s, r;
-  logic [39:0] now, age;
-  logic answered, slot_left, gate;
+  logic s, r, answered, slot_left, gate, setup_sample, cleared;
+  logic [39:0] now, setup_age, age;
   logic [7:0] gate_now;
 
-  assign met = order.opened ? '0 : current;
   assign s = order.sender;
   assign r = !order.sender;
   assign now = word.meta.timestamp[39:0];
   assign gate_now = word.meta.timestamp[27:20];
 
-  assign answered = facts.tcp && order.ack_used && met[r].slot && !order.pending && !after(
-      met[r].slot_seq, word.meta.ack
+  // A new flow has no slot.
+  assign answered = facts.tcp && order.ack_used && !order.opened && !order.pending && current[r].slot && !after(
+      current[r].slot_seq, word.meta.ack
   );
-  logic [1:0][39:0] visit_age;
-  assign visit_age = {now - met[1].slot_time, now - met[0].slot_time};
-  assign gate = gate_now != met[r].rtt_gate;
+  assign gate = gate_now != current[r].rtt_gate;
+  assign setup_sample = order.syn_answered || order.syn_ack_answered;
+  assign setup_age = now - (order.syn_answered ? setup.last_syn : setup.syn_ack);
+  assign age = now - current[r].slot_time;
 
   always_comb begin
-    if (order.syn_answered) age = now - setup.last_syn;
-    else if (order.syn_ack_answered) age = now - setup.syn_ack;
-    else age = now - met[r].slot_time;
-    out.sampled = (answered || order.syn_answered || order.syn_ack_answered) && age[39:TimeLimitBit] == 0;
-    out.value = age[37:0];
-    out.side = order.syn_answered ? 1'b0 : order.syn_ack_answered ? 1'b1 : r;
-    out.written = out.sampled && (!answered || gate);
-    out.how = answered ? RTT_HOW_DATA : RTT_HOW_HANDSHAKE;
-    if (order.syn_answered) out.seq_end = word.meta.ack;
-    else if (order.syn_ack_answered) out.seq_end = setup.server_start;
-    else out.seq_end = met[r].slot_seq;
+    if (setup_sample) begin
+      out.sampled = setup_age[39:TimeLimitBit] == 0;
+      out.value = setup_age[37:0];
+      out.side = order.syn_ack_answered;
+      out.seq_end = order.syn_answered ? word.meta.ack : setup.server_start;
+      out.how = RTT_HOW_HANDSHAKE;
+      out.written = out.sampled;
+    end else begin
+      out.sampled = answered && age[39:TimeLimitBit] == 0;
+      out.value = age[37:0];
+      out.side = r;
+      out.seq_end = current[r].slot_seq;
+      out.how = RTT_HOW_DATA;
+      out.written = out.sampled && gate;
+    end
   end
 
+  // The sender's slot is not in use, or not any more (Karn).
+  assign cleared   = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit];
+  assign slot_left = current[s].slot && !order.opened && !order.leaves_setup && !cleared;
+
+  logic [1:0][39:0] visit_age;
+  assign visit_age = {now - current[1].slot_time, now - current[0].slot_time};
+
   always_comb begin
-    next_state = met;
-    slot_left  = met[s].slot;
+    next_state = order.opened ? '0 : current;
     if (answered) begin
       next_state[r].slot = 1'b0;
-      if (out.written) next_state[r].rtt_gate = gate_now;
+      if (gate && age[39:TimeLimitBit] == 0) next_state[r].rtt_gate = gate_now;
     end
     if (order.leaves_setup) begin
       next_state[0].slot = 1'b0;
       next_state[1].slot = 1'b0;
-      slot_left = 1'b0;
     end
     if (facts.tcp && !facts.is_syn && !facts.is_rst) begin
-      if (facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit]) begin
-        next_state[s].slot = 1'b0;
-        slot_left = 1'b0;
-      end
+      if (cleared) next_state[s].slot = 1'b0;
       if (order.new_bytes && !slot_left && !order.still_pending && !what[WhatGapBit] && !what[WhatProbeBit] &&
           !what[WhatBelowBit]) begin
         next_state[s].slot = 1'b1;

@@ -7,7 +7,7 @@
 // round trip, block, interval, counters) has one clock, and takes its fields from the nearest word
 // before on the same context (weir_forward).
 // Pipeline, clocks after the word: 0 memory read begins, ReadLatency the context is there,
-// +1 order, +2 window, +3 round trip and block, +4 interval and counters, +5 write and job.
+// +1 order, +2 its outcome, +3 window, +4 round trip and block, +5 interval and counters, +6 write and job.
 
 `default_nettype none
 
@@ -23,7 +23,7 @@ module weir_tracker
     parameter int Contexts = 1 << 18,
     parameter int ReadLatency = 3,
     // verilator lint_off UNUSEDPARAM
-    localparam int Latency = ReadLatency + 6
+    localparam int Latency = ReadLatency + 7
     // verilator lint_on UNUSEDPARAM
 ) (
     input  wire logic                         clk,
@@ -44,10 +44,11 @@ module weir_tracker
 );
 
   localparam int Order = ReadLatency + 1;
-  localparam int Window = Order + 1;
-  localparam int RoundTrip = Order + 2;
-  localparam int Interval = Order + 3;
-  localparam int Write = Order + 4;
+  // The order loop's outcome has a clock of its own.
+  localparam int Window = Order + 2;
+  localparam int RoundTrip = Order + 3;
+  localparam int Interval = Order + 4;
+  localparam int Write = Order + 5;
   // A word this many clocks later still misses the write of this one.
   localparam int Depth = Write;
   localparam int AddressWidth = $clog2(Contexts);
@@ -110,9 +111,27 @@ module weir_tracker
     for (int i = ReadLatency + 1; i < Interval; i++) loaded[i] <= loaded[i-1];
   end
 
-  // Order.
+  // Order: what the packet makes of an empty context, a clock ahead; the loop; its outcome.
+  order_t empty, opened_next, opened_state;
+  order_decision_t opened_now, opened_decision;
+  always_comb begin
+    empty = '{state: facts[Order-1].open_state, default: '0};
+    empty.client_is_low = word[Order-1].meta.from_low == facts[Order-1].sender_is_client;
+  end
+  weir_order_step opened_step (
+      .word(word[Order-1]),
+      .facts(facts[Order-1]),
+      .current(empty),
+      .next_state(opened_next),
+      .decision(opened_now)
+  );
+  always_ff @(posedge clk) begin
+    opened_state <= opened_next;
+    opened_decision <= opened_now;
+  end
+
   order_t order_current, order_next;
-  order_out_t order_now;
+  order_decision_t decision_now, decision;
   weir_forward #(
       .Width($bits(order_t)),
       .Depth(Depth)
@@ -126,13 +145,26 @@ module weir_tracker
   weir_order order_loop (
       .word(word[Order]),
       .facts(facts[Order]),
+      .opened_state,
+      .opened_decision,
       .current(order_current),
       .next_state(order_next),
-      .out(order_now)
+      .decision(decision_now)
   );
+  always_ff @(posedge clk) decision <= decision_now;
+
   order_t order_old[Order+1:Write];
   order_t order_new[Order+1:Write];
-  order_out_t order[Order+1:Write];
+  order_out_t order[Window:Write];
+  order_out_t order_now;
+  weir_order_out order_outcome (
+      .word(word[Order+1]),
+      .facts(facts[Order+1]),
+      .decision,
+      .old(order_old[Order+1]),
+      .updated(order_new[Order+1]),
+      .out(order_now)
+  );
 
   // Window.
   window_t window_current, window_next;
@@ -209,7 +241,6 @@ module weir_tracker
       .order(order[RoundTrip]),
       .window(window[RoundTrip]),
       .what(what[RoundTrip]),
-      .sender_next(order_new[RoundTrip].side[order[RoundTrip].sender].next),
       .current(block_current),
       .next_state(block_next),
       .out(block_now)
@@ -271,12 +302,12 @@ module weir_tracker
   always_ff @(posedge clk) begin
     order_old[Order+1] <= order_current;
     order_new[Order+1] <= order_next;
-    order[Order+1] <= order_now;
+    order[Window] <= order_now;
     for (int i = Order + 2; i <= Write; i++) begin
       order_old[i] <= order_old[i-1];
       order_new[i] <= order_new[i-1];
-      order[i] <= order[i-1];
     end
+    for (int i = Window + 1; i <= Write; i++) order[i] <= order[i-1];
     window_old[Window+1] <= window_current;
     window_new[Window+1] <= window_next;
     what[Window+1] <= window_what;
@@ -311,10 +342,11 @@ module weir_tracker
 
   // The lookup learns the state that decides the timeout.
   always_ff @(posedge clk) begin
-    timeout_update.valid <= valid[Order] && lookup[Order].tracked && (facts[Order].tcp || facts[Order].other ||
-        facts[Order].visit);
-    timeout_update.index <= lookup[Order].index;
-    unique case (order_next.state)
+    timeout_update.valid <= valid[Order+1] && (facts[Order+1].tcp || facts[Order+1].other || facts[Order+1].visit);
+    timeout_update.index <= lookup[Order+1].index;
+    unique case (state_of(
+        order_new[Order+1]
+    ))
       STATE_SYN, STATE_SYN_ACK: timeout_update.timeout <= TIMEOUT_HANDSHAKE;
       STATE_CLOSED_FIN, STATE_CLOSED_RST: timeout_update.timeout <= TIMEOUT_LINGER;
       STATE_OTHER: timeout_update.timeout <= TIMEOUT_OTHER;

@@ -6,6 +6,9 @@
 // A package offers more constants than any one design uses.
 // verilator lint_off UNUSEDPARAM
 
+// Functions take structures whole.
+// verilator lint_off UNUSEDSIGNAL
+
 package weir_tracker_pkg;
   import weir_pkg::*;
   import weir_records_pkg::*;
@@ -20,18 +23,19 @@ package weir_tracker_pkg;
   localparam int DefaultMss = 536;
   localparam int BlockIdleNs = 1_000_000_000;
 
+  // Bit 2 without bit 1: the setup is pending.
   typedef enum logic [2:0] {
     STATE_MID = 3'd0,
-    STATE_SYN = 3'd1,
-    STATE_SYN_ACK = 3'd2,
-    STATE_UP = 3'd3,
-    STATE_CLOSED_FIN = 3'd4,
-    STATE_CLOSED_RST = 3'd5,
+    STATE_UP = 3'd1,
+    STATE_CLOSED_FIN = 3'd2,
+    STATE_CLOSED_RST = 3'd3,
+    STATE_SYN = 3'd4,
+    STATE_SYN_ACK = 3'd5,
     STATE_OTHER = 3'd6
   } state_e;
 
   function automatic logic is_pending(state_e state);
-    return state == STATE_SYN || state == STATE_SYN_ACK;
+    return state[2] && !state[1];
   endfunction
 
   // `a` after `b` in sequence space.
@@ -41,19 +45,21 @@ package weir_tracker_pkg;
     return d != 0 && !d[31];
   endfunction
 
-  // |d| >= 2^30 as a signed number.
-  function automatic logic is_far(logic [31:0] d);
-    return (d[31] != d[30]) || (d == 32'hc000_0000);
+  // |a - b| >= 2^30 as a signed number.
+  function automatic logic is_far(logic [31:0] a, logic [31:0] b);
+    logic [31:0] d;
+    d = a - b;
+    // The equality beside the subtraction, not behind it.
+    return d[31] != d[30] || b == {a[31:30] + 2'd1, a[29:0]};
   endfunction
 
-  // Section 4.5, 4.6, 4.7: order of segments, acknowledgments, state of the connection. While the
-  // setup is pending it also holds what the setup keeps in fields of later loops.
+  // Section 4.5, 4.6, 4.7: order of segments, acknowledgments, state of the connection. Its sides are
+  // 0 the low end of the key, 1 the high: which one sends a packet is known before the context.
   typedef struct packed {
     logic [31:0] next;
     logic [31:0] ack;
     logic [15:0] ip_id;
-    // SYNs of the client, SYN-ACKs of the server, while the setup is pending; else 0.
-    logic [5:0] setups;
+
     logic has_next;
     logic has_ack;
     logic wild;
@@ -63,7 +69,11 @@ package weir_tracker_pkg;
     logic rst;
   } order_side_t;
 
+  // What the setup keeps, in bits of later loops' fields; it holds only while the setup is pending.
   typedef struct packed {
+    // SYNs of the client, SYN-ACKs of the server.
+    logic [5:0] syns;
+    logic [5:0] syn_acks;
     // First SYN's sequence number + 1, or the SYN-ACK's ack.
     logic [31:0] client_start;
     // First SYN-ACK's sequence number + 1.
@@ -76,11 +86,26 @@ package weir_tracker_pkg;
 
   typedef struct packed {
     logic [23:0] generation;
+    // CLOSED_FIN shows in it one word late: see closing().
     state_e state;
     logic client_is_low;
     setup_t setup;
     order_side_t [1:0] side;
   } order_t;
+
+  // Both FINs are acknowledged: the state is CLOSED_FIN from here on (section 4.10).
+  function automatic logic closing(order_t o);
+    return (o.state == STATE_UP || o.state == STATE_MID) && o.side[0].fin && o.side[0].fin_acked && o.side[1].fin &&
+        o.side[1].fin_acked;
+  endfunction
+  function automatic state_e state_of(order_t o);
+    return closing(o) ? STATE_CLOSED_FIN : o.state;
+  endfunction
+
+  // The fields of the client (0) or the server (1).
+  function automatic order_side_t side_of(order_t o, logic role);
+    return role == o.client_is_low ? o.side[1] : o.side[0];
+  endfunction
 
   // Section 4.8, windows; section 4.6, duplicate ACKs and SACK.
   typedef struct packed {
@@ -202,6 +227,8 @@ package weir_tracker_pkg;
     logic ecn;
     logic [31:0] segment_end;
     logic [31:0] payload_end;
+    // What next of the sender becomes if the packet moves it.
+    logic [31:0] next_value;
     // The sequence number after a SYN.
     logic [31:0] seq_1;
     logic [13:0] block_length;
@@ -215,6 +242,37 @@ package weir_tracker_pkg;
     logic sender_is_client;
     shed_t shed;
   } facts_t;
+
+  // What the order loop decides about a packet or visit, beside its new state.
+  typedef struct packed {
+    logic reuse;
+    logic opened;
+    // SYN packets (section 4.4).
+    logic first_syn;
+    logic again_syn;
+    logic first_syn_ack;
+    logic again_syn_ack;
+    logic late_syn;
+    logic other_syn;
+    // Segments (section 4.5).
+    logic data;
+    logic distant;
+    logic resync;
+    logic below;
+    logic partial;
+    // Acknowledgment (section 4.6).
+    logic acked;
+    logic challenge;
+    logic ack_far;
+    logic ack_resync;
+    logic ack_moves;
+    // Ends of the setup, reset (sections 4.7, 4.9).
+    logic client_ends;
+    logic server_ends;
+    logic times_out;
+    logic wild_reset;
+    logic resets;
+  } order_decision_t;
 
   // From the order loop.
   typedef struct packed {
@@ -254,6 +312,8 @@ package weir_tracker_pkg;
     // Handshake samples: of the client's SYN, of the server's SYN-ACK.
     logic syn_answered;
     logic syn_ack_answered;
+    // After the word: next of the sender.
+    logic [31:0] sender_next;
     // Flight of both sides before and after the word.
     logic [1:0][31:0] flight_before;
     logic [1:0][31:0] flight_after;
@@ -355,7 +415,7 @@ package weir_tracker_pkg;
     logic pending;
     pending = is_pending(c.order.state);
     m.generation = c.order.generation;
-    m.state = {1'b0, c.order.state};
+    m.state = {1'b0, state_of(c.order)};
     m.client_is_low = c.order.client_is_low;
     m.interval = c.interval.number;
     m.fine = c.interval.fine;
@@ -375,7 +435,8 @@ package weir_tracker_pkg;
       m.side[i].scale = c.window[i].scale;
       m.side[i].mss = c.window[i].mss;
       m.side[i].ip_id = c.order.side[i].ip_id;
-      m.side[i].chain = pending ? c.order.side[i].setups : c.window[i].chain;
+      if (pending) m.side[i].chain = i == 0 ? c.order.setup.syns : c.order.setup.syn_acks;
+      else m.side[i].chain = c.window[i].chain;
       m.side[i].sack_hash = c.window[i].sack_hash;
       m.side[i].flags = {
         pending ? c.window[i].cut : c.order.side[i].wild_ack,
@@ -429,6 +490,8 @@ package weir_tracker_pkg;
     c.order.state = state_e'(m.state[2:0]);
     pending = is_pending(c.order.state);
     c.order.client_is_low = m.client_is_low;
+    c.order.setup.syns = m.side[0].chain;
+    c.order.setup.syn_acks = m.side[1].chain;
     c.order.setup.first_syn = m.side[0].block_first;
     c.order.setup.client_start = m.side[0].block_seq;
     c.order.setup.syn_payload = m.side[0].block_max;
@@ -453,7 +516,7 @@ package weir_tracker_pkg;
       c.window[i].scale = m.side[i].scale;
       c.window[i].mss = m.side[i].mss;
       c.order.side[i].ip_id = m.side[i].ip_id;
-      c.order.side[i].setups = pending ? m.side[i].chain : '0;
+
       c.window[i].chain = pending ? '0 : m.side[i].chain;
       c.window[i].sack_hash = m.side[i].sack_hash;
       c.window[i].cut = pending && m.side[i].flags[15];
@@ -547,6 +610,7 @@ package weir_tracker_pkg;
 
 endpackage
 
+// verilator lint_on UNUSEDSIGNAL
 // verilator lint_on UNUSEDPARAM
 
 `default_nettype wire

@@ -1,0 +1,187 @@
+// What a word makes of the order loop's fields: sections 4.4 to 4.7 and 4.9 of docs/src/flow-engine.md, but
+// for what opens a flow. Combinational.
+//
+// Built for depth: comparisons of sequence numbers start at `current` and stand beside each other;
+// every number that a field can become is known from the word.
+
+`default_nettype none
+
+// Structures are taken whole, whatever part of them is used.
+// verilator lint_off UNUSEDSIGNAL
+
+module weir_order_step
+  import weir_pkg::*;
+  import weir_records_pkg::*;
+  import weir_tracker_pkg::*;
+(
+    input  wire word_t      word,
+    input  wire facts_t     facts,
+    input  wire order_t     current,
+    output order_t          next_state,
+    output order_decision_t decision
+);
+
+  logic [39:0] now;
+  logic [31:0] seq, ack;
+  logic s, pending, segment;
+  order_side_t snd, rcv;
+  assign now = word.meta.timestamp[39:0];
+  assign seq = word.meta.seq;
+  assign ack = word.meta.ack;
+  // The sender is the server.
+  assign s = word.meta.from_low != current.client_is_low;
+  assign snd = word.meta.from_low ? current.side[0] : current.side[1];
+  assign rcv = word.meta.from_low ? current.side[1] : current.side[0];
+  assign pending = is_pending(current.state);
+  assign segment = facts.tcp && !facts.is_syn && !facts.is_rst;
+
+  // Section 4.5: where the segment lies against `next`.
+  logic behind, distant, equal_end;
+  logic [31:0] distance, beyond;
+  assign distance = seq - snd.next;
+  assign beyond = facts.segment_end - snd.next;
+  assign equal_end = facts.segment_end == snd.next;
+  assign distant = snd.has_next && is_far(seq, snd.next);
+  assign behind = snd.has_next && distance[31];
+
+  always_comb begin
+    decision.data = segment && (facts.has_payload || facts.fin);
+    decision.distant = decision.data && distant;
+    decision.resync = decision.data && distant && snd.wild;
+    decision.below = decision.data && !distant && behind;
+    decision.partial = decision.data && !distant && behind && !equal_end && !beyond[31];
+  end
+
+  // Section 4.4: the handshake. `answers`: initial sequence number < ack <= next of the client.
+  logic from_isn_wraps, answers, again_start, near_start;
+  logic [31:0] from_isn, to_next, repeat_distance;
+  assign from_isn = ack - current.setup.client_start;
+  assign from_isn_wraps = current.setup.client_start == ack - 32'h7fff_ffff;
+  assign to_next = rcv.next - ack;
+  assign answers = current.setup.syns == 0 || (!from_isn[31] && !from_isn_wraps && !to_next[31]);
+  assign again_start = current.setup.server_start == facts.seq_1;
+  // Section 4.2: it repeats.
+  assign repeat_distance = snd.next - facts.seq_1;
+  assign near_start = snd.has_next && (repeat_distance[31:16] == 0 || repeat_distance == 32'h1_0000);
+
+  logic syn, copy, syn_known;
+  assign syn  = facts.tcp && facts.is_syn;
+  assign copy = facts.has_id && facts.occupies && snd.ip_id == word.meta.ip_id && snd.has_next && equal_end;
+  always_comb begin
+    decision.first_syn = syn && !facts.is_ack && pending && !s && current.setup.syns == 0;
+    decision.again_syn = syn && !facts.is_ack && pending && !s && current.setup.syns != 0;
+    decision.first_syn_ack = syn && facts.is_ack && pending && s && current.setup.syn_acks == 0 && answers;
+    decision.again_syn_ack = syn && facts.is_ack && current.state == STATE_SYN_ACK && s &&
+        current.setup.syn_acks != 0 && again_start;
+    decision.late_syn = syn && !pending && near_start;
+    syn_known = decision.first_syn || decision.again_syn || decision.first_syn_ack || decision.again_syn_ack ||
+        decision.late_syn;
+    decision.other_syn = syn && !syn_known;
+  end
+
+  // Section 4.6.
+  logic [31:0] advance;
+  logic ack_far;
+  assign advance = ack - snd.ack;
+  assign ack_far = snd.has_ack && is_far(ack, snd.ack);
+  always_comb begin
+    decision.acked = facts.tcp && facts.is_ack && (!facts.is_syn || syn_known);
+    decision.challenge = decision.acked && pending && s && !answers;
+    decision.ack_far = decision.acked && !decision.challenge && ack_far;
+    decision.ack_resync = decision.ack_far && !pending && snd.wild_ack;
+    decision.ack_moves = decision.acked && !decision.challenge &&
+        (!snd.has_ack || (ack_far ? !pending && snd.wild_ack : !advance[31]));
+  end
+
+  // Sections 4.7 and 4.9.
+  logic wild_reset, unseen;
+  logic [39:0] since_syn_ack, since_syn;
+  assign since_syn_ack = now - current.setup.syn_ack;
+  assign since_syn = now - current.setup.first_syn;
+  assign unseen = rcv.has_next && rcv.next != ack && to_next[31];
+  assign wild_reset = snd.has_next && distance[31:16] != 16'h0000 &&
+      (distance[31:16] != 16'hffff || distance[15:0] == 0);
+  always_comb begin
+    decision.client_ends = segment && facts.is_ack && pending && !s;
+    decision.server_ends = segment && facts.is_ack && current.state == STATE_SYN_ACK && s &&
+        (unseen || since_syn_ack[39:OneSidedBit] != 0);
+    decision.times_out = facts.visit && pending &&
+        (current.setup.syns != 0 ? since_syn[39:TimeLimitBit] != 0 : since_syn_ack[39:TimeLimitBit] != 0);
+    decision.wild_reset = facts.tcp && facts.is_rst && wild_reset;
+    decision.resets = facts.tcp && facts.is_rst && !wild_reset;
+    decision.reuse = 1'b0;
+    decision.opened = 1'b0;
+  end
+
+  logic next_moves, peer_moves, eq_moved, eq_kept, ack_used;
+  // Not distant: in order or a gap, or more than a repeat.
+  assign next_moves = decision.data ? (distant ? snd.wild : !behind || (!equal_end && !beyond[31])) :
+      syn ? decision.first_syn || decision.first_syn_ack || (decision.other_syn && !snd.has_next) :
+      segment && !snd.has_next;
+  assign peer_moves = decision.first_syn_ack && !rcv.has_next;
+  assign ack_used = decision.acked && !decision.challenge && (!ack_far || (!pending && snd.wild_ack));
+  assign eq_moved = rcv.fin && rcv.next == ack;
+  assign eq_kept = rcv.fin && rcv.next == snd.ack;
+
+  order_side_t sent, received;
+  always_comb begin
+    sent = snd;
+    if (next_moves) begin
+      sent.next = facts.next_value;
+      sent.has_next = 1'b1;
+    end
+    if (facts.tcp) sent.ip_id = word.meta.ip_id;
+    if (decision.data) begin
+      sent.wild = distant && !snd.wild;
+      if (facts.fin && (!distant || snd.wild)) sent.fin = 1'b1;
+    end
+    if (decision.acked && !decision.challenge) begin
+      sent.has_ack = 1'b1;
+      if (snd.has_ack && !pending) sent.wild_ack = ack_far && !snd.wild_ack;
+    end
+    if (decision.ack_moves) sent.ack = ack;
+    if (decision.resets) sent.rst = 1'b1;
+
+    received = rcv;
+    if (peer_moves) begin
+      received.next = ack;
+      received.has_next = 1'b1;
+    end
+    if (ack_used) received.fin_acked = decision.ack_moves ? eq_moved : eq_kept;
+  end
+
+  always_comb begin
+    next_state = current;
+    next_state.state = state_of(current);
+    next_state.side[0] = word.meta.from_low ? sent : received;
+    next_state.side[1] = word.meta.from_low ? received : sent;
+    if (decision.first_syn) begin
+      next_state.setup.first_syn = now;
+      next_state.setup.client_start = facts.seq_1;
+      next_state.setup.syn_payload = facts.block_length;
+    end
+    if (decision.first_syn || (decision.again_syn && current.setup.syn_acks == 0 && !copy)) begin
+      next_state.setup.last_syn = now;
+    end
+    if ((decision.first_syn || decision.again_syn) && !copy && current.setup.syns != 6'(ChainMax)) begin
+      next_state.setup.syns = current.setup.syns + 1;
+    end
+    if (decision.first_syn_ack) begin
+      next_state.setup.syn_acks = 6'd1;
+      next_state.setup.syn_ack = now;
+      next_state.setup.server_start = facts.seq_1;
+      next_state.state = STATE_SYN_ACK;
+    end
+    if (peer_moves) next_state.setup.client_start = ack;
+    if (decision.again_syn_ack && !copy && current.setup.syn_acks != 6'(ChainMax)) begin
+      next_state.setup.syn_acks = current.setup.syn_acks + 1;
+    end
+    if (decision.client_ends || decision.server_ends || decision.times_out) next_state.state = STATE_UP;
+    if (decision.resets) next_state.state = STATE_CLOSED_RST;
+  end
+
+endmodule
+
+// verilator lint_on UNUSEDSIGNAL
+
+`default_nettype wire
