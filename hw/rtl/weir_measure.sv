@@ -1,0 +1,265 @@
+// The measuring pipeline: frames of the ports to records (docs/src/flow-engine.md, docs/src/hardware.md).
+//
+// Promise      Records in the order of section 6 of the specification, numbered without a gap. Frames in =
+//              tracked + untracked by reason + dropped, per port, in PORT records.
+// Throughput   One beat per clock and port; one packet per clock through merge, lookup and tracker,
+//              whatever flows they belong to; one record per clock out.
+// Latency      From the last header beat of a frame to its first record: the parser's, the wait for the other
+//              ports' horizons in weir_merge, weir_lookup (15), weir_tracker (10), 5 for queue and formatter.
+// Backpressure None towards the ports, ever. Words leave the merge only while the queue of jobs has room for
+//              all words under way; what waits, waits in weir_meta_fifo, whose overflow is counted. Before
+//              that `shed` leaves records out (section 8) if `shed_enable` allows it.
+// Hazards      `ready` is low until memories are clear after reset; frames before that are dropped and counted
+//              once their queue is full.
+
+`default_nettype none
+
+module weir_measure
+  import weir_pkg::*;
+  import weir_lookup_pkg::*;
+  import weir_records_pkg::*;
+  import weir_tracker_pkg::*;
+#(
+    parameter int Ports = 2,
+    parameter int Contexts = 1 << 18,
+    // Of the key table: 2 * Buckets * Ways entries.
+    parameter int Buckets = 1 << 15,
+    parameter int Ways = 5,
+    // Metadata words that wait, per port; jobs that wait.
+    parameter int MetaDepth = 512,
+    parameter int JobDepth = 256
+) (
+    input var  logic clk,
+    input var  logic rst,
+    output var logic ready,
+
+    // Settings; to be changed in reset only.
+    input var seed_t seed,
+    input var logic vlan_in_key,
+    input var timeouts_t timeouts,
+    input var logic [15:0] epoch,
+    input var logic [3:0] lane,
+    // PACKET records for all packets; leave records out when they cannot leave.
+    input var logic digests,
+    input var logic shed_enable,
+
+    // Frames; s_tuser with the first beat. Never held up.
+    input var logic [Ports-1:0][511:0] s_tdata,
+    input var logic [Ports-1:0][63:0] s_tkeep,
+    input var logic [Ports-1:0] s_tvalid,
+    input var logic [Ports-1:0] s_tlast,
+    input var frame_user_t [Ports-1:0] s_tuser,
+    // No word of the port that is not in its queue yet is earlier (weir_merge).
+    input var logic [Ports-1:0][63:0] s_horizon,
+
+    // Scan visits and the end of input (weir_merge).
+    input var word_kind_e s_visit_kind,
+    input var index_t s_visit_index,
+    input var logic [63:0] s_visit_time,
+    input var logic s_visit_valid,
+    output var logic s_visit_ready,
+    input var logic [63:0] s_visit_horizon,
+
+    output var logic [511:0] m_record,
+    output var logic m_valid,
+    input var logic m_ready,
+
+    // Contexts used so far (all below); in use.
+    output var logic [IndexWidth:0] used,
+    output var logic [IndexWidth:0] occupancy,
+    // A word with a context has left the lookup (benches follow it; registers count it).
+    output var logic looked_up,
+    output var logic looked_up_tracked,
+    output var word_kind_e looked_up_kind,
+    output var index_t looked_up_index,
+    // Records left out, a pulse each; packets without index or room for their key.
+    output var shed_t left_out,
+    output var logic [31:0] no_index_count,
+    output var logic [31:0] no_room_count,
+    output var logic [Ports-1:0][31:0] dropped
+);
+
+  // Words that can be between the merge's output and the queue of jobs, with a margin.
+  localparam int UnderWay = LookupLatency + 16;
+  if (JobDepth < 4 * UnderWay) begin : gen_check_depth
+    $error("JobDepth must leave room for the words under way");
+  end
+
+  localparam int MetaLevelWidth = $clog2(MetaDepth + 3);
+  localparam int JobLevelWidth = $clog2(JobDepth + 3);
+
+  meta_t [Ports-1:0] meta;
+  logic [Ports-1:0] meta_valid, meta_ready;
+  for (genvar p = 0; p < Ports; p++) begin : gen_port
+    meta_t parsed;
+    logic  parsed_valid;
+    // verilator lint_off UNUSEDSIGNAL
+    logic [MetaLevelWidth-1:0] level, highest;
+    // verilator lint_on UNUSEDSIGNAL
+    weir_parser #(
+        .Port(p)
+    ) parser (
+        .clk,
+        .rst,
+        .s_tdata (s_tdata[p]),
+        .s_tkeep (s_tkeep[p]),
+        .s_tvalid(s_tvalid[p]),
+        .s_tlast (s_tlast[p]),
+        .s_tuser (s_tuser[p]),
+        .m_meta  (parsed),
+        .m_valid (parsed_valid)
+    );
+    weir_meta_fifo #(
+        .Depth(MetaDepth)
+    ) queue (
+        .clk,
+        .rst,
+        .s_meta (parsed),
+        .s_valid(parsed_valid),
+        .m_meta (meta[p]),
+        .m_valid(meta_valid[p]),
+        .m_ready(meta_ready[p]),
+        .dropped(dropped[p]),
+        .level,
+        .highest
+    );
+  end
+
+  word_t merged, word;
+  lookup_t lookup;
+  logic merged_valid, enter;
+  logic room;
+  weir_merge #(
+      .Ports(Ports),
+      .DrainClocks(DrainClocks)
+  ) merge (
+      .clk,
+      .rst,
+      .s_meta(meta),
+      .s_meta_valid(meta_valid),
+      .s_meta_ready(meta_ready),
+      .s_horizon,
+      .s_visit_kind,
+      .s_visit_index,
+      .s_visit_time,
+      .s_visit_valid,
+      .s_visit_ready,
+      .s_visit_horizon,
+      .m_word(merged),
+      .m_valid(merged_valid),
+      .m_ready(room)
+  );
+  assign enter = merged_valid && room;
+
+  timeout_update_t timeout_update;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [IndexWidth:0] deletions;
+  logic [5:0] stash_level, stash_high_water;
+  // verilator lint_on UNUSEDSIGNAL
+  weir_lookup #(
+      .Contexts(Contexts),
+      .Buckets(Buckets),
+      .Ways(Ways)
+  ) finder (
+      .clk,
+      .rst,
+      .ready,
+      .seed,
+      .vlan_in_key,
+      .timeouts,
+      .s_valid (enter),
+      .s_word  (merged),
+      .m_valid (looked_up),
+      .m_word  (word),
+      .m_lookup(lookup),
+      .timeout_update,
+      .occupancy,
+      .used,
+      .deletions,
+      .stash_level,
+      .stash_high_water,
+      .no_index_count,
+      .no_room_count
+  );
+  assign looked_up_tracked = lookup.tracked;
+  assign looked_up_kind = word.kind;
+  assign looked_up_index = lookup.index;
+
+  logic [JobLevelWidth-1:0] jobs;
+  shed_t shed;
+  job_t job, next_job;
+  logic job_valid, next_job_valid, next_job_ready;
+  weir_tracker #(
+      .Ports(Ports),
+      .Contexts(Contexts)
+  ) tracker (
+      .clk,
+      .rst,
+      .digest(digests),
+      .shed,
+      .dropped,
+      .s_valid(looked_up),
+      .s_word(word),
+      .s_lookup(lookup),
+      .timeout_update,
+      .m_valid(job_valid),
+      .m_job(job),
+      .left_out
+  );
+
+  logic queue_ready;
+  weir_fifo #(
+      .Width($bits(job_t)),
+      .Depth(JobDepth),
+      .RamStyle("block")
+  ) queue (
+      .clk,
+      .rst,
+      .s_data (job),
+      .s_valid(job_valid),
+      .s_ready(queue_ready),
+      .m_data (next_job),
+      .m_valid(next_job_valid),
+      .m_ready(next_job_ready),
+      .level  (jobs)
+  );
+
+  // Section 8: from a quarter on more and more is left out; from JobDepth - UnderWay words wait.
+  always_ff @(posedge clk) begin
+    room <= ready && 32'(jobs) < JobDepth - UnderWay;
+    shed.packet <= shed_enable && 32'(jobs) >= 2 * JobDepth / 8;
+    shed.rtt <= shed_enable && 32'(jobs) >= 3 * JobDepth / 8;
+    shed.interval <= shed_enable && 32'(jobs) >= 4 * JobDepth / 8;
+    shed.block <= shed_enable && 32'(jobs) >= 5 * JobDepth / 8;
+    shed.event_ <= shed_enable && 32'(jobs) >= 6 * JobDepth / 8;
+    if (rst) room <= 1'b0;
+  end
+
+  weir_formatter formatter (
+      .clk,
+      .rst,
+      .epoch,
+      .lane,
+      .s_valid(next_job_valid),
+      .s_ready(next_job_ready),
+      .s_job  (next_job),
+      .m_valid,
+      .m_ready,
+      .m_record
+  );
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      assert (!job_valid || queue_ready)
+      else $error("weir_measure: a job found no room");
+    end
+  end
+`else
+  logic unused_queue_ready;
+  assign unused_queue_ready = queue_ready;
+`endif
+
+endmodule
+
+`default_nettype wire
