@@ -52,6 +52,12 @@ class Bench:
 BENCHES = [
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
+    Bench("weir_merge", "two", Ports=2, DrainClocks=64),
+    Bench("weir_merge", "three", Ports=3, DrainClocks=8),
+    Bench("weir_meta_fifo", Depth=16),
+    Bench("weir_framer", "full", FlushClocks=500, Depth=256, Frames=16),
+    Bench("weir_framer", "small", MaxRecords=3, FlushClocks=5, Depth=4, Frames=2),
+    Bench("weir_framer", "single", MaxRecords=1, FlushClocks=1, Depth=2, Frames=2),
     Bench("weir_skid", "narrow", Width=8),
     Bench("weir_skid", "wide", Width=512),
 ]
@@ -118,6 +124,7 @@ def run(bench, test=None, waves=False, verbose=False):
     sys.path[:0] = [str(BENCH)] if str(BENCH) not in sys.path else []  # the simulator's Python gets this path
     runner = get_runner("verilator")
     args = ["--assert", "--x-assign", "unique", "--x-initial", "unique", "-O3", "-Wno-fatal", "--quiet"]
+    args += [str(BENCH / "quiet_start.cpp")]
     args += ["--trace-fst"] if waves else []
     args += ["--coverage-line", "--coverage-user"] if coverage else []
     results = bench.build_dir / "results.xml"

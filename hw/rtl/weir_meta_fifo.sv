@@ -33,7 +33,7 @@ module weir_meta_fifo
     output var logic [LevelWidth-1:0] highest
 );
 
-  logic s_ready;
+  logic has_room;
 
   weir_fifo #(
       .Width($bits(meta_t)),
@@ -44,7 +44,7 @@ module weir_meta_fifo
       .rst,
       .s_data(s_meta),
       .s_valid,
-      .s_ready,
+      .s_ready(has_room),
       .m_data({m_meta}),
       .m_valid,
       .m_ready,
@@ -52,7 +52,7 @@ module weir_meta_fifo
   );
 
   always_ff @(posedge clk) begin
-    if (s_valid && !s_ready) dropped <= dropped + 1'b1;
+    if (s_valid && !has_room) dropped <= dropped + 1'b1;
     if (level > highest) highest <= level;
     if (rst) begin
       dropped <= '0;
@@ -75,7 +75,7 @@ module weir_meta_fifo
   assert property (@(posedge clk) disable iff (rst) accepted == delivered + dropped + 32'(level));
   // Frames of a port that is not held up never go missing.
   a_drops_only_when_full :
-  assert property (@(posedge clk) disable iff (rst) s_valid && !s_ready |-> 32'(level) >= Depth);
+  assert property (@(posedge clk) disable iff (rst) s_valid && !has_room |-> 32'(level) >= Depth);
 `endif
 
 endmodule

@@ -106,7 +106,7 @@ module weir_timeline
   wire passes = started && !reported && (word.kind == WORD_VISIT ? time_ > next_second : time_ >= next_second);
   wire leaps = time_ >= fine_next_end;
   wire steps = time_ >= fine_end;
-  wire waits = time_ > wait_after && idle != IdleWidth'(DrainClocks);
+  wire waits = time_ > wait_after && (m_valid || idle != IdleWidth'(DrainClocks));
   wire asks = word.kind == WORD_PORT;
   wire out_free = !m_valid || m_ready;
 
