@@ -70,8 +70,8 @@ pub struct Analyzer {
     state: State,
 }
 
-/// Flows from which on they are much more than the processor's cache holds.
-const MANY_FLOWS: usize = 1 << 17;
+/// Flows from which on they are more than the processor's cache holds.
+const MANY_FLOWS: usize = 1 << 13;
 /// Records whose flows are then fetched together.
 const TOGETHER: usize = 32;
 

@@ -1,8 +1,8 @@
 //! Round trips of one direction: exact while they are few, a histogram after that.
 
-/// Samples kept in the flow itself.
-const INLINE: usize = 1;
-/// Samples kept exactly in all.
+/// Samples that most connections do not exceed.
+const FEW: usize = 8;
+/// Samples kept exactly.
 const EXACT: usize = 32;
 /// Buckets of an octave: a bucket is 4.4 % wide, its middle at most 2.2 % from any sample in it.
 const PER_OCTAVE: f32 = 16.0;
@@ -19,28 +19,34 @@ pub(crate) const LONGEST: u64 = 1 << 39;
 /// of the value beyond.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrips {
-    few: [f32; INLINE],
-    more: Option<Box<More>>,
+    /// NaN before there is one.
+    first: f32,
     count: u32,
+    more: Option<Box<More>>,
 }
 
-/// What directions with more than a few samples have.
+/// What directions with more than one sample have.
 #[derive(Clone, Debug)]
 struct More {
-    /// All samples up to [`EXACT`], then none.
-    exact: Vec<f32>,
-    histogram: Vec<u32>,
+    samples: Samples,
     /// Smallest sample, s; NaN before there is one.
     min: f32,
     /// Smallest by INTERVAL, s; NaN when there is none below the samples.
     floor: f32,
 }
 
+/// All samples; as many of them are valid as were counted.
+#[derive(Clone, Debug)]
+enum Samples {
+    Few([f32; FEW]),
+    Many(Box<[f32; EXACT]>),
+    Histogram(Box<[u32; BUCKETS]>),
+}
+
 impl Default for More {
     fn default() -> Self {
         Self {
-            exact: Vec::new(),
-            histogram: Vec::new(),
+            samples: Samples::Few([f32::NAN; FEW]),
             min: f32::NAN,
             floor: f32::NAN,
         }
@@ -50,9 +56,9 @@ impl Default for More {
 impl Default for RoundTrips {
     fn default() -> Self {
         Self {
-            few: [f32::NAN; INLINE],
-            more: None,
+            first: f32::NAN,
             count: 0,
+            more: None,
         }
     }
 }
@@ -75,29 +81,16 @@ impl RoundTrips {
         let seconds = (ns as f64 / 1e9) as f32;
         let n = self.count as usize;
         self.count = self.count.saturating_add(1);
-        if n < INLINE {
-            self.few[n] = seconds;
+        if n == 0 {
+            self.first = seconds;
             return;
         }
+        let first = self.first;
         let more = self.more.get_or_insert_default();
-        if n == INLINE {
-            more.exact.reserve_exact(EXACT / 4);
-            more.exact.extend(self.few);
-            more.min = self.few[0];
+        if n == 1 {
+            more.add(0, first);
         }
-        more.min = more.min.min(seconds);
-        if n < EXACT {
-            more.exact.push(seconds);
-            return;
-        }
-        if more.histogram.is_empty() {
-            more.histogram = vec![0; BUCKETS];
-            for s in std::mem::take(&mut more.exact) {
-                more.histogram[bucket(s)] += 1;
-            }
-        }
-        let count = &mut more.histogram[bucket(seconds)];
-        *count = count.saturating_add(1);
+        more.add(n, seconds);
     }
 
     /// The smallest sample of an interval in its units; it may be one that got no RTT record. The
@@ -113,7 +106,7 @@ impl RoundTrips {
     /// Smallest round trip, s.
     pub fn min(&self) -> Option<f64> {
         // min ignores NaN, which stands for no sample.
-        let mut min = self.few[0];
+        let mut min = self.first;
         if let Some(more) = &self.more {
             min = min.min(more.min).min(more.floor);
         }
@@ -123,16 +116,16 @@ impl RoundTrips {
     /// Min, nearest-rank median and 95th percentile.
     pub fn summary(&self) -> Summary {
         let samples = u64::from(self.count);
-        let (median, p95) = match &self.more {
-            Some(more) if !more.histogram.is_empty() => {
+        let (median, p95) = match self.more.as_deref() {
+            Some(more) if samples > EXACT as u64 => {
                 (more.bucket_rank(rank(samples, 50)), more.bucket_rank(rank(samples, 95)))
             }
             more => {
+                let first = [self.first];
+                let all = more.filter(|_| samples > 1).map_or(&first[..], More::exact);
+                let n = (samples as usize).min(all.len());
                 let mut exact = [0f32; EXACT];
-                let all = more.as_ref().map(|more| &more.exact[..]).filter(|all| !all.is_empty());
-                let from = all.unwrap_or(&self.few);
-                let n = (self.count as usize).min(from.len());
-                exact[..n].copy_from_slice(&from[..n]);
+                exact[..n].copy_from_slice(&all[..n]);
                 exact[..n].sort_unstable_by(f32::total_cmp);
                 let at = |p| (n > 0).then(|| f64::from(exact[rank(samples, p) as usize]));
                 (at(50), at(95))
@@ -148,10 +141,46 @@ impl RoundTrips {
 }
 
 impl More {
+    /// Sample number `n`, from 0.
+    fn add(&mut self, n: usize, seconds: f32) {
+        self.min = self.min.min(seconds);
+        if n == FEW {
+            let mut many = Box::new([0.0; EXACT]);
+            many[..FEW].copy_from_slice(self.exact());
+            self.samples = Samples::Many(many);
+        } else if n == EXACT {
+            let mut histogram = Box::new([0; BUCKETS]);
+            for sample in self.exact() {
+                histogram[bucket(*sample)] += 1;
+            }
+            self.samples = Samples::Histogram(histogram);
+        }
+        match &mut self.samples {
+            Samples::Few(exact) => exact[n] = seconds,
+            Samples::Many(exact) => exact[n] = seconds,
+            Samples::Histogram(counts) => {
+                let count = &mut counts[bucket(seconds)];
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// The samples themselves, while they are few.
+    fn exact(&self) -> &[f32] {
+        match &self.samples {
+            Samples::Few(exact) => exact,
+            Samples::Many(exact) => &exact[..],
+            Samples::Histogram(_) => &[],
+        }
+    }
+
     /// Middle of the bucket that holds the sample of this rank.
     fn bucket_rank(&self, rank: u64) -> Option<f64> {
+        let Samples::Histogram(counts) = &self.samples else {
+            return None;
+        };
         let mut below = 0u64;
-        let at = self.histogram.iter().position(|count| {
+        let at = counts.iter().position(|count| {
             below += u64::from(*count);
             below > rank
         })?;

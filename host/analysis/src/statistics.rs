@@ -1,8 +1,9 @@
 //! Statistics of all transactions with one signature (N6).
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use weir_messages::v1;
 
 use crate::message::seconds;
@@ -46,8 +47,10 @@ impl Figures {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Row {
+    signature: Box<str>,
+    hash: u64,
     count: u64,
     request_bytes: u64,
     response_bytes: u64,
@@ -58,29 +61,63 @@ struct Row {
     positions: [u64; POSITIONS],
 }
 
+impl Row {
+    fn new(signature: &str, hash: u64) -> Self {
+        Self {
+            signature: signature.into(),
+            hash,
+            count: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            losses: 0,
+            client: Figures::default(),
+            server: Figures::default(),
+            end: Figures::default(),
+            positions: [0; POSITIONS],
+        }
+    }
+}
+
 /// Rows by signature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
-    /// By signature: which row.
-    numbers: HashMap<Box<str>, usize, RandomState>,
+    hasher: RandomState,
+    /// Numbers of rows by signature.
+    numbers: HashTable<u32>,
     rows: Vec<Row>,
 }
 
 impl Statistics {
+    /// The row of a signature: its own, or beyond [`SIGNATURES`] that of the others.
+    fn row(&mut self, signature: &str) -> &mut Row {
+        let Self { hasher, numbers, rows } = self;
+        let find = |numbers: &HashTable<u32>, rows: &[Row], name: &str, hash| {
+            let is = |number: &u32| {
+                let row = &rows[*number as usize];
+                row.hash == hash && *row.signature == *name
+            };
+            numbers.find(hash, is).copied()
+        };
+        let mut name = signature;
+        let mut hash = hasher.hash_one(name);
+        let mut number = find(numbers, rows, name, hash);
+        if number.is_none() && rows.len() >= SIGNATURES {
+            name = OTHERS;
+            hash = hasher.hash_one(name);
+            number = find(numbers, rows, name, hash);
+        }
+        let number = number.unwrap_or_else(|| {
+            let number = rows.len() as u32;
+            rows.push(Row::new(name, hash));
+            numbers.insert_unique(hash, number, |number| rows[*number as usize].hash);
+            number
+        });
+        &mut rows[number as usize]
+    }
+
     /// Enter a transaction.
     pub fn add(&mut self, signature: &str, t: &Finished) {
-        let at = self.numbers.get(signature).copied().unwrap_or_else(|| {
-            let name = if self.rows.len() < SIGNATURES {
-                signature
-            } else {
-                OTHERS
-            };
-            *self.numbers.entry(name.into()).or_insert_with(|| {
-                self.rows.push(Row::default());
-                self.rows.len() - 1
-            })
-        });
-        let row = &mut self.rows[at];
+        let row = self.row(signature);
         row.count += 1;
         row.request_bytes = row.request_bytes.saturating_add(t.request_bytes);
         row.response_bytes = row.response_bytes.saturating_add(t.response_bytes);
@@ -96,11 +133,10 @@ impl Statistics {
     /// The table, most frequent first.
     pub fn table(&self) -> Vec<v1::SignatureStatistics> {
         let mut table: Vec<_> = self
-            .numbers
+            .rows
             .iter()
-            .map(|(signature, at)| (signature, &self.rows[*at]))
-            .map(|(signature, row)| v1::SignatureStatistics {
-                signature: signature.to_string(),
+            .map(|row| v1::SignatureStatistics {
+                signature: row.signature.to_string(),
                 count: row.count,
                 client_average_seconds: row.client.average(),
                 request_bytes_average: row.request_bytes as f64 / row.count as f64,

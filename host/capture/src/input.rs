@@ -5,7 +5,8 @@ use std::io::{self, Read};
 /// Largest piece that may be asked for: more than any packet block of a sane capture, and a bound
 /// on what a damaged length can make us allocate.
 pub(crate) const MAX_PIECE: usize = 16 << 20;
-const WINDOW: usize = 1 << 20;
+/// What the processor's cache still holds when the packets are read.
+const WINDOW: usize = 1 << 18;
 
 /// Bytes read ahead of a stream; pieces are contiguous slices of it.
 pub(crate) struct Input {

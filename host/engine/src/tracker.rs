@@ -141,6 +141,8 @@ pub struct Engine {
     sequence: u32,
     ports: [PortCounters; PORTS],
     reported: [PortCounters; PORTS],
+    /// Of the packets in hand.
+    hashes: Vec<u32>,
 }
 
 /// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
@@ -245,6 +247,7 @@ impl Engine {
             sequence: 0,
             ports: [PortCounters::default(); PORTS],
             reported: [PortCounters::default(); PORTS],
+            hashes: Vec::new(),
         }
     }
 
@@ -279,42 +282,57 @@ impl Engine {
 
     /// A parsed frame; `captured` is its captured length.
     pub fn packet(&mut self, meta: &Meta, captured: u32, out: &mut Vec<Record>) {
+        let key = self.key(meta);
+        self.enter(meta, &key, self.hash(&key), captured, out);
+    }
+
+    /// Parsed frames with their captured lengths, one after the other. What they need is brought into the cache first,
+    /// all at once instead of one wait after the other: worth it when the table is larger than the cache.
+    pub fn packets(&mut self, packets: &[(Meta, u32)], out: &mut Vec<Record>) {
+        let mut hashes = std::mem::take(&mut self.hashes);
+        hashes.clear();
+        hashes.extend(packets.iter().map(|(meta, _)| self.hash(&self.key(meta))));
+        let mut seen = 0;
+        for ((meta, _), &hash) in packets.iter().zip(&hashes) {
+            if let Some(index) = self.find(&self.key(meta), hash) {
+                let flow = self.flows.get(index);
+                let [client, server] = &flow.sides;
+                // One load from each cache line that the flow can be in.
+                seen ^= flow.last_seen ^ flow.later;
+                seen ^= client.payload ^ u64::from(client.rtt_gate) ^ server.payload ^ u64::from(server.rtt_gate);
+            }
+        }
+        std::hint::black_box(seen);
+        for ((meta, captured), &hash) in packets.iter().zip(&hashes) {
+            self.enter(meta, &self.key(meta), hash, *captured, out);
+        }
+        self.hashes = hashes;
+    }
+
+    /// The key under which the packet's flow is in the table.
+    #[inline]
+    fn key(&self, meta: &Meta) -> Key {
+        let mut key = meta.key;
+        if !self.config.vlan_in_key {
+            key.vlans = 0;
+        }
+        key
+    }
+
+    fn enter(&mut self, meta: &Meta, key: &Key, hash: u32, captured: u32, out: &mut Vec<Record>) {
         let port = usize::from(meta.port) % PORTS;
         let time = self.arrive(port, meta.time, meta.wire, captured, out);
         if meta.options.incomplete {
             self.ports[port].options_skipped = self.ports[port].options_skipped.wrapping_add(1);
         }
-        let mut key = meta.key;
-        if !self.config.vlan_in_key {
-            key.vlans = 0;
-        }
-        let hash = self.hash(&key);
         let result = match meta.class {
-            Class::IcmpError => self.icmp_error(&key, hash, meta, time, out),
-            Class::Tcp | Class::Other => self.flow_packet(&key, hash, meta, time, out),
+            Class::IcmpError => self.icmp_error(key, hash, meta, time, out),
+            Class::Tcp | Class::Other => self.flow_packet(key, hash, meta, time, out),
         };
         match result {
             Ok(()) => self.ports[port].tracked += 1,
             Err(reason) => self.count_untracked(port, reason),
         }
-    }
-
-    /// Bring what these packets will need into the cache, all at once instead of one wait after the
-    /// other. Changes nothing; worth it when the table is much larger than the cache.
-    pub fn warm<'a>(&self, packets: impl Iterator<Item = &'a Meta>) {
-        let mut seen = 0;
-        for meta in packets {
-            let mut key = meta.key;
-            if !self.config.vlan_in_key {
-                key.vlans = 0;
-            }
-            if let Some(index) = self.find(&key, self.hash(&key)) {
-                let flow = self.flows.get(index);
-                // One load from each cache line of the two sides.
-                seen += flow.sides[0].packets ^ flow.sides[1].packets ^ u32::from(flow.sides[1].rtt_gate);
-            }
-        }
-        std::hint::black_box(seen);
     }
 
     /// A frame that no flow counts.

@@ -10,9 +10,9 @@ use weir_engine::{Config, Engine, Meta, Parser, Profile};
 use weir_record::Record;
 
 /// Frames between two looks at the progress.
-const FRAMES_AT_A_TIME: usize = 1024;
-/// Flows from which on the table is much larger than the processor's cache.
-const MANY_FLOWS: usize = 1 << 17;
+const FRAMES_AT_A_TIME: usize = 256;
+/// Flows from which on the table is larger than the processor's cache.
+const MANY_FLOWS: usize = 1 << 13;
 /// Packets whose flows are then looked up together.
 const TOGETHER: usize = 16;
 /// Captures below this need no progress bar.
@@ -100,12 +100,9 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
 
 /// Packets that waited for each other, through the engine.
 fn flush(engine: &mut Engine, waiting: &mut Vec<(Meta, u32)>, records: &mut Vec<Record>) {
-    if waiting.is_empty() {
-        return;
-    }
-    engine.warm(waiting.iter().map(|(meta, _)| meta));
-    for (meta, captured) in waiting.drain(..) {
-        engine.packet(&meta, captured, records);
+    if !waiting.is_empty() {
+        engine.packets(waiting, records);
+        waiting.clear();
     }
 }
 
