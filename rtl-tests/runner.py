@@ -50,6 +50,7 @@ class Bench:
 
 
 BENCHES = [
+    Bench("weir_clock"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),
@@ -60,6 +61,7 @@ BENCHES = [
     Bench("weir_framer", "single", MaxRecords=1, FlushClocks=1, Depth=2, Frames=2),
     Bench("weir_skid", "narrow", Width=8),
     Bench("weir_skid", "wide", Width=512),
+    Bench("weir_timestamp"),
 ]
 
 
