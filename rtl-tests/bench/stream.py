@@ -1,7 +1,7 @@
 """What the benches share: clock and reset, and one light driver and monitor for valid/ready streams.
 
 The driver sets pins and looks at them once per clock, which makes tens of thousands of clocks a second even with
-512-bit data. Ports are named <prefix>_valid, <prefix>_ready and <prefix>_<field>.
+512-bit data. Ports are named <prefix>_valid, <prefix>_ready (or _tvalid, _tready) and <prefix>_<field>.
 """
 
 import json
@@ -36,12 +36,17 @@ async def start(dut, clk="clk", rst="rst"):
     reset.value = 0
 
 
+def handshake(dut, prefix):
+    """(valid, ready or None) of a stream; AXI4-Stream names start with t."""
+    t = "t" if hasattr(dut, f"{prefix}_tvalid") else ""
+    return getattr(dut, f"{prefix}_{t}valid"), getattr(dut, f"{prefix}_{t}ready", None)
+
+
 class Source:
     """Offers words in order. `words` are {field: value}; `gap()` true makes an empty clock before a word."""
 
     def __init__(self, dut, prefix, words, gap=None):
-        self.valid = getattr(dut, f"{prefix}_valid")
-        self.ready = getattr(dut, f"{prefix}_ready", None)
+        self.valid, self.ready = handshake(dut, prefix)
         self.pins = {}
         self.dut, self.prefix = dut, prefix
         self.words, self.gap = iter(words), gap
@@ -77,8 +82,7 @@ class Sink:
     """Takes words; `stall()` true makes ready low for a clock. Gives the fields named, as integers."""
 
     def __init__(self, dut, prefix, fields=("data",), stall=None):
-        self.valid = getattr(dut, f"{prefix}_valid")
-        self.ready = getattr(dut, f"{prefix}_ready", None)
+        self.valid, self.ready = handshake(dut, prefix)
         self.fields = [getattr(dut, f"{prefix}_{name}") for name in fields]
         self.stall = stall
         self.is_ready = self.ready is None
