@@ -1229,11 +1229,12 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
     let no_reply_yet = flow.sides[1].chain == 0;
     let copy = step.what & what::COPY != 0;
     let answers = acks_this_setup(flow, meta.ack);
+    let pending = flow.pending();
     let sender = &mut flow.sides[s];
     let mut repeated = false;
     if !is_ack && s == 0 && matches!(state, State::Syn | State::SynAck) {
         if sender.chain == 0 {
-            take_options(sender, meta);
+            take_options(sender, meta, pending);
             sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR);
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
@@ -1253,7 +1254,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
             sender.chain = (sender.chain + 1).min(CHAIN_MAX);
         }
     } else if is_ack && s == 1 && matches!(state, State::Syn | State::SynAck) && sender.chain == 0 && answers {
-        take_options(sender, meta);
+        take_options(sender, meta, pending);
         sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE);
         sender.next = end;
         sender.set(side::HAS_NEXT, true);
@@ -1294,7 +1295,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         step.what |= what::SYN_OTHER;
         step.other_syn = true;
         if !sender.is(side::HAS_NEXT) {
-            take_options(sender, meta);
+            take_options(sender, meta, pending);
             sender.scale = NO_SCALE; // whether scaling is in effect is not known
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
@@ -1314,7 +1315,7 @@ fn acks_this_setup(flow: &Flow, ack: u32) -> bool {
     client.chain == 0 || (after(ack, isn) && !after(ack, client.next))
 }
 
-fn take_options(sender: &mut Side, meta: &Meta) {
+fn take_options(sender: &mut Side, meta: &Meta, pending: bool) {
     sender.mss = meta.options.mss;
     sender.scale = if meta.options.scale == 255 {
         NO_SCALE
@@ -1323,7 +1324,9 @@ fn take_options(sender: &mut Side, meta: &Meta) {
     };
     sender.set(side::SACK_OK, meta.options.sack_permitted);
     sender.set(side::TIMESTAMPS, meta.options.timestamps.is_some());
-    sender.set(side::CUT, meta.options.incomplete);
+    if pending {
+        sender.set(side::CUT, meta.options.incomplete); // afterwards the bit is WILD_ACK
+    }
 }
 
 /// Sequence number after the segment.
