@@ -101,6 +101,11 @@ synth: ## synthesis estimates against hw/synth/report.md; ONLY=weir_fifo for som
 synth-ecp5: ## the same with place and route on ECP5; WRITE=1 renews hw/synth/report.md
 	@hw/synth/synth.py --ecp5 $(if $(WRITE),--write,--check)
 
+.PHONY: rtl-mutate
+rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (20 of all)
+	@pytest -q -rs rtl-tests/test_mutate.py
+	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
+
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir
 
