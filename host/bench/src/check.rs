@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::say;
 use crate::truth::Truth;
 
 /// One total that was compared.
@@ -126,14 +127,14 @@ pub fn totals(truth: &Truth, answer: &Value) -> Vec<Total> {
 /// Prints the totals; true when all are equal.
 pub fn print(capture: &Path, totals: &[Total]) -> bool {
     let wrong: Vec<&Total> = totals.iter().filter(|total| total.truth != total.found).collect();
-    println!(
+    say!(
         "{}: {} of {} totals equal the truth",
         capture.display(),
         totals.len() - wrong.len(),
         totals.len()
     );
     for total in &wrong {
-        println!("  {}: {} instead of {}", total.what, total.found, total.truth);
+        say!("  {}: {} instead of {}", total.what, total.found, total.truth);
     }
     wrong.is_empty()
 }

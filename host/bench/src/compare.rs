@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::generate::{self, Kind};
 use crate::process::{self, Outcome};
+use crate::say;
 use crate::truth::{GENERATOR_VERSION, Truth};
 
 /// What is measured.
@@ -116,25 +117,25 @@ pub fn run(plan: &Plan) -> Result<bool, Error> {
     let weir = installed(&plan.weir);
     let mut good = weir;
     if weir {
-        println!("Answers, on small captures:");
+        say!("Answers, on small captures:");
         good &= check_answers(plan)?;
-        println!();
+        say!("");
     }
     if !weir {
-        println!(
+        say!(
             "{} is not there: `make build` makes it; only the others are measured",
             plan.weir.display()
         );
     }
     for peer in ["tcptrace", "tshark"] {
         if !installed(peer.as_ref()) {
-            println!("{peer}: not installed, skipped");
+            say!("{peer}: not installed, skipped");
         }
     }
     for kind in Kind::ALL {
         good &= one_capture(plan, kind, weir)?;
     }
-    println!(
+    say!(
         "CPU is user + system time of the whole command, the least of {} runs taken in turns; memory is the largest resident set (10^6 octets).\n\
          'x of Weir' is the rate of Weir divided by the tool's. Figures of one machine and one run are comparable, others are not.\n\
          A tool at a smaller scale read a smaller capture of the same kind: the whole one would take minutes.",
@@ -187,7 +188,7 @@ fn one_capture(plan: &Plan, kind: Kind, weir: bool) -> Result<bool, Error> {
         }
     }
 
-    println!(
+    say!(
         "\n{}: {} packets, {} connections (at most {} at once), {} transactions, {:.0} octets a frame",
         kind.name(),
         truth.packets,
@@ -196,9 +197,18 @@ fn one_capture(plan: &Plan, kind: Kind, weir: bool) -> Result<bool, Error> {
         truth.transactions,
         truth.frame_bytes as f64 / truth.packets as f64
     );
-    println!(
+    say!(
         "  {:<26} {:>6} {:>10} {:>8} {:>8} {:>8} {:>8} {:>9} {:>10} {:>10}",
-        "command", "scale", "packets", "user s", "system s", "CPU s", "wall s", "memory MB", "Mpkt/CPU s", "x of Weir"
+        "command",
+        "scale",
+        "packets",
+        "user s",
+        "system s",
+        "CPU s",
+        "wall s",
+        "memory MB",
+        "Mpkt/CPU s",
+        "x of Weir"
     );
     let rates: Vec<Option<f64>> = tools
         .iter()
@@ -217,14 +227,14 @@ fn one_capture(plan: &Plan, kind: Kind, weir: bool) -> Result<bool, Error> {
     let weir_rate = rate_of("weir");
     for (index, tool) in tools.iter().enumerate() {
         if let Some(error) = &failed[index] {
-            println!("  {:<26} failed: {error}", tool.label);
+            say!("  {:<26} failed: {error}", tool.label);
             continue;
         }
         let (Some(best), Some(rate)) = (&best[index], rates[index]) else {
             continue;
         };
         let ratio = weir_rate.map_or_else(|| "-".to_owned(), |weir| format!("{:.2}", weir / rate));
-        println!(
+        say!(
             "  {:<26} {:>6} {:>10} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>9.0} {:>10.2} {:>10}",
             tool.label,
             tool.scale,
@@ -280,7 +290,7 @@ fn print_target(target: &Target, scale: f64, rate: f64, tcptrace: Option<f64>, m
     } else {
         ""
     };
-    println!("  targets{note}: {}", lines.join("; "));
+    say!("  targets{note}: {}", lines.join("; "));
 }
 
 fn keep_best(best: &mut Option<Measured>, outcome: &Outcome) {

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::say;
 
 /// What the walk counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,7 +139,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let counts = walk(path)?;
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
-    println!(
+    say!(
         "{} packets, {} TCP, {} flows, {} octets of payload: {:.2} million packets per CPU second",
         counts.packets,
         counts.tcp_packets,

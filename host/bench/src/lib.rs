@@ -6,6 +6,7 @@
 //! - [`compare`] runs `weir analyze`, the floor and other tools on the same captures and prints CPU time, memory and ratios.
 //! - [`check`] holds the totals of `weir analyze` against the truth.
 //! - [`generate::hostile`] and [`nic`] are for the comparison of the card's logic with the software engine.
+//! - [`say!`] is the `println!` of all of them.
 //! - [`mutate`] damages captures in thousands of ways and runs a command on each.
 
 pub mod check;
@@ -18,4 +19,5 @@ pub mod mutate;
 pub mod nic;
 pub mod process;
 pub mod rng;
+pub mod say;
 pub mod truth;

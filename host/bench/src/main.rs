@@ -11,7 +11,7 @@ use weir_bench::error::Error;
 use weir_bench::generate::hostile;
 use weir_bench::generate::{self, Kind};
 use weir_bench::nic::{coverage::Coverage, play};
-use weir_bench::{check, compare, floor, mutate};
+use weir_bench::{check, compare, floor, mutate, say};
 
 /// Large captures with known totals, and what it costs to analyse them.
 #[derive(Parser)]
@@ -151,7 +151,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             seed,
         } => {
             let truth = generate::generate(kind, scale, seed, &output)?;
-            println!(
+            say!(
                 "{}: {} packets, {} connections, {} transactions",
                 output.display(),
                 truth.packets,
@@ -161,14 +161,14 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         }
         Command::Hostile { output, packets, seed } => {
             let (frames, bytes) = hostile::write(&output, seed, packets)?;
-            println!("{}: {frames} frames, {bytes} bytes, seed {seed}", output.display());
+            say!("{}: {frames} frames, {bytes} bytes, seed {seed}", output.display());
         }
         Command::Coverage { file, least } => {
             let coverage = Coverage::of(&file)?;
             coverage.print();
             let below = coverage.below(least);
             for name in &below {
-                println!("fewer than {least}: {name}");
+                say!("fewer than {least}: {name}");
             }
             return Ok(success(below.is_empty()));
         }

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use weir_bench::generate::{Kind, generate};
+
 #[test]
 fn a_wrong_answer_fails_and_its_size_is_charged_to_nobody() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("comparison");
@@ -39,4 +41,15 @@ fn a_wrong_answer_fails_and_its_size_is_charged_to_nobody() {
             assert!((1.0..30.0).contains(&figures[6]), "{row}");
         }
     }
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_failure() {
+    let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("nobody-listens.pcap");
+    generate(Kind::Minimum, 0.001, 1, &capture).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut floor = Command::new(env!("CARGO_BIN_EXE_weir-bench"));
+    let status = floor.arg("floor").arg(&capture).stdout(writer).status().unwrap();
+    assert!(status.success(), "{status}");
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::process::{self, Outcome};
 use crate::rng::Rng;
+use crate::say;
 use layout::{Format, Layout};
 use operators::Operator;
 
@@ -306,7 +307,7 @@ fn read_sources(paths: &[PathBuf]) -> Result<Vec<Source>, Error> {
         let mut data = std::fs::read(&file).map_err(|e| Error::file("cannot read", &file, &e))?;
         let layout = Layout::of(&data);
         if layout.format == Format::Other && data.len() > LARGEST {
-            println!(
+            say!(
                 "{}: left out, larger than {LARGEST} octets and without blocks to cut at",
                 file.display()
             );
@@ -352,7 +353,7 @@ fn print(plan: &Plan, report: &Report, took: Duration) {
             .filter(|finding| finding.failure == failure)
             .count()
     };
-    println!(
+    say!(
         "{} runs ({} files as they are, {} damaged, seed {}) in {:.0} s: {} accepted, {} refused with file and place",
         report.runs,
         report.sources,
@@ -362,7 +363,7 @@ fn print(plan: &Plan, report: &Report, took: Duration) {
         report.accepted,
         report.refused
     );
-    println!(
+    say!(
         "failures: {} crashes, {} hangs, {} out of memory, {} refusals that do not name file and place",
         number(Failure::Crash),
         number(Failure::Hang),
@@ -370,10 +371,10 @@ fn print(plan: &Plan, report: &Report, took: Duration) {
         number(Failure::Mute)
     );
     for finding in report.findings.iter().take(SHOWN) {
-        println!("  {:?}: {}: {}", finding.failure, finding.kept.display(), finding.what);
+        say!("  {:?}: {}: {}", finding.failure, finding.kept.display(), finding.what);
     }
     if report.findings.len() > SHOWN {
-        println!(
+        say!(
             "  … and {} more in {}",
             report.findings.len() - SHOWN,
             plan.keep.display()

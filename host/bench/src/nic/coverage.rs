@@ -11,6 +11,7 @@ use weir_record::{
 };
 
 use crate::error::Error;
+use crate::say;
 
 const BATCH: usize = 4096;
 
@@ -223,9 +224,9 @@ impl Coverage {
 
     /// A line for each name.
     pub fn print(&self) {
-        println!("{} frames, {} records", self.frames, self.records);
+        say!("{} frames, {} records", self.frames, self.records);
         for (name, count) in &self.counts {
-            println!("{count:>10}  {name}");
+            say!("{count:>10}  {name}");
         }
     }
 }
