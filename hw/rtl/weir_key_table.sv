@@ -5,7 +5,7 @@
 //              index, but never in place of a key inserted since: the caller knows which indices are live.
 //              Entries move; the index of a key does not.
 // Throughput   One lookup per clock, one insertion or kill per clock while `room` is high. The mover sustains
-//              one insertion per four clocks at 90 % load.
+//              one insertion per two and a half clocks at 80 % load, per five at 90 %.
 // Latency      Lookup: weir_lookup_pkg::TableLatency. Room falls in time for what is decided until it is seen.
 // Ports        Bucket memories: port A reads for lookups, port B belongs to the mover. Bucket numbers by index:
 //              written by insertions, read by deletions.

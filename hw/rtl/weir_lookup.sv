@@ -16,8 +16,8 @@
 //              last_seen is given with tracked words but those that are fresh and not expired.
 // Throughput   One word per clock, whatever the keys. Nothing stalls.
 // Latency      weir_lookup_pkg::LookupLatency.
-// Stages       0 word; 3 fingerprint, key table and stash are read; 8 index, state is read; 11 state; 12 age;
-//              13 (DecisionStage) decision; 15 output. A decision is in the memories HistoryDepth words later
+// Stages       0 word; 5 fingerprint, key table and stash are read; 10 index, state is read; 13 state; 14 age;
+//              15 (DecisionStage) decision; 17 output. A decision is in the memories HistoryDepth words later
 //              at most; nearer words learn it from `history`, by equal fingerprints or indices.
 // Time         m of weir_merge must keep two words whose times are MinTimeout (2^21 ns) or more apart at least
 //              DrainClocks clocks apart. (Rule for it: keep the time A of the last word that waited; a word
@@ -460,7 +460,7 @@ module weir_lookup
     end
   end
 
-  // Times of the words of the last DrainClocks clocks, the oldest first.
+  // Times of the words of the last DrainClocks clocks, the oldest first. WORD_PORT, which passes, need not wait.
   logic [63:0] word_time[$];
   longint word_clock[$];
   longint clock;
@@ -470,7 +470,7 @@ module weir_lookup
       clock <= 0;
       word_time.delete();
       word_clock.delete();
-    end else if (s_valid) begin
+    end else if (s_valid && s_word.kind != WORD_PORT) begin
       while (word_clock.size() != 0 && word_clock[0] + 64'(DrainClocks) <= clock) begin
         void'(word_clock.pop_front());
         void'(word_time.pop_front());

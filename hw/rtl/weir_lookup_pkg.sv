@@ -15,7 +15,7 @@ package weir_lookup_pkg;
   typedef logic [SeedWidth-1:0] seed_t;
 
   // Clocks from input to output.
-  localparam int HashLatency = 3;
+  localparam int HashLatency = 5;
   localparam int TableReadLatency = 3;
   localparam int TableLatency = TableReadLatency + 2;
   localparam int StateLatency = 3;
