@@ -447,6 +447,8 @@ impl Slab {
                 // One load from each cache line that the flow can be in.
                 seen ^= flow.id.0 ^ flow.end_time ^ u64::from(flow.client_port);
                 seen ^= client.packets ^ server.packets ^ u64::from(client.flight_max ^ server.flight_max);
+                seen ^= u64::from(client.rtt.warm() ^ server.rtt.warm());
+                seen ^= flow.turn.as_ref().map_or(0, |turn| turn.warm());
             }
         }
         std::hint::black_box(seen);

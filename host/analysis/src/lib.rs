@@ -142,7 +142,7 @@ impl Analyzer {
 
     /// The findings and the summary of what has been seen so far; open connections are not in
     /// them.
-    pub fn interim(&self, sink: &mut impl Sink) -> v1::Summary {
+    pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {
         for finding in self.state.findings.list(self.state.totals.dropped(), self.health()) {
             sink.finding(finding);
         }
@@ -365,7 +365,7 @@ impl State {
         self.pool.take_back(&mut flow);
     }
 
-    fn summary(&self) -> v1::Summary {
+    fn summary(&mut self) -> v1::Summary {
         let signatures = self.statistics.table();
         self.totals
             .message(self.findings.rates, self.findings.missed_segments(), signatures)

@@ -103,6 +103,11 @@ impl RoundTrips {
         }
     }
 
+    /// Brings the samples into the cache.
+    pub fn warm(&self) -> u32 {
+        self.more.as_ref().map_or(0, |more| more.min.to_bits())
+    }
+
     /// Smallest round trip, s.
     pub fn min(&self) -> Option<f64> {
         // min ignores NaN, which stands for no sample.

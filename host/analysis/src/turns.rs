@@ -195,6 +195,11 @@ impl Turn {
         self.past.get_or_insert_default().trouble.get_or_insert_default()
     }
 
+    /// Brings the transaction in progress into the cache.
+    pub const fn warm(&self) -> u64 {
+        self.request.first
+    }
+
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
         self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
