@@ -5,34 +5,42 @@ import stream
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 INCREMENT = stream.config().get("Increment", 14_316_557_653)
-SLEW = 7_158_279
+SLEW, SLEW_REST = 7_158_279, 1 << 23
 SECOND = 10**9
 MAX_STEP = 999_999_000
 PINS = ("rate", "set_valid", "set_seconds", "set_ns", "step_valid", "step_ns", "slew_valid", "slew_ns", "pps")
 
 
 class Model:
-    """Time in units of 2^-32 ns, as an integer; registers as the contract says."""
+    """Time in units of 2^-32 ns, as an integer, and the clocks that the contract says."""
 
     def __init__(self):
-        self.time = self.add = self.slew_left = 0
+        self.line = [0, 0, 0]  # the time, its two last stages behind it
+        self.add = self.slew_left = self.slew = self.step_ns = 0
+        self.base = INCREMENT
         self.set_left, self.set_time = None, 0
+
+    @property
+    def time(self):
+        return self.line[-1]
 
     def step(self, pins):
         """One clock edge with these inputs."""
-        slew = max(-SLEW, min(SLEW, self.slew_left))
+        whole = -SLEW_REST <= self.slew_left < SLEW_REST
+        slew = self.slew_left if whole else SLEW if self.slew_left > 0 else -SLEW
         busy = self.set_left is not None
-        time = self.time + self.add
-        if busy and self.set_left == 0:
-            time = self.set_time << 32
-        self.add = INCREMENT + pins["rate"] + slew + (pins["step_ns"] << 32 if pins["step_valid"] else 0)
+        time = self.set_time << 32 if busy and self.set_left == 0 else self.line[0] + self.add
+        self.add = self.base + self.slew + (self.step_ns << 32)
+        self.base = INCREMENT + pins["rate"]
+        self.step_ns = pins["step_ns"] if pins["step_valid"] and not busy else 0
         self.slew_left += (pins["slew_ns"] << 32 if pins["slew_valid"] else 0) - slew
+        self.slew = slew
         if busy:
-            self.slew_left = 0
+            self.slew_left = self.slew = 0
             self.set_left = self.set_left - 1 if self.set_left else None
         elif pins["set_valid"]:
             self.set_left, self.set_time = 30, pins["set_seconds"] * SECOND + pins["set_ns"]
-        self.time = time
+        self.line = [time, *self.line[:-1]]
 
 
 class Bench:

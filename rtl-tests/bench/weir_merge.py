@@ -97,7 +97,10 @@ async def run(dut, ports, visits, end=(), gaps=0.0, stall=None):
     gap = stream.randomly(gaps) if gaps else lambda: False
     metas = [0] * PORTS
     last = max([FOREVER if not (t := [*p]) else max(t) for p in ports if p] + [time for _, time in visits] + [0])
-    items = [(VISIT, *visit) for visit in visits] + [(kind, index, min(last, MAX_TIME)) for kind, index in end]
+    # The end is now, whatever time comes with it.
+    last = min(last, MAX_TIME)
+    end = [(kind, index, random.choice([0, last])) for kind, index in end]
+    items = [(VISIT, *visit) for visit in visits] + end
 
     def show_port(port):
         def show(at):
@@ -115,7 +118,7 @@ async def run(dut, ports, visits, end=(), gaps=0.0, stall=None):
     visit_times = [time if kind == VISIT else FOREVER for kind, _, time in items]
     visit_feed = Feed(None, None, visit_times, show_visit, gap, random)
 
-    order = [*merged(ports, visits), *((kind, index, last, 0) for kind, index in end)]
+    order = [*merged(ports, visits), *((*item, 0) for item in end)]
     expected = list(timeline(order))
     clocks = received = 0
     is_ready, words = False, []
