@@ -28,7 +28,7 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
     };
     let options = source::Options { engine, profile };
     let mut outcome = None;
-    output::write(args.output.as_deref(), |out| {
+    let body = |out: &mut dyn Write| {
         let mut result = Ok(());
         let read = source::read(Path::new(&args.input), &options, |records| {
             if result.is_ok() {
@@ -37,7 +37,11 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         });
         outcome = Some(read);
         result
-    })?;
+    };
+    match args.format {
+        RecordFormat::Text => output::write(args.output.as_deref(), body)?,
+        RecordFormat::Binary => output::binary(args.output.as_deref(), body)?,
+    }
     match outcome {
         Some(Ok(outcome)) => {
             if outcome.left_out > 0 {

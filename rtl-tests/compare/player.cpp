@@ -1,0 +1,360 @@
+// Plays a capture (see play.hpp) to the Verilated measuring pipeline and writes its records.
+//
+//   player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] [--ignore-vlan]
+//
+// PLAYLIST and RECORDS may be - (standard input and output). PERCENT of the clocks no record is taken, no beat sent.
+// Frames go back to back, as far ahead of their words as the queues allow; horizons keep the words in the order of the
+// capture, also where its times run backwards.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <memory>
+
+#include "Vtop.h"
+#include "play.hpp"
+#include "verilated.h"
+
+namespace
+{
+
+constexpr int PORTS = 2;
+// Below the words that a queue of metadata takes.
+constexpr size_t MOST_FRAMES = 400;
+// New flows whose keys the stash must be able to take at once, with a margin.
+constexpr int STASH_ENTRIES = 28;
+// A leap in time by this must find the keys of ended flows deleted (weir_lookup, Deletions).
+constexpr uint64_t LEAP = 1 << 28;
+constexpr int HANG = 1'000'000;
+
+enum Kind : uint8_t {
+    PACKET,
+    VISIT,
+    PORT,
+    END
+};
+
+uint64_t splitmix(uint64_t &state)
+{
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+struct Options {
+    int stall = 0;
+    int bubbles = 0;
+    uint64_t seed = 1;
+};
+
+// A frame that the merge has not taken yet.
+struct Waiting {
+    uint64_t order;
+    uint64_t time;
+    uint64_t now;
+};
+
+class Player
+{
+  public:
+    Player(Vtop &top, PlayList &list, FILE *out, const Options &options)
+        : top(top), list(list), out(out), options(options)
+    {
+    }
+
+    uint64_t clocks = 0, frames = 0, visits = 0, records = 0;
+
+    void run()
+    {
+        for (auto &word : top.seed.m_storage)
+            word = splitmix(options.seed);
+        top.rst = 1;
+        for (int i = 0; i < 10; i++)
+            clock();
+        top.rst = 0;
+        while (!top.ready)
+            clock();
+        clocks = 0;
+        while (!done()) {
+            send_beat();
+            offer_visit();
+            set_horizons();
+            top.m_ready = !chance(options.stall);
+            clock();
+            if (++since_progress > HANG)
+                fail("the pipeline hangs");
+        }
+        flush();
+        if (top.no_room_count != 0)
+            fail("the key table had no room for a flow: this run cannot be compared");
+        if (top.dropped != 0)
+            fail("frames were dropped: this run cannot be compared");
+    }
+
+  private:
+    Vtop &top;
+    PlayList &list;
+    FILE *out;
+    Options options;
+
+    // The frame that is being sent or is next.
+    Item frame{};
+    std::vector<uint8_t> data;
+    bool have_frame = false, list_ended = false;
+    size_t beat = 0;
+    uint64_t order = 0;
+    std::array<std::deque<Waiting>, PORTS> waiting;
+    struct Visit {
+        Kind kind;
+        uint32_t index;
+        uint64_t time;
+    };
+    std::deque<Visit> pending_visits;
+    // All visits and frames still to be read from the list are not before these.
+    uint64_t next_visit = 0, next_frame = 0;
+    uint64_t issued = 0, looked_up = 0;
+    int fresh_under_way = 0;
+    // Whether each frame under way opens a flow, in order.
+    std::deque<bool> fresh;
+    uint64_t settled_at = 0;
+    bool finishing = false;
+    int quiet = 0, since_progress = 0;
+    std::vector<uint8_t> buffer;
+
+    bool chance(int percent) { return percent > 0 && static_cast<int>(splitmix(options.seed) % 100) < percent; }
+
+    bool done()
+    {
+        const bool idle = list_ended && !have_frame && pending_visits.empty() && issued == looked_up && !top.m_valid;
+        quiet = idle ? quiet + 1 : 0;
+        return quiet > 400;
+    }
+
+    // Reads the list up to the next frame. A leap in time waits until the flows that ended before it are forgotten.
+    void load()
+    {
+        while (!have_frame && !list_ended) {
+            if (pending_visits.size() > 4096)
+                return;
+            if (!has_ahead) {
+                if (!list.next(ahead, data)) {
+                    pending_visits.push_back({PORT, 0, ahead.now});
+                    list_ended = true;
+                    return;
+                }
+                has_ahead = true;
+            }
+            if (ahead.now > settled_at + LEAP) {
+                if (issued != looked_up || !pending_visits.empty() || top.deletions != 0 || ++settling < 4)
+                    return;
+                settled_at = ahead.now;
+                settling = 0;
+            }
+            has_ahead = false;
+            if (ahead.what == What::FRAME) {
+                frame = ahead;
+                have_frame = true;
+                beat = 0;
+                next_visit = frame.now + 1;
+            } else if (ahead.what == What::VISIT) {
+                pending_visits.push_back({VISIT, ahead.index, ahead.now});
+                next_visit = ahead.now + 1;
+            } else if (ahead.what == What::END) {
+                // The first of them only says how many.
+                if (finishing)
+                    pending_visits.push_back({END, ahead.index, ahead.now});
+                finishing = true;
+            }
+            next_frame = ahead.now;
+        }
+    }
+    Item ahead{};
+    bool has_ahead = false;
+    int settling = 0;
+
+    // Whether the merge would take the frame before one that comes before it on another port.
+    bool overtakes() const
+    {
+        for (int p = 0; p < PORTS; p++) {
+            if (p == frame.port)
+                continue;
+            for (const Waiting &other : waiting[p]) {
+                if (frame.time < other.time || (frame.time == other.time && frame.port < p))
+                    return true;
+            }
+        }
+        return false;
+    }
+
+    void send_beat()
+    {
+        top.s_tvalid = 0;
+        if (!have_frame)
+            load();
+        if (!have_frame || chance(options.bubbles))
+            return;
+        const int port = frame.port;
+        if (beat == 0) {
+            if (waiting[port].size() >= MOST_FRAMES || overtakes())
+                return;
+            if (frame.fresh() && fresh_under_way + top.stash_level >= STASH_ENTRIES)
+                return;
+        }
+        const bool last = beat + 1 == frame.beats();
+        const size_t bytes = last ? frame.captured - beat * BEAT : BEAT;
+        const uint64_t keep = bytes == BEAT ? ~0ull : (1ull << bytes) - 1;
+        memcpy(&top.s_tdata.m_storage[port * BEAT / 4], &data[beat * BEAT], BEAT);
+        memcpy(&top.s_tkeep.m_storage[port * 2], &keep, 8);
+        memcpy(&top.s_timestamp.m_storage[port * 2], &frame.time, 8);
+        top.s_wire_length = static_cast<uint64_t>(frame.wire) << (20 * port);
+        top.s_tvalid = 1u << port;
+        top.s_tlast = last << port;
+        if (beat == 0) {
+            waiting[port].push_back({order++, frame.time, frame.now});
+            fresh.push_back(frame.fresh());
+            fresh_under_way += frame.fresh();
+            issued++;
+        }
+        beat++;
+        if (last) {
+            have_frame = false;
+            frames++;
+        }
+    }
+
+    void offer_visit()
+    {
+        top.s_visit_valid = !pending_visits.empty();
+        if (pending_visits.empty())
+            return;
+        const Visit &visit = pending_visits.front();
+        top.s_visit_kind = visit.kind;
+        top.s_visit_index = visit.index & 0x3ffff;
+        top.s_visit_time = visit.time;
+    }
+
+    // The first frame in the order of the capture goes first: other ports say that they have nothing up to its time.
+    void set_horizons()
+    {
+        const Waiting *first = nullptr;
+        int port = 0;
+        for (int p = 0; p < PORTS; p++) {
+            if (!waiting[p].empty() && (!first || waiting[p].front().order < first->order)) {
+                first = &waiting[p].front();
+                port = p;
+            }
+        }
+        for (int p = 0; p < PORTS; p++) {
+            uint64_t horizon = have_frame ? frame.now : next_frame;
+            if (first)
+                horizon = p == port ? first->time : first->now + 1;
+            else if (list_ended)
+                horizon = ~0ull;
+            memcpy(&top.s_horizon.m_storage[p * 2], &horizon, 8);
+        }
+        const bool has_visit = !pending_visits.empty() && pending_visits.front().kind == VISIT;
+        top.s_visit_horizon = has_visit ? pending_visits.front().time : list_ended ? ~0ull : next_visit;
+    }
+
+    void clock()
+    {
+        top.clk = 0;
+        top.eval();
+        if (!top.rst)
+            watch();
+        top.clk = 1;
+        top.eval();
+        clocks++;
+    }
+
+    // What happens at the edge to come.
+    void watch()
+    {
+        if (top.m_valid && top.m_ready) {
+            const auto *bytes = reinterpret_cast<const uint8_t *>(&top.m_record);
+            buffer.insert(buffer.end(), bytes, bytes + BEAT);
+            if (buffer.size() >= 1 << 20)
+                flush();
+            records++;
+            since_progress = 0;
+        }
+        for (int p = 0; p < PORTS; p++) {
+            if (top.accepted >> p & 1)
+                waiting[p].pop_front();
+        }
+        if (top.s_visit_valid && top.s_visit_ready) {
+            if (pending_visits.front().kind != PORT)
+                issued++;
+            pending_visits.pop_front();
+            visits++;
+            since_progress = 0;
+        }
+        if (top.looked_up && top.looked_up_kind != PORT) {
+            looked_up++;
+            if (top.looked_up_kind == PACKET) {
+                fresh_under_way -= fresh.front();
+                fresh.pop_front();
+            }
+            since_progress = 0;
+        }
+    }
+
+    void flush()
+    {
+        if (!buffer.empty() && fwrite(buffer.data(), buffer.size(), 1, out) != 1)
+            fail("cannot write the records");
+        fflush(out);
+        buffer.clear();
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    auto context = std::make_unique<VerilatedContext>();
+    context->commandArgs(argc, argv);
+    std::vector<const char *> files;
+    Options options;
+    bool digests = false, vlan_in_key = true;
+    for (int i = 1; i < argc; i++) {
+        const std::string arg = argv[i];
+        if (arg == "--stall" && i + 1 < argc)
+            options.stall = atoi(argv[++i]);
+        else if (arg == "--bubbles" && i + 1 < argc)
+            options.bubbles = atoi(argv[++i]);
+        else if (arg == "--seed" && i + 1 < argc)
+            options.seed = strtoull(argv[++i], nullptr, 10);
+        else if (arg == "--digests")
+            digests = true;
+        else if (arg == "--ignore-vlan")
+            vlan_in_key = false;
+        else if (arg[0] != '+')
+            files.push_back(argv[i]);
+    }
+    if (files.size() != 2 || options.stall > 99 || options.bubbles > 99)
+        fail("usage: player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] "
+             "[--ignore-vlan]");
+    PlayList list(files[0]);
+    if (list.ports != PORTS)
+        fail("a play list for another number of ports");
+    FILE *out = strcmp(files[1], "-") == 0 ? stdout : fopen(files[1], "wb");
+    if (!out)
+        fail(std::string("cannot write ") + files[1]);
+
+    auto top = std::make_unique<Vtop>(context.get());
+    top->digests = digests;
+    top->shed_enable = 0;
+    top->vlan_in_key = vlan_in_key;
+    Player player(*top, list, out, options);
+    const auto start = std::chrono::steady_clock::now();
+    player.run();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    fprintf(stderr, "%llu packets, %llu visits, %llu records, %llu clocks, %.1f s, %.0f packets/s, %.0f clocks/s\n",
+            (unsigned long long)player.frames, (unsigned long long)player.visits, (unsigned long long)player.records,
+            (unsigned long long)player.clocks, seconds, player.frames / seconds, player.clocks / seconds);
+    top->final();
+    return 0;
+}
