@@ -59,10 +59,16 @@ BENCHES = [
     Bench("weir_framer", "full", FlushClocks=500, Depth=256, Frames=16),
     Bench("weir_framer", "small", MaxRecords=3, FlushClocks=5, Depth=4, Frames=2),
     Bench("weir_framer", "single", MaxRecords=1, FlushClocks=1, Depth=2, Frames=2),
+    Bench("weir_free_list", "sixteen", Contexts=16),
+    Bench("weir_free_list", "odd", Contexts=41),
     Bench("weir_inline", "as_they_come", Heartbeat=300, Depth=512, Hold=0),
     Bench("weir_inline", "held", Heartbeat=300, Depth=512, Hold=77),
+    Bench("weir_scan", "whole", Contexts=1 << 18),
+    Bench("weir_scan", "small", Contexts=12),
     Bench("weir_skid", "narrow", Width=8),
     Bench("weir_skid", "wide", Width=512),
+    Bench("weir_stash", "small", Entries=8, FingerprintWidth=12, IndexWidth=8),
+    Bench("weir_stash", "full_size", Entries=32, FingerprintWidth=80, IndexWidth=18),
     Bench("weir_timestamp"),
 ]
 
