@@ -97,9 +97,9 @@ async def run(dut, ports, visits, end=(), gaps=0.0, stall=None):
     gap = stream.randomly(gaps) if gaps else lambda: False
     metas = [0] * PORTS
     last = max([FOREVER if not (t := [*p]) else max(t) for p in ports if p] + [time for _, time in visits] + [0])
-    # The end is now, whatever time comes with it.
+    # The first item of the end waits for all before it; then it is now, whatever time comes with the others.
     last = min(last, MAX_TIME)
-    end = [(kind, index, random.choice([0, last])) for kind, index in end]
+    end = [(kind, index, random.choice([0, last]) if at else last) for at, (kind, index) in enumerate(end)]
     items = [(VISIT, *visit) for visit in visits] + end
 
     def show_port(port):
