@@ -460,8 +460,7 @@ impl Engine {
 
     #[inline]
     fn visits(&mut self, time: u64, out: &mut Vec<Record>) {
-        let visits_of = |flows: &Flows, index| [flows.get(index).visit, flows.get(index).later];
-        while let Some((visit, index)) = self.calendar.pop(time, |index| visits_of(&self.flows, index)) {
+        while let Some((visit, index)) = self.calendar.pop(time, |index| self.flows.get(index).visit) {
             self.visit(visit, index, out);
         }
     }

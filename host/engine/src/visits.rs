@@ -29,7 +29,8 @@ pub(crate) const fn visit_time(visit: u64) -> u64 {
     visit << VISIT_SHIFT
 }
 
-/// Which flow is visited when. A bucket that waits holds indices alone; their flows tell the visits when it comes up.
+/// Which flow is visited when. A bucket that waits holds indices alone; their flows tell the visits when it comes up: an
+/// index has at most one visit in a bucket, which is shorter than a scan period.
 #[derive(Debug)]
 pub(crate) struct Calendar {
     /// (visit, index) of the current bucket, last first.
@@ -73,10 +74,9 @@ impl Calendar {
         visit
     }
 
-    /// The next visit at a time of at most `time`; `visits_of` tells all that a flow has in the calendar and still
-    /// needs.
+    /// The next visit at a time of at most `time`; `visit_of` tells the next visit that an index still needs.
     #[inline]
-    pub fn pop(&mut self, time: u64, visits_of: impl Fn(u32) -> [u64; 2]) -> Option<(u64, u32)> {
+    pub fn pop(&mut self, time: u64, visit_of: impl Fn(u32) -> u64) -> Option<(u64, u32)> {
         let limit = time >> VISIT_SHIFT;
         loop {
             let due = self.due.last().copied();
@@ -102,20 +102,62 @@ impl Calendar {
                 return None;
             }
             self.current += 1;
-            self.come_up(&visits_of);
+            self.come_up(&visit_of);
         }
     }
 
     /// The current bucket is due.
-    fn come_up(&mut self, visits_of: impl Fn(u32) -> [u64; 2]) {
+    fn come_up(&mut self, visit_of: impl Fn(u32) -> u64) {
         // Taken, not drained: a bucket that was full once would keep its memory for good.
         let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
         self.waiting -= bucket.len();
-        for index in bucket {
-            let visits = visits_of(index).into_iter();
-            let mine = visits.filter(|visit| visit >> BUCKET_SHIFT == self.current);
-            self.due.extend(mine.map(|visit| (visit, index)));
-        }
+        let visits = bucket.into_iter().map(|index| (visit_of(index), index));
+        self.due
+            .extend(visits.filter(|(visit, _)| visit >> BUCKET_SHIFT == self.current));
         self.due.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flows that move their visits to and fro, as the tracker does, are visited when they shall be, and in order.
+    #[test]
+    fn every_visit_comes_up() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut calendar = Calendar::new();
+        let mut visits = [u64::MAX; 50];
+        let (mut now, mut last, mut seen) = (1u64 << 40, (0, 0), 0);
+        for _ in 0..20_000 {
+            let index = random(50) as u32;
+            let wanted = visit_at(index, now + 1 + random(400_000_000_000));
+            let slot = &mut visits[index as usize];
+            if *slot == u64::MAX || wanted < *slot {
+                *slot = calendar.insert(wanted, index);
+                assert!(*slot <= wanted);
+            }
+            now += random(200_000_000);
+            while let Some((visit, index)) = calendar.pop(now, |index| visits[index as usize]) {
+                if visits[index as usize] == visit {
+                    assert!((visit, index) > last);
+                    last = (visit, index);
+                    visits[index as usize] = u64::MAX;
+                    seen += 1;
+                }
+            }
+            assert!(
+                visits
+                    .iter()
+                    .all(|visit| visit_time(*visit) > now || *visit == u64::MAX)
+            );
+        }
+        assert!(seen > 1000, "{seen}");
     }
 }
