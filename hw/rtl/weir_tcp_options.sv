@@ -89,7 +89,7 @@ module weir_tcp_options
       end_1[i] <= 9'(i) + 9'(length);
       nop_1[i] <= kind == 8'd1;
       last_1[i] <= kind == 8'd0 || s_length <= 6'(i);
-      short_1[i] <= length < 8'd2 || s_length <= 6'(i + 1);
+      short_1[i] <= length < 8'd2;
     end
   end
 

@@ -14,8 +14,10 @@ use weir_engine::meta::{Class, Meta};
 use weir_engine::{LinkType, Parsed, Parser, Profile};
 use weir_record::Untracked;
 
-/// Longer lengths saturate in the hardware.
+/// Lengths of the hardware have 20 bits. It counts whole beats of 64 bytes: frames of 16,383 and more have the
+/// largest length.
 const MAX_LENGTH: u32 = (1 << 20) - 1;
+const COUNTED: u32 = 16_383 * 64;
 
 /// Fields of a word with widths and values, first field highest: the one place with their order.
 struct Word(Vec<(&'static str, u16, u128)>);
@@ -131,9 +133,10 @@ impl Output {
     fn frame(&mut self, frame: &[u8], said: u32, time: u64) -> io::Result<()> {
         self.number += 1;
         let captured = frame.len() as u32;
-        let wire = said.max(captured);
+        let length = if captured < COUNTED { captured } else { MAX_LENGTH };
+        let wire = said.max(length);
         let parsed = Parser::new(Profile::Nic).parse(LinkType::Ethernet, frame, wire);
-        let word = Word::new(&parsed, time, self.number, captured, wire);
+        let word = Word::new(&parsed, time, self.number, length, wire);
         self.out.write_all(&captured.to_le_bytes())?;
         self.out.write_all(&said.to_le_bytes())?;
         self.out.write_all(&time.to_le_bytes())?;
@@ -179,12 +182,20 @@ fn set16(header: &mut [u8], at: usize, value: usize) {
 /// Frames that look like traffic and are wrong in every possible place now and then.
 struct Hostile {
     random: Random,
+    /// Frames made, and the last size of those that go through all sizes.
+    made: u64,
     size: usize,
 }
 
 impl Hostile {
     /// The bytes of a frame and the length that comes with it.
     fn frame(&mut self) -> (Vec<u8>, u32) {
+        self.made += 1;
+        if self.made % 50_000 == 0 {
+            let mut frame = self.ethernet();
+            frame.resize(COUNTED as usize - 65 + self.random.below(200), 0);
+            return (frame, self.random.pick(&[0, MAX_LENGTH]));
+        }
         let mut frame = if self.random.one_in(50) {
             let count = self.random.below(300);
             self.random.bytes(count)
@@ -230,6 +241,11 @@ impl Hostile {
                 frame.resize(self.size, 0x5a);
             }
             1..=3 => frame.resize(self.random.below(330), 0),
+            // The end of what the parser sees, beats.
+            4 => {
+                let size = self.random.pick(&[64, 128, 192, 256]) + self.random.below(5) - 2;
+                frame.resize(size, 0);
+            }
             9 => frame.resize(60, 0),
             _ => {}
         }
@@ -467,6 +483,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     {
         let mut source = Hostile {
             random: Random(value.parse()?),
+            made: 0,
             size: 0,
         };
         for _ in 0..count.parse::<u64>()? {
