@@ -35,6 +35,7 @@ class Wire:
         self.latencies = set()
         self.first_at = None
         self.entered = []
+        self.measure_in_reset = False
         self.tap, self.tap_frames = [], []
         self.modes = set()
         self.ended = False
@@ -53,7 +54,9 @@ class Wire:
                 self.leave()
         elif self.leaving:
             self.gaps += 1
-        if dut.tap_tvalid.value:
+        if self.measure_in_reset:  # and with it whoever takes the tap
+            self.tap = []
+        elif dut.tap_tvalid.value:
             self.tap.append((int(dut.tap_tdata.value), int(dut.tap_tkeep.value)))
             if dut.tap_tlast.value:
                 self.tap_frames.append(self.tap)
@@ -223,12 +226,10 @@ async def reset_of_measuring_changes_nothing(dut):
     reset = stream.in_runs(0.1, 20)
     while not wire.ended:
         await wire.step()
-        in_reset = reset()
-        dut.rst_measure.value = int(in_reset)
+        wire.measure_in_reset = reset()
+        dut.rst_measure.value = int(wire.measure_in_reset)
         dut.heartbeat.value = int(wire.clock % 40 == 0)
-        if in_reset:
-            wire.tap = []
-    dut.rst_measure.value = 0
+    dut.rst_measure.value, wire.measure_in_reset = 0, False
     await wire.run()
     assert wire.latencies == {LATENCY}
     assert wire.skipped == 0 and wire.left == 1500
