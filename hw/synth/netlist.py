@@ -59,9 +59,13 @@ class Path:
 
 
 class Netlist:
-    """One flat module of a yosys JSON netlist; `rename(name, bit)` may turn bit numbers into field names."""
+    """One flat module of a yosys JSON netlist; `rename(name, bit, width)` may turn bit numbers into field names.
 
-    def __init__(self, module, rename=None):
+    Cells of the modules `parts` bound paths as ports do.
+    """
+
+    def __init__(self, module, rename=None, parts=()):
+        self.parts = parts
         self.cells = module["cells"]
         self.ports = module["ports"]
         self.rename = rename or (lambda name, bit, width: f"{name}[{bit}]" if width > 1 else name)
@@ -141,6 +145,12 @@ class Netlist:
                     if BLOCK_RAM.match(kind):
                         self.from_ram.add(bit)
             self._endpoints(label, pins, outputs)
+        elif kind in self.parts:
+            for pin, bits in pins.items():
+                if pin in outputs:
+                    self.starts |= {bit: f"{name}.{pin}[{i}]" for i, bit in enumerate(bits)}
+                else:
+                    self.ends += [End(b, f"{name}.{pin}[{i}]", "") for i, b in enumerate(bits) if isinstance(b, int)]
         elif kind in SHIFT_REGISTERS:
             label = f"{self._register(name, cell)}({kind})"
             address = [b for p in pins if re.fullmatch(r"A\d?", p) for b in pins[p] if isinstance(b, int)]

@@ -14,11 +14,13 @@ yosys' log of a module is build/synth/<module>/yosys.log. How levels are counted
 """
 
 import argparse
+import fcntl
 import hashlib
 import importlib.metadata
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +54,8 @@ class Top:
     module: str
     name: str = ""
     parameters: dict = field(default_factory=dict)
+    # Modules inside that have lines of their own: left out of this one, their ports bound its paths.
+    parts: tuple = ()
     # Registers (regular expression) whose one-clock recurrences are always listed.
     loops: str = ""
     # Stop once memories are mapped: RAM counts only, for sizes whose logic would take long.
@@ -65,8 +69,27 @@ class Top:
 
     @property
     def shown_parameters(self):
-        return self.note or ", ".join(f"{k}={v}" for k, v in self.parameters.items()) or "default"
+        shown = ", ".join(f"{k}={v}" for k, v in self.parameters.items()) or "default"
+        return self.note or shown + (", without its parts" if self.parts else "")
 
+
+PARSER_PARTS = (
+    "weir_parser_link",
+    "weir_parser_ip",
+    "weir_parser_extension",
+    "weir_parser_quoted",
+    "weir_parser_transport",
+    "weir_tcp_options",
+)
+MEASURE_PARTS = (
+    "weir_parser",
+    "weir_meta_fifo",
+    "weir_merge",
+    "weir_lookup",
+    "weir_tracker",
+    "weir_fifo",
+    "weir_formatter",
+)
 
 # Modules that need other than their default parameters. Big memories are narrowed so that synthesis takes seconds; the
 # RAM counts of the real sizes are in FULL_SIZE.
@@ -75,20 +98,36 @@ TOPS = [
     Top("weir_fifo", "small", {"Width": 64, "Depth": 16}),
     Top("weir_forward", "", {"Width": 64, "Depth": 4}),
     Top("weir_skid", "", {"Width": 512}),
+    Top("weir_context", "", {"Width": 72, "Contexts": 4096}),
+    Top("weir_tracker", "", {"Contexts": 4096}),
+    Top("weir_bucket_ram", "", {"Buckets": 4096}),
+    Top("weir_free_list", "", {"Contexts": 4096}),
+    Top("weir_key_table", "", {"Contexts": 4096, "Buckets": 4096}),
+    Top("weir_lookup", "", {"Contexts": 4096, "Buckets": 4096}),
+    Top("weir_parser", parts=PARSER_PARTS),
+    Top("weir_measure", "", {"Contexts": 4096, "Buckets": 4096}, parts=MEASURE_PARTS),
 ]
 
 # The state of all flows at the size of the specification, and the part that must hold it.
-FULL_SIZE = []
+FULL_SIZE = [
+    Top("weir_tracker", "full", memories_only=True),
+    Top("weir_lookup", "full", memories_only=True),
+    Top("weir_meta_fifo", "full", memories_only=True),
+]
 FLOWS = 1 << 18
 PART = {"name": "VU13P", "URAM288": 1280, "RAMB36": 2688}
 
 # Narrow configurations for place and route on the largest ECP5 (open tools have no UltraScale+ timing).
 ECP5 = [
-    Top("weir_fifo", "ecp5", {"Width": 64, "Depth": 512, "RamStyle": "block"}),
+    Top("weir_fifo", "narrow", {"Width": 64, "Depth": 512, "RamStyle": "block"}),
+    Top("weir_hash", "default"),
+    Top("weir_order", "loop"),
 ]
 
 # Paths over LEVEL_LIMIT that are accepted, up to LEVEL_LIMIT_EXCEPTION: {top: why}. At most three, none a recurrence.
 EXCEPTIONS = {}
+
+PR_SET_PDEATHSIG = 1
 
 COLUMNS = [
     "LUT",
@@ -124,7 +163,10 @@ def slang_arguments(top, quote='"'):
 
 def script(top, folder, family):
     yield f"scratchpad -set synth_xilinx.abc9.W {WIRE_WEIGHT}"
-    yield f"read_slang {slang_arguments(top)}"
+    parts = " ".join(f"--blackboxed-module {part}" for part in top.parts)
+    yield f"read_slang {slang_arguments(top)} {parts}".rstrip()
+    if top.parts:
+        yield f"plain_parts {' '.join(top.parts)}"
     if family == "ecp5":
         yield f"write_json {folder}/ports.json"
         return
@@ -136,16 +178,34 @@ def script(top, folder, family):
     yield f"write_json {folder}/netlist.json"
 
 
+# Runs the commands that come in. `plain_parts` is not of yosys: black boxes take no parameters, but get some.
+YOSYS = """
+import sys
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in sys.stdin.read().splitlines():
+    name, *words = command.split()
+    if name != "plain_parts":
+        ys.run_pass(command, design)
+        continue
+    for module in design.modules_.values():
+        for cell in module.cells_.values():
+            if cell.type.str()[1:] in words:
+                cell.parameters = {}
+"""
+
+
 def yosys(commands, log):
     """Run commands in a process of its own: yosys has one global state, and it can fail by ending."""
-    code = (
-        "import sys\nfrom pyosys import libyosys as ys\nd = ys.Design()\n"
-        "for command in sys.stdin.read().splitlines():\n    ys.run_pass(command, d)\n"
+    setup = (
+        f"import ctypes\nctypes.CDLL(None).prctl({PR_SET_PDEATHSIG}, {int(signal.SIGTERM)})\n"  # end with this process
     )
     with log.open("w") as out:
-        run = subprocess.run([sys.executable, "-c", code], input="\n".join(commands), text=True, stdout=out, stderr=out)
+        run = subprocess.run(
+            [sys.executable, "-c", setup + YOSYS], input="\n".join(commands), text=True, stdout=out, stderr=out
+        )
     if run.returncode:
-        errors = [line for line in log.read_text(errors="replace").splitlines() if re.search(r"error|ERROR", line)]
+        errors = [line for line in log.read_text(errors="replace").splitlines() if re.search(r"\berror:|ERROR", line)]
         raise SynthesisError("\n".join(errors[:10]) or f"yosys ended with {run.returncode}, see {log}")
 
 
@@ -170,6 +230,12 @@ def synthesise(top, family="xcup", fresh=False):
     """The result of one top, a dict; from build/synth when nothing it was made from changed."""
     folder = BUILD / family / top.id.replace("/", ".")
     folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:  # two runs at once share the folder
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _synthesise(top, family, fresh, folder)
+
+
+def _synthesise(top, family, fresh, folder):
     kept = folder / "result.json"
     state = [tool_state(), list(script(top, folder, family))]
     if kept.exists() and not fresh:
@@ -206,7 +272,7 @@ def measure(top, path):
 
     modules = json.loads(Path(path).read_text())["modules"]
     names = Names(slang_arguments(top, '\\"'))
-    netlist = Netlist(modules[top.module], names)
+    netlist = Netlist(modules[top.module], names, top.parts)
     result = {"files": names.files, **netlist.resources()}
     result["memories"] = {name: dict(kinds) for name, kinds in netlist.memories().items()}
     if top.memories_only:
@@ -234,6 +300,7 @@ def place_and_route(top, folder, family):
     (folder / "wrapper.v").write_text(wrapper(top.module, ports))
     commands = [
         f"read_slang {slang_arguments(top)}",
+        'setattr -set ram_style "auto" t:$mem* m:*',  # ECP5 has no UltraRAM
         f"read_verilog {folder}/wrapper.v",
         f"synth_ecp5 -top wrapper -json {folder}/netlist.json",
         "stat",
