@@ -191,7 +191,7 @@ impl Hostile {
     /// The bytes of a frame and the length that comes with it.
     fn frame(&mut self) -> (Vec<u8>, u32) {
         self.made += 1;
-        if self.made % 50_000 == 0 {
+        if self.made.is_multiple_of(50_000) {
             let mut frame = self.ethernet();
             frame.resize(COUNTED as usize - 65 + self.random.below(200), 0);
             return (frame, self.random.pick(&[0, MAX_LENGTH]));
@@ -242,8 +242,10 @@ impl Hostile {
             }
             1..=3 => frame.resize(self.random.below(330), 0),
             // The end of what the parser sees, beats.
-            4 => {
-                let size = self.random.pick(&[64, 128, 192, 256]) + self.random.below(5) - 2;
+            4..=6 => {
+                let size =
+                    self.random.pick(&[64, 128, 192, 256, 256, 256]) + self.random.pick(&[0, 1, 2, 2, 2, 3, 4]) - 2;
+
                 frame.resize(size, 0);
             }
             9 => frame.resize(60, 0),
@@ -367,16 +369,16 @@ impl Hostile {
         for _ in 0..self.random.pick(&[0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5]) {
             let kind = self.random.pick(&[0, 43, 44, 51, 60, 135]);
             let unit = if kind == 51 { 4 } else { 8 };
-            let extra = self.random.pick(&[0, 0, 0, 1, 1, 2, 3, 7]);
+            let extra = self.random.pick(&[0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 7, 22]);
             let count = if kind == 44 { 8 } else { 8 + unit * extra };
             let mut header = self.random.bytes(count);
             header[0] = next;
             header[1] = if kind == 51 { (count / 4 - 2) as u8 } else { extra as u8 };
             if kind == 44 {
-                let piece = if self.random.one_in(6) {
-                    self.random.below(65_536)
-                } else {
-                    self.random.below(8) & 6
+                let piece = match self.random.below(8) {
+                    0 => self.random.below(65_536),
+                    1 => 1,
+                    _ => self.random.below(8) & 6,
                 };
                 set16(&mut header, 2, piece);
             }
