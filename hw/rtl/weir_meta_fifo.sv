@@ -42,10 +42,10 @@ module weir_meta_fifo
   ) u_fifo (
       .clk,
       .rst,
-      .s_data(s_meta),
+      .s_data (s_meta),
       .s_valid,
       .s_ready(has_room),
-      .m_data({m_meta}),
+      .m_data ({m_meta}),
       .m_valid,
       .m_ready,
       .level
