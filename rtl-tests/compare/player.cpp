@@ -1,6 +1,6 @@
 // Plays a capture (see play.hpp) to the Verilated measuring pipeline and writes its records.
 //
-//   player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] [--ignore-vlan]
+//   player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] [--ignore-vlan] [--shed]
 //
 // PLAYLIST and RECORDS may be - (standard input and output). PERCENT of the clocks no record is taken, no beat sent.
 // Frames go back to back, as far ahead of their words as the queues allow; horizons keep the words in the order of the
@@ -19,7 +19,9 @@
 namespace
 {
 
-constexpr int PORTS = 2;
+#ifndef PORTS
+#define PORTS 2
+#endif
 // Below the words that a queue of metadata takes.
 constexpr size_t MOST_FRAMES = 400;
 // New flows whose keys the stash must be able to take at once, with a margin.
@@ -43,13 +45,16 @@ uint64_t splitmix(uint64_t &state)
     return z ^ (z >> 31);
 }
 
+// A wide port or a narrow one: its 32-bit words, the lowest first.
+template <class T> uint32_t *words(T &port) { return reinterpret_cast<uint32_t *>(&port); }
+
 struct Options {
     int stall = 0;
     int bubbles = 0;
     uint64_t seed = 1;
 };
 
-// A frame that the merge has not taken yet.
+// A frame that has not gone through the merge yet.
 struct Waiting {
     uint64_t order;
     uint64_t time;
@@ -65,6 +70,8 @@ class Player
     }
 
     uint64_t clocks = 0, frames = 0, visits = 0, records = 0;
+    // Clocks of the first beat and of the last packet behind the lookup.
+    uint64_t first_beat = 0, last_packet = 0;
 
     void run()
     {
@@ -89,8 +96,10 @@ class Player
         flush();
         if (top.no_room_count != 0)
             fail("the key table had no room for a flow: this run cannot be compared");
-        if (top.dropped != 0)
-            fail("frames were dropped: this run cannot be compared");
+        for (int p = 0; p < PORTS; p++) {
+            if (words(top.dropped)[p] != 0)
+                fail("frames were dropped: this run cannot be compared");
+        }
     }
 
   private:
@@ -154,6 +163,8 @@ class Player
             }
             has_ahead = false;
             if (ahead.what == What::FRAME) {
+                if (ahead.port >= PORTS)
+                    fail("a frame of a port that this pipeline does not have");
                 frame = ahead;
                 have_frame = true;
                 beat = 0;
@@ -205,12 +216,14 @@ class Player
         const bool last = beat + 1 == frame.beats();
         const size_t bytes = last ? frame.captured - beat * BEAT : BEAT;
         const uint64_t keep = bytes == BEAT ? ~0ull : (1ull << bytes) - 1;
-        memcpy(&top.s_tdata.m_storage[port * BEAT / 4], &data[beat * BEAT], BEAT);
-        memcpy(&top.s_tkeep.m_storage[port * 2], &keep, 8);
-        memcpy(&top.s_timestamp.m_storage[port * 2], &frame.time, 8);
+        memcpy(words(top.s_tdata) + port * BEAT / 4, &data[beat * BEAT], BEAT);
+        memcpy(words(top.s_tkeep) + port * 2, &keep, 8);
+        memcpy(words(top.s_timestamp) + port * 2, &frame.time, 8);
         top.s_wire_length = static_cast<uint64_t>(frame.wire) << (20 * port);
         top.s_tvalid = 1u << port;
         top.s_tlast = last << port;
+        if (frames == 0 && beat == 0)
+            first_beat = clocks;
         if (beat == 0) {
             waiting[port].push_back({order++, frame.time, frame.now});
             fresh.push_back(frame.fresh());
@@ -252,7 +265,7 @@ class Player
                 horizon = p == port ? first->time : first->now + 1;
             else if (list_ended)
                 horizon = ~0ull;
-            memcpy(&top.s_horizon.m_storage[p * 2], &horizon, 8);
+            memcpy(words(top.s_horizon) + p * 2, &horizon, 8);
         }
         const bool has_visit = !pending_visits.empty() && pending_visits.front().kind == VISIT;
         top.s_visit_horizon = has_visit ? pending_visits.front().time : list_ended ? ~0ull : next_visit;
@@ -281,7 +294,7 @@ class Player
             since_progress = 0;
         }
         for (int p = 0; p < PORTS; p++) {
-            if (top.accepted >> p & 1)
+            if (top.gone >> p & 1)
                 waiting[p].pop_front();
         }
         if (top.s_visit_valid && top.s_visit_ready) {
@@ -296,6 +309,7 @@ class Player
             if (top.looked_up_kind == PACKET) {
                 fresh_under_way -= fresh.front();
                 fresh.pop_front();
+                last_packet = clocks;
             }
             since_progress = 0;
         }
@@ -318,7 +332,7 @@ int main(int argc, char **argv)
     context->commandArgs(argc, argv);
     std::vector<const char *> files;
     Options options;
-    bool digests = false, vlan_in_key = true;
+    bool digests = false, vlan_in_key = true, shed = false;
     for (int i = 1; i < argc; i++) {
         const std::string arg = argv[i];
         if (arg == "--stall" && i + 1 < argc)
@@ -329,6 +343,8 @@ int main(int argc, char **argv)
             options.seed = strtoull(argv[++i], nullptr, 10);
         else if (arg == "--digests")
             digests = true;
+        else if (arg == "--shed")
+            shed = true;
         else if (arg == "--ignore-vlan")
             vlan_in_key = false;
         else if (arg[0] != '+')
@@ -336,25 +352,24 @@ int main(int argc, char **argv)
     }
     if (files.size() != 2 || options.stall > 99 || options.bubbles > 99)
         fail("usage: player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] "
-             "[--ignore-vlan]");
+             "[--ignore-vlan] [--shed]");
     PlayList list(files[0]);
-    if (list.ports != PORTS)
-        fail("a play list for another number of ports");
     FILE *out = strcmp(files[1], "-") == 0 ? stdout : fopen(files[1], "wb");
     if (!out)
         fail(std::string("cannot write ") + files[1]);
 
     auto top = std::make_unique<Vtop>(context.get());
     top->digests = digests;
-    top->shed_enable = 0;
+    top->shed_enable = shed;
     top->vlan_in_key = vlan_in_key;
     Player player(*top, list, out, options);
     const auto start = std::chrono::steady_clock::now();
     player.run();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    fprintf(stderr, "%llu packets, %llu visits, %llu records, %llu clocks, %.1f s, %.0f packets/s, %.0f clocks/s\n",
+    fprintf(stderr, "%llu packets, %llu visits, %llu records, %llu clocks, %.3f packets per clock, %.0f packets/s\n",
             (unsigned long long)player.frames, (unsigned long long)player.visits, (unsigned long long)player.records,
-            (unsigned long long)player.clocks, seconds, player.frames / seconds, player.clocks / seconds);
+            (unsigned long long)player.clocks, player.frames / double(player.last_packet - player.first_beat),
+            player.frames / seconds);
     top->final();
     return 0;
 }

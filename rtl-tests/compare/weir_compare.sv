@@ -42,8 +42,8 @@ module weir_compare
     output logic m_valid,
     input var logic m_ready,
 
-    // The merge takes a word of the port in this clock.
-    output logic [Ports-1:0] accepted,
+    // The merge lets a word of the port go in this clock.
+    output logic [Ports-1:0] gone,
     output logic looked_up,
     output logic looked_up_tracked,
     output logic [2:0] looked_up_kind,
@@ -112,7 +112,7 @@ module weir_compare
   );
   assign looked_up_kind = kind;
   assign left_out = left;
-  assign accepted = dut.meta_valid & dut.meta_ready;
+  assign gone = dut.merge.head_valid & dut.merge.head_ready;
   assign stash_level = dut.stash_level;
   assign deletions = dut.deletions;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use weir_bench::error::Error;
-use weir_bench::generate::hostile;
+use weir_bench::generate::hostile::{self, Mix};
 use weir_bench::generate::{self, Kind};
 use weir_bench::nic::{coverage::Coverage, play};
 use weir_bench::{check, compare, floor, mutate, say};
@@ -48,6 +48,17 @@ enum Command {
         /// The same seed makes the same file
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Write a capture of short frames 3 ns apart: for the rate of the card's logic
+    Mix {
+        /// Flows by turns: one, cycle:N, random:N, fresh (a new one with each frame)
+        mix: Mix,
+        /// File to write
+        #[arg(short, long)]
+        output: PathBuf,
+        /// Frames in it
+        #[arg(long, default_value_t = 20_000)]
+        packets: u64,
     },
     /// Count how often the engine (nic profile) says each thing that it can say about a capture
     Coverage {
@@ -163,6 +174,10 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             let (frames, bytes) = hostile::write(&output, seed, packets)?;
             say!("{}: {frames} frames, {bytes} bytes, seed {seed}", output.display());
         }
+        Command::Mix { mix, output, packets } => {
+            let (frames, bytes) = hostile::write_mix(&output, mix, packets)?;
+            println!("{}: {frames} frames, {bytes} bytes", output.display());
+        }
         Command::Coverage { file, least } => {
             let coverage = Coverage::of(&file)?;
             coverage.print();
@@ -186,10 +201,11 @@ fn run(command: Command) -> Result<ExitCode, Error> {
             };
             let counts = play::write(&file, &options, &mut *open(&output)?)?;
             eprintln!(
-                "{}: {} frames, {} visits, {} frames left out",
+                "{}: {} frames, {} visits, {} ports, {} frames left out",
                 file.display(),
                 counts.frames,
                 counts.visits,
+                counts.ports,
                 counts.left_out
             );
         }

@@ -42,6 +42,8 @@ pub struct Counts {
     pub visits: u64,
     /// Frames of the file that cannot come to the card.
     pub left_out: u64,
+    /// Ports that frames come in by: the highest number plus 1.
+    pub ports: u8,
 }
 
 /// Kinds of item.
@@ -193,6 +195,7 @@ pub fn write(capture: &Path, options: &Options, out: &mut dyn Write) -> Result<C
         let padding = frame.data.len().next_multiple_of(BEAT) - frame.data.len();
         player.out.write_all(&[0; BEAT][..padding]).map_err(fail)?;
         player.counts.frames += 1;
+        player.counts.ports = player.counts.ports.max(port + 1);
     }
     let now = player.engine.now();
     visits

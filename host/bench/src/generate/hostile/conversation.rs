@@ -114,6 +114,24 @@ impl Conversation {
         }
     }
 
+    /// IPv4 and TCP, nothing odd; `number` makes the key.
+    pub fn plain(rng: &mut Rng, number: u32) -> Self {
+        let mut flow = Self::new(rng, false);
+        flow.protocol = TCP;
+        flow.shape = Shape::default();
+        flow.timestamps = false;
+        for (end, word) in flow.ends.iter_mut().zip([0x0a00_0000 + (number >> 14), 0xc0a8_0001]) {
+            end.address[12..].copy_from_slice(&word.to_be_bytes());
+        }
+        flow.ends[0].port = 40_000 + (number & 0x3fff) as u16;
+        flow.ends[1].port = 80;
+        for side in &mut flow.sides {
+            side.window = 60_000;
+            (side.id, side.id_step) = (0, 0);
+        }
+        flow
+    }
+
     /// A new connection on the same key; the initial sequence number of `side` may be one that looks like a repeat.
     pub fn begin_again(&mut self, rng: &mut Rng, side: usize) {
         let old = self.sides[side];

@@ -82,6 +82,63 @@ pub fn write(path: &Path, seed: u64, packets: u64) -> Result<(u64, u64), Error> 
     traffic.out.finish()
 }
 
+/// Which flows the frames of [`write_mix`] belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// So many flows by turns.
+    Cycle(u64),
+    /// Any of so many flows.
+    Random(u64),
+    /// A new flow with each frame.
+    Fresh,
+}
+
+impl std::str::FromStr for Mix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, number) = text.split_once(':').unwrap_or((text, "1"));
+        match (name, number.parse::<u64>()) {
+            ("one", _) => Ok(Self::Cycle(1)),
+            ("fresh", _) => Ok(Self::Fresh),
+            ("cycle", Ok(n @ 1..)) => Ok(Self::Cycle(n)),
+            ("random", Ok(n @ 1..)) => Ok(Self::Random(n)),
+            _ => Err("one, cycle:N, random:N or fresh".to_owned()),
+        }
+    }
+}
+
+/// Write frames of one beat, 3 ns apart: data and ACKs in order, most of which make no record, so that packets alone
+/// bound the rate.
+pub fn write_mix(path: &Path, mix: Mix, packets: u64) -> Result<(u64, u64), Error> {
+    let mut rng = Rng::new(1);
+    let mut out = Capture::create(path)?;
+    let mut flows: Vec<Conversation> = Vec::new();
+    let mut bytes = Vec::new();
+    for number in 0..packets {
+        let place = match mix {
+            Mix::Cycle(n) => number % n,
+            Mix::Random(n) => rng.below(n),
+            Mix::Fresh => number,
+        };
+        let place = (place as usize).min(flows.len());
+        if place == flows.len() {
+            flows.push(Conversation::plain(&mut rng, number as u32));
+        }
+        let flow = &mut flows[place];
+        let from = rng.below(2) as usize;
+        let mut segment = flow.pure_ack(from, flow.sides[1 - from].next);
+        if from == 0 {
+            segment.len = 4;
+        }
+        flow.note(&segment);
+        let wire = flow.encode(&mut rng, &segment, 0.0, &mut bytes);
+        bytes.resize(wire as usize, 0);
+        out.write(1_700_000_000 * SECOND + 3 * number, 0, &bytes, wire)?;
+    }
+    out.finish()
+}
+
 struct Traffic {
     rng: Rng,
     /// UTC ns.
@@ -244,7 +301,12 @@ impl Traffic {
             1 => self.now - 1,
             _ => self.now,
         };
-        self.out.write(time, bytes, wire)
+        // Each conversation mostly has a port for each direction, as on a line.
+        let interface = match self.rng.below(16) {
+            0 => self.rng.below(2) as u32,
+            _ => u32::from(bytes.get(11).copied().unwrap_or(0) & 1),
+        };
+        self.out.write(time, interface, bytes, wire)
     }
 
     /// One packet of a conversation, right or wrong.
