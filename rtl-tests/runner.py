@@ -51,8 +51,13 @@ class Bench:
 
 BENCHES = [
     Bench("weir_clock"),
+    Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),
+    Bench("weir_context", "wide", Width=1266, Contexts=64, Latency=4),
+    Bench("weir_facts"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
+    Bench("weir_forward", "tracker", Width=16, Depth=9),
+    Bench("weir_forward", "shortest", Width=1, Depth=2),
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),
     Bench("weir_merge", "three", Ports=3, DrainClocks=8),
     Bench("weir_meta_fifo", Depth=16),
@@ -61,6 +66,8 @@ BENCHES = [
     Bench("weir_framer", "single", MaxRecords=1, FlushClocks=1, Depth=2, Frames=2),
     Bench("weir_free_list", "sixteen", Contexts=16),
     Bench("weir_free_list", "odd", Contexts=41),
+    Bench("weir_ports", "two", Ports=2),
+    Bench("weir_ports", "five", Ports=5),
     Bench("weir_digest", "four", Entries=4, Triggers=4, Latency=17),
     Bench("weir_digest", "one", Entries=1, Triggers=1, Latency=4),
     Bench("weir_inline", "as_they_come", Heartbeat=300, Depth=512, Hold=0),

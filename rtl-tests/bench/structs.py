@@ -1,5 +1,6 @@
 """Packed structures of the hardware's packages as dictionaries: pins of such types are plain numbers in a simulation."""
 
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -9,29 +10,41 @@ RTL = Path(__file__).resolve().parents[2] / "hw" / "rtl"
 
 @cache
 def package(name):
-    """Structures of a package: {type: [(field, width or type, count), ...]}, highest field first."""
+    """Structures of a package and of those it imports: {type: [(field, width or type, count), ...]}, highest first."""
+    return _package(name)[1]
+
+
+@cache
+def _package(name):
     text = re.sub(r"//.*", "", (RTL / f"{name}.sv").read_text())
-    constants = {}
+    constants, types = {}, {}
+    for imported in re.findall(r"import (\w+)::\*;", text):
+        for known, given in zip((constants, types), _package(imported), strict=True):
+            known.update(given)
     for constant, value in re.findall(r"localparam int (\w+) = ([\w ']+);", text):
         constants[constant] = int(value.replace("_", "")) if value.replace("_", "").isdigit() else constants.get(value)
-    types = {}
-    for body in re.finditer(r"typedef\s+(enum|struct packed|logic)(.*?)\b(\w+)\s*;(?=\s*(?:typedef|endpackage|func|local))",
-                            text, re.S):  # fmt: skip
+    arrays = {}
+    for body in re.finditer(r"typedef\s+(enum|struct packed|logic|\w+_t(?=\s*\[))(.*?)\b(\w+)\s*;"
+                            r"(?=\s*(?:typedef|endpackage|func|local))", text, re.S):  # fmt: skip
         kind, inside, alias = body.groups()
         width = r"\[([^\]:]+):0\]"
+        sizes = [_size(high, constants) for high in re.findall(width, inside)] if "{" not in inside else []
         if kind == "struct packed":
-            types[alias] = [
-                (
-                    field,
-                    _size(high, constants) if base == "logic" else base,
-                    1 if base == "logic" else _size(high, constants),
-                )
-                for base, high, field in re.findall(rf"(\w+)\s*(?:{width})?\s+(\w+);", inside[: inside.rindex("}")])
-            ]
+            types[alias] = []
+            for base, dimensions, field in re.findall(r"(\w+)\s*((?:\[[^\]]+\]\s*)*)\s(\w+);", inside):
+                counts = [_size(high, constants) for high in re.findall(width, dimensions)]
+                if base in arrays:
+                    base, more = arrays[base]
+                    counts += more
+                elif base == "logic":
+                    base = counts.pop() if counts else 1
+                types[alias].append((field, base, math.prod(counts)))
+        elif kind.endswith("_t"):
+            arrays[alias] = (kind, sizes)
         else:
             found = re.search(width, inside)
             types[alias] = _size(found[1] if found else "", constants)
-    return types
+    return constants, types
 
 
 def _size(high, constants):
