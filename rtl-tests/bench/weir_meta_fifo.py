@@ -14,7 +14,7 @@ async def fill(dut, count, gap=None, stall=None):
     words = ({"meta": pack("meta_t", {"number": i, "timestamp": 3 * i, "seq": i & 0xFFFF})} for i in range(count))
     source, sink = stream.Source(dut, "s", words, gap), stream.Sink(dut, "m", ("meta",), stall)
     got, quiet = [], 0
-    while quiet < 3 * HELD + 20:
+    while quiet < 10:
         await RisingEdge(dut.clk)
         word = sink.step()
         source.step()
@@ -22,7 +22,7 @@ async def fill(dut, count, gap=None, stall=None):
             meta = unpack("meta_t", word[0])
             assert (meta["timestamp"], meta["seq"]) == (3 * meta["number"], meta["number"] & 0xFFFF)
             got.append(meta["number"])
-        quiet = quiet + 1 if source.done and not word else 0
+        quiet = quiet + 1 if source.done and int(dut.level.value) == 0 else 0
     return got
 
 
