@@ -88,25 +88,35 @@ class Command:
 
 
 # Commands beside the benches of runner.py.
+COMPARE = "rtl-tests/compare.py"
 EXTRA = [
     Command("weir_parser", ["rtl-tests/parser/run.py", "--frames", "30000"]),
+    Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "50000", "distances"]),
+    Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "100000", "random", "tiny", "full"]),
+    Command("weir_measure", [COMPARE, "--hostile", "30000", "--seeds", "1-3"]),
+    Command("weir_measure", [COMPARE, "--mix", "--packets", "5000", "--digests"]),
+    Command(
+        "weir_measure",
+        [
+            COMPARE,
+            "--hostile",
+            "30000",
+            "--seeds",
+            "4-5",
+            "--contexts",
+            "64",
+            "--stall",
+            "30",
+            "--bubbles",
+            "20",
+            "--digests",
+        ],
+    ),
 ]
 
-# What the commands need that no mutant changes; made once, in the checkout.
-PREPARE = [
-    [
-        "cargo",
-        "build",
-        "-q",
-        "--manifest-path",
-        "host/Cargo.toml",
-        "--locked",
-        "-p",
-        "weir-capture",
-        "--example",
-        "meta",
-    ],
-]
+# Programs of the host that EXTRA runs; no mutant changes them, so they are built once, in the checkout.
+HOST = ["cargo", "build", "-q", "--manifest-path", "host/Cargo.toml", "--locked"]
+PREPARE = [[*HOST, "-p", "weir", "-p", "weir-bench"], [*HOST, "-p", "weir-capture", "--example", "meta"]]
 
 # Generated or without behaviour of their own.
 LEFT_OUT = {"weir_records_pkg"}
