@@ -101,6 +101,21 @@ synth: ## synthesis estimates against hw/synth/report.md; ONLY=weir_fifo for som
 synth-ecp5: ## the same with place and route on ECP5; WRITE=1 renews hw/synth/report.md
 	@hw/synth/synth.py --ecp5 $(if $(WRITE),--write,--check)
 
+.PHONY: rtl-compare
+rtl-compare: ## records of the hardware against those of the software: PCAP=file or folder of your own, else a small set
+ifdef PCAP
+	@rtl-tests/compare.py "$(PCAP)"
+else
+	@pytest -q -rs rtl-tests/test_compare.py
+endif
+
+.PHONY: rtl-compare-long
+rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the corpus, traffic mixes, a tiny table
+	@rtl-tests/compare.py --ports 1 --hostile 1000000 --seeds $(or $(SEEDS),1-10)
+	@rtl-tests/compare.py --mix
+	@rtl-tests/compare.py --contexts 256 --hostile 100000 --seeds $(or $(SEEDS),1-10)
+	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
+
 .PHONY: rtl-mutate
 rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (20 of all)
 	@pytest -q -rs rtl-tests/test_mutate.py

@@ -22,6 +22,7 @@ STAGES = [
     "clippy",
     "rust-tests",
     "layout-tests",
+    "rtl-compare",
     "client-tests",
     "end-to-end",
     "docs",

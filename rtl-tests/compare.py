@@ -111,7 +111,8 @@ def packet_of(play, flow, time_):
 
 
 def chunks(path, kept):
-    """Records one after the other, those of the kinds in `kept` without their sequence number, or all as they are."""
+    """Records one after the other: all as they are, or those of the kinds in `kept` without what leaving out others
+    changes, the sequence number and the mark MERGED."""
     with path.open("rb") as file:
         while block := file.read(SIZE * 4096):
             for i in range(0, len(block), SIZE):
@@ -119,7 +120,7 @@ def chunks(path, kept):
                 if not kept:
                     yield record
                 elif record[0] in kept:
-                    yield record[:4] + bytes(4) + record[8:]
+                    yield record[:1] + bytes([record[1] & ~records.Flag.MERGED]) + record[2:4] + bytes(4) + record[8:]
 
 
 def same_files(a, b):
