@@ -16,7 +16,7 @@ module weir_framer_formal
 
   localparam int Width = 3;
   localparam int MaxRecords = 2;
-  localparam int FlushClocks = 2;
+  localparam int FlushClocks = 3;
   // Clocks that the output may be silent though it could send and records are inside.
   localparam int Patience = FlushClocks + 6;
 
