@@ -41,8 +41,8 @@ module weir_hash
   state_t linear;
   state_t mixed;
 
-  function automatic logic [LaneWidth-1:0] rotated(logic [LaneWidth-1:0] lane, int by);
-    return LaneWidth'({lane, lane} >> by);
+  function automatic logic [LaneWidth-1:0] rotated(logic [LaneWidth-1:0] bits, int by);
+    return LaneWidth'({bits, bits} >> by);
   endfunction
 
   // Each lane is added to two rotations of itself: an odd number of terms can be undone in a lane of 2^n bits.

@@ -65,7 +65,7 @@ module weir_bypass_formal (
       .direct_terror(error),
       .direct_tvalid(valid),
       // What agrees is believed; what does not carries wrong data.
-      .measured_tdata(512'(agrees ? data : ~data)),
+      .measured_tdata(512'(data ^ {2{!agrees}})),
       .measured_tkeep(64'(broken ? broken_keep : keep)),
       .measured_tlast(broken ? broken_last : last),
       .measured_terror(broken ? broken_error : error),

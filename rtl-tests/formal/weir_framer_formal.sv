@@ -32,6 +32,7 @@ module weir_framer_formal
   logic s_ready;
   logic [511:0] m_tdata;
   logic m_tlast;
+  logic [63:0] m_tkeep;
   logic m_tvalid;
   logic [Width-1:0] records_in;
   logic [Width-1:0] records_out;
@@ -65,7 +66,7 @@ module weir_framer_formal
       .s_valid,
       .s_ready,
       .m_tdata,
-      .m_tkeep(),
+      .m_tkeep,
       .m_tlast,
       .m_tvalid,
       .m_tready,
@@ -79,7 +80,7 @@ module weir_framer_formal
     sent <= sent + Width'(s_valid && s_ready);
     if (m_tvalid && m_tready) begin
       if (remaining == 0) begin
-        remaining <= header.records[1:0];
+        remaining <= 2'(header.records);
         total <= total + Width'(header.records);
         frames <= frames + 1'b1;
       end else begin
@@ -106,7 +107,7 @@ module weir_framer_formal
       assert (frames_out == frames - Width'(remaining != 0));
       assert (remaining == 0 || m_tvalid);
       if (m_tvalid && remaining == 0) begin
-        assert (header.records >= 1 && header.records <= MaxRecords);
+        assert (header.records >= 1 && header.records <= 16'(MaxRecords));
         assert (header.sequence_ == 64'(frames));
         assert (header.total == 64'(total));
         assert (header.first_sequence == 32'(taken));
@@ -118,7 +119,7 @@ module weir_framer_formal
         assert (m_tlast == (remaining == 1));
       end
       assert (32'(silent) <= Patience);
-      cover (m_tvalid && remaining == 0 && header.records == MaxRecords);
+      cover (m_tvalid && remaining == 0 && header.records == 16'(MaxRecords));
       cover (m_tvalid && m_tlast && frames == 2);
     end
   end
