@@ -1,7 +1,7 @@
 // Fingerprint -> context index: two tables of buckets, a stash for what is on its way into them, a mover.
 //
-// Promise      A lookup given in clock c sees exactly the keys inserted in clocks before c - 1 and not killed in
-//              clocks before c - 1. Keys that were killed may also be seen, until `deleted` is given for their
+// Promise      A lookup given in clock c sees each key inserted in a clock before c and not killed in a clock
+//              before c. Keys that were killed may also be seen, until `deleted` is given for their
 //              index, but never in place of a key inserted since: the caller knows which indices are live.
 //              Entries move; the index of a key does not.
 // Throughput   One lookup per clock, one insertion or kill per clock while `room` is high. The mover sustains
