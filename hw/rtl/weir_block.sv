@@ -22,10 +22,11 @@ module weir_block
 );
 
   logic s, r;
-  logic [39:0] now, age;
-  logic [31:0] bytes;
+  logic [39:0] now;
+  logic ends;
   logic segment, starts, was_open, open, closes, limit, full, was_full, reset;
-  logic [1:0][31:0] idle_for;
+  logic [1:0][31:0] idle_margin;
+  logic [1:0] goes_idle;
 
   assign s = order.sender;
   assign r = !order.sender;
@@ -35,22 +36,39 @@ module weir_block
   assign reset = facts.tcp && facts.is_rst && !what[WhatWildBit];
   assign starts = segment && order.new_bytes && !order.own_block;
   assign full = window.receiver_known && !order.still_pending && window.receiver_window != 0 &&
-      33'(order.flight_after[s]) + 33'(word.meta.payload) > 33'(window.receiver_window);
+      window.reach > 33'(window.receiver_window);
 
   // A new flow has no block, was idle, and its window was not full.
   assign was_open = current[s].open && !order.opened;
   assign was_full = current[s].full && !order.opened;
   assign open = segment && (was_open || starts);
-  assign closes = order.new_bytes || what[WhatFinBit] ||
-      (what[WhatBelowBit] && !what[WhatPartialBit] && facts.segment_end == order.sender_next);
-  assign bytes = order.sender_next - current[s].seq;
-  assign age = now - current[s].first;
-  // A block that begins with this segment is far from it.
-  assign limit = was_open && (bytes[31] || age[39:TimeLimitBit] != 0 ||
-      current[s].packets == (starts ? 16'hfffe : 16'hffff));
-  assign idle_for = {now[31:0] - current[1].last, now[31:0] - current[0].last};
+  assign closes = order.closes;
+  assign ends = closes && (facts.fin || (facts.push && !facts.shed.block));
+  // For both sides at once: the choice of the side stands behind the subtractions. A block that begins with
+  // this segment is far from its limit.
+  logic [1:0] limits;
+  for (genvar i = 0; i < 2; i++) begin : gen_limit
+    logic [31:0] bytes;
+    logic [39:0] age;
+    assign bytes = order.sender_next - current[i].seq;
+    assign age = now - current[i].first;
+    assign limits[i] = current[i].open && !order.opened &&
+        (bytes[31] || age[39:TimeLimitBit] != 0 || current[i].packets == (starts ? 16'hfffe : 16'hffff));
+  end
+  assign limit = limits[s];
+  // Visits come every 268 ms: what is not idle yet is less than two seconds old.
+  assign idle_margin = {facts.idle_before - current[1].last, facts.idle_before - current[0].last};
+  assign goes_idle = {!current[1].idle && !idle_margin[1][31], !current[0].idle && !idle_margin[0][31]};
 
-  // The sender's block with the segment in it.
+  // What ends an open block whatever is in it, but for the limit of the sender's.
+  logic [1:0] sends, shut;
+  for (genvar i = 0; i < 2; i++) begin : gen_shut
+    assign sends[i] = segment && s == i[0];
+    assign shut[i] = (sends[i] && ends) || (segment && s != i[0] && order.new_bytes) || reset ||
+        (facts.visit && goes_idle[i]);
+  end
+
+  // The sender's block with the segment in it, but for whether it is open.
   block_side_t grown;
   always_comb begin
     grown = order.opened ? NewBlockSide : current[s];
@@ -69,8 +87,8 @@ module weir_block
       grown.idle = 1'b0;
     end
     if (segment) grown.full = full && (was_full || order.new_bytes);
-    if (out.merged) grown.merged = 1'b1;
-    if (facts.tcp) grown.open = segment ? open && !out.own : was_open && !reset;
+    if (closes && facts.push && facts.shed.block) grown.merged = 1'b1;
+
   end
 
   always_comb begin
@@ -79,25 +97,21 @@ module weir_block
     out.what[WhatIdleBeforeBit] = facts.tcp && (current[s].idle || order.opened);
     out.turn = segment && order.new_bytes && current[r].open && !order.opened;
     out.merged = open && closes && facts.push && !facts.fin && !limit && facts.shed.block;
-    out.own = open && ((closes && facts.fin) || (closes && facts.push && !facts.shed.block) || limit);
+    out.own = open && (ends || limit);
     out.own_cause = (facts.fin && closes) ? BLOCK_END_FIN : (facts.push && closes) ? BLOCK_END_PUSH : BLOCK_END_LIMIT;
     out.reset = reset;
     for (int i = 0; i < 2; i++) begin
-      out.idle_ends[i] = facts.visit && current[i].open && !current[i].idle && idle_for[i] >= 32'(BlockIdleNs);
+      out.idle_ends[i] = facts.visit && current[i].open && goes_idle[i];
     end
   end
 
   always_comb begin
     next_state[r] = order.opened ? NewBlockSide : current[r];
-    if (out.turn || reset) next_state[r].open = 1'b0;
     next_state[s] = grown;
-    if (facts.visit) begin
-      for (int i = 0; i < 2; i++) begin
-        if (idle_for[i] >= 32'(BlockIdleNs) && !current[i].idle) begin
-          next_state[i].open = 1'b0;
-          next_state[i].idle = 1'b1;
-        end
-      end
+    for (int i = 0; i < 2; i++) begin
+      next_state[i].open = (current[i].open && !order.opened && !shut[i] && !(sends[i] && limits[i])) ||
+          (sends[i] && starts && !ends && !limits[i]);
+      if (facts.visit && goes_idle[i]) next_state[i].idle = 1'b1;
     end
   end
 

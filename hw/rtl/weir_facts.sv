@@ -65,6 +65,7 @@ module weir_facts
     facts.occupies = word.meta.payload != 0 || fin || syn;
     facts.has_id = word.meta.ip_id != 0 && !rst;
     facts.ecn = word.meta.flags[TcpEceBit] && (word.meta.flags[TcpCwrBit] != ack);
+    facts.idle_before = word.meta.timestamp[31:0] - 32'(BlockIdleNs);
     facts.payload_end = word.meta.seq + 32'(word.meta.payload);
     facts.segment_end = word.meta.seq + 32'(word.meta.payload) + 32'(syn) + 32'(fin);
     facts.next_value = facts.occupies ? facts.segment_end : word.meta.seq;

@@ -109,7 +109,7 @@ module weir_formatter
     receiver = side_of(c.order, !side);
     r = '0;
     r.header = header(KIND_BLOCK, 1'b0, 1'b0, side, 1'b0, cause, c.order.generation);
-    r.header.flags[FlagMergedBit] = c.block[side].merged;
+    r.header.flags[FlagMergedBit] = job.old.block[side].merged && job.old.block[side].open;
     r.first = time40(now, c.block[side].first);
     r.last = time32(now, c.block[side].last);
     r.seq = c.block[side].seq;
@@ -141,14 +141,14 @@ module weir_formatter
     r.bits[SetupBitSynBit] = c.order.setup.syns != 0;
     r.bits[SetupBitSynAckBit] = c.order.setup.syn_acks != 0;
     r.bits[SetupBitAckBit] = cause == SETUP_END_DONE;
-    r.bits[SetupBitClientSackBit] = c.window[0].sack_ok;
-    r.bits[SetupBitServerSackBit] = c.window[1].sack_ok;
-    r.bits[SetupBitClientTimestampsBit] = c.window[0].timestamps;
-    r.bits[SetupBitServerTimestampsBit] = c.window[1].timestamps;
-    r.bits[SetupBitClientEcnBit] = c.window[0].ecn;
-    r.bits[SetupBitServerEcnBit] = c.window[1].ecn;
-    r.bits[SetupBitClientOptionsCutBit] = c.window[0].cut;
-    r.bits[SetupBitServerOptionsCutBit] = c.window[1].cut;
+    r.bits[SetupBitClientSackBit] = c.options[0].sack_ok;
+    r.bits[SetupBitServerSackBit] = c.options[1].sack_ok;
+    r.bits[SetupBitClientTimestampsBit] = c.options[0].timestamps;
+    r.bits[SetupBitServerTimestampsBit] = c.options[1].timestamps;
+    r.bits[SetupBitClientEcnBit] = c.options[0].ecn;
+    r.bits[SetupBitServerEcnBit] = c.options[1].ecn;
+    r.bits[SetupBitClientOptionsCutBit] = c.options[0].cut;
+    r.bits[SetupBitServerOptionsCutBit] = c.options[1].cut;
     r.bits[SetupBitRstByServerBit] = cause == SETUP_END_RESET ? updated_side[1].rst : old_side[1].rst;
     r.syn_payload = 16'(c.order.setup.syn_payload);
     r.end_window = end_window;
@@ -163,12 +163,12 @@ module weir_formatter
     r.header = header(KIND_SETUP, 1'b0, 1'b1, 1'b0, 1'b0, cause, c.order.generation);
     if (c.order.setup.syns != 0 || c.order.setup.syn_acks != 0) r.client_isn = c.order.setup.client_start - 1;
     if (c.order.setup.syn_acks != 0) r.server_isn = c.order.setup.server_start - 1;
-    r.client_mss = c.window[0].mss;
-    r.server_mss = c.window[1].mss;
+    r.client_mss = c.options[0].mss;
+    r.server_mss = c.options[1].mss;
     r.client_window = c.window[0].window;
     r.server_window = c.window[1].window;
-    r.client_scale = shift(c.window[0].scale);
-    r.server_scale = shift(c.window[1].scale);
+    r.client_scale = shift(c.options[0].scale);
+    r.server_scale = shift(c.options[1].scale);
     return r;
   endfunction
 
@@ -481,7 +481,7 @@ module weir_formatter
   always_ff @(posedge clk) begin
     waited <= m_valid && !m_ready && !rst;
     was <= m_record;
-    if (waited) begin
+    if (waited && !rst) begin
       assert (m_valid && m_record == was)
       else $error("weir_formatter: a record changed while it waited");
     end

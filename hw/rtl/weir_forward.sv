@@ -50,13 +50,6 @@ module weir_forward #(
     history    <= {history[Depth-2:0], after};
   end
 
-`ifndef SYNTHESIS
-  always_ff @(posedge clk) begin
-    assert ($onehot0(same))
-    else $error("weir_forward: same is not one-hot");
-  end
-`endif
-
 endmodule
 
 `default_nettype wire

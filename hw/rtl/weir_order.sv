@@ -33,16 +33,18 @@ module weir_order
       .decision  (step_decision)
   );
 
-  // Section 4.2: a SYN that begins anew.
+  // Section 4.2: a SYN that begins anew. As in the step, the choice of the end stands behind.
   logic s, repeats, reuse;
-  logic [31:0] distance;
-  order_side_t snd;
+  logic [1:0] close_by;
   state_e state;
+  for (genvar i = 0; i < 2; i++) begin : gen_close_by
+    logic [31:0] distance;
+    assign distance = current.side[i].next - facts.seq_1;
+    assign close_by[i]  = current.side[i].has_next && (distance[31:16] == 0 || distance == 32'h1_0000);
+  end
   assign s = word.meta.from_low != current.client_is_low;
-  assign snd = word.meta.from_low ? current.side[0] : current.side[1];
   assign state = state_of(current);
-  assign distance = snd.next - facts.seq_1;
-  assign repeats = snd.has_next && (distance[31:16] == 0 || distance == 32'h1_0000);
+  assign repeats = word.meta.from_low ? close_by[0] : close_by[1];
   assign reuse = facts.tcp && !facts.fresh && facts.is_syn && !repeats &&
       (facts.is_ack ? state == STATE_CLOSED_FIN || state == STATE_CLOSED_RST : !(state == STATE_SYN && s));
 

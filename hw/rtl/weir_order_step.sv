@@ -35,34 +35,80 @@ module weir_order_step
   assign pending = is_pending(current.state);
   assign segment = facts.tcp && !facts.is_syn && !facts.is_rst;
 
-  // Section 4.5: where the segment lies against `next`.
+  // What the packet's numbers are to those of each end, if that end sends it or receives it. For both ends at
+  // once: the choice of the end stands behind the subtractions.
+  typedef struct packed {
+    // Sender: before next; far from it; ends at it; ends beyond it; is close behind it (section 4.2).
+    logic behind;
+    logic distant;
+    logic equal_end;
+    logic beyond;
+    logic close_by;
+    // Sender: no receiver would take its RST.
+    logic wild_reset;
+    // Sender: the ack is before its highest; far from it.
+    logic ack_behind;
+    logic ack_distant;
+    // Receiver: the ack is its next; beyond it.
+    logic ack_equal;
+    logic ack_beyond;
+    // Receiver: what the other end acknowledged so far is its next.
+    logic all_acked;
+  } relation_t;
+
+  relation_t [1:0] relation;
+  for (genvar i = 0; i < 2; i++) begin : gen_relation
+    logic [31:0] distance, to_end, repeated, advance, to_next;
+    assign distance = seq - current.side[i].next;
+    assign to_end = facts.segment_end - current.side[i].next;
+    assign repeated = current.side[i].next - facts.seq_1;
+    assign advance = ack - current.side[i].ack;
+    assign to_next = ack - current.side[i].next;
+    assign relation[i] = '{
+            behind: current.side[i].has_next && distance[31],
+            distant: current.side[i].has_next && is_far(seq, current.side[i].next),
+            equal_end: facts.segment_end == current.side[i].next,
+            beyond: !to_end[31],
+            close_by: current.side[i].has_next && (repeated[31:16] == 0 || repeated == 32'h1_0000),
+            wild_reset:
+            current.side[i].has_next
+            &&
+            distance[31:16]
+            != 16'h0000 && (
+            distance[31:16] != 16'hffff || distance[15:0] == 0
+            ),
+            ack_behind: advance[31],
+            ack_distant: current.side[i].has_ack && is_far(ack, current.side[i].ack),
+            ack_equal: current.side[i].next == ack,
+            ack_beyond: !to_next[31] && ack != current.side[i].next,
+            all_acked: current.side[i].next == current.side[1-i].ack
+        };
+  end
+  relation_t sends, receives;
+  assign sends = word.meta.from_low ? relation[0] : relation[1];
+  assign receives = word.meta.from_low ? relation[1] : relation[0];
+
+  // Section 4.5.
   logic behind, distant, equal_end;
-  logic [31:0] distance, beyond;
-  assign distance = seq - snd.next;
-  assign beyond = facts.segment_end - snd.next;
-  assign equal_end = facts.segment_end == snd.next;
-  assign distant = snd.has_next && is_far(seq, snd.next);
-  assign behind = snd.has_next && distance[31];
+  assign behind = sends.behind;
+  assign distant = sends.distant;
+  assign equal_end = sends.equal_end;
 
   always_comb begin
     decision.data = segment && (facts.has_payload || facts.fin);
     decision.distant = decision.data && distant;
     decision.resync = decision.data && distant && snd.wild;
     decision.below = decision.data && !distant && behind;
-    decision.partial = decision.data && !distant && behind && !equal_end && !beyond[31];
+    decision.partial = decision.data && !distant && behind && !equal_end && sends.beyond;
   end
 
   // Section 4.4: the handshake. `answers`: initial sequence number < ack <= next of the client.
-  logic from_isn_wraps, answers, again_start, near_start;
-  logic [31:0] from_isn, to_next, repeat_distance;
+  logic from_isn_wraps, answers, again_start;
+  logic [31:0] from_isn;
   assign from_isn = ack - current.setup.client_start;
   assign from_isn_wraps = current.setup.client_start == ack - 32'h7fff_ffff;
-  assign to_next = rcv.next - ack;
-  assign answers = current.setup.syns == 0 || (!from_isn[31] && !from_isn_wraps && !to_next[31]);
+  assign answers = current.setup.syns == 0 || (!from_isn[31] && !from_isn_wraps && !receives.ack_beyond);
   assign again_start = current.setup.server_start == facts.seq_1;
-  // Section 4.2: it repeats.
-  assign repeat_distance = snd.next - facts.seq_1;
-  assign near_start = snd.has_next && (repeat_distance[31:16] == 0 || repeat_distance == 32'h1_0000);
 
   logic syn, copy, syn_known;
   assign syn  = facts.tcp && facts.is_syn;
@@ -73,24 +119,22 @@ module weir_order_step
     decision.first_syn_ack = syn && facts.is_ack && pending && s && current.setup.syn_acks == 0 && answers;
     decision.again_syn_ack = syn && facts.is_ack && current.state == STATE_SYN_ACK && s &&
         current.setup.syn_acks != 0 && again_start;
-    decision.late_syn = syn && !pending && near_start;
+    decision.late_syn = syn && !pending && sends.close_by;
     syn_known = decision.first_syn || decision.again_syn || decision.first_syn_ack || decision.again_syn_ack ||
         decision.late_syn;
     decision.other_syn = syn && !syn_known;
   end
 
   // Section 4.6.
-  logic [31:0] advance;
   logic ack_far;
-  assign advance = ack - snd.ack;
-  assign ack_far = snd.has_ack && is_far(ack, snd.ack);
+  assign ack_far = sends.ack_distant;
   always_comb begin
     decision.acked = facts.tcp && facts.is_ack && (!facts.is_syn || syn_known);
     decision.challenge = decision.acked && pending && s && !answers;
     decision.ack_far = decision.acked && !decision.challenge && ack_far;
     decision.ack_resync = decision.ack_far && !pending && snd.wild_ack;
     decision.ack_moves = decision.acked && !decision.challenge &&
-        (!snd.has_ack || (ack_far ? !pending && snd.wild_ack : !advance[31]));
+        (!snd.has_ack || (ack_far ? !pending && snd.wild_ack : !sends.ack_behind));
   end
 
   // Sections 4.7 and 4.9.
@@ -98,9 +142,8 @@ module weir_order_step
   logic [39:0] since_syn_ack, since_syn;
   assign since_syn_ack = now - current.setup.syn_ack;
   assign since_syn = now - current.setup.first_syn;
-  assign unseen = rcv.has_next && rcv.next != ack && to_next[31];
-  assign wild_reset = snd.has_next && distance[31:16] != 16'h0000 &&
-      (distance[31:16] != 16'hffff || distance[15:0] == 0);
+  assign unseen = rcv.has_next && receives.ack_beyond;
+  assign wild_reset = sends.wild_reset;
   always_comb begin
     decision.client_ends = segment && facts.is_ack && pending && !s;
     decision.server_ends = segment && facts.is_ack && current.state == STATE_SYN_ACK && s &&
@@ -115,13 +158,13 @@ module weir_order_step
 
   logic next_moves, peer_moves, eq_moved, eq_kept, ack_used;
   // Not distant: in order or a gap, or more than a repeat.
-  assign next_moves = decision.data ? (distant ? snd.wild : !behind || (!equal_end && !beyond[31])) :
+  assign next_moves = decision.data ? (distant ? snd.wild : !behind || (!equal_end && sends.beyond)) :
       syn ? decision.first_syn || decision.first_syn_ack || (decision.other_syn && !snd.has_next) :
       segment && !snd.has_next;
   assign peer_moves = decision.first_syn_ack && !rcv.has_next;
   assign ack_used = decision.acked && !decision.challenge && (!ack_far || (!pending && snd.wild_ack));
-  assign eq_moved = rcv.fin && rcv.next == ack;
-  assign eq_kept = rcv.fin && rcv.next == snd.ack;
+  assign eq_moved = rcv.fin && receives.ack_equal;
+  assign eq_kept = rcv.fin && receives.all_acked;
 
   order_side_t sent, received;
   always_comb begin

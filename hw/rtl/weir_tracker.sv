@@ -7,7 +7,8 @@
 // round trip, block, interval, counters) has one clock, and takes its fields from the nearest word
 // before on the same context (weir_forward).
 // Pipeline, clocks after the word: 0 memory read begins, ReadLatency the context is there,
-// +1 order, +2 its outcome, +3 window, +4 round trip and block, +5 interval and counters, +6 write and job.
+// +1 order, +2 its outcome, +3 options, +4 window, +5 round trip and block, +6 interval and counters,
+// +7 write and job.
 
 `default_nettype none
 
@@ -23,7 +24,7 @@ module weir_tracker
     parameter int Contexts = 1 << 18,
     parameter int ReadLatency = 3,
     // verilator lint_off UNUSEDPARAM
-    localparam int Latency = ReadLatency + 7
+    localparam int Latency = ReadLatency + 8
     // verilator lint_on UNUSEDPARAM
 ) (
     input  wire logic                         clk,
@@ -45,10 +46,11 @@ module weir_tracker
 
   localparam int Order = ReadLatency + 1;
   // The order loop's outcome has a clock of its own.
-  localparam int Window = Order + 2;
-  localparam int RoundTrip = Order + 3;
-  localparam int Interval = Order + 4;
-  localparam int Write = Order + 5;
+  localparam int Options = Order + 2;
+  localparam int Window = Options + 1;
+  localparam int RoundTrip = Order + 4;
+  localparam int Interval = Order + 5;
+  localparam int Write = Order + 6;
   // A word this many clocks later still misses the write of this one.
   localparam int Depth = Write;
   localparam int AddressWidth = $clog2(Contexts);
@@ -155,7 +157,7 @@ module weir_tracker
 
   order_t order_old[Order+1:Write];
   order_t order_new[Order+1:Write];
-  order_out_t order[Window:Write];
+  order_out_t order[Options:Write];
   order_out_t order_now;
   weir_order_out order_outcome (
       .word(word[Order+1]),
@@ -165,6 +167,28 @@ module weir_tracker
       .updated(order_new[Order+1]),
       .out(order_now)
   );
+
+  // Options.
+  options_state_t options_current, options_next;
+  weir_forward #(
+      .Width($bits(options_state_t)),
+      .Depth(Depth)
+  ) options_forward (
+      .clk,
+      .loaded(loaded[Options-1].options),
+      .same(same[Options-1]),
+      .after(options_next),
+      .current(options_current)
+  );
+  weir_options options_loop (
+      .word(word[Options]),
+      .facts(facts[Options]),
+      .order(order[Options]),
+      .current(options_current),
+      .next_state(options_next)
+  );
+  options_state_t options_old[Options+1:Write];
+  options_state_t options_new[Options+1:Write];
 
   // Window.
   window_t window_current, window_next;
@@ -184,6 +208,7 @@ module weir_tracker
       .word(word[Window]),
       .facts(facts[Window]),
       .order(order[Window]),
+      .options(options_new[Window]),
       .current(window_current),
       .next_state(window_next),
       .out(window_now)
@@ -302,12 +327,18 @@ module weir_tracker
   always_ff @(posedge clk) begin
     order_old[Order+1] <= order_current;
     order_new[Order+1] <= order_next;
-    order[Window] <= order_now;
+    order[Options] <= order_now;
     for (int i = Order + 2; i <= Write; i++) begin
       order_old[i] <= order_old[i-1];
       order_new[i] <= order_new[i-1];
     end
-    for (int i = Window + 1; i <= Write; i++) order[i] <= order[i-1];
+    for (int i = Options + 1; i <= Write; i++) order[i] <= order[i-1];
+    options_old[Options+1] <= options_current;
+    options_new[Options+1] <= options_next;
+    for (int i = Options + 2; i <= Write; i++) begin
+      options_old[i] <= options_old[i-1];
+      options_new[i] <= options_new[i-1];
+    end
     window_old[Window+1] <= window_current;
     window_new[Window+1] <= window_next;
     what[Window+1] <= window_what;
@@ -359,6 +390,7 @@ module weir_tracker
   context_t updated, old;
   assign updated = '{
           order: order_new[Write],
+          options: options_new[Write],
           window: window_new[Write],
           round_trip: round_trip_new[Write],
           block: block_new[Write],
@@ -367,6 +399,7 @@ module weir_tracker
       };
   assign old = '{
           order: order_old[Write],
+          options: options_old[Write],
           window: window_old[Write],
           round_trip: round_trip_old[Write],
           block: block_old[Write],
@@ -490,11 +523,45 @@ module weir_tracker
   end
 
 `ifndef SYNTHESIS
+  // Words between s_valid and the write of the context; those ever since reset.
+  logic [63:0] words_in, words_out;
+  logic [7:0] under_way;
+  logic written;
+  always_comb begin
+    under_way = '0;
+    for (int i = 1; i <= Write; i++) under_way += 8'(valid[i]);
+  end
   always_ff @(posedge clk) begin
-    if (!rst && s_valid && s_lookup.tracked) begin
-      assert (32'(s_lookup.index) < Contexts)
-      else $error("weir_tracker: index %0d of %0d contexts", s_lookup.index, Contexts);
+    written   <= valid[Write];
+    words_in  <= words_in + 64'(s_valid);
+    words_out <= words_out + 64'(valid[Write]);
+    if (rst) begin
+      words_in  <= '0;
+      words_out <= '0;
     end
+  end
+
+  a_index_in_range :
+  assert property (@(posedge clk) disable iff (rst) s_valid && s_lookup.tracked |-> 32'(s_lookup.index) < Contexts)
+  else $error("weir_tracker: index %0d of %0d contexts", s_lookup.index, Contexts);
+  a_known :
+  assert property (@(posedge clk) disable iff (rst) s_valid |-> !$isunknown(s_word.kind) && !$isunknown(s_lookup));
+  a_job_known :
+  assert property (@(posedge clk) disable iff (rst) !$isunknown(m_valid) && (!m_valid || !$isunknown(m_job.records)));
+  a_words_conserved :
+  assert property (@(posedge clk) disable iff (rst) words_in == words_out + 64'(under_way));
+  // The tracker never holds a word up and never lets one pass another.
+  a_latency :
+  assert property (@(posedge clk) disable iff (rst) s_valid |-> ##Write valid[Write]);
+  a_only_words :
+  assert property (@(posedge clk) disable iff (rst) m_valid |-> m_job.records != '0 && written);
+  a_at_most_14_records :
+  assert property (@(posedge clk) disable iff (rst) m_valid |-> $countones(m_job.records) <= 14);
+  a_visit_by_lookup :
+  assert property (@(posedge clk) disable iff (rst) s_valid && s_word.kind == WORD_VISIT |-> !s_lookup.fresh);
+  for (genvar i = 2; i < Interval; i++) begin : gen_nearest
+    a_nearest_is_one :
+    assert property (@(posedge clk) disable iff (rst) valid[i] |-> $onehot0(same[i]));
   end
 `endif
 

@@ -107,22 +107,27 @@ package weir_tracker_pkg;
     return role == o.client_is_low ? o.side[1] : o.side[0];
   endfunction
 
+  // Options of the SYNs; which window scale holds.
+  typedef struct packed {
+    logic [3:0] scale;
+    logic [15:0] mss;
+    logic sack_ok;
+    logic timestamps;
+    logic ecn;
+    // Only while the setup is pending: options incomplete.
+    logic cut;
+  } options_side_t;
+  typedef options_side_t [1:0] options_state_t;
+
   // Section 4.8, windows; section 4.6, duplicate ACKs and SACK.
   typedef struct packed {
     logic [15:0] window;
-    logic [3:0] scale;
-    logic [15:0] mss;
     // Duplicate ACKs in a row; 0 while the setup is pending.
     logic [5:0] chain;
     logic [11:0] sack_hash;
     logic zero;
     // `small` of the specification, a reserved word here.
     logic tiny;
-    logic sack_ok;
-    logic timestamps;
-    logic ecn;
-    // Only while the setup is pending: options incomplete.
-    logic cut;
   } window_side_t;
   typedef window_side_t [1:0] window_t;
 
@@ -179,12 +184,13 @@ package weir_tracker_pkg;
   typedef counters_side_t [1:0] counters_t;
 
   // A new flow has these (the order loop sets what its first packet says).
-  localparam window_side_t NewWindowSide = '{scale: NoScale, default: '0};
+  localparam options_side_t NewOptionsSide = '{scale: NoScale, default: '0};
   localparam block_side_t NewBlockSide = '{idle: 1'b1, default: '0};
   localparam interval_side_t NewIntervalSide = '{window_min: '1, rtt_min: NoRtt, default: '0};
 
   typedef struct packed {
     order_t order;
+    options_state_t options;
     window_t window;
     round_trip_t round_trip;
     block_t block;
@@ -227,6 +233,8 @@ package weir_tracker_pkg;
     logic ecn;
     logic [31:0] segment_end;
     logic [31:0] payload_end;
+    // Data that is older makes its side idle (a visit).
+    logic [31:0] idle_before;
     // What next of the sender becomes if the packet moves it.
     logic [31:0] next_value;
     // The sequence number after a SYN.
@@ -301,6 +309,8 @@ package weir_tracker_pkg;
     logic [31:0] new_start;
     logic own_block;
     logic syn_block;
+    // The segment ends its block if it has PSH or FIN.
+    logic closes;
     // A COPY if the SACK option is the same, too.
     logic copy_if_sack;
     // The ACK counts; it moves on; it is a duplicate if window or SACK say so.
@@ -329,6 +339,8 @@ package weir_tracker_pkg;
     // Window of the receiver in bytes, if known.
     logic receiver_known;
     logic [29:0] receiver_window;
+    // Bytes in flight of the sender and the payload once more: what must not be beyond the window.
+    logic [32:0] reach;
   } window_out_t;
 
   typedef struct packed {
@@ -432,17 +444,17 @@ package weir_tracker_pkg;
       m.side[i].next = c.order.side[i].next;
       m.side[i].ack = c.order.side[i].ack;
       m.side[i].window = c.window[i].window;
-      m.side[i].scale = c.window[i].scale;
-      m.side[i].mss = c.window[i].mss;
+      m.side[i].scale = c.options[i].scale;
+      m.side[i].mss = c.options[i].mss;
       m.side[i].ip_id = c.order.side[i].ip_id;
       if (pending) m.side[i].chain = i == 0 ? c.order.setup.syns : c.order.setup.syn_acks;
       else m.side[i].chain = c.window[i].chain;
       m.side[i].sack_hash = c.window[i].sack_hash;
       m.side[i].flags = {
-        pending ? c.window[i].cut : c.order.side[i].wild_ack,
-        c.window[i].ecn,
-        c.window[i].timestamps,
-        c.window[i].sack_ok,
+        pending ? c.options[i].cut : c.order.side[i].wild_ack,
+        c.options[i].ecn,
+        c.options[i].timestamps,
+        c.options[i].sack_ok,
         c.block[i].idle,
         c.order.side[i].wild,
         c.order.side[i].fin_acked,
@@ -513,18 +525,18 @@ package weir_tracker_pkg;
       c.order.side[i].next = m.side[i].next;
       c.order.side[i].ack = m.side[i].ack;
       c.window[i].window = m.side[i].window;
-      c.window[i].scale = m.side[i].scale;
-      c.window[i].mss = m.side[i].mss;
+      c.options[i].scale = m.side[i].scale;
+      c.options[i].mss = m.side[i].mss;
       c.order.side[i].ip_id = m.side[i].ip_id;
 
       c.window[i].chain = pending ? '0 : m.side[i].chain;
       c.window[i].sack_hash = m.side[i].sack_hash;
-      c.window[i].cut = pending && m.side[i].flags[15];
+      c.options[i].cut = pending && m.side[i].flags[15];
       c.order.side[i].wild_ack = !pending && m.side[i].flags[15];
       {
-        c.window[i].ecn,
-        c.window[i].timestamps,
-        c.window[i].sack_ok,
+        c.options[i].ecn,
+        c.options[i].timestamps,
+        c.options[i].sack_ok,
         c.block[i].idle,
         c.order.side[i].wild,
         c.order.side[i].fin_acked,
