@@ -38,7 +38,7 @@ module weir_measure
     input var logic vlan_in_key,
     input var timeouts_t timeouts,
     input var logic [15:0] epoch,
-    input var logic [3:0] lane,
+    input var logic [3:0] record_lane,
     // PACKET records for all packets; leave records out when they cannot leave.
     input var logic digests,
     input var logic shed_enable,
@@ -239,7 +239,7 @@ module weir_measure
       .clk,
       .rst,
       .epoch,
-      .lane,
+      .lane(record_lane),
       .s_valid(next_job_valid),
       .s_ready(next_job_ready),
       .s_job  (next_job),

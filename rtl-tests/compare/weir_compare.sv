@@ -81,7 +81,7 @@ module weir_compare
       }
       ),
       .epoch('0),
-      .lane('0),
+      .record_lane('0),
       .digests,
       .shed_enable,
       .s_tdata,
