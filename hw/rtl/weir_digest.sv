@@ -129,6 +129,8 @@ module weir_digest
   logic [Triggers-1:0] known;
   logic [Triggers-1:0] hit;
   logic packet;
+  // The counter follows a clock later.
+  logic counted;
 
   assign packet = q_valid && q_tracked && q_kind == WORD_PACKET;
 
@@ -163,11 +165,13 @@ module weir_digest
     if (trigger_valid && known == '0) begin
       oldest <= Triggers'({oldest, oldest} >> (Triggers - 1));
     end
-    wanted <= wanted + 32'(digest);
+    counted <= digest;
+    wanted  <= wanted + 32'(counted);
 
     if (rst) begin
-      left   <= '0;
+      left <= '0;
       oldest <= Triggers'(1);
+      counted <= 1'b0;
       wanted <= '0;
     end
   end

@@ -100,15 +100,24 @@ module weir_slice
   logic [6:0] done_bytes;
   frame_user_t done_user;
 
-  // Keep is ones followed by zeros.
+  // Keep is ones followed by zeros: whole groups of eight, and what is set of the one after them.
   function automatic logic [6:0] count_keep(logic [63:0] keep);
-    logic [6:0] count = 7'd0;
-    for (int i = 0; i < 64; i++) begin
-      if (keep[i]) begin
-        count = 7'(i + 1);
+    logic [3:0] groups = '0;
+    logic [7:0] rest = '0;
+    logic [2:0] ones = '0;
+    for (int i = 0; i < 8; i++) begin
+      if (keep[8*i+7]) begin
+        groups = 4'(i + 1);
+      end else begin
+        rest |= keep[8*i+:8];
       end
     end
-    return count;
+    for (int i = 0; i < 7; i++) begin
+      if (rest[i]) begin
+        ones = 3'(i + 1);
+      end
+    end
+    return {groups, ones};
   endfunction
 
   always_ff @(posedge clk) begin

@@ -132,6 +132,7 @@ async def compare(dut, mode, entries, words, packets=5, ns=400, report_share=0.0
                 dut.trigger_valid.value, dut.trigger_index.value, dut.trigger_time.value = 1, report[0], time % 2**48
     dut.q_valid.value = 0
     await RisingEdge(dut.clk)
+    await RisingEdge(dut.clk)
     assert int(dut.wanted.value) == wanted
     return wanted
 
