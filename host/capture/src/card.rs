@@ -16,3 +16,35 @@ pub fn port(frame: &Frame<'_>) -> Option<u8> {
     let possible = frame.link == Some(LinkType::Ethernet) && !frame.data.is_empty() && frame.wire <= MAX_WIRE;
     possible.then_some((frame.interface % PORTS) as u8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_card_can_receive_has_no_port() {
+        let frame = Frame {
+            utc_ns: 0,
+            interface: 3,
+            link: Some(LinkType::Ethernet),
+            wire: 60,
+            data: &[0; 60],
+        };
+        assert_eq!(port(&frame), Some(1));
+        assert_eq!(port(&Frame { interface: 4, ..frame }), Some(0));
+        for other in [
+            Frame {
+                link: Some(LinkType::RawIp),
+                ..frame
+            },
+            Frame { link: None, ..frame },
+            Frame { data: &[], ..frame },
+            Frame {
+                wire: MAX_WIRE + 1,
+                ..frame
+            },
+        ] {
+            assert_eq!(port(&other), None);
+        }
+    }
+}

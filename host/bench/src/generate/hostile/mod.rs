@@ -42,7 +42,7 @@ const POOL: usize = 2_000;
 enum Pace {
     /// 0 to a few ns, now and then a µs.
     Burst,
-    /// Mean 0.2 ms.
+    /// Mean 0.03 ms: a leap of a millisecond costs the card's logic tens of clocks, and time in simulation.
     Mixed,
     /// To the next 10 ms, 100 ms, second or visit, or one ns beside it.
     Grid,
@@ -224,7 +224,7 @@ impl Traffic {
                 1..=24 => self.now,
                 _ => self.now + rng.below(8),
             },
-            Pace::Mixed => self.now + rng.exponential(200_000.0),
+            Pace::Mixed => self.now + rng.exponential(30_000.0),
             Pace::Grid => {
                 let tai = tai_from_utc(self.now);
                 let grid = match rng.below(6) {
