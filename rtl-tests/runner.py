@@ -61,6 +61,7 @@ BENCHES = [
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),
     Bench("weir_merge", "three", Ports=3, DrainClocks=8),
     Bench("weir_meta_fifo", Depth=16),
+    Bench("weir_formatter"),
     Bench("weir_framer", "full", FlushClocks=500, Depth=256, Frames=16),
     Bench("weir_framer", "small", MaxRecords=3, FlushClocks=5, Depth=4, Frames=2),
     Bench("weir_framer", "short_frames", MaxRecords=3, FlushClocks=1, Depth=32, Frames=2),

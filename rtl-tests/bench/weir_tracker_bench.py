@@ -1,6 +1,8 @@
 """weir_tracker: how words are spaced changes nothing. Words back to back, in every mix, make the same records, timeout
 updates and counts of what was left out as the same words one at a time (weir_tracker_bench.sv)."""
 
+import itertools
+
 import cocotb
 import stream
 import weir_records as records
@@ -8,6 +10,8 @@ from cocotb.triggers import RisingEdge
 
 SETTINGS = ("words", "checked", "cycle", "bubbles", "visits", "odd", "sheds")
 WORDS = 100_000
+FLOWS = 32
+runs = itertools.count()
 
 
 async def play(dut, **settings):
@@ -19,6 +23,7 @@ async def play(dut, **settings):
     for name in SETTINGS:
         getattr(dut, name).value = settings.get(name, 0)
     dut.seed.value = seed
+    dut.base.value = FLOWS * next(runs)
     await stream.start(dut)
     await RisingEdge(dut.clk)
     dut.go.value = 1

@@ -14,7 +14,9 @@ module weir_tracker_bench
   import weir_pkg::*;
   import weir_tracker_pkg::*;
 #(
-    parameter int Contexts = 32,
+    // Flows at a time; contexts, so that each run has its own.
+    parameter int Flows = 32,
+    parameter int Contexts = 2048,
     parameter int Ports = 2,
     // Clocks between two words of the slow one.
     parameter int Gap = 12
@@ -26,7 +28,9 @@ module weir_tracker_bench
     input wire logic [31:0] words,
     // So many of them, the first, also go to the slow one.
     input wire logic [31:0] checked,
-    // So many contexts in turn; 0: any.
+    // The first context.
+    input wire index_t base,
+    // So many contexts in turn; 0: any of Flows.
     input wire logic [7:0] cycle,
     // In a hundred: empty clocks, visits among the words, packets out of order, words that leave out records.
     input wire logic [7:0] bubbles,
@@ -72,15 +76,15 @@ module weir_tracker_bench
   endfunction
 
   // What the flows do.
-  logic [Contexts-1:0] in_use;
-  class_e flow_class[Contexts];
-  key_t flow_key[Contexts];
+  logic [Flows-1:0] in_use;
+  class_e flow_class[Flows];
+  key_t flow_key[Flows];
   // Packets of the handshake sent so far; by the low end first?
-  int phase[Contexts];
-  logic first_low[Contexts];
-  logic [1:0][31:0] next[Contexts];
-  logic [1:0][15:0] window[Contexts];
-  logic [1:0][15:0] ip_id[Contexts];
+  int phase[Flows];
+  logic first_low[Flows];
+  logic [1:0][31:0] next[Flows];
+  logic [1:0][15:0] window[Flows];
+  logic [1:0][15:0] ip_id[Flows];
   logic [63:0] now;
   int turn;
 
@@ -200,7 +204,7 @@ module weir_tracker_bench
     int index, kind;
     logic opens;
     pass_time();
-    index = cycle == 0 ? below(Contexts) : turn % int'(cycle);
+    index = cycle == 0 ? below(Flows) : turn % int'(cycle);
     turn++;
     item = '0;
     for (int i = 0; i < 4; i++) begin
@@ -223,12 +227,12 @@ module weir_tracker_bench
     item.word.fine_digit = 4'(now / 64'(FineIntervalNs) % 10);
     item.digest = percent(20);
     if (percent(int'(sheds))) item.shed = shed_t'(draw());
-    item.lookup.index = index_t'(index);
+    item.lookup.index = base + index_t'(index);
     item.lookup.last_seen = 48'(now - 64'(below(1000)));
     kind = below(1000);
     if (kind < 10 * int'(visits)) begin
       item.word.kind = WORD_VISIT;
-      item.word.index = index_t'(index);
+      item.word.index = base + index_t'(index);
       item.lookup.tracked = in_use[index];
       item.lookup.expired = in_use[index] && percent(5);
       if (item.lookup.expired) in_use[index] = 1'b0;
@@ -236,7 +240,7 @@ module weir_tracker_bench
       item.word.kind = WORD_PORT;
     end else if (kind >= 993) begin
       item.word.kind = WORD_END;
-      item.word.index = index_t'(index);
+      item.word.index = base + index_t'(index);
       item.lookup.tracked = in_use[index];
       in_use[index] = 1'b0;
     end else if (kind >= 980) begin
@@ -270,13 +274,14 @@ module weir_tracker_bench
   // What each tracker gets, in words of the clock.
   logic running;
   logic [31:0] made, given, clock;
-  logic [31:0] last_clock[Contexts];
+  logic [31:0] last_clock[Flows];
   item_t waiting[$];
   item_t fast_item, slow_item;
   logic fast_valid, slow_valid;
-  int pause, quiet;
+  int pause, quiet, flow;
+  logic [31:0] distance;
 
-  logic [1:0] record_valid;
+  logic [ 1:0] record_valid;
   logic [511:0] fast_out, slow_out;
   logic [1:0] update_valid;
   timeout_update_t fast_update, slow_update;
@@ -336,7 +341,7 @@ module weir_tracker_bench
       given = '0;
       turn = 0;
       clocks <= '0;
-      for (int i = 0; i < Contexts; i++) last_clock[i] = '0;
+      for (int i = 0; i < Flows; i++) last_clock[i] = '0;
       clock = 32'd1000;
       distances <= '0;
       quiet = 0;
@@ -349,11 +354,10 @@ module weir_tracker_bench
         if (made < checked) waiting.push_back(fast_item);
         made = made + 1;
         if (fast_item.lookup.tracked) begin
-          if (clock - last_clock[fast_item.lookup.index[$clog2(Contexts)-1:0]] < 16) begin
-            distances[clock-last_clock[fast_item.lookup.index[$clog2(Contexts)-1:0]]] <=
-                distances[clock-last_clock[fast_item.lookup.index[$clog2(Contexts)-1:0]]] + 1;
-          end
-          last_clock[fast_item.lookup.index[$clog2(Contexts)-1:0]] = clock;
+          flow = int'(fast_item.lookup.index - base);
+          distance = clock - last_clock[flow];
+          if (distance < 16) distances[distance[3:0]] <= distances[distance[3:0]] + 1;
+          last_clock[flow] = clock;
         end
       end
     end
