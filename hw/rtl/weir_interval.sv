@@ -58,6 +58,7 @@ module weir_interval
 
   assign harmless = (what & Trouble) == (32'd1 << WhatBelowBit) && !what[WhatPartialBit] && word.meta.payload <= 1;
   assign trouble = facts.tcp && (what & Trouble) != 0 && !harmless;
+  assign out.trouble = trouble;
   assign in_flight = limited(order.flight_after[s]);
   // RTT in units of 1,024 ns (section 4.6); the value is below 2^38.
   assign sample = round_trip.value[37:10] >= 28'(NoRtt) ? NoRtt - 1 : round_trip.value[33:10];

@@ -16,6 +16,7 @@
 
 module weir_measure
   import weir_pkg::*;
+  import weir_digest_pkg::*;
   import weir_lookup_pkg::*;
   import weir_records_pkg::*;
   import weir_tracker_pkg::*;
@@ -25,6 +26,8 @@ module weir_measure
     // Of the key table: 2 * Buckets * Ways entries.
     parameter int Buckets = 1 << 15,
     parameter int Ways = 5,
+    // Filters of weir_digest.
+    parameter int DigestEntries = 4,
     // Metadata words that wait, per port; jobs that wait.
     parameter int MetaDepth = 512,
     parameter int JobDepth = 256
@@ -39,9 +42,13 @@ module weir_measure
     input var timeouts_t timeouts,
     input var logic [15:0] epoch,
     input var logic [3:0] record_lane,
-    // PACKET records for all packets; leave records out when they cannot leave.
-    input var logic digests,
+    // Leave records out when they cannot leave.
     input var logic shed_enable,
+    // Which packets get PACKET records (weir_digest).
+    input var digest_mode_e digest_mode,
+    input var digest_entry_t [DigestEntries-1:0] digest_entries,
+    input var logic [15:0] trigger_packets,
+    input var logic [46:0] trigger_ns,
 
     // Frames; s_tuser with the first beat. Never held up.
     input var logic [Ports-1:0][511:0] s_tdata,
@@ -72,6 +79,11 @@ module weir_measure
     output var logic looked_up_tracked,
     output var word_kind_e looked_up_kind,
     output var index_t looked_up_index,
+    // The word is a packet that is wanted whole: its port and number there (weir_slice).
+    output var logic looked_up_wanted,
+    output var logic [3:0] looked_up_port,
+    output var logic [63:0] looked_up_number,
+    output var logic [31:0] wanted,
     // Records left out, a pulse each; packets without index or room for their key.
     output var shed_t left_out,
     output var logic [31:0] no_index_count,
@@ -184,6 +196,34 @@ module weir_measure
   assign looked_up_tracked = lookup.tracked;
   assign looked_up_kind = word.kind;
   assign looked_up_index = lookup.index;
+  assign looked_up_port = word.meta.port;
+  assign looked_up_number = word.meta.number;
+
+  logic digest, trouble_valid;
+  index_t trouble_index;
+  logic [47:0] trouble_time;
+  weir_digest #(
+      .Entries(DigestEntries)
+  ) choice (
+      .clk,
+      .rst,
+      .mode(digest_mode),
+      .entries(digest_entries),
+      .trigger_packets,
+      .trigger_ns,
+      .s_key(merged.meta.key),
+      .q_valid(looked_up),
+      .q_tracked(lookup.tracked),
+      .q_kind(word.kind),
+      .q_index(lookup.index),
+      .q_time(word.meta.timestamp[47:0]),
+      .digest,
+      .trigger_valid(trouble_valid),
+      .trigger_index(trouble_index),
+      .trigger_time(trouble_time),
+      .wanted
+  );
+  assign looked_up_wanted = digest;
 
   logic [JobLevelWidth-1:0] jobs;
   shed_t shed;
@@ -195,7 +235,7 @@ module weir_measure
   ) tracker (
       .clk,
       .rst,
-      .digest(digests),
+      .digest,
       .shed,
       .dropped,
       .s_valid(looked_up),
@@ -204,6 +244,9 @@ module weir_measure
       .timeout_update,
       .m_valid(job_valid),
       .m_job(job),
+      .trouble_valid,
+      .trouble_index,
+      .trouble_time,
       .left_out
   );
 
@@ -242,18 +285,58 @@ module weir_measure
       .lane(record_lane),
       .s_valid(next_job_valid),
       .s_ready(next_job_ready),
-      .s_job  (next_job),
+      .s_job(next_job),
       .m_valid,
       .m_ready,
       .m_record
   );
 
 `ifndef SYNTHESIS
+  // Words from the merge's output to the tracker's end, each of which may make a job.
+  logic [63:0] entered;
+  logic [31:0] under_way, next_sequence;
+  // Clocks in which nothing was on its way to the tracker's end.
+  logic [7:0] quiet;
+  assign under_way = 32'(entered - tracker.words_out);
   always_ff @(posedge clk) begin
-    if (!rst) begin
-      assert (!job_valid || queue_ready)
-      else $error("weir_measure: a job found no room");
+    entered <= entered + 64'(enter);
+    if (m_valid && m_ready) next_sequence <= next_sequence + 1;
+    if (quiet != '1) quiet <= quiet + 1;
+    if ((meta_valid | merge.head_valid) != '0 || merged_valid || under_way != 0) quiet <= '0;
+    if (rst) begin
+      entered <= '0;
+      next_sequence <= '0;
+      quiet <= '0;
     end
+  end
+
+  a_job_has_room :
+  assert property (@(posedge clk) disable iff (rst) job_valid |-> queue_ready);
+  // Credits: if all words under way make jobs, there is room for them.
+  a_credits :
+  assert property (@(posedge clk) disable iff (rst) 32'(jobs) + under_way <= JobDepth);
+  a_words_under_way :
+  assert property (@(posedge clk) disable iff (rst) under_way <= UnderWay);
+  a_known :
+  assert property (@(posedge clk) disable iff (rst) !$isunknown(m_valid) && (!m_valid || !$isunknown(m_record)));
+  a_numbered :
+  assert property (@(posedge clk) disable iff (rst) m_valid |-> m_record[63:32] == next_sequence);
+  for (genvar p = 0; p < Ports; p++) begin : gen_conserved
+    // Each frame that the parser ended is dropped or counted once, as tracked or untracked (weir_ports).
+    logic [63:0] parsed_count;
+    logic [ 7:0] parsed_before;
+    always_ff @(posedge clk) begin
+      parsed_count <= parsed_count + 64'(gen_port[p].parsed_valid);
+      if (parsed_before != '1) parsed_before <= parsed_before + 1;
+      if (gen_port[p].parsed_valid) parsed_before <= '0;
+      if (rst) begin
+        parsed_count  <= '0;
+        parsed_before <= '0;
+      end
+    end
+    a_frames_conserved :
+    assert property (@(posedge clk) disable iff (rst) quiet == '1 && parsed_before == '1 |->
+                     parsed_count == tracker.ports.counters[p].frames + 64'(dropped[p]));
   end
 `else
   logic unused_queue_ready;

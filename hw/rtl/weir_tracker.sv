@@ -40,6 +40,10 @@ module weir_tracker
     output timeout_update_t                   timeout_update,
     output logic                              m_valid,
     output job_t                              m_job,
+    // A packet of the context met trouble: its flow's next packets may be wanted whole (weir_digest).
+    output logic                              trouble_valid,
+    output index_t                            trouble_index,
+    output logic            [     47:0]       trouble_time,
     // Records left out, a pulse each.
     output shed_t                             left_out
 );
@@ -500,6 +504,9 @@ module weir_tracker
 
   always_ff @(posedge clk) begin
     m_valid <= records != '0;
+    trouble_valid <= valid[Write] && interval.trouble;
+    trouble_index <= lookup[Write].index;
+    trouble_time <= word[Write].meta.timestamp[47:0];
     left_out.packet <= valid[Write] && (f.tcp || f.other) && wants_digest[Write] && f.shed.packet;
     left_out.rtt <= valid[Write] && f.tcp && round_trip[Write].written && f.shed.rtt;
     left_out.interval <= valid[Write] && interval.stretched;
@@ -519,7 +526,10 @@ module weir_tracker
         updated: updated,
         port: port_report
     };
-    if (rst) m_valid <= 1'b0;
+    if (rst) begin
+      m_valid <= 1'b0;
+      trouble_valid <= 1'b0;
+    end
   end
 
 `ifndef SYNTHESIS

@@ -374,6 +374,8 @@ package weir_tracker_pkg;
     logic has_event;
     logic folds;
     logic folded;
+    // The packet met trouble (section 5).
+    logic trouble;
   } interval_out_t;
 
   // The context as the memory holds it: fields share bits where they are not alive at the same time.

@@ -42,7 +42,10 @@ module weir_tracker_chain
       .s_lookup,
       .timeout_update,
       .m_valid(job_valid),
-      .m_job  (job),
+      .m_job(job),
+      .trouble_valid(),
+      .trouble_index(),
+      .trouble_time(),
       .left_out
   );
   weir_formatter formatter (
