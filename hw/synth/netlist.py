@@ -61,13 +61,16 @@ class Path:
 class Netlist:
     """One flat module of a yosys JSON netlist; `rename(name, bit, width)` may turn bit numbers into field names.
 
-    Cells of the modules `parts` bound paths as ports do.
+    Cells of the modules `parts` bound paths as ports do. Without `paths` only cells are counted: a netlist that is not
+    mapped to the end has too many ways through its words.
     """
 
-    def __init__(self, module, rename=None, parts=()):
+    def __init__(self, module, rename=None, parts=(), paths=True):
         self.parts = parts
         self.cells = module["cells"]
         self.ports = module["ports"]
+        if not paths:
+            return
         self.rename = rename or (lambda name, bit, width: f"{name}[{bit}]" if width > 1 else name)
         self.names = {}  # bit -> (public name, index, width)
         self._name_bits(module["netnames"])
