@@ -59,7 +59,6 @@ module weir_key_table
 
   localparam int AddressWidth = $clog2(Buckets);
   localparam int EntryWidth = 1 + FingerprintWidth + IndexWidth;
-  localparam int SlotWidth = $clog2(StashEntries);
   localparam int ContextAddressWidth = $clog2(Contexts);
   localparam int BucketLatency = 2;
 
@@ -101,13 +100,13 @@ module weir_key_table
   // Stash and mover.
   logic pick;
   logic picked;
-  logic [SlotWidth-1:0] picked_slot;
+  logic [StashEntries-1:0] picked_slot;
   logic [FingerprintWidth-1:0] picked_fingerprint;
   logic [IndexWidth-1:0] picked_index;
   logic picked_evicted;
   logic picked_table;
   logic finish;
-  logic [SlotWidth-1:0] finish_slot;
+  logic [StashEntries-1:0] finish_slot;
   logic finish_keep;
   logic finish_swap;
   logic [FingerprintWidth-1:0] finish_fingerprint;
@@ -162,7 +161,7 @@ module weir_key_table
       .Ways(Ways),
       .FingerprintWidth(FingerprintWidth),
       .IndexWidth(IndexWidth),
-      .SlotWidth(SlotWidth),
+      .SlotWidth(StashEntries),
       .ReadLatency(TableReadLatency),
       .DeleteRest(DeleteRest)
   ) mover (

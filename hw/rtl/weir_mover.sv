@@ -24,7 +24,8 @@ module weir_mover #(
     parameter int Ways = 5,
     parameter int FingerprintWidth = 80,
     parameter int IndexWidth = 18,
-    parameter int SlotWidth = 5,
+    // Of the stash; a slot is only handed back.
+    parameter int SlotWidth = 32,
     parameter int ReadLatency = 3,
     // Clocks after a deletion in which words that have read the entry may still be under way.
     parameter int DeleteRest = 16,

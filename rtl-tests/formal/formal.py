@@ -76,11 +76,7 @@ PROOFS = [
             ("weir_mover.sv", "assign finish_swap = swap;", "assign finish_swap = 1'b0;"),
             ("weir_mover.sv", "hazard <= hazard_next;", "hazard <= 1'b0;"),
             ("weir_stash.sv", "finish_swap && !(kill && kill_index == finish_index)", "finish_swap"),
-            (
-                "weir_stash.sv",
-                "!valid[i] && !busy[i] && SlotWidth'(i) != free_slot",
-                "!valid[i] && SlotWidth'(i) != free_slot",
-            ),
+            ("weir_stash.sv", "assign taken = valid | busy;", "assign taken = valid;"),
         ],
         bounded=True,
     ),

@@ -36,13 +36,13 @@ module weir_mover_formal #(
   logic [IndexWidth-1:0] stash_index;
   logic pick;
   logic picked;
-  logic [2:0] picked_slot;
+  logic [7:0] picked_slot;
   logic [FingerprintWidth-1:0] picked_fingerprint;
   logic [IndexWidth-1:0] picked_index;
   logic picked_evicted;
   logic picked_table;
   logic finish;
-  logic [2:0] finish_slot;
+  logic [7:0] finish_slot;
   logic finish_keep;
   logic finish_swap;
   logic [FingerprintWidth-1:0] finish_fingerprint;
@@ -77,7 +77,7 @@ module weir_mover_formal #(
       .Ways(1),
       .FingerprintWidth(FingerprintWidth),
       .IndexWidth(IndexWidth),
-      .SlotWidth(3),
+      .SlotWidth(8),
       .ReadLatency(3),
       .DeleteRest(1)
   ) mover (
