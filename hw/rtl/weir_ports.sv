@@ -59,6 +59,22 @@ module weir_ports
     end
   end
 
+`ifndef SYNTHESIS
+  for (genvar p = 0; p < Ports; p++) begin : gen_conserved
+    logic [31:0] untracked;
+    always_comb begin
+      untracked = '0;
+      for (int i = 0; i < UntrackedReasons; i++) untracked += counters[p].untracked[i];
+    end
+    a_counted_once :
+    assert property (@(posedge clk) disable iff (rst)
+                     counters[p].frames[31:0] == counters[p].tracked[31:0] + untracked);
+  end
+  a_reason :
+  assert property (@(posedge clk) disable iff (rst)
+                   valid && word.kind == WORD_PACKET && !lookup.tracked |-> 32'(lookup.reason) < UntrackedReasons);
+`endif
+
 endmodule
 
 // verilator lint_on UNUSEDSIGNAL

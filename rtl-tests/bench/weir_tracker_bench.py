@@ -71,5 +71,5 @@ async def back_to_back(dut, cycle):
 @cocotb.parametrize(bubbles=[5, 50, 80], cycle=[1, 2, 5, 0], odd=[5, 60])
 async def with_bubbles(dut, bubbles, cycle, odd):
     _, distances = await play(dut, words=4000, cycle=cycle, bubbles=bubbles, visits=10, odd=odd, sheds=odd)
-    if cycle == 1 and bubbles == 50:
-        assert min(distances[d] for d in range(1, 13)) > 0, distances
+    if cycle == 1 and bubbles == 80:
+        assert min(distances.values()) > 0, distances
