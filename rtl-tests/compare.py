@@ -210,7 +210,7 @@ class Comparison:
 def captures(paths):
     for path in map(Path, paths):
         if path.is_dir():
-            yield from sorted(p for p in path.rglob("*") if p.name.endswith(ENDINGS))
+            yield from sorted(p for p in path.rglob("*") if p.name.endswith(ENDINGS) and p.is_file())
         elif path.exists():
             yield path
         else:
