@@ -96,9 +96,10 @@ module weir_free_list
   rest_t ahead[1 << AheadWidth];
   logic [AheadWidth:0] ahead_written;
   logic [AheadWidth:0] ahead_read;
-  // Words in `ahead` or on their way to it.
+  // Words in `ahead` or on their way to it, counted until one clock after they left.
   logic [AheadWidth:0] ahead_level;
   logic ahead_advance;
+  logic ahead_left;
 
   assign fetch = read != clean && !ahead_level[AheadWidth];
 
@@ -135,7 +136,6 @@ module weir_free_list
   assign first_advance = take_first || !first_valid;
   assign second_advance = first_advance || !second_valid;
   assign ahead_advance = second_advance && ahead_written != ahead_read;
-  assign fresh = used != (IndexWidth + 1)'(Contexts);
 
   assign m_valid = first_rested || fresh;
   assign m_index = first_rested ? first.index : used[IndexWidth-1:0];
@@ -151,7 +151,8 @@ module weir_free_list
     end
     first_rested <= first_advance ? second_old : first_old;
     if (take_fresh) begin
-      used <= used + 1'b1;
+      used  <= used + 1'b1;
+      fresh <= used != (IndexWidth + 1)'(Contexts - 1);
     end
 
     fetching <= {fetching[ReadLatency-2:0], fetch};
@@ -164,7 +165,8 @@ module weir_free_list
     if (ahead_advance) begin
       ahead_read <= ahead_read + 1'b1;
     end
-    ahead_level <= ahead_level + (AheadWidth + 1)'(fetch) - (AheadWidth + 1)'(ahead_advance);
+    ahead_left  <= ahead_advance;
+    ahead_level <= ahead_level + (AheadWidth + 1)'(fetch) - (AheadWidth + 1)'(ahead_left);
 
     if (release_valid) begin
       written <= written + 1'b1;
@@ -188,6 +190,8 @@ module weir_free_list
       second_valid <= 1'b0;
       first_rested <= 1'b0;
       used <= '0;
+      fresh <= 1'b1;
+      ahead_left <= 1'b0;
       fetching <= '0;
       read <= '0;
       ahead_written <= '0;
@@ -212,7 +216,7 @@ module weir_free_list
   assert property (@(posedge clk) disable iff (rst) release_valid |-> {1'b0, release_index} < used);
   a_released_once :
   assert property (@(posedge clk) disable iff (rst) 32'(pointer_t'(written - read)) + 32'(ahead_level) +
-                   32'(first_valid) + 32'(second_valid) <= 32'(used));
+                   32'(first_valid) + 32'(second_valid) <= 32'(used) + 32'(ahead_left));
   a_cleaned_offered :
   assert property (@(posedge clk) disable iff (rst) cleaned |-> clean != offered);
 `endif

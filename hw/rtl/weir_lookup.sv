@@ -96,12 +96,17 @@ module weir_lookup
     logic [TimeWidth-1:0] time_;
   } control_t;
 
+  // [0] is the word that comes.
+  control_t first;
+  control_t [Last:1] later;
   control_t [Last:0] control;
+  logic [Last:1] later_valid;
   logic [Last:0] valid;
+  assign control = {later, first};
+  assign valid   = {later_valid, s_valid};
 
   always_comb begin
-    valid[0] = s_valid;
-    control[0] = '{
+    first = '{
         packet: s_valid && s_word.kind == WORD_PACKET && s_word.meta.class_ inside {CLASS_TCP, CLASS_OTHER},
         icmp: s_valid && s_word.kind == WORD_PACKET && s_word.meta.class_ == CLASS_ICMP_ERROR,
         visit: s_valid && s_word.kind == WORD_VISIT,
@@ -112,15 +117,15 @@ module weir_lookup
   end
 
   always_ff @(posedge clk) begin
-    control[Last:1] <= control[Last-1:0];
-    valid[Last:1]   <= valid[Last-1:0];
+    later <= control[Last-1:0];
+    later_valid <= valid[Last-1:0];
     if (rst) begin
-      valid[Last:1] <= '0;
+      later_valid <= '0;
       for (int i = 1; i <= Last; i++) begin
-        control[i].packet <= 1'b0;
-        control[i].icmp   <= 1'b0;
-        control[i].visit  <= 1'b0;
-        control[i].end_   <= 1'b0;
+        later[i].packet <= 1'b0;
+        later[i].icmp   <= 1'b0;
+        later[i].visit  <= 1'b0;
+        later[i].end_   <= 1'b0;
       end
     end
   end
@@ -285,15 +290,18 @@ module weir_lookup
 
   history_t [HistoryDepth+1:1] history;
 
-  // A context that a word before ended: the nearest is known in the stage of the decision only.
+  // Words before on the same context: one clock early, but for the nearest, whose index is not known yet.
+  logic [HistoryDepth:1] same_context;
+  logic [HistoryDepth:2] same_context_before;
   logic ended_before;
   logic same_as_last;
 
   always_ff @(posedge clk) begin
     same_as_last <= index[DecisionStage-1] == index[DecisionStage];
     ended_before <= 1'b0;
-    for (int d = 1; d < HistoryDepth; d++) begin
-      if (history[d].released && history[d].index == index[DecisionStage-1]) begin
+    for (int d = 2; d <= HistoryDepth; d++) begin
+      same_context_before[d] <= history[d-1].index == index[DecisionStage-1];
+      if (history[d-1].released && history[d-1].index == index[DecisionStage-1]) begin
         ended_before <= 1'b1;
       end
     end
@@ -303,13 +311,15 @@ module weir_lookup
   control_t word;
   logic free_valid;
   index_t free_index;
-  logic [HistoryDepth:1] same_context;
-  logic [HistoryDepth:1] recent;
+  logic [HistoryDepth:1] recent_key;
+  logic [HistoryDepth:1] recent_context;
   logic by_index;
   index_t recent_index;
   logic in_use;
-  logic found;
-  logic expired;
+  logic key_found;
+  logic context_found;
+  logic key_expired;
+  logic context_expired;
   logic allocate;
   logic end_context;
   index_t final_index;
@@ -317,39 +327,51 @@ module weir_lookup
 
   assign word = control[DecisionStage];
   assign by_index = word.visit || word.end_;
+  assign same_context = {same_context_before, history[1].index == index[DecisionStage]};
 
   always_comb begin
     recent_index = '0;
     for (int d = 1; d <= HistoryDepth; d++) begin
-      same_context[d] = history[d].index == index[DecisionStage];
-      recent[d] = history[d].tracked && (by_index ? same_context[d] : same_key[DecisionStage][d]);
+      recent_key[d] = history[d].tracked && same_key[DecisionStage][d];
+      recent_context[d] = history[d].tracked && same_context[d];
       // All that match agree.
-      recent_index |= history[d].index & {IndexWidth{recent[d]}};
+      recent_index |= history[d].index & {IndexWidth{recent_key[d]}};
     end
     in_use = live && !ended_before && !(same_as_last && history[1].released);
-    found = in_use || recent != '0;
-    expired = in_use && too_old && recent == '0;
-    allocate = word.packet && !found && free_valid && room;
-    end_context = (word.visit && expired) || (word.end_ && found);
+    key_found = in_use || recent_key != '0;
+    context_found = in_use || recent_context != '0;
+    key_expired = in_use && too_old && recent_key == '0;
+    context_expired = in_use && too_old && recent_context == '0;
+    allocate = word.packet && !key_found && free_valid && room;
+    end_context = (word.visit && context_expired) || (word.end_ && context_found);
     final_index = free_index;
-    if (recent != '0) begin
+    if (by_index) begin
+      final_index = index[DecisionStage];
+    end else if (recent_key != '0) begin
       final_index = recent_index;
-    end else if (in_use || by_index) begin
+    end else if (in_use) begin
       final_index = index[DecisionStage];
     end
 
     lookup_next = '{
-        tracked: (word.packet && (found || allocate)) || (word.icmp && found && !expired) || (by_index && found),
+        tracked:
+        (
+        word.packet && (key_found || allocate)
+        ) || (
+        word.icmp && key_found && !key_expired
+        ) || (
+        by_index && context_found
+        ),
         reason: word.reason,
         index: final_index,
-        expired: (word.packet || word.visit) && expired,
-        fresh: word.packet && (allocate || expired),
+        expired: (word.packet && key_expired) || (word.visit && context_expired),
+        fresh: word.packet && (allocate || key_expired),
         last_seen: '0
     };
-    if (word.packet && !found && !allocate) begin
+    if (word.packet && !key_found && !allocate) begin
       lookup_next.reason = 4'(UNTRACKED_TABLE_FULL);
     end
-    if (word.icmp && !(found && !expired)) begin
+    if (word.icmp && !(key_found && !key_expired)) begin
       lookup_next.reason = 4'(UNTRACKED_ICMP_NO_FLOW);
     end
   end
@@ -390,7 +412,7 @@ module weir_lookup
 
   always_ff @(posedge clk) begin
     history[1] <= '{
-        tracked: word.packet && (found || allocate),
+        tracked: word.packet && (key_found || allocate),
         released: end_context,
         index: final_index,
         time_: word.time_[SeenWidth-1:0]
@@ -402,7 +424,7 @@ module weir_lookup
       end
     end
 
-    state_write <= end_context || (word.packet && (found || allocate));
+    state_write <= end_context || (word.packet && (key_found || allocate));
     state_write_index <= final_index;
     state_write_live <= !end_context;
     state_write_seen <= word.time_[SeenWidth-1:0];
@@ -412,7 +434,7 @@ module weir_lookup
     release_index <= final_index;
 
     decided <= lookup_next;
-    recent_decided <= recent;
+    recent_decided <= by_index ? recent_context : recent_key;
     m_lookup <= decided;
     m_lookup.last_seen <= last_seen_next;
     m_valid <= valid[Last];
@@ -421,10 +443,10 @@ module weir_lookup
     if (stash_level > stash_high_water) begin
       stash_high_water <= stash_level;
     end
-    if (word.packet && !found && !free_valid) begin
+    if (word.packet && !key_found && !free_valid) begin
       no_index_count <= no_index_count + 1'b1;
     end
-    if (word.packet && !found && free_valid && !room) begin
+    if (word.packet && !key_found && free_valid && !room) begin
       no_room_count <= no_room_count + 1'b1;
     end
 
@@ -455,7 +477,7 @@ module weir_lookup
   always_ff @(posedge clk) begin
     for (int d = 1; d <= HistoryDepth; d++) begin
       a_recent_agree :
-      assert (rst || !valid[DecisionStage] || !recent[d] || recent_index == history[d].index)
+      assert (rst || !valid[DecisionStage] || by_index || !recent_key[d] || recent_index == history[d].index)
       else $error("weir_lookup: one key in two contexts");
     end
   end
