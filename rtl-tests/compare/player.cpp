@@ -15,6 +15,9 @@
 #include "Vtop.h"
 #include "play.hpp"
 #include "verilated.h"
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
 
 namespace
 {
@@ -382,5 +385,8 @@ int main(int argc, char **argv)
             (unsigned long long)player.frames, (unsigned long long)player.visits, (unsigned long long)player.records,
             (unsigned long long)player.clocks, player.rate(), player.frames / seconds);
     top->final();
+#if VM_COVERAGE
+    context->coveragep()->write(std::string(files[1]) + ".coverage");
+#endif
     return 0;
 }
