@@ -39,6 +39,7 @@ module weir_interval
   endfunction
 
   logic s, running, over, packet, harmless, trouble;
+  logic stretched, ended, has_event, folds, folded;
   logic [15:0] age;
   logic [23:0] sample;
   logic [29:0] in_flight;
@@ -49,26 +50,34 @@ module weir_interval
   assign age = word.fine_number - current.number;
   // A normal interval began in the 100 ms of `now` if it is not older than the digit says.
   assign over = running && (current.fine ? age != 0 : age > 16'(word.fine_digit));
-  assign out.stretched = !order.opened && packet && over && facts.shed.interval;
-  assign out.ended = !order.opened && !order.closed && (packet || facts.visit) && over && !out.stretched;
+  assign stretched = !order.opened && packet && over && facts.shed.interval;
+  assign ended = !order.opened && !order.closed && (packet || facts.visit) && over && !stretched;
   // Section 4.10: the bits that make an EVENT.
-  assign out.has_event = (facts.tcp || facts.icmp) && (what & ~Beside) != '0;
-  assign out.folds = out.has_event && facts.shed.event_;
-  assign out.folded = current.folded && !order.opened;
+  assign has_event = (facts.tcp || facts.icmp) && (what & ~Beside) != '0;
+  assign folds = has_event && facts.shed.event_;
+  assign folded = current.folded && !order.opened;
 
   assign harmless = (what & Trouble) == (32'd1 << WhatBelowBit) && !what[WhatPartialBit] && word.meta.payload <= 1;
   assign trouble = facts.tcp && (what & Trouble) != 0 && !harmless;
-  assign out.trouble = trouble;
   assign in_flight = limited(order.flight_after[s]);
   // RTT in units of 1,024 ns (section 4.6); the value is below 2^38.
   assign sample = round_trip.value[37:10] >= 28'(NoRtt) ? NoRtt - 1 : round_trip.value[33:10];
+
+  assign out = '{
+          ended: ended,
+          stretched: stretched,
+          has_event: has_event,
+          folds: folds,
+          folded: folded,
+          trouble: trouble
+      };
 
   // Every extreme is compared with what the context has and with what an interval begins with, beside the
   // decision which of the two holds.
   logic renew;
   logic takes_flight;
   interval_side_t [1:0] begins;
-  assign renew = order.opened || out.ended;
+  assign renew = order.opened || ended;
   assign takes_flight = facts.tcp && !facts.is_syn && !facts.is_rst;
   for (genvar i = 0; i < 2; i++) begin : gen_side
     interval_side_t kept, fresh;
@@ -115,7 +124,7 @@ module weir_interval
       next_state.trouble = 1'b0;
     end
     if (packet && trouble) next_state.trouble = 1'b1;
-    next_state.folded = out.has_event ? out.folds : out.folded;
+    next_state.folded = has_event ? folds : folded;
   end
 
 endmodule

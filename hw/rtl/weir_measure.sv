@@ -5,7 +5,7 @@
 // Throughput   One beat per clock and port; one packet per clock through merge, lookup and tracker,
 //              whatever flows they belong to; one record per clock out.
 // Latency      From the last header beat of a frame to its first record: the parser's, the wait for the other
-//              ports' horizons in weir_merge, weir_lookup (17), weir_tracker (10), 5 for queue and formatter.
+//              ports' horizons in weir_merge, weir_lookup (17), weir_tracker (11), 5 for queue and formatter.
 // Backpressure None towards the ports, ever. Words leave the merge only while the queue of jobs has room for
 //              all words under way; what waits, waits in weir_meta_fifo, whose overflow is counted. Before
 //              that `shed` leaves records out (section 8) if `shed_enable` allows it.
@@ -71,6 +71,8 @@ module weir_measure
     output var logic m_valid,
     input var logic m_ready,
 
+    // Words of the port wait for the merge (weir_horizon).
+    output var logic [Ports-1:0] waiting,
     // Contexts used so far (all below); in use.
     output var logic [IndexWidth:0] used,
     output var logic [IndexWidth:0] occupancy,
@@ -135,6 +137,7 @@ module weir_measure
         .level,
         .highest
     );
+    assign waiting[p] = meta_valid[p] || level != '0;
   end
 
   word_t merged, word;

@@ -124,7 +124,7 @@ module weir_mover #(
   assign random_way = WayWidth'((32'(random[7:0]) * Ways) >> 8);
 
   logic [WriteClock:0] valid;
-  operation_t [WriteClock:0] operation;
+  operation_t operation[WriteClock+1];
 
   entry_t [1:0][Ways-1:0] bucket;
   assign bucket = b_data;

@@ -40,7 +40,7 @@ module weir_order
   for (genvar i = 0; i < 2; i++) begin : gen_close_by
     logic [31:0] distance;
     assign distance = current.side[i].next - facts.seq_1;
-    assign close_by[i]  = current.side[i].has_next && (distance[31:16] == 0 || distance == 32'h1_0000);
+    assign close_by[i] = current.side[i].has_next && (distance[31:16] == 0 || distance == 32'h1_0000);
   end
   assign s = word.meta.from_low != current.client_is_low;
   assign state = state_of(current);

@@ -86,6 +86,7 @@ module weir_compare
       .digest_entries('0),
       .trigger_packets('0),
       .trigger_ns('0),
+      .waiting(),
       .looked_up_wanted(),
       .looked_up_port(),
       .looked_up_number(),
