@@ -26,9 +26,9 @@ package weir_lookup_pkg;
   localparam int HistoryDepth = DecisionStage - HashLatency + 1;
 
   // Every timeout is at least this many ns, and words that are so far apart in time come at least
-  // DrainClocks clocks apart.
+  // DrainClocks clocks apart: more than from a decision to the next look at what the tracker made of it (15).
   localparam longint MinTimeout = 1 << 21;
-  localparam int DrainClocks = 64;
+  localparam int DrainClocks = 32;
 
   // log2 of the ns that a released index rests (two scan periods).
   localparam int RestShift = weir_pkg::ScanWidth + weir_pkg::VisitShift + 1;
