@@ -5,6 +5,7 @@ Prints one line per stage and, for a stage that failed, what it printed. build/s
 stage: name, seconds, passed, failed, skipped. Each full output is in build/log/.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +23,11 @@ STAGES = [
     "clippy",
     "rust-tests",
     "layout-tests",
+    "rtl-test",
+    "rtl-formal",
     "rtl-compare",
+    "synth",
+    *(["rtl-mutate"] if "CI" in os.environ else []),
     "client-tests",
     "end-to-end",
     "docs",
