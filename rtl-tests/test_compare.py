@@ -4,6 +4,7 @@ A small set with seeds that are printed; `make rtl-compare-long` runs the large 
 """
 
 import os
+import re
 from pathlib import Path
 
 import compare
@@ -40,6 +41,16 @@ def test_hostile_traffic_with_digests_and_back_pressure():
 
 def test_records_left_out_spare_the_flows():
     equal("--hostile", 5_000, "--seeds", "8", "--digests", "--shed", "--stall", 95)
+
+
+def test_a_packet_per_clock_whatever_the_mix(capsys, record_property):
+    """All packets of one flow, 2 to 24 flows in turn, 1,000 at random; where most open a flow, records are the limit."""
+    equal("--mix")
+    rates = re.findall(r"mix-(\S+)\.pcap: .* ([\d.]+) packets per clock", capsys.readouterr().out)
+    assert len(rates) == len(compare.MIXES)
+    for mix, rate in rates:
+        record_property("figure", f"{mix}: {rate} packets per clock")
+        assert float(rate) >= 1 or mix in ("random-100000", "fresh"), f"{mix}: {rate}"
 
 
 def test_demo_captures():

@@ -12,7 +12,10 @@ SPEC.loader.exec_module(run)
 
 
 @pytest.mark.parametrize("case", run.CASES, ids="-".join)
-def test_lookup(case):
+def test_lookup(case, record_property):
     passed, text = run.run(case, 300_000)
     print(text)
     assert passed, f"WEIR_SEED={runner.SEED}\n{text}"
+    if "rates" in case:
+        for line in text.splitlines():
+            record_property("figure", f"key table: {line}")
