@@ -111,7 +111,7 @@ endif
 
 .PHONY: rtl-compare-long
 rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the corpus, traffic mixes, a tiny table
-	@rtl-tests/compare.py --ports 1 --hostile 1000000 --seeds $(or $(SEEDS),1-10)
+	@rtl-tests/compare.py --hostile 1000000 --seeds $(or $(SEEDS),1-10)
 	@rtl-tests/compare.py --mix
 	@rtl-tests/compare.py --contexts 256 --hostile 100000 --seeds $(or $(SEEDS),1-10)
 	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
