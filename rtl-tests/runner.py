@@ -58,7 +58,7 @@ BENCHES = [
     Bench("weir_facts"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
-    Bench("weir_forward", "tracker", Width=16, Depth=9),
+    Bench("weir_forward", "tracker", Width=16, Depth=10),
     Bench("weir_forward", "shortest", Width=1, Depth=2),
     Bench("weir_measure", args=["-CFLAGS", "-O2"], ports_only=True, Ports=2, Contexts=64, Buckets=16, MetaDepth=64),
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),
@@ -87,6 +87,7 @@ BENCHES = [
     Bench("weir_stash", "small", Entries=8, FingerprintWidth=12, IndexWidth=8),
     Bench("weir_stash", "full_size", Entries=32, FingerprintWidth=80, IndexWidth=18),
     Bench("weir_timestamp"),
+    Bench("weir_tracker_chain", args=["-CFLAGS", "-O2"], ports_only=True, Contexts=16),
     Bench("weir_tracker_bench", args=["-CFLAGS", "-O2"], ports_only=True),
 ]
 

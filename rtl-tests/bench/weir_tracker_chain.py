@@ -1,0 +1,191 @@
+"""weir_tracker: directed words and the records they make: handshake, data, FIN, RST, reuse, timeouts, what is left out."""
+
+import cocotb
+import stream
+import weir_records as records
+from cocotb.triggers import FallingEdge
+from structs import pack
+from weir_records import BlockEnd, ClientHow, CloseCause, Flag, Kind, RttHow, SetupEnd, What
+
+PACKAGE = "weir_tracker_pkg"
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+PACKET, VISIT, PORT, END = range(4)
+US, MS, SECOND = 10**3, 10**6, 10**9
+FINE = 10 * MS
+START = 1_700_000_000 * SECOND
+KEY = {"low": {"addr": 0xFFFF0A000001, "port": 40000}, "high": {"addr": 0xFFFF0A000002, "port": 443}, "protocol": 6}
+SHEDS = ("event_", "block", "interval", "rtt", "packet")
+
+
+class Words:
+    """Words on one context; the client is the low end."""
+
+    def __init__(self, index=3):
+        self.index, self.items, self.time, self.used = index, [], START, False
+
+    def word(self, kind, lookup, shed=(), **meta):
+        fine = self.time // FINE
+        word = {"kind": kind, "index": self.index, "fine_start": fine * FINE, "fine_number": fine & 0xFFFF}
+        word |= {"fine_digit": fine % 10, "meta": {"timestamp": self.time, **meta}}
+        lookup = {"index": self.index, "last_seen": self.time & (1 << 48) - 1, **lookup}
+        shed = dict.fromkeys(shed, 1)
+        self.items.append((pack("word_t", word), pack("lookup_t", lookup), pack("shed_t", shed, PACKAGE)))
+
+    def packet(self, after, client, seq, ack, flags, payload=0, shed=(), expired=0, **meta):
+        self.time += after
+        fresh = not self.used or expired
+        self.used = True
+        options = {"scale": 255}
+        meta = {"class_": 0, "key": KEY, "from_low": client, "seq": seq, "ack": ack, "flags": flags, **meta}
+        meta |= {"payload": payload, "window": 60000, "options": options, "ip_id": len(self.items) + 1}
+        self.word(PACKET, {"tracked": 1, "fresh": fresh, "expired": expired}, shed, **meta)
+
+    def visit(self, after, expired=0):
+        self.time += after
+        self.word(VISIT, {"tracked": 1, "expired": expired})
+
+    def end(self):
+        self.word(END, {"tracked": 1})
+
+    def handshake(self):
+        self.packet(1 * MS, 1, 100, 0, SYN)
+        self.packet(5 * MS, 0, 900, 101, SYN | ACK)
+        self.packet(1 * MS, 1, 101, 901, ACK)
+
+
+async def run(dut, words, gap):
+    """Records that the words make, `gap` empty clocks between two; and how many were left out by kind."""
+    dut.s_valid.value = 0
+    dut.digest.value = 0
+    await stream.start(dut)
+    found, left_out = [], dict.fromkeys(SHEDS, 0)
+    items = [item for word in words.items for item in [word, *[None] * gap]] + [None] * 60
+    for item in items:
+        await FallingEdge(dut.clk)
+        if dut.m_valid.value:
+            found.append(records.parse(int(dut.m_record.value).to_bytes(64, "little")))
+        left = int(dut.left_out.value)
+        for name in SHEDS:
+            left_out[name] += bool(left & pack("shed_t", {name: 1}, PACKAGE))
+        dut.s_valid.value = int(item is not None)
+        if item is not None:
+            dut.s_word.value, dut.s_lookup.value, dut.shed.value = item
+    return found, left_out
+
+
+def told(found):
+    """(kind, arg) of records that are no continuation, EVENT with its conditions that make it one."""
+    beside = What.PUSH | What.IDLE_BEFORE | What.EXPECTED_UNKNOWN | What.ACKED_UNKNOWN
+    return [
+        (Kind(r["kind"]), What(r["what"] & ~beside) if r["kind"] == Kind.EVENT else r["arg"])
+        for r in found
+        if not r["flags"] & Flag.CONTINUATION
+    ]
+
+
+GAPS = [0, 1, 20]
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+async def connection(dut, gap):
+    words = Words()
+    words.handshake()
+    words.packet(1 * MS, 1, 101, 901, ACK | PSH, 50)
+    words.packet(2 * MS, 0, 901, 151, ACK, 1000)
+    words.packet(0, 0, 1901, 151, ACK | PSH, 500)
+    words.packet(1 * MS, 1, 151, 2401, ACK | FIN)
+    words.packet(1 * MS, 0, 2401, 152, ACK | FIN)
+    words.packet(1 * MS, 1, 152, 2402, ACK)
+    words.end()
+    found, _ = await run(dut, words, gap)
+    assert told(found) == [
+        (Kind.OPEN, ClientHow.SYN),
+        (Kind.RTT, RttHow.HANDSHAKE),
+        (Kind.SETUP, SetupEnd.DONE),
+        (Kind.RTT, RttHow.HANDSHAKE),
+        (Kind.BLOCK, BlockEnd.PUSH),
+        (Kind.RTT, RttHow.DATA),
+        (Kind.BLOCK, BlockEnd.PUSH),
+        (Kind.EVENT, What.FIN),
+        (Kind.RTT, RttHow.DATA),
+        (Kind.EVENT, What.FIN),
+        (Kind.INTERVAL, 3),
+        (Kind.INTERVAL, 3),
+        (Kind.CLOSE, CloseCause.FIN),
+    ]
+    close = next(r for r in found if r["kind"] == Kind.CLOSE)
+    assert (close["client_packets"], close["server_packets"]) == (5, 4)
+    assert (close["client_payload"], close["server_payload"]) == (50, 1500)
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+async def reset_in_the_handshake(dut, gap):
+    words = Words()
+    words.packet(1 * MS, 1, 100, 0, SYN)
+    words.packet(1 * MS, 0, 0, 101, RST | ACK)
+    words.visit(268 * MS)
+    words.visit(4 * SECOND, expired=1)
+    found, _ = await run(dut, words, gap)
+    assert told(found) == [
+        (Kind.OPEN, ClientHow.SYN),
+        (Kind.SETUP, SetupEnd.RESET),
+        (Kind.EVENT, What.RST),
+        (Kind.INTERVAL, 2),
+        (Kind.INTERVAL, 2),
+        (Kind.CLOSE, CloseCause.RST),
+    ]
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+async def reset_of_open_blocks_and_reuse(dut, gap):
+    """A RST ends the block of the server; a new SYN opens the next flow in the same context."""
+    words = Words()
+    words.handshake()
+    words.packet(1 * US, 0, 901, 101, ACK, 1000)
+    words.packet(1 * US, 1, 101, 1901, RST | ACK)
+    words.packet(1 * US, 1, 70000, 0, SYN)
+    words.visit(90 * SECOND, expired=1)
+    found, _ = await run(dut, words, gap)
+    assert told(found) == [
+        (Kind.OPEN, ClientHow.SYN),
+        (Kind.RTT, RttHow.HANDSHAKE),
+        (Kind.SETUP, SetupEnd.DONE),
+        (Kind.RTT, RttHow.HANDSHAKE),
+        (Kind.EVENT, What.RST),
+        (Kind.BLOCK, BlockEnd.CLOSE),
+        (Kind.INTERVAL, 3),
+        (Kind.INTERVAL, 3),
+        (Kind.CLOSE, CloseCause.REUSE),
+        (Kind.OPEN, ClientHow.SYN),
+        (Kind.SETUP, SetupEnd.TIMEOUT),
+        (Kind.INTERVAL, 3),
+        (Kind.CLOSE, CloseCause.HANDSHAKE),
+    ]
+    generations = [r["flow"] >> 24 & 0xFFFFFF for r in found if r["kind"] == Kind.OPEN]
+    assert generations[-1] == generations[0] + 1
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+async def records_left_out(dut, gap):
+    """The state is that of all packets; what was left out shows as MERGED in what comes later."""
+    words = Words()
+    words.handshake()
+    words.packet(1 * US, 1, 101, 901, ACK | PSH, 50, shed=["block"])
+    words.packet(1 * US, 1, 251, 901, ACK | PSH, 50, shed=["event_"])
+    words.packet(30 * MS, 0, 901, 301, ACK, 0, shed=["rtt"])
+    words.packet(100 * MS, 0, 901, 301, ACK, 0, shed=["interval"])
+    words.packet(1 * US, 1, 401, 901, ACK, 50)
+    words.end()
+    found, left_out = await run(dut, words, gap)
+    assert left_out == {"event_": 1, "block": 1, "interval": 1, "rtt": 1, "packet": 0}
+    blocks = [r for r in found if r["kind"] == Kind.BLOCK]
+    assert [bool(r["flags"] & Flag.MERGED) for r in blocks] == [True, False]
+    assert (blocks[0]["bytes"], blocks[0]["packets"]) == (200, 2)
+    events = [r for r in found if r["kind"] == Kind.EVENT]
+    assert len(events) == 1 and events[0]["what"] & What.GAP and events[0]["flags"] & Flag.MERGED
+    close = next(r for r in found if r["kind"] == Kind.CLOSE)
+    assert close["client_payload"] == 150 and not close["flags"] & Flag.MERGED
