@@ -86,11 +86,21 @@ MEASURE_PARTS = (
     "weir_meta_fifo",
     "weir_merge",
     "weir_lookup",
+    "weir_digest",
     "weir_tracker",
     "weir_fifo",
     "weir_formatter",
 )
-
+DATAPATH_PARTS = (
+    "weir_clock",
+    "weir_inline",
+    "weir_timestamp",
+    "weir_horizon",
+    "weir_slice",
+    "weir_scan",
+    "weir_measure",
+    "weir_framer",
+)
 LOOKUP_PARTS = ("weir_hash", "weir_key_table", "weir_free_list")
 
 # Modules that need other than their default parameters. Big memories are narrowed so that synthesis takes seconds; the
@@ -108,6 +118,7 @@ TOPS = [
     Top("weir_lookup", "", {"Contexts": 4096, "Buckets": 4096}, parts=LOOKUP_PARTS),
     Top("weir_parser", parts=PARSER_PARTS),
     Top("weir_measure", "", {"Contexts": 4096, "Buckets": 4096}, parts=MEASURE_PARTS),
+    Top("weir_datapath", "", {"Contexts": 4096, "Buckets": 4096}, parts=DATAPATH_PARTS),
 ]
 
 # The state of all flows at the size of the specification, and the part that must hold it.
@@ -122,7 +133,7 @@ PART = {"name": "VU13P", "URAM288": 1280, "RAMB36": 2688}
 # Narrow configurations for place and route on the largest ECP5 (open tools have no UltraScale+ timing).
 ECP5 = [
     Top("weir_fifo", "narrow", {"Width": 64, "Depth": 512, "RamStyle": "block"}),
-    Top("weir_hash", "default"),
+    Top("weir_stash", "narrow", {"Entries": 8, "FingerprintWidth": 24, "IndexWidth": 10}),
     Top("weir_order", "loop"),
 ]
 
