@@ -24,10 +24,11 @@ CLIENT_MAC, SERVER_MAC = b"\x02\0\0\0\0\x0c", b"\x02\0\0\0\0\x0a"
 class Measure:
     """Drives the pipeline: frames as (port, time, bytes, length on the wire), visits as (time, index)."""
 
-    def __init__(self, dut, sent, visits=(), digests=0, gap=None, stall=None):
+    def __init__(self, dut, sent, visits=(), digests=0, gap=None, stall=None, vlan_in_key=1):
         self.dut, self.gap, self.stall = dut, gap or (lambda: False), stall or (lambda: False)
         # A digest_mode_e: none, all.
         self.digests = digests
+        self.vlan_in_key = vlan_in_key
         # In the order in which words leave the merge; a frame with an earlier time is clamped.
         self.order = sorted(range(len(sent)), key=lambda i: (sent[i][1], sent[i][0]))
         self.sent = sent
@@ -49,7 +50,7 @@ class Measure:
         dut.shed_enable.value = 0
         dut.s_horizon.value, dut.s_visit_horizon.value = 0, 0
         dut.seed.value = stream.seeded().getrandbits(399)
-        dut.vlan_in_key.value, dut.epoch.value, dut.record_lane.value = 1, EPOCH, LANE
+        dut.epoch.value, dut.record_lane.value, dut.vlan_in_key.value = EPOCH, LANE, self.vlan_in_key
         dut.timeouts.value = pack("timeouts_t", TIMEOUTS)
         dut.digest_mode.value = self.digests  # DIGEST_OFF, DIGEST_ALL
         dut.digest_entries.value = 0
@@ -341,6 +342,31 @@ async def a_blocked_output_drops_and_counts(dut):
     assert port["dropped"] > 300
     assert port["frames"] + port["dropped"] == len(sent)
     assert port["tracked"] == totals(found) == port["frames"]
+
+
+@cocotb.test()
+@cocotb.parametrize(vlan_in_key=[0, 1])
+async def tags_that_differ_by_direction(dut, vlan_in_key):
+    """Each direction has its own VLAN id: one flow if the ids are left out of the key, else two."""
+    tag = {port: frames.struct.pack(">HH", frames.VLAN, 10 + port) for port in range(2)}
+    sent = [(port, time, data[:12] + tag[port] + data[12:], wire) for port, time, data, wire in connection()]
+    found = await Measure(dut, sent, vlan_in_key=vlan_in_key).run()
+    opened = of(found, Kind.OPEN)
+    assert [r["vlans"] for r in opened] == ([10, 11] if vlan_in_key else [10])
+    assert sorted(r["client_packets"] + r["server_packets"] for r in of(found, Kind.CLOSE)) == (
+        [4, 6] if vlan_in_key else [10]
+    )
+
+
+@cocotb.test()
+async def an_endless_frame(dut):
+    """More bytes than any counter of a frame holds: the largest length, and the next frame as if nothing had been."""
+    endless = segment(True, 1, 1, ACK, 100) + bytes((1 << 20) + 1000)
+    sent = [(0, START, endless, 0), (0, START + MS, segment(True, 1, 1, ACK, 100), 0)]
+    found = await Measure(dut, sent).run(patience=30_000)
+    (port,), (port_more,) = of(found, Kind.PORT), of(found, Kind.PORT, True)
+    some(port, frames=2, tracked=1, bytes=(1 << 20) - 1 + len(sent[1][2]))
+    assert port_more["untracked"][Untracked.OVERSIZE] == 1
 
 
 @cocotb.test()

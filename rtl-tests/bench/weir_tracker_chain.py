@@ -189,3 +189,28 @@ async def records_left_out(dut, gap):
     assert len(events) == 1 and events[0]["what"] & What.GAP and events[0]["flags"] & Flag.MERGED
     close = next(r for r in found if r["kind"] == Kind.CLOSE)
     assert close["client_payload"] == 150 and not close["flags"] & Flag.MERGED
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=[0, 1])
+async def counts_that_saturate(dut, gap):
+    """Duplicate ACKs in a row stop at 63, round trips of an interval at 255; the totals go on."""
+    words = Words()
+    words.handshake()
+    words.packet(1 * US, 0, 901, 101, ACK, 1000)
+    for _ in range(71):
+        words.packet(1 * US, 1, 101, 901, ACK)
+    words.packet(1 * US, 0, 5000, 101, ACK, 10)
+    words.packet(1 * US, 1, 101, 5010, ACK)
+    for number in range(300):
+        words.packet(1 * US, 0, 5010 + number, 101, ACK, 1)
+        words.packet(7 * US, 1, 101, 5011 + number, ACK)
+    words.end()
+    found, _ = await run(dut, words, gap)
+    (gap_event,) = [r for r in found if r["kind"] == Kind.EVENT and r["what"] & What.GAP]
+    assert gap_event["dup_acks"] == 63
+    server = next(r for r in found if r["kind"] == Kind.INTERVAL and r["flags"] & Flag.SERVER_TO_CLIENT)
+    assert server["rtt_count"] == 255
+    assert (server["rtt_min"], server["rtt_max"]) == (6, 976)
+    (more,) = [r for r in found if r["kind"] == Kind.CLOSE and r["flags"] & Flag.CONTINUATION]
+    assert more["client_dup_acks"] == 71
