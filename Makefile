@@ -92,6 +92,10 @@ rtl-formal: ## proofs of the small control blocks, and mutants that must break t
 rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)
 	@pytest -q -rs rtl-tests/test_rtl.py rtl-tests/test_parser.py rtl-tests/test_lookup.py rtl-tests/test_core.py
 
+.PHONY: rtl-coverage
+rtl-coverage: ## lines and branches that the hardware's tests reach, and what of the engine they saw (20 minutes)
+	@rtl-tests/coverage.py
+
 .PHONY: synth
 synth: ## synthesis estimates against hw/synth/report.md; ONLY=weir_fifo for some modules
 	@pytest -q -rs rtl-tests/test_synth.py

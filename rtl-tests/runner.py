@@ -54,7 +54,7 @@ BENCHES = [
     Bench("weir_clock"),
     Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),
     Bench("weir_context", "wide", Width=1266, Contexts=64, Latency=4),
-    Bench("weir_datapath", Contexts=64, Buckets=16, Heartbeat=300, FlushClocks=100000),
+    Bench("weir_datapath", ports_only=True, Contexts=64, Buckets=16, Heartbeat=300, FlushClocks=100000),
     Bench("weir_facts"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
