@@ -124,7 +124,7 @@ TOPS = [
 # The state of all flows at the size of the specification, and the part that must hold it.
 FULL_SIZE = [
     Top("weir_tracker", "full", memories_only=True),
-    Top("weir_lookup", "full", memories_only=True),
+    Top("weir_lookup", "full", {"RamStyle": "block"}, memories_only=True),
     Top("weir_meta_fifo", "full", memories_only=True),
 ]
 FLOWS = 1 << 18
@@ -269,7 +269,7 @@ def _synthesise(top, family, fresh, folder):
             result |= map_and_measure(top, folder, commands, mapped)
     except SynthesisError as error:
         return result | {"error": str(error), "seconds": time.monotonic() - start}
-    result["files"] = {f: hashes.get(f, "") for f in result["files"]}
+    result["files"] = {f: hashes.get(f, "") for f in (str(Path(name).resolve()) for name in result["files"])}
     result["seconds"] = round(time.monotonic() - start, 1)
     kept.write_text(json.dumps(result))
     return result
