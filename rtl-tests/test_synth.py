@@ -215,6 +215,7 @@ def test_fmax_that_falls_is_a_regression():
 
 
 def test_flows_that_do_not_fit_are_told():
-    memory = {"id": "m", "parameters": "", "RAMB36": 0, "RAMB18": 0, "URAM288": synth.PART["URAM288"]}
+    memory = {"memories": {"contexts": {"URAM288": synth.PART["URAM288"]}, "queue": {"RAMB36E2": 1, "RAMB18E2": 3}}}
+    assert "| **all** | **1280** | **3** |" in synth.budget([memory])[0]
     assert synth.budget([memory])[1] == []
     assert synth.budget([memory, memory])[1]

@@ -174,7 +174,9 @@ module weir_measure
   weir_lookup #(
       .Contexts(Contexts),
       .Buckets(Buckets),
-      .Ways(Ways)
+      .Ways(Ways),
+      // The contexts take nearly all UltraRAM of a large part.
+      .RamStyle("block")
   ) finder (
       .clk,
       .rst,

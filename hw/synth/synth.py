@@ -123,9 +123,7 @@ TOPS = [
 
 # The state of all flows at the size of the specification, and the part that must hold it.
 FULL_SIZE = [
-    Top("weir_tracker", "full", memories_only=True),
-    Top("weir_lookup", "full", {"RamStyle": "block"}, memories_only=True),
-    Top("weir_meta_fifo", "full", memories_only=True),
+    Top("weir_datapath", "full", memories_only=True, parts=("weir_parser", "weir_formatter")),
 ]
 FLOWS = 1 << 18
 PART = {"name": "VU13P", "URAM288": 1280, "RAMB36": 2688}
@@ -406,17 +404,19 @@ def budget(results):
         f"State of a flow: {bits} bits by `proto/records.toml`, budget {context['budget_bits']}; "
         f"{FLOWS:,} flows: {bits * FLOWS / (1 << 20):.0f} Mbit.",
         "",
-        "| memory | parameters | URAM288 | RAMB36 |",
-        "|---|---|--:|--:|",
+        "| memory | URAM288 | RAMB36 |",
+        "|---|--:|--:|",
     ]
     used = {"URAM288": 0, "RAMB36": 0}
     for result in results:
-        blocks = result["RAMB36"] + (result["RAMB18"] + 1) // 2
-        used["URAM288"] += result["URAM288"]
-        used["RAMB36"] += blocks
-        lines.append(f"| {result['id']} | {result['parameters']} | {result['URAM288']} | {blocks} |")
-    lines.append(f"| **all** | | **{used['URAM288']}** | **{used['RAMB36']}** |")
-    lines.append(f"| {PART['name']} has | | {PART['URAM288']} | {PART['RAMB36']} |")
+        for name, kinds in sorted(result["memories"].items()):
+            ultra, blocks = kinds.get("URAM288", 0), kinds.get("RAMB36E2", 0) + (kinds.get("RAMB18E2", 0) + 1) // 2
+            used["URAM288"] += ultra
+            used["RAMB36"] += blocks
+            if ultra + blocks:
+                lines.append(f"| `{name}` | {ultra} | {blocks} |")
+    lines.append(f"| **all** | **{used['URAM288']}** | **{used['RAMB36']}** |")
+    lines.append(f"| {PART['name']} has | {PART['URAM288']} | {PART['RAMB36']} |")
     for kind in used:
         if used[kind] > PART[kind]:
             failures.append(f"{kind}: {used[kind]} for {FLOWS} flows, {PART['name']} has {PART[kind]}")
