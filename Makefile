@@ -13,7 +13,7 @@ export WEIR_CORPUS ?= $(CURDIR)/../shared/corpus
 
 CARGO := cargo --config net.retry=5
 MANIFEST := --manifest-path host/Cargo.toml --locked
-PYTHON_SOURCES := proto rtl-tests hw/synth .ci $(wildcard host/*/tests)
+PYTHON_SOURCES := proto rtl-tests hw/registers hw/synth .ci $(wildcard host/*/tests)
 C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
 SV_SOURCES = $(shell git ls-files 'hw/*.sv' 'rtl-tests/*.sv')
 
@@ -46,8 +46,10 @@ test: ## everything below, with minutes per stage
 	@.ci/stages.py
 
 .PHONY: generated
-generated: ## files made from proto/records.toml are fresh
+generated: ## generated files are fresh
 	@proto/gen_records.py --check
+	@hw/registers/gen.py --check
+	@proto/gen_card.py --check
 	@rtl-tests/record_vectors.py --check
 
 .PHONY: format
@@ -150,6 +152,8 @@ docs: ## the book (build/docs) and its links
 .PHONY: fmt
 fmt: setup ## format all sources and refresh generated files
 	@proto/gen_records.py
+	@hw/registers/gen.py
+	@proto/gen_card.py
 	@rtl-tests/record_vectors.py
 	@cargo fmt --manifest-path host/Cargo.toml --all
 	@ruff format $(PYTHON_SOURCES)
