@@ -13,7 +13,7 @@ export WEIR_CORPUS ?= $(CURDIR)/../shared/corpus
 
 CARGO := cargo --config net.retry=5
 MANIFEST := --manifest-path host/Cargo.toml --locked
-PYTHON_SOURCES := proto rtl-tests hw/registers hw/synth .ci $(wildcard host/*/tests)
+PYTHON_SOURCES := proto firmware rtl-tests hw/registers hw/synth .ci $(wildcard host/*/tests)
 C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
 SV_SOURCES = $(shell git ls-files 'hw/*.sv' 'rtl-tests/*.sv')
 
@@ -39,6 +39,10 @@ run: build ## replay a capture through DPDK, records and gRPC to the answer; PCA
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench
 	@$(CARGO) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
+
+.PHONY: firmware
+firmware: setup ## build the card's firmware image and boot ROM (build/firmware)
+	@$(MAKE) -C firmware image
 
 ##@ Check (each is a stage of make test)
 .PHONY: test
@@ -85,6 +89,10 @@ rust-tests: ## Rust tests of all crates
 .PHONY: layout-tests
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
 	@pytest -q -rs rtl-tests/test_record_layout.py
+
+.PHONY: firmware-test
+firmware-test: ## the firmware: image, tests on the host, coverage, static analysis
+	@$(MAKE) -C firmware test
 
 .PHONY: rtl-formal
 rtl-formal: ## proofs of the small control blocks, and mutants that must break them

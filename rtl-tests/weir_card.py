@@ -156,6 +156,7 @@ class BootStage(enum.IntEnum):
     """How far the boot came, in host.boot_stage."""
 
     ROM = 1
+    ROM_FRESH = 0x11
     CHECKED = 2
     COPIED = 3
     FIRMWARE = 4

@@ -39,7 +39,7 @@
 #define WEIR_REG_INFO_HEARTBEAT_CLOCKS 0x0028u
 /* Memory of the card's CPU. (r; bytes) */
 #define WEIR_REG_INFO_RAM_BYTES 0x002cu
-/* Words that each of the mailbox's queues holds. (r; words) */
+/* Words that each of the mailbox's queues holds at least. (r; words) */
 #define WEIR_REG_INFO_MAILBOX_WORDS 0x0030u
 
 /* system: The card's CPU and its memory; start and stop of measuring. */
@@ -328,7 +328,7 @@
 #define WEIR_REG_MAILBOX_TO_CARD_POP 0x0904u
 /* Fill of the queue. (r) */
 #define WEIR_REG_MAILBOX_TO_CARD_STATUS 0x0908u
-/* Words in the queue that can be read. (r; bits 7..0) */
+/* Words in the queue; a new one can be read three clocks after it was appended (valid). (r; bits 7..0) */
 #define WEIR_REG_MAILBOX_TO_CARD_STATUS_WORDS_MASK 0x000000ffu
 #define WEIR_REG_MAILBOX_TO_CARD_STATUS_WORDS_SHIFT 0u
 /* A word can be appended. (r; bit 8) */
@@ -346,7 +346,7 @@
 #define WEIR_REG_MAILBOX_TO_HOST_POP 0x0914u
 /* Fill of the queue. (r) */
 #define WEIR_REG_MAILBOX_TO_HOST_STATUS 0x0918u
-/* Words in the queue that can be read. (r; bits 7..0) */
+/* Words in the queue; a new one can be read three clocks after it was appended (valid). (r; bits 7..0) */
 #define WEIR_REG_MAILBOX_TO_HOST_STATUS_WORDS_MASK 0x000000ffu
 #define WEIR_REG_MAILBOX_TO_HOST_STATUS_WORDS_SHIFT 0u
 /* A word can be appended. (r; bit 8) */
@@ -494,7 +494,7 @@
 /* Mask. (rw; bits 6..0) */
 #define WEIR_REG_FAULT_HOST_IRQ_ENABLE_MASK_MASK 0x0000007fu
 #define WEIR_REG_FAULT_HOST_IRQ_ENABLE_MASK_SHIFT 0u
-/* Which of status interrupt the card's CPU (line 2); same bits. (rw; after power-on 0x0) */
+/* Which of status interrupt the card's CPU (line 1); same bits. (rw; after power-on 0x0) */
 #define WEIR_REG_FAULT_CARD_IRQ_ENABLE 0x0d08u
 #define WEIR_REG_FAULT_CARD_IRQ_ENABLE_RESET 0x00000000u
 /* Mask. (rw; bits 6..0) */

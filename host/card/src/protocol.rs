@@ -646,6 +646,8 @@ impl LogCode {
 pub enum BootStage {
     /// The boot ROM runs.
     Rom = 1,
+    /// The same, with a new boot record: power came, or the old one was damaged.
+    RomFresh = 0x11,
     /// A good image was found.
     Checked = 2,
     /// It is in the execution area and is about to start.
@@ -662,6 +664,7 @@ impl BootStage {
     /// All values in numeric order.
     pub const ALL: &'static [Self] = &[
         Self::Rom,
+        Self::RomFresh,
         Self::Checked,
         Self::Copied,
         Self::Firmware,
@@ -673,6 +676,7 @@ impl BootStage {
     pub const fn from_u32(number: u32) -> Option<Self> {
         match number {
             1 => Some(Self::Rom),
+            0x11 => Some(Self::RomFresh),
             2 => Some(Self::Checked),
             3 => Some(Self::Copied),
             4 => Some(Self::Firmware),
@@ -686,6 +690,7 @@ impl BootStage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rom => "ROM",
+            Self::RomFresh => "ROM_FRESH",
             Self::Checked => "CHECKED",
             Self::Copied => "COPIED",
             Self::Firmware => "FIRMWARE",

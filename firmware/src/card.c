@@ -1,0 +1,302 @@
+#include "card.h"
+
+#include <stddef.h>
+
+#include "clocks.h"
+#include "statistics.h"
+#include "trap_note.h"
+
+// A reply at the end of work has room: mailbox_can_reply() counts it.
+static void reply_pending(struct card *card, enum weir_status status, const uint32_t *payload, uint32_t count)
+{
+    if (card->pending.opcode != 0u) {
+        if (!mailbox_send(&card->mailbox, card->pending.opcode, card->pending.sequence, (uint32_t)status, payload,
+                          count)) {
+            card->replies_lost++;
+        }
+        card->pending = (struct card_pending){0};
+    }
+}
+
+static void tell(struct card *card, enum weir_opcode opcode, const uint32_t *payload, uint32_t count)
+{
+    // Without room it is lost: the host sees states in GET_STATE and faults in the fault log.
+    if (card->attached &&
+        !mailbox_send(&card->mailbox, (uint32_t)opcode, 0, (uint32_t)WEIR_STATUS_OK, payload, count)) {
+        card->reports_lost++;
+    }
+}
+
+uint32_t card_uptime_ms(const struct card *card, uint64_t now) { return (uint32_t)((now - card->booted) / card->khz); }
+
+void card_fault(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now)
+{
+    struct weir_fault_entry entry = {
+        .code = (uint32_t)code,
+        .boot = card->record.boots,
+        .uptime_ms = card_uptime_ms(card, now),
+        .seconds = (uint32_t)(reg_read64(WEIR_REG_CLOCK_NOW_LOW) / 1000000000u),
+        .detail0 = detail0,
+        .detail1 = detail1,
+    };
+    fault_log_append(&card->fault_log, &entry);
+    reg_write32(WEIR_REG_HOST_FAULT_COUNT, card->fault_log.newest);
+    const uint32_t words[WEIR_FAULT_ENTRY_WORDS] = {
+        entry.sequence, entry.code, entry.boot, entry.uptime_ms, entry.seconds, entry.detail0, entry.detail1, entry.crc,
+    };
+    tell(card, WEIR_OPCODE_FAULT, words, WEIR_FAULT_ENTRY_WORDS);
+}
+
+void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint32_t detail1)
+{
+    const uint32_t words[WEIR_LOG_WORDS] = {(uint32_t)code, detail0, detail1};
+    tell(card, WEIR_OPCODE_LOG, words, WEIR_LOG_WORDS);
+}
+
+void card_enter(struct card *card, enum weir_card_state state, uint32_t reason)
+{
+    const uint32_t words[WEIR_STATE_CHANGE_WORDS] = {(uint32_t)state, (uint32_t)card->state, reason};
+    card->state = state;
+    reg_write32(WEIR_REG_HOST_STATE, (uint32_t)state);
+    tell(card, WEIR_OPCODE_STATE_CHANGE, words, WEIR_STATE_CHANGE_WORDS);
+}
+
+// Measuring is held in reset; the CPU is not.
+static void hold_measuring(void) { reg_write32(WEIR_REG_SYSTEM_CONTROL, WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK); }
+
+static void fail(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now)
+{
+    hold_measuring();
+    card->ready = false;
+    card_fault(card, code, detail0, detail1, now);
+    card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)code);
+}
+
+// Faults of the time before this boot.
+static void take_up(struct card *card, bool record_good, uint64_t now)
+{
+    uint32_t cause = 0;
+    uint32_t pc = 0;
+    const uint32_t boot = reg_read32(WEIR_REG_SYSTEM_BOOT);
+    // The boot ROM made a new record, but this is not the first boot.
+    const bool fresh = (card->record.boots == 1u) && ((boot >> WEIR_REG_SYSTEM_BOOT_COUNT_SHIFT) > 1u);
+    if (!record_good || fresh) {
+        card_fault(card, WEIR_FAULT_CODE_BOOT_RECORD, 0, 0, now);
+    }
+    if (trap_note_take(&cause, &pc)) {
+        card_fault(card, WEIR_FAULT_CODE_TRAP, cause, pc, now);
+    }
+    const uint32_t reason = (boot & WEIR_REG_SYSTEM_BOOT_REASON_MASK) >> WEIR_REG_SYSTEM_BOOT_REASON_SHIFT;
+    if (reason == WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG) {
+        card_fault(card, WEIR_FAULT_CODE_WATCHDOG, ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK), 0, now);
+    }
+    for (uint32_t slot = 0; slot < (uint32_t)IMAGE_SLOTS; slot++) {
+        // An empty slot is no fault.
+        if (card->record.slots[slot].error > (uint32_t)WEIR_IMAGE_ERROR_MAGIC) {
+            card_fault(card, WEIR_FAULT_CODE_IMAGE_REFUSED, slot, card->record.slots[slot].error, now);
+        }
+    }
+    if (card->record.reason == (uint32_t)WEIR_BOOT_REASON_ROLLBACK) {
+        const uint32_t other = card->record.slot ^ 1u;
+        card_fault(card, WEIR_FAULT_CODE_ROLLBACK, other, card->record.slots[other].tries, now);
+    }
+}
+
+void card_init(struct card *card, uint64_t now)
+{
+    *card = (struct card){.booted = now, .khz = clocks_khz(), .state = WEIR_CARD_STATE_BOOT};
+    reg_write32(WEIR_REG_HOST_STATE, (uint32_t)WEIR_CARD_STATE_BOOT);
+    hold_measuring();
+    config_init(&card->config);
+    mailbox_init(&card->mailbox, card->khz);
+    guard_init(&card->guard, card->khz);
+    timekeeper_init(&card->timekeeper, &card->config, card->khz, now);
+    update_init(&card->update);
+    const bool record_good = boot_record_load(&card->record);
+    fault_log_init(&card->fault_log, card->record.faults);
+
+    reg_write32(WEIR_REG_HOST_FIRMWARE_VERSION, WEIR_FIRMWARE_VERSION);
+    reg_write32(WEIR_REG_HOST_FIRMWARE_ABI, (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR);
+    reg_write32(WEIR_REG_HOST_BOOT_STAGE, (uint32_t)WEIR_BOOT_STAGE_FIRMWARE);
+    reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)card->servo_state);
+    reg_write32(WEIR_REG_HOST_FAULT_COUNT, card->fault_log.newest);
+    take_up(card, record_good, now);
+    config_apply_live(&card->config);
+
+    self_test_begin(&card->self_test, SELF_TEST_AT_BOOT, card->record.slot, card->khz, 0);
+    card_enter(card, WEIR_CARD_STATE_SELF_TEST, 0);
+}
+
+enum weir_status card_start(struct card *card, uint64_t now)
+{
+    uint32_t address = 0;
+    hold_measuring();
+    config_apply_live(&card->config);
+    if (!config_apply_measure(&card->config, &address)) {
+        fail(card, WEIR_FAULT_CODE_CONFIGURATION, address, reg_read32(address), now);
+        return WEIR_STATUS_FAILED;
+    }
+    reg_write32(WEIR_REG_SYSTEM_CONTROL, 0);
+    guard_start(&card->guard, now);
+    card->started = now;
+    card->flush_due = now;
+    card->ready = false;
+    card_enter(card, WEIR_CARD_STATE_RUNNING, 0);
+    return WEIR_STATUS_OK;
+}
+
+void card_stop(struct card *card)
+{
+    // What is in a frame that fills leaves first.
+    reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
+    hold_measuring();
+    card->ready = false;
+    card_enter(card, (card->self_test_failed == 0u) ? WEIR_CARD_STATE_IDLE : WEIR_CARD_STATE_FAULT, 0);
+}
+
+static void work_self_test(struct card *card, uint64_t now)
+{
+    if (!self_test_step(&card->self_test, now)) {
+        return;
+    }
+    const struct self_test *test = &card->self_test;
+    const uint32_t words[WEIR_SELF_TEST_REPLY_WORDS] = {test->wanted, test->failed, test->detail};
+    card->self_test_failed = (card->self_test_failed & ~test->wanted) | test->failed;
+    reg_write32(WEIR_REG_HOST_BOOT_STAGE, (uint32_t)WEIR_BOOT_STAGE_TESTED);
+    if (test->failed != 0u) {
+        card_fault(card, WEIR_FAULT_CODE_SELF_TEST, test->failed, test->detail, now);
+    }
+    // A loopback that fails may be the host's doing: it breaks nothing.
+    card->self_test_failed &= SELF_TEST_AT_BOOT;
+    if (card->self_test_failed != 0u) {
+        card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)WEIR_FAULT_CODE_SELF_TEST);
+    } else {
+        card_enter(card, WEIR_CARD_STATE_IDLE, 0);
+    }
+    reply_pending(card, WEIR_STATUS_OK, words, WEIR_SELF_TEST_REPLY_WORDS);
+}
+
+static void work_update(struct card *card, uint64_t now)
+{
+    if (!update_step(&card->update, &card->record)) {
+        return;
+    }
+    const uint32_t error = (uint32_t)card->update.check.error;
+    if (error != (uint32_t)WEIR_IMAGE_ERROR_NONE) {
+        card_fault(card, WEIR_FAULT_CODE_IMAGE_REFUSED, card->update.slot, error, now);
+        reply_pending(card, WEIR_STATUS_FAILED, &error, 1);
+    } else {
+        reply_pending(card, WEIR_STATUS_OK, NULL, 0);
+    }
+}
+
+static void work_start(struct card *card, uint64_t now)
+{
+    if ((reg_read32(WEIR_REG_SYSTEM_STATUS) & WEIR_REG_SYSTEM_STATUS_READY_MASK) != 0u) {
+        card->ready = true;
+    } else if ((now - card->started) > clocks_of_ms(card->khz, CARD_READY_MS)) {
+        fail(card, WEIR_FAULT_CODE_NOT_READY, CARD_READY_MS, 0, now);
+    } else {
+        // It clears its memories.
+    }
+}
+
+void card_work(struct card *card, uint64_t now)
+{
+    if (card->state == WEIR_CARD_STATE_SELF_TEST) {
+        work_self_test(card, now);
+    }
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && !card->ready) {
+        work_start(card, now);
+    }
+    work_update(card, now);
+    if (card->reset_wanted && (mailbox_drained(&card->mailbox) || (now >= card->reset_due))) {
+        card->reset_wanted = false;
+        reg_write32(WEIR_REG_SYSTEM_REQUEST, WEIR_REG_SYSTEM_REQUEST_CPU_RESTART_MASK);
+    }
+}
+
+// Each kind of fault once a second at most: a fault that stays must not push the others out of the log.
+static void log_hardware(struct card *card, uint32_t bits, uint64_t now)
+{
+    if (now >= card->hardware_due) {
+        card->hardware_known = 0;
+    }
+    if ((bits & ~card->hardware_known) != 0u) {
+        card_fault(card, WEIR_FAULT_CODE_HARDWARE, bits & ~card->hardware_known, 0, now);
+        card->hardware_known |= bits;
+        card->hardware_due = now + clocks_of_ms(card->khz, 1000);
+    }
+}
+
+void card_guard(struct card *card, uint64_t now)
+{
+    struct guard_report report;
+    const bool running = card->state == WEIR_CARD_STATE_RUNNING;
+    guard_beat(&card->guard, &card->config, running && card->ready, now, &report);
+    if (report.hardware != 0u) {
+        log_hardware(card, report.hardware, now);
+    }
+    if (report.stopped) {
+        card_log(card, WEIR_LOG_CODE_BYPASS, card->guard.unhealthy, 0);
+    }
+    if (report.resumed) {
+        card_log(card, WEIR_LOG_CODE_MEASURED, card->config.values[WEIR_KEY_HEALTHY_PERIODS], 0);
+    }
+    const uint32_t unhealthy = WEIR_HEALTH_BIT_BYPASS_FAULT | WEIR_HEALTH_BIT_RECORDS_STUCK | WEIR_HEALTH_BIT_NOT_READY;
+    if (!running || !card->ready) {
+        return;
+    }
+    if ((report.fresh & WEIR_HEALTH_BIT_HOST_LOST) != 0u) {
+        card_fault(card, WEIR_FAULT_CODE_HOST_LOST, card->guard.host_count,
+                   (uint32_t)((now - card->guard.host_seen) / card->khz), now);
+    }
+    if ((report.fresh & unhealthy) != 0u) {
+        card_fault(card, WEIR_FAULT_CODE_MEASURE_UNHEALTHY, report.fresh & unhealthy, 0, now);
+    }
+}
+
+void card_flush(struct card *card, uint64_t now)
+{
+    const uint32_t us = card->config.values[WEIR_KEY_FLUSH_US];
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && (us != 0u) && (now >= card->flush_due)) {
+        reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
+        card->flush_due = now + clocks_of_us(card->khz, us);
+    }
+}
+
+static void report_clock(struct card *card, uint64_t now)
+{
+    const enum weir_servo_state state = card->timekeeper.servo.state;
+    if (state != card->servo_state) {
+        card_log(card, WEIR_LOG_CODE_SERVO, (uint32_t)state, (uint32_t)card->servo_state);
+        card->servo_state = state;
+        reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)state);
+        if (state == WEIR_SERVO_STATE_HOLDOVER) {
+            card_fault(card, WEIR_FAULT_CODE_REFERENCE_LOST, card->timekeeper.servo.missed,
+                       (uint32_t)card->timekeeper.servo.rate, now);
+        }
+    }
+    if (card->timekeeper.steps != card->steps) {
+        card->steps = card->timekeeper.steps;
+        const uint64_t ns = (uint64_t)card->timekeeper.stepped_ns;
+        card_fault(card, WEIR_FAULT_CODE_TIME_STEP, (uint32_t)ns, (uint32_t)(ns >> 32u), now);
+    }
+}
+
+void card_report(struct card *card, uint64_t now)
+{
+    report_clock(card, now);
+    const uint32_t lost = mailbox_lost(&card->mailbox);
+    if (lost != 0u) {
+        card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, lost, 0, now);
+    }
+    const uint32_t ms = card->config.values[WEIR_KEY_STATISTICS_MS];
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && (ms != 0u) && (now >= card->statistics_due)) {
+        uint32_t words[WEIR_STATISTICS_WORDS];
+        statistics_collect(words, card_uptime_ms(card, now), card->loop_us, &card->timekeeper);
+        tell(card, WEIR_OPCODE_STATISTICS_REPORT, words, WEIR_STATISTICS_WORDS);
+        card->loop_us = 0;
+        card->statistics_due = now + clocks_of_ms(card->khz, ms);
+    }
+}

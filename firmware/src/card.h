@@ -1,0 +1,87 @@
+// State of the card, and what changes it.
+//
+//   BOOT -> SELF_TEST -> IDLE <-> RUNNING        any -> FAULT (a test failed, measuring did not begin, a register
+//             ^  |         |                     did not hold its value) -> IDLE by STOP once a SELF_TEST passed
+//             |  +-> FAULT |
+//             +------------+  (SELF_TEST requests)
+#ifndef WEIR_CARD_STATE_H
+#define WEIR_CARD_STATE_H
+
+#include "config.h"
+#include "fault_log.h"
+#include "guard.h"
+#include "mailbox.h"
+#include "self_test.h"
+#include "timekeeper.h"
+#include "update.h"
+
+#ifndef WEIR_FIRMWARE_VERSION
+#define WEIR_FIRMWARE_VERSION 0x00010000u // 0.1.0
+#endif
+
+// Measuring has to begin within this time from START.
+#define CARD_READY_MS 200u
+// A reset waits this long for the host to read the reply.
+#define CARD_RESET_MS 100u
+
+// A request whose reply comes later.
+struct card_pending {
+    uint32_t opcode; // 0: none
+    uint32_t sequence;
+};
+
+struct card {
+    struct config config;
+    struct mailbox mailbox;
+    struct timekeeper timekeeper;
+    struct guard guard;
+    struct self_test self_test;
+    struct fault_log fault_log;
+    struct boot_record record;
+    struct update update;
+    struct card_pending pending;
+    uint64_t booted;       // clocks
+    uint64_t started;      // when measuring was let go
+    uint64_t reset_due;    // when a reset comes at the latest
+    uint64_t hardware_due; // before this the same hardware faults are not logged again
+    uint64_t statistics_due;
+    uint64_t flush_due;
+    uint32_t hardware_known;
+    uint32_t khz;
+    uint32_t self_test_failed;
+    uint32_t loop_us;      // longest turn of the main loop since the last report
+    uint32_t steps;        // of the clock, as logged
+    uint32_t replies_lost; // 0, or the room for replies is wrong
+    uint32_t reports_lost; // unsolicited messages without room
+    enum weir_card_state state;
+    enum weir_servo_state servo_state; // as reported
+    bool attached;                     // HELLO was there
+    bool ready;                        // measuring has begun
+    bool reset_wanted;
+};
+
+// Takes up what resets left, brings the hardware into a known state, begins the self-test.
+void card_init(struct card *card, uint64_t now);
+
+uint32_t card_uptime_ms(const struct card *card, uint64_t now);
+
+// Logs, publishes and reports.
+void card_fault(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now);
+void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint32_t detail1);
+
+// Changes the state and reports it; `reason` is a fault code or 0.
+void card_enter(struct card *card, enum weir_card_state state, uint32_t reason);
+
+// Writes the configuration and begins to measure; only in IDLE.
+WEIR_CHECKED enum weir_status card_start(struct card *card, uint64_t now);
+
+// Ends measuring: to IDLE, or to FAULT when the last self-test failed.
+void card_stop(struct card *card);
+
+// Pieces of work, one bounded piece per call each.
+void card_work(struct card *card, uint64_t now);   // self-test, update, start, reset
+void card_guard(struct card *card, uint64_t now);  // the inline path's heartbeat
+void card_flush(struct card *card, uint64_t now);  // record frames
+void card_report(struct card *card, uint64_t now); // statistics, clock state, lost words
+
+#endif

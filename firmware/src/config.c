@@ -1,0 +1,95 @@
+#include "config.h"
+
+static const struct weir_key_row rows[WEIR_KEYS + 1u] = WEIR_KEY_TABLE;
+
+enum {
+    SEED_WORDS = 13
+};
+
+static_assert((uint32_t)WEIR_KEY_SEED_0 + (uint32_t)SEED_WORDS == WEIR_KEYS + 1u, "seed words are the last keys");
+
+void config_init(struct config *config)
+{
+    for (uint32_t key = 0; key <= WEIR_KEYS; key++) {
+        config->values[key] = rows[key].initial;
+    }
+}
+
+static enum weir_status check(uint32_t key, uint32_t value, bool stopped)
+{
+    if ((key == 0u) || (key > WEIR_KEYS) || (value < rows[key].minimum) || (value > rows[key].maximum)) {
+        return WEIR_STATUS_BAD_ARGUMENT;
+    }
+    // The reference's edges are whole fractions of a second.
+    if ((key == (uint32_t)WEIR_KEY_SERVO_PERIOD_US) && ((1000000u % value) != 0u)) {
+        return WEIR_STATUS_BAD_ARGUMENT;
+    }
+    return (stopped || (rows[key].live != 0u)) ? WEIR_STATUS_OK : WEIR_STATUS_BAD_STATE;
+}
+
+enum weir_status config_set(struct config *config, const uint32_t *words, uint32_t pairs, bool stopped,
+                            uint32_t *detail)
+{
+    for (uint32_t i = 0; i < pairs; i++) {
+        const enum weir_status status = check(words[2u * i], words[(2u * i) + 1u], stopped);
+        if (status != WEIR_STATUS_OK) {
+            *detail = words[2u * i];
+            return status;
+        }
+    }
+    for (uint32_t i = 0; i < pairs; i++) {
+        config->values[words[2u * i]] = words[(2u * i) + 1u];
+    }
+    return WEIR_STATUS_OK;
+}
+
+static bool keep(uint32_t address, uint32_t value, uint32_t *failed)
+{
+    reg_write32(address, value);
+    if (reg_read32(address) != value) {
+        *failed = address;
+        return false;
+    }
+    return true;
+}
+
+static bool keep_ms(uint32_t low_address, uint32_t ms, uint32_t *failed)
+{
+    const uint64_t ns = (uint64_t)ms * 1000000u;
+    return keep(low_address, (uint32_t)ns, failed) && keep(low_address + 4u, (uint32_t)(ns >> 32u), failed);
+}
+
+bool config_apply_measure(const struct config *config, uint32_t *address)
+{
+    const uint32_t *v = config->values;
+    const uint32_t control = ((v[WEIR_KEY_VLAN_IN_KEY] << WEIR_REG_MEASURE_CONTROL_VLAN_IN_KEY_SHIFT) |
+                              (v[WEIR_KEY_SHED_ENABLE] << WEIR_REG_MEASURE_CONTROL_SHED_ENABLE_SHIFT) |
+                              (v[WEIR_KEY_LANE] << WEIR_REG_MEASURE_CONTROL_LANE_SHIFT) |
+                              (v[WEIR_KEY_EPOCH] << WEIR_REG_MEASURE_CONTROL_EPOCH_SHIFT));
+    // The seed is secret: nobody can read it back.
+    for (uint32_t i = 0; i < (uint32_t)SEED_WORDS; i++) {
+        reg_write32(WEIR_REG_MEASURE_SEED(i), v[(uint32_t)WEIR_KEY_SEED_0 + i]);
+    }
+    const uint32_t digest = (v[WEIR_KEY_DIGEST_MODE] << WEIR_REG_DIGEST_CONTROL_MODE_SHIFT) |
+                            (v[WEIR_KEY_SLICES_ENABLE] << WEIR_REG_DIGEST_CONTROL_SLICES_ENABLE_SHIFT);
+    return keep(WEIR_REG_MEASURE_CONTROL, control, address) &&
+           keep_ms(WEIR_REG_MEASURE_HANDSHAKE_LOW, v[WEIR_KEY_HANDSHAKE_TIMEOUT_MS], address) &&
+           keep_ms(WEIR_REG_MEASURE_IDLE_LOW, v[WEIR_KEY_IDLE_TIMEOUT_MS], address) &&
+           keep_ms(WEIR_REG_MEASURE_LINGER_LOW, v[WEIR_KEY_LINGER_MS], address) &&
+           keep_ms(WEIR_REG_MEASURE_OTHER_LOW, v[WEIR_KEY_OTHER_TIMEOUT_MS], address) &&
+           keep(WEIR_REG_RECORD_DESTINATION_HIGH, v[WEIR_KEY_DESTINATION_MAC_HIGH], address) &&
+           keep(WEIR_REG_RECORD_DESTINATION_LOW, v[WEIR_KEY_DESTINATION_MAC_LOW], address) &&
+           keep(WEIR_REG_RECORD_SOURCE_HIGH, v[WEIR_KEY_SOURCE_MAC_HIGH], address) &&
+           keep(WEIR_REG_RECORD_SOURCE_LOW, v[WEIR_KEY_SOURCE_MAC_LOW], address) &&
+           keep(WEIR_REG_PORT_TIME_OFFSET(0u), v[WEIR_KEY_PORT_OFFSET_0], address) &&
+           keep(WEIR_REG_PORT_TIME_OFFSET(1u), v[WEIR_KEY_PORT_OFFSET_1], address) &&
+           keep_ms(WEIR_REG_DIGEST_TRIGGER_NS_LOW, v[WEIR_KEY_TRIGGER_MS], address) &&
+           keep(WEIR_REG_DIGEST_TRIGGER_PACKETS, v[WEIR_KEY_TRIGGER_PACKETS], address) &&
+           keep(WEIR_REG_DIGEST_CONTROL, digest, address);
+}
+
+void config_apply_live(const struct config *config)
+{
+    reg_write32(WEIR_REG_INLINE_CONTROL,
+                config->values[WEIR_KEY_INLINE_ENABLE] << WEIR_REG_INLINE_CONTROL_ENABLE_SHIFT);
+}

@@ -1,0 +1,161 @@
+#include "timekeeper.h"
+
+#include "clocks.h"
+
+static const int64_t second_ns = INT64_C(1000000000);
+// Beyond this the second is the wrong one.
+static const int64_t set_ns = INT64_C(400000000);
+static const int64_t max_step_ns = INT64_C(999999000);
+
+static struct servo_settings settings_of(const struct config *config, uint32_t khz)
+{
+    return (struct servo_settings){
+        .clock_khz = khz,
+        .period_us = config->values[WEIR_KEY_SERVO_PERIOD_US],
+        .gate_ns = config->values[WEIR_KEY_SERVO_GATE_NS],
+        .holdover_periods = config->values[WEIR_KEY_SERVO_HOLDOVER_PERIODS],
+    };
+}
+
+static void start(struct timekeeper *timekeeper, const struct config *config, uint64_t now)
+{
+    const struct servo_settings settings = settings_of(config, timekeeper->khz);
+    servo_init(&timekeeper->servo, &settings);
+    timekeeper->source = (enum weir_servo_source)config->values[WEIR_KEY_SERVO_SOURCE];
+    timekeeper->period = clocks_of_us(timekeeper->khz, settings.period_us);
+    timekeeper->last = now;
+    timekeeper->pair_seen = false;
+    timekeeper->pps_count = reg_read32(WEIR_REG_CLOCK_PPS_COUNT);
+}
+
+void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now)
+{
+    *timekeeper = (struct timekeeper){.khz = clock_khz};
+    start(timekeeper, config, now);
+    reg_write32(WEIR_REG_CLOCK_RATE, 0);
+}
+
+void timekeeper_configure(struct timekeeper *timekeeper, const struct config *config, uint64_t now)
+{
+    const struct servo_settings settings = settings_of(config, timekeeper->khz);
+    const struct servo_settings *old = &timekeeper->servo.settings;
+    if ((settings.period_us != old->period_us) || (settings.gate_ns != old->gate_ns) ||
+        (settings.holdover_periods != old->holdover_periods) ||
+        (config->values[WEIR_KEY_SERVO_SOURCE] != (uint32_t)timekeeper->source)) {
+        start(timekeeper, config, now);
+    }
+}
+
+static void set_time(struct timekeeper *timekeeper, uint64_t tai_ns, int64_t change_ns)
+{
+    const uint64_t seconds = tai_ns / (uint64_t)second_ns;
+    reg_write32(WEIR_REG_CLOCK_SET_SECONDS_LOW, (uint32_t)seconds);
+    reg_write32(WEIR_REG_CLOCK_SET_SECONDS_HIGH, (uint32_t)(seconds >> 32u) & WEIR_REG_CLOCK_SET_SECONDS_HIGH_MASK);
+    reg_write32(WEIR_REG_CLOCK_SET_NS, (uint32_t)(tai_ns % (uint64_t)second_ns));
+    timekeeper->stepped_ns = change_ns;
+    timekeeper->steps += timekeeper->servo.was_locked ? 1u : 0u;
+}
+
+static void act(struct timekeeper *timekeeper, const struct servo_action *action)
+{
+    reg_write32(WEIR_REG_CLOCK_RATE, (uint32_t)action->rate);
+    if (action->slew_ns != 0) {
+        reg_write32(WEIR_REG_CLOCK_SLEW_NS, (uint32_t)action->slew_ns);
+    }
+    if ((action->step_ns != 0) && (action->step_ns <= max_step_ns) && (action->step_ns >= -max_step_ns)) {
+        reg_write32(WEIR_REG_CLOCK_STEP_NS, (uint32_t)(int32_t)action->step_ns & WEIR_REG_CLOCK_STEP_NS_MASK);
+        timekeeper->stepped_ns = action->step_ns;
+        timekeeper->steps += timekeeper->servo.was_locked ? 1u : 0u;
+    }
+}
+
+// Distance to the nearest whole period: 2^-16 ns.
+static int64_t edge_offset(const struct timekeeper *timekeeper, uint64_t ns, uint32_t fraction)
+{
+    const int64_t period_ns = (int64_t)timekeeper->servo.settings.period_us * 1000;
+    int64_t offset = (int64_t)(ns % (uint64_t)period_ns);
+    if (offset >= (period_ns / 2)) {
+        offset -= period_ns;
+    }
+    return (offset * 65536) + (int64_t)(fraction >> 16u);
+}
+
+static void sample(struct timekeeper *timekeeper, int64_t offset, int64_t clocks)
+{
+    struct servo_action action;
+    timekeeper->offset_ns = offset / 65536;
+    servo_sample(&timekeeper->servo, offset, clocks, &action);
+    act(timekeeper, &action);
+}
+
+// The last edge, if there is one that is new. A capture that changes while it is read is read at the next poll.
+static bool new_edge(const struct timekeeper *timekeeper, uint32_t *count, uint64_t *ns, uint32_t *fraction)
+{
+    *count = reg_read32(WEIR_REG_CLOCK_PPS_COUNT);
+    if (*count == timekeeper->pps_count) {
+        return false;
+    }
+    *ns = reg_read64(WEIR_REG_CLOCK_PPS_NS_LOW);
+    *fraction = reg_read32(WEIR_REG_CLOCK_PPS_FRACTION);
+    return reg_read32(WEIR_REG_CLOCK_PPS_COUNT) == *count;
+}
+
+void timekeeper_poll(struct timekeeper *timekeeper, uint64_t now)
+{
+    if (timekeeper->source == WEIR_SERVO_SOURCE_NONE) {
+        return;
+    }
+    uint32_t count = 0;
+    uint64_t ns = 0;
+    uint32_t fraction = 0;
+    if ((timekeeper->source == WEIR_SERVO_SOURCE_PPS) && new_edge(timekeeper, &count, &ns, &fraction)) {
+        // Edges that were missed on the input count as time that passed.
+        const uint64_t passed = ((now - timekeeper->last) + (timekeeper->period / 2u)) / timekeeper->period;
+        const int64_t periods = (passed == 0u) ? 1 : (int64_t)passed;
+        timekeeper->pps_count = count;
+        timekeeper->last = now;
+        sample(timekeeper, edge_offset(timekeeper, ns, fraction), periods * timekeeper->servo.period_clocks);
+    } else if ((now - timekeeper->last) > (timekeeper->period + (timekeeper->period / 2u))) {
+        struct servo_action action;
+        timekeeper->last += timekeeper->period;
+        servo_missed(&timekeeper->servo, &action);
+        act(timekeeper, &action);
+    } else {
+        // Nothing new.
+    }
+}
+
+static enum weir_sync_action host_sample(struct timekeeper *timekeeper, uint64_t card_ns, int64_t difference,
+                                         uint64_t now)
+{
+    const uint64_t period_ns = (uint64_t)timekeeper->servo.settings.period_us * 1000u;
+    const uint64_t passed_ns = card_ns - timekeeper->pair_ns;
+    if (timekeeper->pair_seen && (passed_ns < (period_ns / 2u))) {
+        return WEIR_SYNC_ACTION_NONE;
+    }
+    // In clocks, from the card's own time; a first pair counts as one period behind another. Beyond 100 s the
+    // distance tells nothing.
+    const uint64_t most = 100u * (uint64_t)second_ns;
+    const uint64_t span_ns = timekeeper->pair_seen ? ((passed_ns > most) ? most : passed_ns) : period_ns;
+    timekeeper->pair_seen = true;
+    timekeeper->pair_ns = card_ns;
+    timekeeper->last = now;
+    sample(timekeeper, difference * 65536, (int64_t)((span_ns * timekeeper->khz) / 1000000u));
+    return WEIR_SYNC_ACTION_SAMPLE;
+}
+
+enum weir_sync_action timekeeper_pair(struct timekeeper *timekeeper, uint64_t card_ns, uint64_t host_ns, uint64_t now)
+{
+    const int64_t difference = (int64_t)(card_ns - host_ns);
+    if ((difference >= set_ns) || (difference <= -set_ns)) {
+        const uint64_t card_now = reg_read64(WEIR_REG_CLOCK_NOW_LOW);
+        set_time(timekeeper, card_now - (uint64_t)difference, -difference);
+        servo_restart(&timekeeper->servo);
+        timekeeper->pair_seen = false;
+        return WEIR_SYNC_ACTION_SET;
+    }
+    if (timekeeper->source == WEIR_SERVO_SOURCE_HOST) {
+        return host_sample(timekeeper, card_ns, difference, now);
+    }
+    return WEIR_SYNC_ACTION_NONE;
+}

@@ -1,0 +1,40 @@
+// The card's clock: brings edges of the PPS input, or pairs of card and host time, to the servo, and what the servo
+// wants to the clock's registers.
+//
+// Steps and sets only happen while the servo is not LOCKED. A call touches a bounded number of registers.
+#ifndef WEIR_TIMEKEEPER_H
+#define WEIR_TIMEKEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "servo.h"
+
+struct timekeeper {
+    struct servo servo;
+    uint64_t period;    // in clocks
+    uint64_t last;      // when the last sample came, or was missed
+    uint64_t pair_ns;   // card time of the last pair
+    int64_t offset_ns;  // of the last sample
+    int64_t stepped_ns; // the last step or set
+    uint32_t khz;
+    uint32_t pps_count;
+    uint32_t steps; // steps and sets after the first lock
+    enum weir_servo_source source;
+    bool pair_seen;
+};
+
+void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now);
+
+// Keys of the servo changed; without a change nothing happens.
+void timekeeper_configure(struct timekeeper *timekeeper, const struct config *config, uint64_t now);
+
+// Looks for an edge, or for its absence.
+void timekeeper_poll(struct timekeeper *timekeeper, uint64_t now);
+
+// Card and host time of one moment, ns of TAI.
+WEIR_CHECKED enum weir_sync_action timekeeper_pair(struct timekeeper *timekeeper, uint64_t card_ns, uint64_t host_ns,
+                                                   uint64_t now);
+
+#endif
