@@ -94,6 +94,10 @@ layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
 firmware-test: ## the firmware: image, tests on the host, coverage, static analysis
 	@$(MAKE) -C firmware test
 
+.PHONY: hls-test
+hls-test: ## the card's HLS kernels in C simulation, against the exact reference; PCAP=file for one of your own
+	@hw/hls/test.sh $(if $(PCAP),"$(PCAP)")
+
 .PHONY: rtl-formal
 rtl-formal: ## proofs of the small control blocks, and mutants that must break them
 	@pytest -q -rs rtl-tests/test_formal.py

@@ -22,6 +22,7 @@ STAGES = [
     "clippy",
     "rust-tests",
     "layout-tests",
+    "hls-test",
     "rtl-test",
     "rtl-formal",
     "rtl-compare",
@@ -32,6 +33,8 @@ STAGES = [
 SHOWN_LINES = 400  # of a failed stage
 
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+,? ?)+) in [\d.]+s", re.M)
+CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.M)
+CTEST_SKIPPED = re.compile(r"^\s+\d+ - \S+ \(Skipped\)$", re.M)
 CARGO_PROGRAM = re.compile(r"^ +(?:Running|Doc-tests) .*\n", re.M)
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 # With --show-output, what a test printed stands under "---- name stdout ----". A Rust test cannot skip: one
@@ -61,13 +64,17 @@ def count_cargo(output):
 
 
 def count(output):
-    """(passed, failed, skipped) from what cargo test and pytest print; zeros when neither ran."""
+    """(passed, failed, skipped) from what cargo test, pytest and ctest print; zeros when neither ran."""
     passed, failed, skipped = count_cargo(output)
     for match in PYTEST.finditer(output):
         for number, word in re.findall(r"(\d+) (\w+)", match[1]):
             passed += int(number) * (word in ("passed", "xfailed"))
             failed += int(number) * (word in ("failed", "xpassed", "error", "errors"))
             skipped += int(number) * (word == "skipped")
+    for match in CTEST.finditer(output):
+        skips = len(CTEST_SKIPPED.findall(output, match.end()))
+        passed += int(match[2]) - int(match[1]) - skips
+        failed, skipped = failed + int(match[1]), skipped + skips
     return passed, failed, skipped
 
 

@@ -59,5 +59,11 @@ def test_pytest():
     assert stages.count("1 skipped in 0.01s\n") == (0, 0, 1)
 
 
+def test_ctest():
+    output = "50% tests passed, 1 tests failed out of 4\n\nThe following tests did not run:\n\t  4 - corpus (Skipped)\n"
+    assert stages.count(output) == (2, 1, 1)
+    assert stages.count("100% tests passed, 0 tests failed out of 14\n") == (14, 0, 0)
+
+
 def test_neither():
     assert stages.count("All checks passed!\n") == (0, 0, 0)
