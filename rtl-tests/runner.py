@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "rtl"
 BENCH = ROOT / "rtl-tests" / "bench"
 SOURCE_DIRS = [ROOT / "hw", BENCH]
+CPU_WAIVERS = ROOT / "rtl-tests" / "vexriscv.vlt"
 SEED = int(os.environ.get("WEIR_SEED") or random.randrange(2**31))
 
 
@@ -52,6 +53,7 @@ class Bench:
 
 BENCHES = [
     Bench("weir_clock"),
+    Bench("weir_control", ports_only="named", RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),
     Bench("weir_context", "wide", Width=1266, Contexts=64, Latency=4),
     Bench("weir_datapath", ports_only=True, Contexts=64, Buckets=16, Heartbeat=300, FlushClocks=100000),
@@ -65,6 +67,7 @@ BENCHES = [
     Bench("weir_merge", "three", Ports=3, DrainClocks=8),
     Bench("weir_meta_fifo", Depth=16),
     Bench("weir_formatter"),
+    Bench("weir_horizon", MaxNs=2048),
     Bench("weir_framer", "full", FlushClocks=500, Depth=256, Frames=16),
     Bench("weir_framer", "small", MaxRecords=3, FlushClocks=5, Depth=4, Frames=2),
     Bench("weir_framer", "short_frames", MaxRecords=3, FlushClocks=1, Depth=32, Frames=2),
@@ -90,6 +93,22 @@ BENCHES = [
     Bench("weir_tracker_chain", args=["-CFLAGS", "-O2"], ports_only=True, Contexts=16),
     Bench("weir_tracker_bench", args=["-CFLAGS", "-O2"], ports_only=True),
 ]
+
+
+class NamedPorts(Verilator):
+    """Only the ports, each by its name: where the top has members of structures that are named like ports, the simulator
+    would mistake one for the other."""
+
+    def _build_command(self):
+        commands = super()._build_command()
+        source = next(path for path in sources(self.hdl_toplevel) if path.stem == self.hdl_toplevel)
+        names = re.findall(r"^ +(?:input|output) var .*?(\w+),?$", source.read_text(), re.M)
+        public = [f'public_flat_rw -module "{self.hdl_toplevel}" -var "{name}"\n' for name in names]
+        settings = Path(self.build_dir) / "ports.vlt"
+        settings.write_text("".join(["`verilator_config\n", *public]))
+        place = commands[0].index("--public-flat-rw")
+        commands[0][place : place + 1] = [str(settings)]
+        return commands
 
 
 class PortsOnly(Verilator):
@@ -128,7 +147,15 @@ def sources(top, directories=SOURCE_DIRS):
         ordered.append(files[name])
 
     visit(top)
+    if any(re.search(r"^\s*VexRiscv\b", path.read_text(), re.M) for path in ordered):
+        ordered = [CPU_WAIVERS, cpu(), *ordered]
     return ordered
+
+
+def cpu():
+    """VexRiscv's Verilog is in a wheel."""
+    package = next(iter(importlib.util.find_spec("pythondata_cpu_vexriscv").submodule_search_locations))
+    return Path(package) / "verilog" / "VexRiscv.v"
 
 
 def verilator_environment():
@@ -163,7 +190,8 @@ def run(bench, test=None, waves=False, verbose=False):
     coverage = bool(os.environ.get("WEIR_COVERAGE"))
     bench.build_dir.mkdir(parents=True, exist_ok=True)
     sys.path[:0] = [str(BENCH)] if str(BENCH) not in sys.path else []  # the simulator's Python gets this path
-    runner = PortsOnly() if bench.ports_only else get_runner("verilator")
+    kinds = {False: lambda: get_runner("verilator"), True: PortsOnly, "named": NamedPorts}
+    runner = kinds[bench.ports_only]()
     args = ["--assert", "--x-assign", "unique", "--x-initial", "unique", "-O3", "-Wno-fatal", "--quiet"]
     args += [str(BENCH / "quiet_start.cpp")]
     args += ["--trace-fst"] if waves else []

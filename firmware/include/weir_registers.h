@@ -485,7 +485,7 @@
 /* The CPU was reset by its watchdog. (rw1c; bit 5) */
 #define WEIR_REG_FAULT_STATUS_WATCHDOG_MASK 0x00000020u
 #define WEIR_REG_FAULT_STATUS_WATCHDOG_SHIFT 5u
-/* The CPU or the host used an address without a register. (rw1c; bit 6) */
+/* The host used an address without a register, or the CPU one where nothing is (it reads 0). (rw1c; bit 6) */
 #define WEIR_REG_FAULT_STATUS_BUS_ERROR_MASK 0x00000040u
 #define WEIR_REG_FAULT_STATUS_BUS_ERROR_SHIFT 6u
 /* Which of status interrupt the host; same bits. (rw; after power-on 0x0) */
@@ -526,7 +526,7 @@
 #define WEIR_REG_FAULT_RAM_PARITY_ADDRESS 0x0d28u
 /* Times that a stream was stuck. (r) */
 #define WEIR_REG_FAULT_STUCK_COUNT 0x0d2cu
-/* Accesses to addresses without a register. (r) */
+/* Accesses to addresses where nothing is. (r) */
 #define WEIR_REG_FAULT_BUS_ERROR_COUNT 0x0d30u
 
 /* debug: State for those who look for a fault. Nothing depends on it. */
@@ -535,7 +535,8 @@
 #define WEIR_REG_DEBUG_RECORD_STALL_LOW 0x0e00u
 /* Bits 63..32 of the same. (r; clocks) */
 #define WEIR_REG_DEBUG_RECORD_STALL_HIGH 0x0e04u
-/* Address of the last register access that failed. (r; bytes) */
+/* Where the last of fault.bus_error_count was: offset among the registers, or the CPU's address elsewhere. (r;
+ * bytes) */
 #define WEIR_REG_DEBUG_BUS_ADDRESS 0x0e08u
 /* Register accesses of the host. (r) */
 #define WEIR_REG_DEBUG_HOST_ACCESSES 0x0e0cu

@@ -171,6 +171,7 @@ def systemverilog(top):
             package_name="weir_registers_pkg",
             address_width=ADDRESS_BITS,
             err_if_bad_addr=True,
+            reuse_hwif_typedefs=False,
             retime_read_fanin=True,
             retime_read_response=True,
         )

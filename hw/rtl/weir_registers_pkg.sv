@@ -20,929 +20,994 @@ package weir_registers_pkg;
   localparam WEIR_REGISTERS_MIN_ADDR_WIDTH = 14;
   localparam WEIR_REGISTERS_SIZE = 'h1200;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_6d7c77aa__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__contexts__value__in_t;
 
-  typedef struct {fixed_r_desc_6d7c77aa__value__in_t value;} fixed_r_desc_6d7c77aa__in_t;
+  typedef struct {weir__info__contexts__value__in_t value;} weir__info__contexts__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_87416b52__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__buckets__value__in_t;
 
-  typedef struct {fixed_r_desc_87416b52__value__in_t value;} fixed_r_desc_87416b52__in_t;
+  typedef struct {weir__info__buckets__value__in_t value;} weir__info__buckets__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_bc01ac0b__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__ways__value__in_t;
 
-  typedef struct {fixed_r_desc_bc01ac0b__value__in_t value;} fixed_r_desc_bc01ac0b__in_t;
+  typedef struct {weir__info__ways__value__in_t value;} weir__info__ways__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_89439d9d__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__ports__value__in_t;
 
-  typedef struct {fixed_r_desc_89439d9d__value__in_t value;} fixed_r_desc_89439d9d__in_t;
+  typedef struct {weir__info__ports__value__in_t value;} weir__info__ports__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_f6c8d86d_unit_0c9f11c1__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__clock_khz__value__in_t;
 
-  typedef struct {fixed_r_desc_f6c8d86d_unit_0c9f11c1__value__in_t value;} fixed_r_desc_f6c8d86d_unit_0c9f11c1__in_t;
+  typedef struct {weir__info__clock_khz__value__in_t value;} weir__info__clock_khz__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_84e705d6__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__rtl_version__value__in_t;
 
-  typedef struct {fixed_r_desc_84e705d6__value__in_t value;} fixed_r_desc_84e705d6__in_t;
+  typedef struct {weir__info__rtl_version__value__in_t value;} weir__info__rtl_version__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_97554515__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__digest_entries__value__in_t;
 
-  typedef struct {fixed_r_desc_97554515__value__in_t value;} fixed_r_desc_97554515__in_t;
+  typedef struct {weir__info__digest_entries__value__in_t value;} weir__info__digest_entries__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_bd05bb23_unit_4b3a6218__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__slice_bytes__value__in_t;
 
-  typedef struct {fixed_r_desc_bd05bb23_unit_4b3a6218__value__in_t value;} fixed_r_desc_bd05bb23_unit_4b3a6218__in_t;
+  typedef struct {weir__info__slice_bytes__value__in_t value;} weir__info__slice_bytes__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_48bd7b75_unit_f73f2954__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__heartbeat_clocks__value__in_t;
 
-  typedef struct {fixed_r_desc_48bd7b75_unit_f73f2954__value__in_t value;} fixed_r_desc_48bd7b75_unit_f73f2954__in_t;
+  typedef struct {weir__info__heartbeat_clocks__value__in_t value;} weir__info__heartbeat_clocks__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_85213683_unit_4b3a6218__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__ram_bytes__value__in_t;
 
-  typedef struct {fixed_r_desc_85213683_unit_4b3a6218__value__in_t value;} fixed_r_desc_85213683_unit_4b3a6218__in_t;
+  typedef struct {weir__info__ram_bytes__value__in_t value;} weir__info__ram_bytes__in_t;
 
-  typedef struct {logic [31:0] next;} fixed_r_desc_52f26875_unit_89759e12__value__in_t;
+  typedef struct {logic [31:0] next;} weir__info__mailbox_words__value__in_t;
 
-  typedef struct {fixed_r_desc_52f26875_unit_89759e12__value__in_t value;} fixed_r_desc_52f26875_unit_89759e12__in_t;
-
-  typedef struct {
-    fixed_r_desc_6d7c77aa__in_t contexts;
-    fixed_r_desc_87416b52__in_t buckets;
-    fixed_r_desc_bc01ac0b__in_t ways;
-    fixed_r_desc_89439d9d__in_t ports;
-    fixed_r_desc_f6c8d86d_unit_0c9f11c1__in_t clock_khz;
-    fixed_r_desc_84e705d6__in_t rtl_version;
-    fixed_r_desc_97554515__in_t digest_entries;
-    fixed_r_desc_bd05bb23_unit_4b3a6218__in_t slice_bytes;
-    fixed_r_desc_48bd7b75_unit_f73f2954__in_t heartbeat_clocks;
-    fixed_r_desc_85213683_unit_4b3a6218__in_t ram_bytes;
-    fixed_r_desc_52f26875_unit_89759e12__in_t mailbox_words;
-  } info_rf__in_t;
-
-  typedef struct {logic next;} system_rf__status__cpu_in_reset__in_t;
-
-  typedef struct {logic next;} system_rf__status__ready__in_t;
-
-  typedef struct {logic next;} system_rf__status__measure_in_reset__in_t;
+  typedef struct {weir__info__mailbox_words__value__in_t value;} weir__info__mailbox_words__in_t;
 
   typedef struct {
-    system_rf__status__cpu_in_reset__in_t cpu_in_reset;
-    system_rf__status__ready__in_t ready;
-    system_rf__status__measure_in_reset__in_t measure_in_reset;
-  } system_rf__status__in_t;
+    weir__info__contexts__in_t contexts;
+    weir__info__buckets__in_t buckets;
+    weir__info__ways__in_t ways;
+    weir__info__ports__in_t ports;
+    weir__info__clock_khz__in_t clock_khz;
+    weir__info__rtl_version__in_t rtl_version;
+    weir__info__digest_entries__in_t digest_entries;
+    weir__info__slice_bytes__in_t slice_bytes;
+    weir__info__heartbeat_clocks__in_t heartbeat_clocks;
+    weir__info__ram_bytes__in_t ram_bytes;
+    weir__info__mailbox_words__in_t mailbox_words;
+  } weir__info__in_t;
 
-  typedef struct {logic [1:0] next;} system_rf__boot__reason__in_t;
+  typedef struct {logic next;} weir__system__status__cpu_in_reset__in_t;
 
-  typedef struct {logic [15:0] next;} system_rf__boot__count__in_t;
+  typedef struct {logic next;} weir__system__status__ready__in_t;
+
+  typedef struct {logic next;} weir__system__status__measure_in_reset__in_t;
 
   typedef struct {
-    system_rf__boot__reason__in_t reason;
-    system_rf__boot__count__in_t count;
-  } system_rf__boot__in_t;
+    weir__system__status__cpu_in_reset__in_t cpu_in_reset;
+    weir__system__status__ready__in_t ready;
+    weir__system__status__measure_in_reset__in_t measure_in_reset;
+  } weir__system__status__in_t;
+
+  typedef struct {logic [1:0] next;} weir__system__boot__reason__in_t;
+
+  typedef struct {logic [15:0] next;} weir__system__boot__count__in_t;
+
+  typedef struct {
+    weir__system__boot__reason__in_t reason;
+    weir__system__boot__count__in_t count;
+  } weir__system__boot__in_t;
 
   typedef struct {
     logic [14:0] next;
     logic we;
-  } system_rf__load_address__value__in_t;
+  } weir__system__load_address__value__in_t;
 
-  typedef struct {system_rf__load_address__value__in_t value;} system_rf__load_address__in_t;
+  typedef struct {weir__system__load_address__value__in_t value;} weir__system__load_address__in_t;
 
-  typedef struct {logic [31:0] next;} system_rf__load_read__value__in_t;
+  typedef struct {logic [31:0] next;} weir__system__load_read__value__in_t;
 
-  typedef struct {system_rf__load_read__value__in_t value;} system_rf__load_read__in_t;
-
-  typedef struct {
-    system_rf__status__in_t status;
-    system_rf__boot__in_t boot;
-    system_rf__load_address__in_t load_address;
-    system_rf__load_read__in_t load_read;
-  } system_rf__in_t;
-
-  typedef struct {logic next;} clock_rf__status__set_busy__in_t;
-
-  typedef struct {logic next;} clock_rf__status__slew_busy__in_t;
-
-  typedef struct {logic [15:0] next;} clock_rf__status__refused__in_t;
+  typedef struct {weir__system__load_read__value__in_t value;} weir__system__load_read__in_t;
 
   typedef struct {
-    clock_rf__status__set_busy__in_t set_busy;
-    clock_rf__status__slew_busy__in_t slew_busy;
-    clock_rf__status__refused__in_t refused;
-  } clock_rf__status__in_t;
+    weir__system__status__in_t status;
+    weir__system__boot__in_t boot;
+    weir__system__load_address__in_t load_address;
+    weir__system__load_read__in_t load_read;
+  } weir__system__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_efdfa266__value__in_t;
+  typedef struct {logic next;} weir__clock__status__set_busy__in_t;
 
-  typedef struct {count_r_desc_efdfa266__value__in_t value;} count_r_desc_efdfa266__in_t;
+  typedef struct {logic next;} weir__clock__status__slew_busy__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_fc1418ce_unit_f01a37d1__value__in_t;
-
-  typedef struct {low_r_desc_fc1418ce_unit_f01a37d1__value__in_t value;} low_r_desc_fc1418ce_unit_f01a37d1__in_t;
-
-  typedef struct {logic [31:0] next;} high_r_desc_4af24189_unit_f01a37d1__value__in_t;
-
-  typedef struct {high_r_desc_4af24189_unit_f01a37d1__value__in_t value;} high_r_desc_4af24189_unit_f01a37d1__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_5afa0a25_unit_83702bd7__value__in_t;
-
-  typedef struct {count_r_desc_5afa0a25_unit_83702bd7__value__in_t value;} count_r_desc_5afa0a25_unit_83702bd7__in_t;
-
-  typedef struct {logic [31:0] next;} low_r_desc_79bb1aad_unit_f01a37d1__value__in_t;
-
-  typedef struct {low_r_desc_79bb1aad_unit_f01a37d1__value__in_t value;} low_r_desc_79bb1aad_unit_f01a37d1__in_t;
+  typedef struct {logic [15:0] next;} weir__clock__status__refused__in_t;
 
   typedef struct {
-    clock_rf__status__in_t status;
-    count_r_desc_efdfa266__in_t pps_count;
-    low_r_desc_fc1418ce_unit_f01a37d1__in_t pps_ns_low;
-    high_r_desc_4af24189_unit_f01a37d1__in_t pps_ns_high;
-    count_r_desc_5afa0a25_unit_83702bd7__in_t pps_fraction;
-    low_r_desc_79bb1aad_unit_f01a37d1__in_t now_low;
-    high_r_desc_4af24189_unit_f01a37d1__in_t now_high;
-  } clock_rf__in_t;
+    weir__clock__status__set_busy__in_t set_busy;
+    weir__clock__status__slew_busy__in_t slew_busy;
+    weir__clock__status__refused__in_t refused;
+  } weir__clock__status__in_t;
 
-  typedef struct {logic next;} inline_port_rf__mode__measured__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__pps_count__value__in_t;
 
-  typedef struct {inline_port_rf__mode__measured__in_t measured;} inline_port_rf__mode__in_t;
+  typedef struct {weir__clock__pps_count__value__in_t value;} weir__clock__pps_count__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_f7e8a4f2__value__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__pps_ns_low__value__in_t;
 
-  typedef struct {count_r_desc_f7e8a4f2__value__in_t value;} count_r_desc_f7e8a4f2__in_t;
+  typedef struct {weir__clock__pps_ns_low__value__in_t value;} weir__clock__pps_ns_low__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_fcf7e510__value__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__pps_ns_high__value__in_t;
 
-  typedef struct {count_r_desc_fcf7e510__value__in_t value;} count_r_desc_fcf7e510__in_t;
+  typedef struct {weir__clock__pps_ns_high__value__in_t value;} weir__clock__pps_ns_high__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_d9b0a4cf_unit_dcdc1ac0__value__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__pps_fraction__value__in_t;
 
-  typedef struct {count_r_desc_d9b0a4cf_unit_dcdc1ac0__value__in_t value;} count_r_desc_d9b0a4cf_unit_dcdc1ac0__in_t;
+  typedef struct {weir__clock__pps_fraction__value__in_t value;} weir__clock__pps_fraction__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_1ffd2bab_unit_dcdc1ac0__value__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__now_low__value__in_t;
 
-  typedef struct {count_r_desc_1ffd2bab_unit_dcdc1ac0__value__in_t value;} count_r_desc_1ffd2bab_unit_dcdc1ac0__in_t;
+  typedef struct {weir__clock__now_low__value__in_t value;} weir__clock__now_low__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_aece5caf_unit_dcdc1ac0__value__in_t;
+  typedef struct {logic [31:0] next;} weir__clock__now_high__value__in_t;
 
-  typedef struct {count_r_desc_aece5caf_unit_dcdc1ac0__value__in_t value;} count_r_desc_aece5caf_unit_dcdc1ac0__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_947332ee_unit_dcdc1ac0__value__in_t;
-
-  typedef struct {count_r_desc_947332ee_unit_dcdc1ac0__value__in_t value;} count_r_desc_947332ee_unit_dcdc1ac0__in_t;
+  typedef struct {weir__clock__now_high__value__in_t value;} weir__clock__now_high__in_t;
 
   typedef struct {
-    inline_port_rf__mode__in_t mode;
-    count_r_desc_f7e8a4f2__in_t takeovers;
-    count_r_desc_fcf7e510__in_t faults;
-    count_r_desc_d9b0a4cf_unit_dcdc1ac0__in_t frames_in;
-    count_r_desc_1ffd2bab_unit_dcdc1ac0__in_t frames_out;
-    count_r_desc_aece5caf_unit_dcdc1ac0__in_t frames_dropped;
-    count_r_desc_947332ee_unit_dcdc1ac0__in_t frames_cut;
-  } inline_port_rf__in_t;
+    weir__clock__status__in_t status;
+    weir__clock__pps_count__in_t pps_count;
+    weir__clock__pps_ns_low__in_t pps_ns_low;
+    weir__clock__pps_ns_high__in_t pps_ns_high;
+    weir__clock__pps_fraction__in_t pps_fraction;
+    weir__clock__now_low__in_t now_low;
+    weir__clock__now_high__in_t now_high;
+  } weir__clock__in_t;
 
-  typedef struct {inline_port_rf__in_t port[2];} inline_rf__in_t;
+  typedef struct {logic next;} weir__inline__portx__mode__measured__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_db2bb21c__value__in_t;
+  typedef struct {weir__inline__portx__mode__measured__in_t measured;} weir__inline__portx__mode__in_t;
 
-  typedef struct {count_r_desc_db2bb21c__value__in_t value;} count_r_desc_db2bb21c__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__takeovers__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_628fa69e__value__in_t;
+  typedef struct {weir__inline__portx__takeovers__value__in_t value;} weir__inline__portx__takeovers__in_t;
 
-  typedef struct {count_r_desc_628fa69e__value__in_t value;} count_r_desc_628fa69e__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__faults__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_9ddcd24c__value__in_t;
+  typedef struct {weir__inline__portx__faults__value__in_t value;} weir__inline__portx__faults__in_t;
 
-  typedef struct {count_r_desc_9ddcd24c__value__in_t value;} count_r_desc_9ddcd24c__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__frames_in__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_9eb778ed__value__in_t;
+  typedef struct {weir__inline__portx__frames_in__value__in_t value;} weir__inline__portx__frames_in__in_t;
 
-  typedef struct {count_r_desc_9eb778ed__value__in_t value;} count_r_desc_9eb778ed__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__frames_out__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_53fb8150__value__in_t;
+  typedef struct {weir__inline__portx__frames_out__value__in_t value;} weir__inline__portx__frames_out__in_t;
 
-  typedef struct {count_r_desc_53fb8150__value__in_t value;} count_r_desc_53fb8150__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__frames_dropped__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_c8e29802__value__in_t;
+  typedef struct {weir__inline__portx__frames_dropped__value__in_t value;} weir__inline__portx__frames_dropped__in_t;
 
-  typedef struct {count_r_desc_c8e29802__value__in_t value;} count_r_desc_c8e29802__in_t;
+  typedef struct {logic [31:0] next;} weir__inline__portx__frames_cut__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_9fe88cf4__value__in_t;
-
-  typedef struct {count_r_desc_9fe88cf4__value__in_t value;} count_r_desc_9fe88cf4__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_b4d26b8c_unit_c9c17db3__value__in_t;
-
-  typedef struct {count_r_desc_b4d26b8c_unit_c9c17db3__value__in_t value;} count_r_desc_b4d26b8c_unit_c9c17db3__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_d65f3d47_unit_c9c17db3__value__in_t;
-
-  typedef struct {count_r_desc_d65f3d47_unit_c9c17db3__value__in_t value;} count_r_desc_d65f3d47_unit_c9c17db3__in_t;
+  typedef struct {weir__inline__portx__frames_cut__value__in_t value;} weir__inline__portx__frames_cut__in_t;
 
   typedef struct {
-    count_r_desc_db2bb21c__in_t used;
-    count_r_desc_628fa69e__in_t in_use;
-    count_r_desc_9ddcd24c__in_t left_out_packet;
-    count_r_desc_9eb778ed__in_t left_out_rtt;
-    count_r_desc_53fb8150__in_t left_out_interval;
-    count_r_desc_c8e29802__in_t left_out_block;
-    count_r_desc_9fe88cf4__in_t left_out_event;
-    count_r_desc_b4d26b8c_unit_c9c17db3__in_t no_index;
-    count_r_desc_d65f3d47_unit_c9c17db3__in_t no_room;
-  } measure_rf__in_t;
+    weir__inline__portx__mode__in_t mode;
+    weir__inline__portx__takeovers__in_t takeovers;
+    weir__inline__portx__faults__in_t faults;
+    weir__inline__portx__frames_in__in_t frames_in;
+    weir__inline__portx__frames_out__in_t frames_out;
+    weir__inline__portx__frames_dropped__in_t frames_dropped;
+    weir__inline__portx__frames_cut__in_t frames_cut;
+  } weir__inline__portx__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_3df22c98_unit_c9c17db3__value__in_t;
+  typedef struct {weir__inline__portx__in_t port[2];} weir__inline__in_t;
 
-  typedef struct {count_r_desc_3df22c98_unit_c9c17db3__value__in_t value;} count_r_desc_3df22c98_unit_c9c17db3__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__used__value__in_t;
 
-  typedef struct {count_r_desc_3df22c98_unit_c9c17db3__in_t wanted;} digest_rf__in_t;
+  typedef struct {weir__measure__used__value__in_t value;} weir__measure__used__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_62b5ec77_unit_6e52c40b__value__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__in_use__value__in_t;
 
-  typedef struct {low_r_desc_62b5ec77_unit_6e52c40b__value__in_t value;} low_r_desc_62b5ec77_unit_6e52c40b__in_t;
+  typedef struct {weir__measure__in_use__value__in_t value;} weir__measure__in_use__in_t;
 
-  typedef struct {logic [31:0] next;} high_r_desc_4af24189_unit_6e52c40b__value__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__left_out_packet__value__in_t;
 
-  typedef struct {high_r_desc_4af24189_unit_6e52c40b__value__in_t value;} high_r_desc_4af24189_unit_6e52c40b__in_t;
+  typedef struct {weir__measure__left_out_packet__value__in_t value;} weir__measure__left_out_packet__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_ef35a0b3_unit_6e52c40b__value__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__left_out_rtt__value__in_t;
 
-  typedef struct {low_r_desc_ef35a0b3_unit_6e52c40b__value__in_t value;} low_r_desc_ef35a0b3_unit_6e52c40b__in_t;
+  typedef struct {weir__measure__left_out_rtt__value__in_t value;} weir__measure__left_out_rtt__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_2b8cab59_unit_dcdc1ac0__value__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__left_out_interval__value__in_t;
 
-  typedef struct {low_r_desc_2b8cab59_unit_dcdc1ac0__value__in_t value;} low_r_desc_2b8cab59_unit_dcdc1ac0__in_t;
+  typedef struct {weir__measure__left_out_interval__value__in_t value;} weir__measure__left_out_interval__in_t;
 
-  typedef struct {logic [31:0] next;} high_r_desc_4af24189_unit_dcdc1ac0__value__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__left_out_block__value__in_t;
 
-  typedef struct {high_r_desc_4af24189_unit_dcdc1ac0__value__in_t value;} high_r_desc_4af24189_unit_dcdc1ac0__in_t;
+  typedef struct {weir__measure__left_out_block__value__in_t value;} weir__measure__left_out_block__in_t;
 
-  typedef struct {
-    low_r_desc_62b5ec77_unit_6e52c40b__in_t records_in_low;
-    high_r_desc_4af24189_unit_6e52c40b__in_t records_in_high;
-    low_r_desc_ef35a0b3_unit_6e52c40b__in_t records_out_low;
-    high_r_desc_4af24189_unit_6e52c40b__in_t records_out_high;
-    low_r_desc_2b8cab59_unit_dcdc1ac0__in_t frames_low;
-    high_r_desc_4af24189_unit_dcdc1ac0__in_t frames_high;
-  } record_rf__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__left_out_event__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_f0951124_unit_dcdc1ac0__value__in_t;
+  typedef struct {weir__measure__left_out_event__value__in_t value;} weir__measure__left_out_event__in_t;
 
-  typedef struct {count_r_desc_f0951124_unit_dcdc1ac0__value__in_t value;} count_r_desc_f0951124_unit_dcdc1ac0__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__no_index__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_47e0871f__value__in_t;
+  typedef struct {weir__measure__no_index__value__in_t value;} weir__measure__no_index__in_t;
 
-  typedef struct {count_r_desc_47e0871f__value__in_t value;} count_r_desc_47e0871f__in_t;
+  typedef struct {logic [31:0] next;} weir__measure__no_room__value__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_b19627b3__value__in_t;
-
-  typedef struct {count_r_desc_b19627b3__value__in_t value;} count_r_desc_b19627b3__in_t;
+  typedef struct {weir__measure__no_room__value__in_t value;} weir__measure__no_room__in_t;
 
   typedef struct {
-    count_r_desc_f0951124_unit_dcdc1ac0__in_t dropped;
-    count_r_desc_47e0871f__in_t slices;
-    count_r_desc_b19627b3__in_t slices_dropped;
-  } port_rf__in_t;
+    weir__measure__used__in_t used;
+    weir__measure__in_use__in_t in_use;
+    weir__measure__left_out_packet__in_t left_out_packet;
+    weir__measure__left_out_rtt__in_t left_out_rtt;
+    weir__measure__left_out_interval__in_t left_out_interval;
+    weir__measure__left_out_block__in_t left_out_block;
+    weir__measure__left_out_event__in_t left_out_event;
+    weir__measure__no_index__in_t no_index;
+    weir__measure__no_room__in_t no_room;
+  } weir__measure__in_t;
 
-  typedef struct {logic [31:0] next;} mailbox_way_rf__pop__value__in_t;
+  typedef struct {logic [31:0] next;} weir__digest__wanted__value__in_t;
 
-  typedef struct {mailbox_way_rf__pop__value__in_t value;} mailbox_way_rf__pop__in_t;
+  typedef struct {weir__digest__wanted__value__in_t value;} weir__digest__wanted__in_t;
 
-  typedef struct {logic [7:0] next;} mailbox_way_rf__status__words__in_t;
+  typedef struct {weir__digest__wanted__in_t wanted;} weir__digest__in_t;
 
-  typedef struct {logic next;} mailbox_way_rf__status__ready__in_t;
+  typedef struct {logic [31:0] next;} weir__record__records_in_low__value__in_t;
 
-  typedef struct {logic next;} mailbox_way_rf__status__valid__in_t;
+  typedef struct {weir__record__records_in_low__value__in_t value;} weir__record__records_in_low__in_t;
 
-  typedef struct {logic [15:0] next;} mailbox_way_rf__status__lost__in_t;
+  typedef struct {logic [31:0] next;} weir__record__records_in_high__value__in_t;
 
-  typedef struct {
-    mailbox_way_rf__status__words__in_t words;
-    mailbox_way_rf__status__ready__in_t ready;
-    mailbox_way_rf__status__valid__in_t valid;
-    mailbox_way_rf__status__lost__in_t lost;
-  } mailbox_way_rf__status__in_t;
+  typedef struct {weir__record__records_in_high__value__in_t value;} weir__record__records_in_high__in_t;
 
-  typedef struct {
-    mailbox_way_rf__pop__in_t pop;
-    mailbox_way_rf__status__in_t status;
-  } mailbox_way_rf__in_t;
+  typedef struct {logic [31:0] next;} weir__record__records_out_low__value__in_t;
 
-  typedef struct {
-    mailbox_way_rf__in_t to_card;
-    mailbox_way_rf__in_t to_host;
-  } mailbox_rf__in_t;
+  typedef struct {weir__record__records_out_low__value__in_t value;} weir__record__records_out_low__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_3b80c5bf_unit_f73f2954__value__in_t;
+  typedef struct {logic [31:0] next;} weir__record__records_out_high__value__in_t;
 
-  typedef struct {low_r_desc_3b80c5bf_unit_f73f2954__value__in_t value;} low_r_desc_3b80c5bf_unit_f73f2954__in_t;
+  typedef struct {weir__record__records_out_high__value__in_t value;} weir__record__records_out_high__in_t;
 
-  typedef struct {logic [31:0] next;} high_r_desc_4af24189_unit_f73f2954__value__in_t;
+  typedef struct {logic [31:0] next;} weir__record__frames_low__value__in_t;
 
-  typedef struct {high_r_desc_4af24189_unit_f73f2954__value__in_t value;} high_r_desc_4af24189_unit_f73f2954__in_t;
+  typedef struct {weir__record__frames_low__value__in_t value;} weir__record__frames_low__in_t;
 
-  typedef struct {logic next;} timer_rf__control__due__in_t;
+  typedef struct {logic [31:0] next;} weir__record__frames_high__value__in_t;
 
-  typedef struct {timer_rf__control__due__in_t due;} timer_rf__control__in_t;
+  typedef struct {weir__record__frames_high__value__in_t value;} weir__record__frames_high__in_t;
 
   typedef struct {
-    low_r_desc_3b80c5bf_unit_f73f2954__in_t now_low;
-    high_r_desc_4af24189_unit_f73f2954__in_t now_high;
-    timer_rf__control__in_t control;
-  } timer_rf__in_t;
+    weir__record__records_in_low__in_t records_in_low;
+    weir__record__records_in_high__in_t records_in_high;
+    weir__record__records_out_low__in_t records_out_low;
+    weir__record__records_out_high__in_t records_out_high;
+    weir__record__frames_low__in_t frames_low;
+    weir__record__frames_high__in_t frames_high;
+  } weir__record__in_t;
 
-  typedef struct {logic hwclr;} watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__lock__in_t;
+  typedef struct {logic [31:0] next;} weir__portx__dropped__value__in_t;
 
-  typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__lock__in_t lock;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__in_t;
+  typedef struct {weir__portx__dropped__value__in_t value;} weir__portx__dropped__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_311fd7a9_unit_f73f2954__value__in_t;
+  typedef struct {logic [31:0] next;} weir__portx__slices__value__in_t;
 
-  typedef struct {count_r_desc_311fd7a9_unit_f73f2954__value__in_t value;} count_r_desc_311fd7a9_unit_f73f2954__in_t;
+  typedef struct {weir__portx__slices__value__in_t value;} weir__portx__slices__in_t;
 
-  typedef struct {logic [15:0] next;} watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__expired__in_t;
+  typedef struct {logic [31:0] next;} weir__portx__slices_dropped__value__in_t;
 
-  typedef struct {logic [15:0] next;} watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__bad_kicks__in_t;
-
-  typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__expired__in_t expired;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__bad_kicks__in_t bad_kicks;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__in_t;
+  typedef struct {weir__portx__slices_dropped__value__in_t value;} weir__portx__slices_dropped__in_t;
 
   typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__in_t control;
-    count_r_desc_311fd7a9_unit_f73f2954__in_t left;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__status__in_t status;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__in_t;
+    weir__portx__dropped__in_t dropped;
+    weir__portx__slices__in_t slices;
+    weir__portx__slices_dropped__in_t slices_dropped;
+  } weir__portx__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__table_parity__in_t;
+  typedef struct {logic [31:0] next;} weir__mailbox__to_card__pop__value__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__ram_parity__in_t;
+  typedef struct {weir__mailbox__to_card__pop__value__in_t value;} weir__mailbox__to_card__pop__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__stuck_records__in_t;
+  typedef struct {logic [7:0] next;} weir__mailbox__to_card__status__words__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__stuck_slices_0__in_t;
+  typedef struct {logic next;} weir__mailbox__to_card__status__ready__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__stuck_slices_1__in_t;
+  typedef struct {logic next;} weir__mailbox__to_card__status__valid__in_t;
 
-  typedef struct {logic hwset;} fault_rf__status__watchdog__in_t;
-
-  typedef struct {logic hwset;} fault_rf__status__bus_error__in_t;
+  typedef struct {logic [15:0] next;} weir__mailbox__to_card__status__lost__in_t;
 
   typedef struct {
-    fault_rf__status__table_parity__in_t table_parity;
-    fault_rf__status__ram_parity__in_t ram_parity;
-    fault_rf__status__stuck_records__in_t stuck_records;
-    fault_rf__status__stuck_slices_0__in_t stuck_slices_0;
-    fault_rf__status__stuck_slices_1__in_t stuck_slices_1;
-    fault_rf__status__watchdog__in_t watchdog;
-    fault_rf__status__bus_error__in_t bus_error;
-  } fault_rf__status__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_7b4e47d9__value__in_t;
-
-  typedef struct {count_r_desc_7b4e47d9__value__in_t value;} count_r_desc_7b4e47d9__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_eedcc43f__value__in_t;
-
-  typedef struct {count_r_desc_eedcc43f__value__in_t value;} count_r_desc_eedcc43f__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_0e813b8e_unit_4b3a6218__value__in_t;
-
-  typedef struct {count_r_desc_0e813b8e_unit_4b3a6218__value__in_t value;} count_r_desc_0e813b8e_unit_4b3a6218__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_f9359cf6__value__in_t;
-
-  typedef struct {count_r_desc_f9359cf6__value__in_t value;} count_r_desc_f9359cf6__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_a8924199__value__in_t;
-
-  typedef struct {count_r_desc_a8924199__value__in_t value;} count_r_desc_a8924199__in_t;
+    weir__mailbox__to_card__status__words__in_t words;
+    weir__mailbox__to_card__status__ready__in_t ready;
+    weir__mailbox__to_card__status__valid__in_t valid;
+    weir__mailbox__to_card__status__lost__in_t lost;
+  } weir__mailbox__to_card__status__in_t;
 
   typedef struct {
-    fault_rf__status__in_t status;
-    count_r_desc_7b4e47d9__in_t table_parity_count;
-    count_r_desc_eedcc43f__in_t ram_parity_count;
-    count_r_desc_0e813b8e_unit_4b3a6218__in_t ram_parity_address;
-    count_r_desc_f9359cf6__in_t stuck_count;
-    count_r_desc_a8924199__in_t bus_error_count;
-  } fault_rf__in_t;
+    weir__mailbox__to_card__pop__in_t pop;
+    weir__mailbox__to_card__status__in_t status;
+  } weir__mailbox__to_card__in_t;
 
-  typedef struct {logic [31:0] next;} low_r_desc_858ceb6a_unit_f73f2954__value__in_t;
+  typedef struct {logic [31:0] next;} weir__mailbox__to_host__pop__value__in_t;
 
-  typedef struct {low_r_desc_858ceb6a_unit_f73f2954__value__in_t value;} low_r_desc_858ceb6a_unit_f73f2954__in_t;
+  typedef struct {weir__mailbox__to_host__pop__value__in_t value;} weir__mailbox__to_host__pop__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_8141874b_unit_4b3a6218__value__in_t;
+  typedef struct {logic [7:0] next;} weir__mailbox__to_host__status__words__in_t;
 
-  typedef struct {count_r_desc_8141874b_unit_4b3a6218__value__in_t value;} count_r_desc_8141874b_unit_4b3a6218__in_t;
+  typedef struct {logic next;} weir__mailbox__to_host__status__ready__in_t;
 
-  typedef struct {logic [31:0] next;} count_r_desc_c9db0259__value__in_t;
+  typedef struct {logic next;} weir__mailbox__to_host__status__valid__in_t;
 
-  typedef struct {count_r_desc_c9db0259__value__in_t value;} count_r_desc_c9db0259__in_t;
-
-  typedef struct {logic [31:0] next;} count_r_desc_2e872bfd__value__in_t;
-
-  typedef struct {count_r_desc_2e872bfd__value__in_t value;} count_r_desc_2e872bfd__in_t;
+  typedef struct {logic [15:0] next;} weir__mailbox__to_host__status__lost__in_t;
 
   typedef struct {
-    low_r_desc_858ceb6a_unit_f73f2954__in_t record_stall_low;
-    high_r_desc_4af24189_unit_f73f2954__in_t record_stall_high;
-    count_r_desc_8141874b_unit_4b3a6218__in_t bus_address;
-    count_r_desc_c9db0259__in_t host_accesses;
-    count_r_desc_2e872bfd__in_t card_accesses;
-  } debug_rf__in_t;
+    weir__mailbox__to_host__status__words__in_t words;
+    weir__mailbox__to_host__status__ready__in_t ready;
+    weir__mailbox__to_host__status__valid__in_t valid;
+    weir__mailbox__to_host__status__lost__in_t lost;
+  } weir__mailbox__to_host__status__in_t;
 
   typedef struct {
-    info_rf__in_t info;
-    system_rf__in_t system;
-    clock_rf__in_t clock;
-    inline_rf__in_t inline;
-    measure_rf__in_t measure;
-    digest_rf__in_t digest;
-    record_rf__in_t record;
-    port_rf__in_t port[2];
-    mailbox_rf__in_t mailbox;
-    timer_rf__in_t timer;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__in_t watchdog;
-    fault_rf__in_t fault;
-    debug_rf__in_t debug;
+    weir__mailbox__to_host__pop__in_t pop;
+    weir__mailbox__to_host__status__in_t status;
+  } weir__mailbox__to_host__in_t;
+
+  typedef struct {
+    weir__mailbox__to_card__in_t to_card;
+    weir__mailbox__to_host__in_t to_host;
+  } weir__mailbox__in_t;
+
+  typedef struct {logic [31:0] next;} weir__timer__now_low__value__in_t;
+
+  typedef struct {weir__timer__now_low__value__in_t value;} weir__timer__now_low__in_t;
+
+  typedef struct {logic [31:0] next;} weir__timer__now_high__value__in_t;
+
+  typedef struct {weir__timer__now_high__value__in_t value;} weir__timer__now_high__in_t;
+
+  typedef struct {logic next;} weir__timer__control__due__in_t;
+
+  typedef struct {weir__timer__control__due__in_t due;} weir__timer__control__in_t;
+
+  typedef struct {
+    weir__timer__now_low__in_t now_low;
+    weir__timer__now_high__in_t now_high;
+    weir__timer__control__in_t control;
+  } weir__timer__in_t;
+
+  typedef struct {logic hwclr;} weir__watchdog__control__lock__in_t;
+
+  typedef struct {weir__watchdog__control__lock__in_t lock;} weir__watchdog__control__in_t;
+
+  typedef struct {logic [31:0] next;} weir__watchdog__left__value__in_t;
+
+  typedef struct {weir__watchdog__left__value__in_t value;} weir__watchdog__left__in_t;
+
+  typedef struct {logic [15:0] next;} weir__watchdog__status__expired__in_t;
+
+  typedef struct {logic [15:0] next;} weir__watchdog__status__bad_kicks__in_t;
+
+  typedef struct {
+    weir__watchdog__status__expired__in_t expired;
+    weir__watchdog__status__bad_kicks__in_t bad_kicks;
+  } weir__watchdog__status__in_t;
+
+  typedef struct {
+    weir__watchdog__control__in_t control;
+    weir__watchdog__left__in_t left;
+    weir__watchdog__status__in_t status;
+  } weir__watchdog__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__table_parity__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__ram_parity__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__stuck_records__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__stuck_slices_0__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__stuck_slices_1__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__watchdog__in_t;
+
+  typedef struct {logic hwset;} weir__fault__status__bus_error__in_t;
+
+  typedef struct {
+    weir__fault__status__table_parity__in_t table_parity;
+    weir__fault__status__ram_parity__in_t ram_parity;
+    weir__fault__status__stuck_records__in_t stuck_records;
+    weir__fault__status__stuck_slices_0__in_t stuck_slices_0;
+    weir__fault__status__stuck_slices_1__in_t stuck_slices_1;
+    weir__fault__status__watchdog__in_t watchdog;
+    weir__fault__status__bus_error__in_t bus_error;
+  } weir__fault__status__in_t;
+
+  typedef struct {logic [31:0] next;} weir__fault__table_parity_count__value__in_t;
+
+  typedef struct {weir__fault__table_parity_count__value__in_t value;} weir__fault__table_parity_count__in_t;
+
+  typedef struct {logic [31:0] next;} weir__fault__ram_parity_count__value__in_t;
+
+  typedef struct {weir__fault__ram_parity_count__value__in_t value;} weir__fault__ram_parity_count__in_t;
+
+  typedef struct {logic [31:0] next;} weir__fault__ram_parity_address__value__in_t;
+
+  typedef struct {weir__fault__ram_parity_address__value__in_t value;} weir__fault__ram_parity_address__in_t;
+
+  typedef struct {logic [31:0] next;} weir__fault__stuck_count__value__in_t;
+
+  typedef struct {weir__fault__stuck_count__value__in_t value;} weir__fault__stuck_count__in_t;
+
+  typedef struct {logic [31:0] next;} weir__fault__bus_error_count__value__in_t;
+
+  typedef struct {weir__fault__bus_error_count__value__in_t value;} weir__fault__bus_error_count__in_t;
+
+  typedef struct {
+    weir__fault__status__in_t status;
+    weir__fault__table_parity_count__in_t table_parity_count;
+    weir__fault__ram_parity_count__in_t ram_parity_count;
+    weir__fault__ram_parity_address__in_t ram_parity_address;
+    weir__fault__stuck_count__in_t stuck_count;
+    weir__fault__bus_error_count__in_t bus_error_count;
+  } weir__fault__in_t;
+
+  typedef struct {logic [31:0] next;} weir__debug__record_stall_low__value__in_t;
+
+  typedef struct {weir__debug__record_stall_low__value__in_t value;} weir__debug__record_stall_low__in_t;
+
+  typedef struct {logic [31:0] next;} weir__debug__record_stall_high__value__in_t;
+
+  typedef struct {weir__debug__record_stall_high__value__in_t value;} weir__debug__record_stall_high__in_t;
+
+  typedef struct {logic [31:0] next;} weir__debug__bus_address__value__in_t;
+
+  typedef struct {weir__debug__bus_address__value__in_t value;} weir__debug__bus_address__in_t;
+
+  typedef struct {logic [31:0] next;} weir__debug__host_accesses__value__in_t;
+
+  typedef struct {weir__debug__host_accesses__value__in_t value;} weir__debug__host_accesses__in_t;
+
+  typedef struct {logic [31:0] next;} weir__debug__card_accesses__value__in_t;
+
+  typedef struct {weir__debug__card_accesses__value__in_t value;} weir__debug__card_accesses__in_t;
+
+  typedef struct {
+    weir__debug__record_stall_low__in_t record_stall_low;
+    weir__debug__record_stall_high__in_t record_stall_high;
+    weir__debug__bus_address__in_t bus_address;
+    weir__debug__host_accesses__in_t host_accesses;
+    weir__debug__card_accesses__in_t card_accesses;
+  } weir__debug__in_t;
+
+  typedef struct {
+    weir__info__in_t info;
+    weir__system__in_t system;
+    weir__clock__in_t clock;
+    weir__inline__in_t inline;
+    weir__measure__in_t measure;
+    weir__digest__in_t digest;
+    weir__record__in_t record;
+    weir__portx__in_t port[2];
+    weir__mailbox__in_t mailbox;
+    weir__timer__in_t timer;
+    weir__watchdog__in_t watchdog;
+    weir__fault__in_t fault;
+    weir__debug__in_t debug;
   } weir__in_t;
 
-  typedef struct {logic value;} system_rf__control__cpu_reset__out_t;
+  typedef struct {logic value;} weir__system__control__cpu_reset__out_t;
 
-  typedef struct {logic value;} system_rf__control__measure_reset__out_t;
+  typedef struct {logic value;} weir__system__control__measure_reset__out_t;
 
   typedef struct {
-    system_rf__control__cpu_reset__out_t cpu_reset;
-    system_rf__control__measure_reset__out_t measure_reset;
-  } system_rf__control__out_t;
+    weir__system__control__cpu_reset__out_t cpu_reset;
+    weir__system__control__measure_reset__out_t measure_reset;
+  } weir__system__control__out_t;
 
-  typedef struct {logic value;} system_rf__request__cpu_restart__out_t;
+  typedef struct {logic value;} weir__system__request__cpu_restart__out_t;
 
-  typedef struct {system_rf__request__cpu_restart__out_t cpu_restart;} system_rf__request__out_t;
+  typedef struct {weir__system__request__cpu_restart__out_t cpu_restart;} weir__system__request__out_t;
 
-  typedef struct {logic [14:0] value;} system_rf__load_address__value__out_t;
+  typedef struct {logic [14:0] value;} weir__system__load_address__value__out_t;
 
-  typedef struct {system_rf__load_address__value__out_t value;} system_rf__load_address__out_t;
+  typedef struct {weir__system__load_address__value__out_t value;} weir__system__load_address__out_t;
 
   typedef struct {
     logic [31:0] value;
     logic swmod;
-  } system_rf__load_write__value__out_t;
+  } weir__system__load_write__value__out_t;
 
-  typedef struct {system_rf__load_write__value__out_t value;} system_rf__load_write__out_t;
+  typedef struct {weir__system__load_write__value__out_t value;} weir__system__load_write__out_t;
 
-  typedef struct {logic swacc;} system_rf__load_read__value__out_t;
+  typedef struct {logic swacc;} weir__system__load_read__value__out_t;
 
-  typedef struct {system_rf__load_read__value__out_t value;} system_rf__load_read__out_t;
-
-  typedef struct {
-    system_rf__control__out_t control;
-    system_rf__request__out_t request;
-    system_rf__load_address__out_t load_address;
-    system_rf__load_write__out_t load_write;
-    system_rf__load_read__out_t load_read;
-  } system_rf__out_t;
-
-  typedef struct {logic [31:0] value;} clock_rf__rate__value__out_t;
-
-  typedef struct {clock_rf__rate__value__out_t value;} clock_rf__rate__out_t;
-
-  typedef struct {logic [31:0] value;} setting_r_desc_36f00a51_unit_03c7c0ac__value__out_t;
+  typedef struct {weir__system__load_read__value__out_t value;} weir__system__load_read__out_t;
 
   typedef struct {
-    setting_r_desc_36f00a51_unit_03c7c0ac__value__out_t value;
-  } setting_r_desc_36f00a51_unit_03c7c0ac__out_t;
+    weir__system__control__out_t control;
+    weir__system__request__out_t request;
+    weir__system__load_address__out_t load_address;
+    weir__system__load_write__out_t load_write;
+    weir__system__load_read__out_t load_read;
+  } weir__system__out_t;
 
-  typedef struct {logic [15:0] value;} clock_rf__set_seconds_high__value__out_t;
+  typedef struct {logic [31:0] value;} weir__clock__rate__value__out_t;
 
-  typedef struct {clock_rf__set_seconds_high__value__out_t value;} clock_rf__set_seconds_high__out_t;
+  typedef struct {weir__clock__rate__value__out_t value;} weir__clock__rate__out_t;
+
+  typedef struct {logic [31:0] value;} weir__clock__set_seconds_low__value__out_t;
+
+  typedef struct {weir__clock__set_seconds_low__value__out_t value;} weir__clock__set_seconds_low__out_t;
+
+  typedef struct {logic [15:0] value;} weir__clock__set_seconds_high__value__out_t;
+
+  typedef struct {weir__clock__set_seconds_high__value__out_t value;} weir__clock__set_seconds_high__out_t;
 
   typedef struct {
     logic [29:0] value;
     logic swmod;
-  } clock_rf__set_ns__value__out_t;
+  } weir__clock__set_ns__value__out_t;
 
-  typedef struct {clock_rf__set_ns__value__out_t value;} clock_rf__set_ns__out_t;
+  typedef struct {weir__clock__set_ns__value__out_t value;} weir__clock__set_ns__out_t;
 
   typedef struct {
     logic [30:0] value;
     logic swmod;
-  } clock_rf__step_ns__value__out_t;
+  } weir__clock__step_ns__value__out_t;
 
-  typedef struct {clock_rf__step_ns__value__out_t value;} clock_rf__step_ns__out_t;
+  typedef struct {weir__clock__step_ns__value__out_t value;} weir__clock__step_ns__out_t;
 
   typedef struct {
     logic [31:0] value;
     logic swmod;
-  } clock_rf__slew_ns__value__out_t;
+  } weir__clock__slew_ns__value__out_t;
 
-  typedef struct {clock_rf__slew_ns__value__out_t value;} clock_rf__slew_ns__out_t;
+  typedef struct {weir__clock__slew_ns__value__out_t value;} weir__clock__slew_ns__out_t;
 
-  typedef struct {logic swacc;} low_r_desc_fc1418ce_unit_f01a37d1__value__out_t;
+  typedef struct {logic swacc;} weir__clock__pps_ns_low__value__out_t;
 
-  typedef struct {low_r_desc_fc1418ce_unit_f01a37d1__value__out_t value;} low_r_desc_fc1418ce_unit_f01a37d1__out_t;
+  typedef struct {weir__clock__pps_ns_low__value__out_t value;} weir__clock__pps_ns_low__out_t;
 
-  typedef struct {logic swacc;} low_r_desc_79bb1aad_unit_f01a37d1__value__out_t;
+  typedef struct {logic swacc;} weir__clock__now_low__value__out_t;
 
-  typedef struct {low_r_desc_79bb1aad_unit_f01a37d1__value__out_t value;} low_r_desc_79bb1aad_unit_f01a37d1__out_t;
-
-  typedef struct {
-    clock_rf__rate__out_t rate;
-    setting_r_desc_36f00a51_unit_03c7c0ac__out_t set_seconds_low;
-    clock_rf__set_seconds_high__out_t set_seconds_high;
-    clock_rf__set_ns__out_t set_ns;
-    clock_rf__step_ns__out_t step_ns;
-    clock_rf__slew_ns__out_t slew_ns;
-    low_r_desc_fc1418ce_unit_f01a37d1__out_t pps_ns_low;
-    low_r_desc_79bb1aad_unit_f01a37d1__out_t now_low;
-  } clock_rf__out_t;
-
-  typedef struct {logic value;} inline_rf__control__enable__out_t;
-
-  typedef struct {inline_rf__control__enable__out_t enable;} inline_rf__control__out_t;
-
-  typedef struct {logic value;} inline_rf__heartbeat__beat__out_t;
-
-  typedef struct {inline_rf__heartbeat__beat__out_t beat;} inline_rf__heartbeat__out_t;
+  typedef struct {weir__clock__now_low__value__out_t value;} weir__clock__now_low__out_t;
 
   typedef struct {
-    inline_rf__control__out_t control;
-    inline_rf__heartbeat__out_t heartbeat;
-  } inline_rf__out_t;
+    weir__clock__rate__out_t rate;
+    weir__clock__set_seconds_low__out_t set_seconds_low;
+    weir__clock__set_seconds_high__out_t set_seconds_high;
+    weir__clock__set_ns__out_t set_ns;
+    weir__clock__step_ns__out_t step_ns;
+    weir__clock__slew_ns__out_t slew_ns;
+    weir__clock__pps_ns_low__out_t pps_ns_low;
+    weir__clock__now_low__out_t now_low;
+  } weir__clock__out_t;
 
-  typedef struct {logic [31:0] value;} measure_rf__seed__value__out_t;
+  typedef struct {logic value;} weir__inline__control__enable__out_t;
 
-  typedef struct {measure_rf__seed__value__out_t value;} measure_rf__seed__out_t;
+  typedef struct {weir__inline__control__enable__out_t enable;} weir__inline__control__out_t;
 
-  typedef struct {logic value;} measure_rf__control__vlan_in_key__out_t;
+  typedef struct {logic value;} weir__inline__heartbeat__beat__out_t;
 
-  typedef struct {logic value;} measure_rf__control__shed_enable__out_t;
-
-  typedef struct {logic [3:0] value;} measure_rf__control__lane__out_t;
-
-  typedef struct {logic [15:0] value;} measure_rf__control__epoch__out_t;
-
-  typedef struct {
-    measure_rf__control__vlan_in_key__out_t vlan_in_key;
-    measure_rf__control__shed_enable__out_t shed_enable;
-    measure_rf__control__lane__out_t lane;
-    measure_rf__control__epoch__out_t epoch;
-  } measure_rf__control__out_t;
-
-  typedef struct {logic [31:0] value;} measure_rf__handshake_low__value__out_t;
-
-  typedef struct {measure_rf__handshake_low__value__out_t value;} measure_rf__handshake_low__out_t;
-
-  typedef struct {logic [14:0] value;} measure_rf__handshake_high__value__out_t;
-
-  typedef struct {measure_rf__handshake_high__value__out_t value;} measure_rf__handshake_high__out_t;
-
-  typedef struct {logic [31:0] value;} measure_rf__idle_low__value__out_t;
-
-  typedef struct {measure_rf__idle_low__value__out_t value;} measure_rf__idle_low__out_t;
-
-  typedef struct {logic [14:0] value;} measure_rf__idle_high__value__out_t;
-
-  typedef struct {measure_rf__idle_high__value__out_t value;} measure_rf__idle_high__out_t;
-
-  typedef struct {logic [31:0] value;} measure_rf__linger_low__value__out_t;
-
-  typedef struct {measure_rf__linger_low__value__out_t value;} measure_rf__linger_low__out_t;
-
-  typedef struct {logic [14:0] value;} measure_rf__linger_high__value__out_t;
-
-  typedef struct {measure_rf__linger_high__value__out_t value;} measure_rf__linger_high__out_t;
-
-  typedef struct {logic [31:0] value;} measure_rf__other_low__value__out_t;
-
-  typedef struct {measure_rf__other_low__value__out_t value;} measure_rf__other_low__out_t;
-
-  typedef struct {logic [14:0] value;} measure_rf__other_high__value__out_t;
-
-  typedef struct {measure_rf__other_high__value__out_t value;} measure_rf__other_high__out_t;
+  typedef struct {weir__inline__heartbeat__beat__out_t beat;} weir__inline__heartbeat__out_t;
 
   typedef struct {
-    measure_rf__seed__out_t seed[13];
-    measure_rf__control__out_t control;
-    measure_rf__handshake_low__out_t handshake_low;
-    measure_rf__handshake_high__out_t handshake_high;
-    measure_rf__idle_low__out_t idle_low;
-    measure_rf__idle_high__out_t idle_high;
-    measure_rf__linger_low__out_t linger_low;
-    measure_rf__linger_high__out_t linger_high;
-    measure_rf__other_low__out_t other_low;
-    measure_rf__other_high__out_t other_high;
-  } measure_rf__out_t;
+    weir__inline__control__out_t control;
+    weir__inline__heartbeat__out_t heartbeat;
+  } weir__inline__out_t;
 
-  typedef struct {logic [1:0] value;} digest_rf__control__mode__out_t;
+  typedef struct {logic [31:0] value;} weir__measure__seedx__value__out_t;
 
-  typedef struct {logic value;} digest_rf__control__slices_enable__out_t;
+  typedef struct {weir__measure__seedx__value__out_t value;} weir__measure__seedx__out_t;
 
-  typedef struct {
-    digest_rf__control__mode__out_t mode;
-    digest_rf__control__slices_enable__out_t slices_enable;
-  } digest_rf__control__out_t;
+  typedef struct {logic value;} weir__measure__control__vlan_in_key__out_t;
 
-  typedef struct {logic [15:0] value;} digest_rf__trigger_packets__value__out_t;
+  typedef struct {logic value;} weir__measure__control__shed_enable__out_t;
 
-  typedef struct {digest_rf__trigger_packets__value__out_t value;} digest_rf__trigger_packets__out_t;
+  typedef struct {logic [3:0] value;} weir__measure__control__lane__out_t;
 
-  typedef struct {logic [31:0] value;} setting_r_desc_3914d0ee_unit_f01a37d1__value__out_t;
+  typedef struct {logic [15:0] value;} weir__measure__control__epoch__out_t;
 
   typedef struct {
-    setting_r_desc_3914d0ee_unit_f01a37d1__value__out_t value;
-  } setting_r_desc_3914d0ee_unit_f01a37d1__out_t;
+    weir__measure__control__vlan_in_key__out_t vlan_in_key;
+    weir__measure__control__shed_enable__out_t shed_enable;
+    weir__measure__control__lane__out_t lane;
+    weir__measure__control__epoch__out_t epoch;
+  } weir__measure__control__out_t;
 
-  typedef struct {logic [14:0] value;} digest_rf__trigger_ns_high__value__out_t;
+  typedef struct {logic [31:0] value;} weir__measure__handshake_low__value__out_t;
 
-  typedef struct {digest_rf__trigger_ns_high__value__out_t value;} digest_rf__trigger_ns_high__out_t;
+  typedef struct {weir__measure__handshake_low__value__out_t value;} weir__measure__handshake_low__out_t;
 
-  typedef struct {
-    digest_rf__control__out_t control;
-    digest_rf__trigger_packets__out_t trigger_packets;
-    setting_r_desc_3914d0ee_unit_f01a37d1__out_t trigger_ns_low;
-    digest_rf__trigger_ns_high__out_t trigger_ns_high;
-  } digest_rf__out_t;
+  typedef struct {logic [14:0] value;} weir__measure__handshake_high__value__out_t;
 
-  typedef struct {logic [31:0] value;} setting_r_desc_d8c65c94__value__out_t;
+  typedef struct {weir__measure__handshake_high__value__out_t value;} weir__measure__handshake_high__out_t;
 
-  typedef struct {setting_r_desc_d8c65c94__value__out_t value;} setting_r_desc_d8c65c94__out_t;
+  typedef struct {logic [31:0] value;} weir__measure__idle_low__value__out_t;
 
-  typedef struct {logic [15:0] value;} record_rf__destination_high__value__out_t;
+  typedef struct {weir__measure__idle_low__value__out_t value;} weir__measure__idle_low__out_t;
 
-  typedef struct {record_rf__destination_high__value__out_t value;} record_rf__destination_high__out_t;
+  typedef struct {logic [14:0] value;} weir__measure__idle_high__value__out_t;
 
-  typedef struct {logic [31:0] value;} setting_r_desc_7e270e19__value__out_t;
+  typedef struct {weir__measure__idle_high__value__out_t value;} weir__measure__idle_high__out_t;
 
-  typedef struct {setting_r_desc_7e270e19__value__out_t value;} setting_r_desc_7e270e19__out_t;
+  typedef struct {logic [31:0] value;} weir__measure__linger_low__value__out_t;
 
-  typedef struct {logic [15:0] value;} record_rf__source_high__value__out_t;
+  typedef struct {weir__measure__linger_low__value__out_t value;} weir__measure__linger_low__out_t;
 
-  typedef struct {record_rf__source_high__value__out_t value;} record_rf__source_high__out_t;
+  typedef struct {logic [14:0] value;} weir__measure__linger_high__value__out_t;
 
-  typedef struct {logic value;} record_rf__request__flush__out_t;
+  typedef struct {weir__measure__linger_high__value__out_t value;} weir__measure__linger_high__out_t;
 
-  typedef struct {record_rf__request__flush__out_t flush;} record_rf__request__out_t;
+  typedef struct {logic [31:0] value;} weir__measure__other_low__value__out_t;
 
-  typedef struct {logic swacc;} low_r_desc_62b5ec77_unit_6e52c40b__value__out_t;
+  typedef struct {weir__measure__other_low__value__out_t value;} weir__measure__other_low__out_t;
 
-  typedef struct {low_r_desc_62b5ec77_unit_6e52c40b__value__out_t value;} low_r_desc_62b5ec77_unit_6e52c40b__out_t;
+  typedef struct {logic [14:0] value;} weir__measure__other_high__value__out_t;
 
-  typedef struct {logic swacc;} low_r_desc_ef35a0b3_unit_6e52c40b__value__out_t;
-
-  typedef struct {low_r_desc_ef35a0b3_unit_6e52c40b__value__out_t value;} low_r_desc_ef35a0b3_unit_6e52c40b__out_t;
-
-  typedef struct {logic swacc;} low_r_desc_2b8cab59_unit_dcdc1ac0__value__out_t;
-
-  typedef struct {low_r_desc_2b8cab59_unit_dcdc1ac0__value__out_t value;} low_r_desc_2b8cab59_unit_dcdc1ac0__out_t;
+  typedef struct {weir__measure__other_high__value__out_t value;} weir__measure__other_high__out_t;
 
   typedef struct {
-    setting_r_desc_d8c65c94__out_t destination_low;
-    record_rf__destination_high__out_t destination_high;
-    setting_r_desc_7e270e19__out_t source_low;
-    record_rf__source_high__out_t source_high;
-    record_rf__request__out_t request;
-    low_r_desc_62b5ec77_unit_6e52c40b__out_t records_in_low;
-    low_r_desc_ef35a0b3_unit_6e52c40b__out_t records_out_low;
-    low_r_desc_2b8cab59_unit_dcdc1ac0__out_t frames_low;
-  } record_rf__out_t;
+    weir__measure__seedx__out_t seed[13];
+    weir__measure__control__out_t control;
+    weir__measure__handshake_low__out_t handshake_low;
+    weir__measure__handshake_high__out_t handshake_high;
+    weir__measure__idle_low__out_t idle_low;
+    weir__measure__idle_high__out_t idle_high;
+    weir__measure__linger_low__out_t linger_low;
+    weir__measure__linger_high__out_t linger_high;
+    weir__measure__other_low__out_t other_low;
+    weir__measure__other_high__out_t other_high;
+  } weir__measure__out_t;
 
-  typedef struct {logic [31:0] value;} port_rf__time_offset__value__out_t;
+  typedef struct {logic [1:0] value;} weir__digest__control__mode__out_t;
 
-  typedef struct {port_rf__time_offset__value__out_t value;} port_rf__time_offset__out_t;
+  typedef struct {logic value;} weir__digest__control__slices_enable__out_t;
 
-  typedef struct {port_rf__time_offset__out_t time_offset;} port_rf__out_t;
+  typedef struct {
+    weir__digest__control__mode__out_t mode;
+    weir__digest__control__slices_enable__out_t slices_enable;
+  } weir__digest__control__out_t;
+
+  typedef struct {logic [15:0] value;} weir__digest__trigger_packets__value__out_t;
+
+  typedef struct {weir__digest__trigger_packets__value__out_t value;} weir__digest__trigger_packets__out_t;
+
+  typedef struct {logic [31:0] value;} weir__digest__trigger_ns_low__value__out_t;
+
+  typedef struct {weir__digest__trigger_ns_low__value__out_t value;} weir__digest__trigger_ns_low__out_t;
+
+  typedef struct {logic [14:0] value;} weir__digest__trigger_ns_high__value__out_t;
+
+  typedef struct {weir__digest__trigger_ns_high__value__out_t value;} weir__digest__trigger_ns_high__out_t;
+
+  typedef struct {
+    weir__digest__control__out_t control;
+    weir__digest__trigger_packets__out_t trigger_packets;
+    weir__digest__trigger_ns_low__out_t trigger_ns_low;
+    weir__digest__trigger_ns_high__out_t trigger_ns_high;
+  } weir__digest__out_t;
+
+  typedef struct {logic [31:0] value;} weir__record__destination_low__value__out_t;
+
+  typedef struct {weir__record__destination_low__value__out_t value;} weir__record__destination_low__out_t;
+
+  typedef struct {logic [15:0] value;} weir__record__destination_high__value__out_t;
+
+  typedef struct {weir__record__destination_high__value__out_t value;} weir__record__destination_high__out_t;
+
+  typedef struct {logic [31:0] value;} weir__record__source_low__value__out_t;
+
+  typedef struct {weir__record__source_low__value__out_t value;} weir__record__source_low__out_t;
+
+  typedef struct {logic [15:0] value;} weir__record__source_high__value__out_t;
+
+  typedef struct {weir__record__source_high__value__out_t value;} weir__record__source_high__out_t;
+
+  typedef struct {logic value;} weir__record__request__flush__out_t;
+
+  typedef struct {weir__record__request__flush__out_t flush;} weir__record__request__out_t;
+
+  typedef struct {logic swacc;} weir__record__records_in_low__value__out_t;
+
+  typedef struct {weir__record__records_in_low__value__out_t value;} weir__record__records_in_low__out_t;
+
+  typedef struct {logic swacc;} weir__record__records_out_low__value__out_t;
+
+  typedef struct {weir__record__records_out_low__value__out_t value;} weir__record__records_out_low__out_t;
+
+  typedef struct {logic swacc;} weir__record__frames_low__value__out_t;
+
+  typedef struct {weir__record__frames_low__value__out_t value;} weir__record__frames_low__out_t;
+
+  typedef struct {
+    weir__record__destination_low__out_t destination_low;
+    weir__record__destination_high__out_t destination_high;
+    weir__record__source_low__out_t source_low;
+    weir__record__source_high__out_t source_high;
+    weir__record__request__out_t request;
+    weir__record__records_in_low__out_t records_in_low;
+    weir__record__records_out_low__out_t records_out_low;
+    weir__record__frames_low__out_t frames_low;
+  } weir__record__out_t;
+
+  typedef struct {logic [31:0] value;} weir__portx__time_offset__value__out_t;
+
+  typedef struct {weir__portx__time_offset__value__out_t value;} weir__portx__time_offset__out_t;
+
+  typedef struct {weir__portx__time_offset__out_t time_offset;} weir__portx__out_t;
 
   typedef struct {
     logic [31:0] value;
     logic swmod;
-  } mailbox_way_rf__push__value__out_t;
+  } weir__mailbox__to_card__push__value__out_t;
 
-  typedef struct {mailbox_way_rf__push__value__out_t value;} mailbox_way_rf__push__out_t;
+  typedef struct {weir__mailbox__to_card__push__value__out_t value;} weir__mailbox__to_card__push__out_t;
 
-  typedef struct {logic swacc;} mailbox_way_rf__pop__value__out_t;
+  typedef struct {logic swacc;} weir__mailbox__to_card__pop__value__out_t;
 
-  typedef struct {mailbox_way_rf__pop__value__out_t value;} mailbox_way_rf__pop__out_t;
-
-  typedef struct {
-    mailbox_way_rf__push__out_t push;
-    mailbox_way_rf__pop__out_t pop;
-  } mailbox_way_rf__out_t;
-
-  typedef struct {logic value;} mailbox_rf__card_irq_enable__to_card_valid__out_t;
-
-  typedef struct {logic value;} mailbox_rf__card_irq_enable__to_host_ready__out_t;
+  typedef struct {weir__mailbox__to_card__pop__value__out_t value;} weir__mailbox__to_card__pop__out_t;
 
   typedef struct {
-    mailbox_rf__card_irq_enable__to_card_valid__out_t to_card_valid;
-    mailbox_rf__card_irq_enable__to_host_ready__out_t to_host_ready;
-  } mailbox_rf__card_irq_enable__out_t;
-
-  typedef struct {logic value;} mailbox_rf__host_irq_enable__to_host_valid__out_t;
-
-  typedef struct {logic value;} mailbox_rf__host_irq_enable__to_card_ready__out_t;
-
-  typedef struct {
-    mailbox_rf__host_irq_enable__to_host_valid__out_t to_host_valid;
-    mailbox_rf__host_irq_enable__to_card_ready__out_t to_card_ready;
-  } mailbox_rf__host_irq_enable__out_t;
-
-  typedef struct {logic value;} mailbox_rf__request__clear__out_t;
-
-  typedef struct {mailbox_rf__request__clear__out_t clear;} mailbox_rf__request__out_t;
-
-  typedef struct {
-    mailbox_way_rf__out_t to_card;
-    mailbox_way_rf__out_t to_host;
-    mailbox_rf__card_irq_enable__out_t card_irq_enable;
-    mailbox_rf__host_irq_enable__out_t host_irq_enable;
-    mailbox_rf__request__out_t request;
-  } mailbox_rf__out_t;
-
-  typedef struct {logic swacc;} low_r_desc_3b80c5bf_unit_f73f2954__value__out_t;
-
-  typedef struct {low_r_desc_3b80c5bf_unit_f73f2954__value__out_t value;} low_r_desc_3b80c5bf_unit_f73f2954__out_t;
-
-  typedef struct {logic [31:0] value;} timer_rf__compare_low__value__out_t;
-
-  typedef struct {timer_rf__compare_low__value__out_t value;} timer_rf__compare_low__out_t;
-
-  typedef struct {logic [31:0] value;} timer_rf__compare_high__value__out_t;
-
-  typedef struct {timer_rf__compare_high__value__out_t value;} timer_rf__compare_high__out_t;
-
-  typedef struct {logic value;} timer_rf__control__irq_enable__out_t;
-
-  typedef struct {timer_rf__control__irq_enable__out_t irq_enable;} timer_rf__control__out_t;
-
-  typedef struct {
-    low_r_desc_3b80c5bf_unit_f73f2954__out_t now_low;
-    timer_rf__compare_low__out_t compare_low;
-    timer_rf__compare_high__out_t compare_high;
-    timer_rf__control__out_t control;
-  } timer_rf__out_t;
+    weir__mailbox__to_card__push__out_t push;
+    weir__mailbox__to_card__pop__out_t pop;
+  } weir__mailbox__to_card__out_t;
 
   typedef struct {
     logic [31:0] value;
     logic swmod;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__kick__value__out_t;
+  } weir__mailbox__to_host__push__value__out_t;
+
+  typedef struct {weir__mailbox__to_host__push__value__out_t value;} weir__mailbox__to_host__push__out_t;
+
+  typedef struct {logic swacc;} weir__mailbox__to_host__pop__value__out_t;
+
+  typedef struct {weir__mailbox__to_host__pop__value__out_t value;} weir__mailbox__to_host__pop__out_t;
 
   typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__kick__value__out_t value;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__kick__out_t;
+    weir__mailbox__to_host__push__out_t push;
+    weir__mailbox__to_host__pop__out_t pop;
+  } weir__mailbox__to_host__out_t;
+
+  typedef struct {logic value;} weir__mailbox__card_irq_enable__to_card_valid__out_t;
+
+  typedef struct {logic value;} weir__mailbox__card_irq_enable__to_host_ready__out_t;
 
   typedef struct {
-    logic value;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__enable_swwel_ec22fdde__out_t;
+    weir__mailbox__card_irq_enable__to_card_valid__out_t to_card_valid;
+    weir__mailbox__card_irq_enable__to_host_ready__out_t to_host_ready;
+  } weir__mailbox__card_irq_enable__out_t;
 
-  typedef struct {logic value;} watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__lock__out_t;
+  typedef struct {logic value;} weir__mailbox__host_irq_enable__to_host_valid__out_t;
+
+  typedef struct {logic value;} weir__mailbox__host_irq_enable__to_card_ready__out_t;
 
   typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__enable_swwel_ec22fdde__out_t enable;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__lock__out_t lock;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__out_t;
+    weir__mailbox__host_irq_enable__to_host_valid__out_t to_host_valid;
+    weir__mailbox__host_irq_enable__to_card_ready__out_t to_card_ready;
+  } weir__mailbox__host_irq_enable__out_t;
+
+  typedef struct {logic value;} weir__mailbox__request__clear__out_t;
+
+  typedef struct {weir__mailbox__request__clear__out_t clear;} weir__mailbox__request__out_t;
+
+  typedef struct {
+    weir__mailbox__to_card__out_t to_card;
+    weir__mailbox__to_host__out_t to_host;
+    weir__mailbox__card_irq_enable__out_t card_irq_enable;
+    weir__mailbox__host_irq_enable__out_t host_irq_enable;
+    weir__mailbox__request__out_t request;
+  } weir__mailbox__out_t;
+
+  typedef struct {logic swacc;} weir__timer__now_low__value__out_t;
+
+  typedef struct {weir__timer__now_low__value__out_t value;} weir__timer__now_low__out_t;
+
+  typedef struct {logic [31:0] value;} weir__timer__compare_low__value__out_t;
+
+  typedef struct {weir__timer__compare_low__value__out_t value;} weir__timer__compare_low__out_t;
+
+  typedef struct {logic [31:0] value;} weir__timer__compare_high__value__out_t;
+
+  typedef struct {weir__timer__compare_high__value__out_t value;} weir__timer__compare_high__out_t;
+
+  typedef struct {logic value;} weir__timer__control__irq_enable__out_t;
+
+  typedef struct {weir__timer__control__irq_enable__out_t irq_enable;} weir__timer__control__out_t;
+
+  typedef struct {
+    weir__timer__now_low__out_t now_low;
+    weir__timer__compare_low__out_t compare_low;
+    weir__timer__compare_high__out_t compare_high;
+    weir__timer__control__out_t control;
+  } weir__timer__out_t;
 
   typedef struct {
     logic [31:0] value;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__timeout_value_392d8550__value_swwel_511b4815__out_t;
+    logic swmod;
+  } weir__watchdog__kick__value__out_t;
+
+  typedef struct {weir__watchdog__kick__value__out_t value;} weir__watchdog__kick__out_t;
+
+  typedef struct {logic value;} weir__watchdog__control__enable__out_t;
+
+  typedef struct {logic value;} weir__watchdog__control__lock__out_t;
 
   typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__timeout_value_392d8550__value_swwel_511b4815__out_t value;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__timeout_value_392d8550__out_t;
+    weir__watchdog__control__enable__out_t enable;
+    weir__watchdog__control__lock__out_t lock;
+  } weir__watchdog__control__out_t;
+
+  typedef struct {logic [31:0] value;} weir__watchdog__timeout__value__out_t;
+
+  typedef struct {weir__watchdog__timeout__value__out_t value;} weir__watchdog__timeout__out_t;
 
   typedef struct {
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__kick__out_t kick;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__control_enable_c1a53010__out_t control;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__timeout_value_392d8550__out_t timeout;
-  } watchdog_rf_control_8bfe1d2e_timeout_15b61625__out_t;
+    weir__watchdog__kick__out_t kick;
+    weir__watchdog__control__out_t control;
+    weir__watchdog__timeout__out_t timeout;
+  } weir__watchdog__out_t;
 
-  typedef struct {logic value;} fault_rf__status__table_parity__out_t;
+  typedef struct {logic value;} weir__fault__status__table_parity__out_t;
 
-  typedef struct {logic value;} fault_rf__status__ram_parity__out_t;
+  typedef struct {logic value;} weir__fault__status__ram_parity__out_t;
 
-  typedef struct {logic value;} fault_rf__status__stuck_records__out_t;
+  typedef struct {logic value;} weir__fault__status__stuck_records__out_t;
 
-  typedef struct {logic value;} fault_rf__status__stuck_slices_0__out_t;
+  typedef struct {logic value;} weir__fault__status__stuck_slices_0__out_t;
 
-  typedef struct {logic value;} fault_rf__status__stuck_slices_1__out_t;
+  typedef struct {logic value;} weir__fault__status__stuck_slices_1__out_t;
 
-  typedef struct {logic value;} fault_rf__status__watchdog__out_t;
+  typedef struct {logic value;} weir__fault__status__watchdog__out_t;
 
-  typedef struct {logic value;} fault_rf__status__bus_error__out_t;
-
-  typedef struct {
-    fault_rf__status__table_parity__out_t table_parity;
-    fault_rf__status__ram_parity__out_t ram_parity;
-    fault_rf__status__stuck_records__out_t stuck_records;
-    fault_rf__status__stuck_slices_0__out_t stuck_slices_0;
-    fault_rf__status__stuck_slices_1__out_t stuck_slices_1;
-    fault_rf__status__watchdog__out_t watchdog;
-    fault_rf__status__bus_error__out_t bus_error;
-  } fault_rf__status__out_t;
-
-  typedef struct {logic [6:0] value;} fault_rf__host_irq_enable__mask__out_t;
-
-  typedef struct {fault_rf__host_irq_enable__mask__out_t mask;} fault_rf__host_irq_enable__out_t;
-
-  typedef struct {logic [6:0] value;} fault_rf__card_irq_enable__mask__out_t;
-
-  typedef struct {fault_rf__card_irq_enable__mask__out_t mask;} fault_rf__card_irq_enable__out_t;
-
-  typedef struct {logic value;} fault_rf__inject__table_flip__out_t;
-
-  typedef struct {logic value;} fault_rf__inject__ram_flip__out_t;
+  typedef struct {logic value;} weir__fault__status__bus_error__out_t;
 
   typedef struct {
-    fault_rf__inject__table_flip__out_t table_flip;
-    fault_rf__inject__ram_flip__out_t ram_flip;
-  } fault_rf__inject__out_t;
+    weir__fault__status__table_parity__out_t table_parity;
+    weir__fault__status__ram_parity__out_t ram_parity;
+    weir__fault__status__stuck_records__out_t stuck_records;
+    weir__fault__status__stuck_slices_0__out_t stuck_slices_0;
+    weir__fault__status__stuck_slices_1__out_t stuck_slices_1;
+    weir__fault__status__watchdog__out_t watchdog;
+    weir__fault__status__bus_error__out_t bus_error;
+  } weir__fault__status__out_t;
 
-  typedef struct {logic value;} fault_rf__hold__stop_records__out_t;
+  typedef struct {logic [6:0] value;} weir__fault__host_irq_enable__mask__out_t;
 
-  typedef struct {fault_rf__hold__stop_records__out_t stop_records;} fault_rf__hold__out_t;
+  typedef struct {weir__fault__host_irq_enable__mask__out_t mask;} weir__fault__host_irq_enable__out_t;
 
-  typedef struct {logic [31:0] value;} fault_rf__stuck_clocks__value__out_t;
+  typedef struct {logic [6:0] value;} weir__fault__card_irq_enable__mask__out_t;
 
-  typedef struct {fault_rf__stuck_clocks__value__out_t value;} fault_rf__stuck_clocks__out_t;
+  typedef struct {weir__fault__card_irq_enable__mask__out_t mask;} weir__fault__card_irq_enable__out_t;
 
-  typedef struct {
-    fault_rf__status__out_t status;
-    fault_rf__host_irq_enable__out_t host_irq_enable;
-    fault_rf__card_irq_enable__out_t card_irq_enable;
-    fault_rf__inject__out_t inject;
-    fault_rf__hold__out_t hold;
-    fault_rf__stuck_clocks__out_t stuck_clocks;
-  } fault_rf__out_t;
+  typedef struct {logic value;} weir__fault__inject__table_flip__out_t;
 
-  typedef struct {logic swacc;} low_r_desc_858ceb6a_unit_f73f2954__value__out_t;
-
-  typedef struct {low_r_desc_858ceb6a_unit_f73f2954__value__out_t value;} low_r_desc_858ceb6a_unit_f73f2954__out_t;
-
-  typedef struct {low_r_desc_858ceb6a_unit_f73f2954__out_t record_stall_low;} debug_rf__out_t;
-
-  typedef struct {logic value;} digest_entry_rf__control__enable__out_t;
-
-  typedef struct {logic [7:0] value;} digest_entry_rf__control__protocol__out_t;
-
-  typedef struct {logic [7:0] value;} digest_entry_rf__control__protocol_mask__out_t;
+  typedef struct {logic value;} weir__fault__inject__ram_flip__out_t;
 
   typedef struct {
-    digest_entry_rf__control__enable__out_t enable;
-    digest_entry_rf__control__protocol__out_t protocol;
-    digest_entry_rf__control__protocol_mask__out_t protocol_mask;
-  } digest_entry_rf__control__out_t;
+    weir__fault__inject__table_flip__out_t table_flip;
+    weir__fault__inject__ram_flip__out_t ram_flip;
+  } weir__fault__inject__out_t;
 
-  typedef struct {logic [23:0] value;} digest_entry_rf__vlans__value__out_t;
+  typedef struct {logic value;} weir__fault__hold__stop_records__out_t;
 
-  typedef struct {digest_entry_rf__vlans__value__out_t value;} digest_entry_rf__vlans__out_t;
+  typedef struct {weir__fault__hold__stop_records__out_t stop_records;} weir__fault__hold__out_t;
 
-  typedef struct {logic [23:0] value;} digest_entry_rf__vlan_mask__value__out_t;
+  typedef struct {logic [31:0] value;} weir__fault__stuck_clocks__value__out_t;
 
-  typedef struct {digest_entry_rf__vlan_mask__value__out_t value;} digest_entry_rf__vlan_mask__out_t;
-
-  typedef struct {logic [31:0] value;} setting_r_desc_d488b0db__value__out_t;
-
-  typedef struct {setting_r_desc_d488b0db__value__out_t value;} setting_r_desc_d488b0db__out_t;
-
-  typedef struct {logic [31:0] value;} setting_r_desc_dc52d45c__value__out_t;
-
-  typedef struct {setting_r_desc_dc52d45c__value__out_t value;} setting_r_desc_dc52d45c__out_t;
-
-  typedef struct {logic [15:0] value;} digest_end_rf__port__value__out_t;
-
-  typedef struct {logic [15:0] value;} digest_end_rf__port__mask__out_t;
+  typedef struct {weir__fault__stuck_clocks__value__out_t value;} weir__fault__stuck_clocks__out_t;
 
   typedef struct {
-    digest_end_rf__port__value__out_t value;
-    digest_end_rf__port__mask__out_t mask;
-  } digest_end_rf__port__out_t;
+    weir__fault__status__out_t status;
+    weir__fault__host_irq_enable__out_t host_irq_enable;
+    weir__fault__card_irq_enable__out_t card_irq_enable;
+    weir__fault__inject__out_t inject;
+    weir__fault__hold__out_t hold;
+    weir__fault__stuck_clocks__out_t stuck_clocks;
+  } weir__fault__out_t;
+
+  typedef struct {logic swacc;} weir__debug__record_stall_low__value__out_t;
+
+  typedef struct {weir__debug__record_stall_low__value__out_t value;} weir__debug__record_stall_low__out_t;
+
+  typedef struct {weir__debug__record_stall_low__out_t record_stall_low;} weir__debug__out_t;
+
+  typedef struct {logic value;} weir__digest_entryx__control__enable__out_t;
+
+  typedef struct {logic [7:0] value;} weir__digest_entryx__control__protocol__out_t;
+
+  typedef struct {logic [7:0] value;} weir__digest_entryx__control__protocol_mask__out_t;
 
   typedef struct {
-    setting_r_desc_d488b0db__out_t address[4];
-    setting_r_desc_dc52d45c__out_t address_mask[4];
-    digest_end_rf__port__out_t port;
-  } digest_end_rf__out_t;
+    weir__digest_entryx__control__enable__out_t enable;
+    weir__digest_entryx__control__protocol__out_t protocol;
+    weir__digest_entryx__control__protocol_mask__out_t protocol_mask;
+  } weir__digest_entryx__control__out_t;
+
+  typedef struct {logic [23:0] value;} weir__digest_entryx__vlans__value__out_t;
+
+  typedef struct {weir__digest_entryx__vlans__value__out_t value;} weir__digest_entryx__vlans__out_t;
+
+  typedef struct {logic [23:0] value;} weir__digest_entryx__vlan_mask__value__out_t;
+
+  typedef struct {weir__digest_entryx__vlan_mask__value__out_t value;} weir__digest_entryx__vlan_mask__out_t;
+
+  typedef struct {logic [31:0] value;} weir__digest_entryx__a__addressx__value__out_t;
+
+  typedef struct {weir__digest_entryx__a__addressx__value__out_t value;} weir__digest_entryx__a__addressx__out_t;
+
+  typedef struct {logic [31:0] value;} weir__digest_entryx__a__address_maskx__value__out_t;
 
   typedef struct {
-    digest_entry_rf__control__out_t control;
-    digest_entry_rf__vlans__out_t vlans;
-    digest_entry_rf__vlan_mask__out_t vlan_mask;
-    digest_end_rf__out_t a;
-    digest_end_rf__out_t b;
-  } digest_entry_rf__out_t;
+    weir__digest_entryx__a__address_maskx__value__out_t value;
+  } weir__digest_entryx__a__address_maskx__out_t;
+
+  typedef struct {logic [15:0] value;} weir__digest_entryx__a__port__value__out_t;
+
+  typedef struct {logic [15:0] value;} weir__digest_entryx__a__port__mask__out_t;
 
   typedef struct {
-    system_rf__out_t system;
-    clock_rf__out_t clock;
-    inline_rf__out_t inline;
-    measure_rf__out_t measure;
-    digest_rf__out_t digest;
-    record_rf__out_t record;
-    port_rf__out_t port[2];
-    mailbox_rf__out_t mailbox;
-    timer_rf__out_t timer;
-    watchdog_rf_control_8bfe1d2e_timeout_15b61625__out_t watchdog;
-    fault_rf__out_t fault;
-    debug_rf__out_t debug;
-    digest_entry_rf__out_t digest_entry[4];
+    weir__digest_entryx__a__port__value__out_t value;
+    weir__digest_entryx__a__port__mask__out_t mask;
+  } weir__digest_entryx__a__port__out_t;
+
+  typedef struct {
+    weir__digest_entryx__a__addressx__out_t address[4];
+    weir__digest_entryx__a__address_maskx__out_t address_mask[4];
+    weir__digest_entryx__a__port__out_t port;
+  } weir__digest_entryx__a__out_t;
+
+  typedef struct {logic [31:0] value;} weir__digest_entryx__b__addressx__value__out_t;
+
+  typedef struct {weir__digest_entryx__b__addressx__value__out_t value;} weir__digest_entryx__b__addressx__out_t;
+
+  typedef struct {logic [31:0] value;} weir__digest_entryx__b__address_maskx__value__out_t;
+
+  typedef struct {
+    weir__digest_entryx__b__address_maskx__value__out_t value;
+  } weir__digest_entryx__b__address_maskx__out_t;
+
+  typedef struct {logic [15:0] value;} weir__digest_entryx__b__port__value__out_t;
+
+  typedef struct {logic [15:0] value;} weir__digest_entryx__b__port__mask__out_t;
+
+  typedef struct {
+    weir__digest_entryx__b__port__value__out_t value;
+    weir__digest_entryx__b__port__mask__out_t mask;
+  } weir__digest_entryx__b__port__out_t;
+
+  typedef struct {
+    weir__digest_entryx__b__addressx__out_t address[4];
+    weir__digest_entryx__b__address_maskx__out_t address_mask[4];
+    weir__digest_entryx__b__port__out_t port;
+  } weir__digest_entryx__b__out_t;
+
+  typedef struct {
+    weir__digest_entryx__control__out_t control;
+    weir__digest_entryx__vlans__out_t vlans;
+    weir__digest_entryx__vlan_mask__out_t vlan_mask;
+    weir__digest_entryx__a__out_t a;
+    weir__digest_entryx__b__out_t b;
+  } weir__digest_entryx__out_t;
+
+  typedef struct {
+    weir__system__out_t system;
+    weir__clock__out_t clock;
+    weir__inline__out_t inline;
+    weir__measure__out_t measure;
+    weir__digest__out_t digest;
+    weir__record__out_t record;
+    weir__portx__out_t port[2];
+    weir__mailbox__out_t mailbox;
+    weir__timer__out_t timer;
+    weir__watchdog__out_t watchdog;
+    weir__fault__out_t fault;
+    weir__debug__out_t debug;
+    weir__digest_entryx__out_t digest_entry[4];
   } weir__out_t;
 
   typedef enum logic [1:0] {

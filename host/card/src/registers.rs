@@ -68,7 +68,7 @@ pub mod info {
     pub const HEARTBEAT_CLOCKS: Register = Register(0x0028);
     /// Memory of the card's CPU. (r; bytes)
     pub const RAM_BYTES: Register = Register(0x002c);
-    /// Words that each of the mailbox's queues holds. (r; words)
+    /// Words that each of the mailbox's queues holds at least. (r; words)
     pub const MAILBOX_WORDS: Register = Register(0x0030);
 }
 
@@ -349,7 +349,7 @@ pub mod mailbox {
     pub const TO_CARD_POP: Register = Register(0x0904);
     /// Fill of the queue. (r)
     pub const TO_CARD_STATUS: Register = Register(0x0908);
-    /// Words in the queue that can be read. (r; bits 7..0)
+    /// Words in the queue; a new one can be read three clocks after it was appended (valid). (r; bits 7..0)
     pub const TO_CARD_STATUS_WORDS: Field = Field::new(0, 8);
     /// A word can be appended. (r; bit 8)
     pub const TO_CARD_STATUS_READY: Field = Field::new(8, 1);
@@ -363,7 +363,7 @@ pub mod mailbox {
     pub const TO_HOST_POP: Register = Register(0x0914);
     /// Fill of the queue. (r)
     pub const TO_HOST_STATUS: Register = Register(0x0918);
-    /// Words in the queue that can be read. (r; bits 7..0)
+    /// Words in the queue; a new one can be read three clocks after it was appended (valid). (r; bits 7..0)
     pub const TO_HOST_STATUS_WORDS: Field = Field::new(0, 8);
     /// A word can be appended. (r; bit 8)
     pub const TO_HOST_STATUS_READY: Field = Field::new(8, 1);
@@ -478,13 +478,13 @@ pub mod fault {
     pub const STATUS_STUCK_SLICES_1: Field = Field::new(4, 1);
     /// The CPU was reset by its watchdog. (rw1c; bit 5)
     pub const STATUS_WATCHDOG: Field = Field::new(5, 1);
-    /// The CPU or the host used an address without a register. (rw1c; bit 6)
+    /// The host used an address without a register, or the CPU one where nothing is (it reads 0). (rw1c; bit 6)
     pub const STATUS_BUS_ERROR: Field = Field::new(6, 1);
     /// Which of status interrupt the host; same bits. (rw; after power-on 0x0)
     pub const HOST_IRQ_ENABLE: Register = Register(0x0d04);
     /// Mask. (rw; bits 6..0)
     pub const HOST_IRQ_ENABLE_MASK: Field = Field::new(0, 7);
-    /// Which of status interrupt the card's CPU (line 2); same bits. (rw; after power-on 0x0)
+    /// Which of status interrupt the card's CPU (line 1); same bits. (rw; after power-on 0x0)
     pub const CARD_IRQ_ENABLE: Register = Register(0x0d08);
     /// Mask. (rw; bits 6..0)
     pub const CARD_IRQ_ENABLE_MASK: Field = Field::new(0, 7);
@@ -508,7 +508,7 @@ pub mod fault {
     pub const RAM_PARITY_ADDRESS: Register = Register(0x0d28);
     /// Times that a stream was stuck. (r)
     pub const STUCK_COUNT: Register = Register(0x0d2c);
-    /// Accesses to addresses without a register. (r)
+    /// Accesses to addresses where nothing is. (r)
     pub const BUS_ERROR_COUNT: Register = Register(0x0d30);
 }
 
@@ -520,7 +520,7 @@ pub mod debug {
     pub const RECORD_STALL_LOW: Register = Register(0x0e00);
     /// Bits 63..32 of the same. (r; clocks)
     pub const RECORD_STALL_HIGH: Register = Register(0x0e04);
-    /// Address of the last register access that failed. (r; bytes)
+    /// Where the last of fault.bus_error_count was: offset among the registers, or the CPU's address elsewhere. (r; bytes)
     pub const BUS_ADDRESS: Register = Register(0x0e08);
     /// Register accesses of the host. (r)
     pub const HOST_ACCESSES: Register = Register(0x0e0c);

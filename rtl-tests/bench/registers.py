@@ -1,0 +1,39 @@
+"""The card's registers by name, over an AXI4-Lite port s_ of the design."""
+
+import weir_registers as table
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+
+class Registers:
+    def __init__(self, dut, prefix="s"):
+        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+        self.master.write_if.log.setLevel("WARNING")
+        self.master.read_if.log.setLevel("WARNING")
+
+    async def read_at(self, address):
+        """(value, whether the address has a register)"""
+        answer = await self.master.read(address, 4)
+        return int.from_bytes(answer.data, "little"), answer.resp == AxiResp.OKAY
+
+    async def write_at(self, address, value):
+        answer = await self.master.write(address, (value & 0xFFFFFFFF).to_bytes(4, "little"))
+        return answer.resp == AxiResp.OKAY
+
+    async def read(self, name, field=None):
+        value, found = await self.read_at(table.REGISTERS[name])
+        assert found, name
+        if field is None:
+            return value
+        low, width = table.FIELDS[name][field]
+        return value >> low & (1 << width) - 1
+
+    async def read_pair(self, name):
+        low = await self.read(f"{name}_low")
+        return await self.read(f"{name}_high") << 32 | low
+
+    async def write(self, name, value=None, **fields):
+        """A value, or fields of it (the others 0)."""
+        if value is None:
+            places = table.FIELDS[name]
+            value = sum(v << places[f][0] for f, v in fields.items())
+        assert await self.write_at(table.REGISTERS[name], value), name
