@@ -51,7 +51,16 @@ class Bench:
         self.build_dir = BUILD / module / name
 
 
+# The HLS kernels behind DPI; ap_int.h comes with a wheel.
+HLS = ROOT / "hw" / "hls"
+AP_TYPES = Path(*importlib.util.find_spec("hls4ml").submodule_search_locations) / "templates" / "vivado" / "ap_types"
+KERNELS = [
+    *map(str, [HLS / "dpi" / "weir_kernel_dpi.cpp", *sorted(HLS.glob("*.cpp"))]),
+    *("-CFLAGS", f"-O2 -w -I{HLS} -I{HLS / 'shim'} -I{HLS / 'include'} -isystem {AP_TYPES}"),
+]
+
 BENCHES = [
+    Bench("weir_axil_arbiter", AddressWidth=12),
     Bench("weir_clock"),
     Bench("weir_control", ports_only="named", RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),
@@ -60,8 +69,10 @@ BENCHES = [
     Bench("weir_facts"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
+    Bench("weir_firmware_ram", Words=64),
     Bench("weir_forward", "tracker", Width=16, Depth=10),
     Bench("weir_forward", "shortest", Width=1, Depth=2),
+    Bench("weir_mailbox", Depth=16),
     Bench("weir_measure", args=["-CFLAGS", "-O2"], ports_only=True, Ports=2, Contexts=64, Buckets=16, MetaDepth=64),
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),
     Bench("weir_merge", "three", Ports=3, DrainClocks=8),
@@ -89,8 +100,12 @@ BENCHES = [
     Bench("weir_skid", "wide", Width=512),
     Bench("weir_stash", "small", Entries=8, FingerprintWidth=12, IndexWidth=8),
     Bench("weir_stash", "full_size", Entries=32, FingerprintWidth=80, IndexWidth=18),
+    Bench("weir_stuck"),
+    Bench("weir_timer"),
     Bench("weir_timestamp"),
+    Bench("weir_kernels_bench", args=KERNELS, ports_only=True),
     Bench("weir_tracker_chain", args=["-CFLAGS", "-O2"], ports_only=True, Contexts=16),
+    Bench("weir_watchdog"),
     Bench("weir_tracker_bench", args=["-CFLAGS", "-O2"], ports_only=True),
 ]
 
