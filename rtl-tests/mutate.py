@@ -47,6 +47,7 @@ from pyslang import parsing, syntax
 ROOT = runner.ROOT
 RTL = ROOT / "hw" / "rtl"
 BUILD = ROOT / "build" / "mutants"
+FORMAL = ROOT / "rtl-tests" / "formal"
 EQUIVALENT = ROOT / "rtl-tests" / "mutants_equivalent.toml"
 WANTED = 0.95
 BASELINE_SECONDS = 1800
@@ -90,6 +91,10 @@ class Command:
 # Commands beside the benches of runner.py.
 COMPARE = "rtl-tests/compare.py"
 EXTRA = [
+    *(
+        Command(f"weir_{name}_formal", ["rtl-tests/formal/formal.py", "--design", f"weir_{name}_formal"])
+        for name in ("fifo", "skid", "framer", "mover", "bypass", "elastic")
+    ),
     Command("weir_parser", ["rtl-tests/parser/run.py", "--frames", "30000"]),
     Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "50000", "distances"]),
     Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "100000", "random", "tiny", "full"]),
@@ -409,7 +414,8 @@ def commands():
 
 
 def needed_by(top):
-    return {path.stem for path in runner.sources(top)}
+    folders = [*runner.SOURCE_DIRS, FORMAL] if top.endswith("_formal") else runner.SOURCE_DIRS
+    return {path.stem for path in runner.sources(top, folders)}
 
 
 def killers(every):

@@ -3,6 +3,7 @@
 
     rtl-tests/formal/formal.py                      all proofs and their mutants; exit 1 when one does not hold
     rtl-tests/formal/formal.py weir_fifo_formal     one of them
+    rtl-tests/formal/formal.py --design             without the mutants
 
 For each harness: its covers are reached, no assertion fails within `steps` clocks of any input (bounded check, leaves
 build/formal/<harness>/trace.vcd when one does), and none ever fails (property directed reachability). Each mutant is a
@@ -191,12 +192,13 @@ def check(proof, mutant=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *(proof.harness for proof in PROOFS)])
-    names = parser.parse_args().names
+    parser.add_argument("--design", action="store_true", help="the designs as they are, not their mutants")
+    args = parser.parse_args()
     failed = passed = 0
     for proof in PROOFS:
-        if names and proof.harness not in names:
+        if args.names and proof.harness not in args.names:
             continue
-        for mutant in [None, *proof.mutants]:
+        for mutant in [None, *([] if args.design else proof.mutants)]:
             problem = check(proof, mutant)
             kind = f"mutant {proof.mutants.index(mutant) + 1}" if mutant else "proof"
             print(f"{'FAILED' if problem else 'ok':8}{proof.harness:28} {kind:10} {problem or ''}", flush=True)
