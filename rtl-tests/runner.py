@@ -61,6 +61,15 @@ KERNELS = [
 
 BENCHES = [
     Bench("weir_axil_arbiter", AddressWidth=12),
+    Bench(
+        "weir_card",
+        ports_only="named",
+        Contexts=64,
+        Buckets=16,
+        Heartbeat=3000,
+        FlushClocks=100000,
+        RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"',
+    ),
     Bench("weir_clock"),
     Bench("weir_control", ports_only="named", RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),

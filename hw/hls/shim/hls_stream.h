@@ -24,6 +24,8 @@ template <class T> class stream
     bool empty() const { return words.empty(); }
     bool full() const { return words.size() >= room; }
     std::size_t size() const { return words.size(); }
+    // Not in the vendor's class.
+    const T &front() const { return words.front(); }
     void write(const T &word) { words.push_back(word); }
     T read()
     {
