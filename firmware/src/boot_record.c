@@ -25,7 +25,7 @@ static void to_words(const struct boot_record *record, uint32_t words[BOOT_RECOR
 
 static bool read_copy(uint32_t offset, struct boot_record *record)
 {
-    uint32_t words[BOOT_RECORD_WORDS];
+    uint32_t words[BOOT_RECORD_WORDS] = {0};
     for (uint32_t i = 0; i < BOOT_RECORD_WORDS; i++) {
         words[i] = ram_read32(WEIR_KEPT_BASE + offset + (4u * i));
     }
@@ -65,7 +65,7 @@ bool boot_record_load(struct boot_record *record)
 
 void boot_record_store(struct boot_record *record)
 {
-    uint32_t words[BOOT_RECORD_WORDS];
+    uint32_t words[BOOT_RECORD_WORDS] = {0};
     record->magic = RECORD_MAGIC;
     record->generation++;
     to_words(record, words);

@@ -139,7 +139,8 @@ enum weir_status card_start(struct card *card, uint64_t now)
     reg_write32(WEIR_REG_SYSTEM_CONTROL, 0);
     guard_start(&card->guard, now);
     card->started = now;
-    card->flush_due = now;
+    card->flushed = now;
+    card->reported = now;
     card->ready = false;
     card_enter(card, WEIR_CARD_STATE_RUNNING, 0);
     return WEIR_STATUS_OK;
@@ -259,9 +260,10 @@ void card_guard(struct card *card, uint64_t now)
 void card_flush(struct card *card, uint64_t now)
 {
     const uint32_t us = card->config.values[WEIR_KEY_FLUSH_US];
-    if ((card->state == WEIR_CARD_STATE_RUNNING) && (us != 0u) && (now >= card->flush_due)) {
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && (us != 0u) &&
+        ((now - card->flushed) >= clocks_of_us(card->khz, us))) {
         reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
-        card->flush_due = now + clocks_of_us(card->khz, us);
+        card->flushed = now;
     }
 }
 
@@ -292,11 +294,12 @@ void card_report(struct card *card, uint64_t now)
         card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, lost, 0, now);
     }
     const uint32_t ms = card->config.values[WEIR_KEY_STATISTICS_MS];
-    if ((card->state == WEIR_CARD_STATE_RUNNING) && (ms != 0u) && (now >= card->statistics_due)) {
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && (ms != 0u) &&
+        ((now - card->reported) >= clocks_of_ms(card->khz, ms))) {
         uint32_t words[WEIR_STATISTICS_WORDS];
         statistics_collect(words, card_uptime_ms(card, now), card->loop_us, &card->timekeeper);
         tell(card, WEIR_OPCODE_STATISTICS_REPORT, words, WEIR_STATISTICS_WORDS);
         card->loop_us = 0;
-        card->statistics_due = now + clocks_of_ms(card->khz, ms);
+        card->reported = now;
     }
 }

@@ -44,8 +44,8 @@ struct card {
     uint64_t started;      // when measuring was let go
     uint64_t reset_due;    // when a reset comes at the latest
     uint64_t hardware_due; // before this the same hardware faults are not logged again
-    uint64_t statistics_due;
-    uint64_t flush_due;
+    uint64_t reported;     // when the last STATISTICS_REPORT went
+    uint64_t flushed;      // when record frames were last flushed
     uint32_t hardware_known;
     uint32_t khz;
     uint32_t self_test_failed;

@@ -22,6 +22,7 @@ void guard_start(struct guard *guard, uint64_t now)
     guard->host_seen = now;
     guard->out_moved = now;
     guard->healthy = 0;
+    guard->stuck = false;
 }
 
 static uint32_t look_at_host(struct guard *guard, const struct config *config, uint64_t now)
@@ -44,10 +45,14 @@ static uint32_t look_at_records(struct guard *guard, uint32_t hardware, uint64_t
     if ((out != guard->records_out) || (in == out)) {
         guard->records_out = out;
         guard->out_moved = now;
+        guard->stuck = false;
     }
-    const bool stuck = ((hardware & WEIR_REG_FAULT_STATUS_STUCK_RECORDS_MASK) != 0u) ||
-                       ((now - guard->out_moved) > clocks_of_ms(guard->khz, stuck_ms));
-    return stuck ? WEIR_HEALTH_BIT_RECORDS_STUCK : 0u;
+    // The hardware tells once; it lasts until a record leaves.
+    if (((hardware & WEIR_REG_FAULT_STATUS_STUCK_RECORDS_MASK) != 0u) ||
+        ((now - guard->out_moved) > clocks_of_ms(guard->khz, stuck_ms))) {
+        guard->stuck = true;
+    }
+    return guard->stuck ? WEIR_HEALTH_BIT_RECORDS_STUCK : 0u;
 }
 
 static uint32_t look_at_bypass(struct guard *guard)

@@ -127,18 +127,26 @@ static bool scratch_holds(void)
     return good;
 }
 
+// The first register that says that this is another map, or that does not work; `none` if all is well.
+static uint32_t map_fault(uint32_t none)
+{
+    const uint32_t abi = reg_read32(WEIR_REG_INFO_ABI);
+    const uint32_t minor = WEIR_ABI_MINOR;
+    if (reg_read32(WEIR_REG_INFO_MAGIC) != WEIR_REG_INFO_MAGIC_RESET) {
+        return WEIR_REG_INFO_MAGIC;
+    }
+    if (((abi >> 16u) != WEIR_ABI_MAJOR) || ((abi & 0xFFFFu) < minor)) {
+        return WEIR_REG_INFO_ABI;
+    }
+    return scratch_holds() ? none : WEIR_REG_SYSTEM_SCRATCH;
+}
+
 static void test_registers(struct self_test *test)
 {
-    if (test->place == 0u) {
-        const uint32_t abi = reg_read32(WEIR_REG_INFO_ABI);
-        const uint32_t minor = WEIR_ABI_MINOR;
-        const bool magic = reg_read32(WEIR_REG_INFO_MAGIC) == WEIR_REG_INFO_MAGIC_RESET;
-        const bool known = ((abi >> 16u) == WEIR_ABI_MAJOR) && ((abi & 0xFFFFu) >= minor);
-        if (!magic || !known || !scratch_holds()) {
-            finish(test, WEIR_SELF_TEST_BIT_REGISTERS, false,
-                   !magic ? WEIR_REG_INFO_MAGIC : (!known ? WEIR_REG_INFO_ABI : WEIR_REG_SYSTEM_SCRATCH));
-            return;
-        }
+    const uint32_t fault = (test->place == 0u) ? map_fault(UINT32_MAX) : UINT32_MAX;
+    if (fault != UINT32_MAX) {
+        finish(test, WEIR_SELF_TEST_BIT_REGISTERS, false, fault);
+        return;
     }
     // A register that is not there counts as an error of the bus.
     const uint32_t errors = reg_read32(WEIR_REG_FAULT_BUS_ERROR_COUNT);

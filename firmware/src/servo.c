@@ -1,7 +1,7 @@
 #include "servo.h"
 
 enum {
-    GEARS = 3,
+    GEARS = 2,
     GOOD_TO_LOCK = 3,
     BAD_TO_ACQUIRE = 3,
     MAX_OUTLIERS = 5,
@@ -10,10 +10,10 @@ enum {
     TOTAL_LIMIT_PPM = 500, // with the proportional part
 };
 
-static const int64_t kp_divisor[GEARS] = {2, 4, 8};
-static const int64_t ki_divisor[GEARS] = {8, 32, 128};
+static const int64_t kp_divisor[GEARS] = {2, 4};
+static const int64_t ki_divisor[GEARS] = {8, 32};
 // Good samples in LOCKED after which the next gear comes.
-static const uint32_t gear_after[GEARS] = {16u, 64u, UINT32_MAX};
+static const uint32_t gear_after[GEARS] = {16u, UINT32_MAX};
 
 static const int64_t one_ns = INT64_C(1) << 16;
 static const int64_t rate_scale = INT64_C(1) << 24; // offset (2^-16 ns) to frequency times clocks (2^-40 ns)

@@ -8,8 +8,7 @@
 // slew when that ends within half a period), then pulls in. LOCKED never jumps: a reference that really moved shows
 // as MAX_OUTLIERS outliers in a row and is acquired anew.
 //
-// The loop is PI with kp = 1/2, 1/4, 1/8 and ki = kp^2 / 2 per period (damping 0.71), narrowed with time in LOCKED;
-// docs/src/firmware.md derives that. All steps are bounded: no call loops over more than the five last offsets.
+// The loop is PI with kp = 1/2, later 1/4, and ki = kp^2 / 2 per period (damping 0.71); docs/src/firmware.md derives that. All steps are bounded: no call loops over more than the five last offsets.
 #ifndef WEIR_SERVO_H
 #define WEIR_SERVO_H
 

@@ -1,0 +1,859 @@
+// The card as a whole on mock registers: boot, requests, guard of the link, update, faults.
+#include "check.h"
+
+#include "crc32.h"
+#include "tasks.h"
+#include "trap_note.h"
+
+static struct card card;
+static struct tasks tasks;
+static uint16_t sequence;
+
+static void turn(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        tasks_turn(&tasks, &card);
+    }
+}
+
+// Turns until so many us have passed.
+static void run_us(uint32_t us)
+{
+    const uint64_t end = mock.clocks + (uint64_t)us * MOCK_KHZ / 1000u;
+    while (mock.clocks < end) {
+        // A turn takes some 20 us.
+        mock.clocks += 6000u;
+        turn(1);
+    }
+}
+
+static void boot(void)
+{
+    card_init(&card, mock.clocks);
+    tasks_init(&tasks, &card, mock.clocks);
+}
+
+static void host_beat(void) { (*mock_register(WEIR_REG_HOST_HEARTBEAT))++; }
+
+static void run_us_with_host(uint32_t us)
+{
+    for (uint32_t passed = 0; passed < us; passed += 1000u) {
+        host_beat();
+        run_us(1000);
+    }
+}
+
+// The reply to a request; unsolicited messages in between are left out.
+static struct mock_reply ask(enum weir_opcode opcode, const uint32_t *payload, uint32_t count)
+{
+    struct mock_reply reply = {0};
+    sequence++;
+    mock_message((uint32_t)opcode, sequence, payload, count);
+    for (uint32_t i = 0; i < 5000u; i++) {
+        mock.clocks += 6000u;
+        turn(1);
+        while (mock_reply(&reply)) {
+            if ((reply.opcode & WEIR_UNSOLICITED) == 0u) {
+                assert_int_equal(reply.opcode, opcode);
+                assert_int_equal(reply.sequence, sequence);
+                return reply;
+            }
+        }
+    }
+    fail_msg("no reply to request %d", opcode);
+    return reply;
+}
+
+static uint32_t status_of(enum weir_opcode opcode, const uint32_t *payload, uint32_t count)
+{
+    return ask(opcode, payload, count).status;
+}
+
+static void attach(void)
+{
+    const uint32_t words[] = {1, (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR};
+    struct mock_reply reply = ask(WEIR_OPCODE_HELLO, words, 2);
+    assert_int_equal(reply.status, WEIR_STATUS_OK);
+    assert_int_equal(reply.count, WEIR_HELLO_REPLY_WORDS);
+    assert_int_equal(reply.payload[0], WEIR_FIRMWARE_VERSION);
+}
+
+static void set(uint32_t key, uint32_t value)
+{
+    const uint32_t words[] = {key, value};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 2), WEIR_STATUS_OK);
+}
+
+// A card that passed its tests, with an image in slot A.
+static void ready_card(void)
+{
+    mock_image(0, 1, 100);
+    boot();
+    turn(200);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    attach();
+}
+
+static void running_card(void)
+{
+    ready_card();
+    set(WEIR_KEY_HEALTHY_PERIODS, 10);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(20000);
+    assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static struct weir_fault_entry newest_fault(void)
+{
+    struct weir_fault_entry entry = {0};
+    assert_true(fault_log_read(&card.fault_log, card.fault_log.newest, &entry));
+    return entry;
+}
+
+// The next unsolicited message of this kind.
+static bool told(enum weir_opcode opcode, struct mock_reply *reply)
+{
+    while (mock_reply(reply)) {
+        if (reply->opcode == (uint32_t)opcode) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// --- Boot and self-test ------------------------------------------------------------------------
+
+static void boots_tests_itself_and_is_idle(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    boot();
+    assert_int_equal(card.state, WEIR_CARD_STATE_SELF_TEST);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    turn(200);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_STATE), WEIR_CARD_STATE_IDLE);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_BOOT_STAGE), WEIR_BOOT_STAGE_TESTED);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_FIRMWARE_VERSION), WEIR_FIRMWARE_VERSION);
+    // Only the missing boot record, which the boot ROM would have made.
+    assert_int_equal(card.fault_log.newest, 1);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
+    assert_int_equal(mock.beats, 0);
+    assert_true(mock.kicks > 0u);
+}
+
+static void fails_test(uint32_t bit, uint32_t detail)
+{
+    boot();
+    turn(20000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(card.self_test_failed, bit);
+    struct weir_fault_entry entry = newest_fault();
+    assert_int_equal(entry.code, WEIR_FAULT_CODE_SELF_TEST);
+    assert_int_equal(entry.detail0, bit);
+    assert_int_equal(entry.detail1, detail);
+    attach();
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_BAD_STATE);
+}
+
+static void a_stuck_scratch_register(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.stuck = WEIR_REG_SYSTEM_SCRATCH;
+    fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_SYSTEM_SCRATCH);
+    // Repaired: a test, then STOP.
+    mock.stuck = 0;
+    const uint32_t words[] = {SELF_TEST_AT_BOOT, 0};
+    struct mock_reply reply = ask(WEIR_OPCODE_SELF_TEST, words, 2);
+    assert_int_equal(reply.payload[0], SELF_TEST_AT_BOOT);
+    assert_int_equal(reply.payload[1], 0);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
+static void no_card_there(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    *mock_register(WEIR_REG_INFO_MAGIC) = 0xFFFFFFFFu;
+    fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_INFO_MAGIC);
+}
+
+static void a_register_is_missing(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.missing = WEIR_REG_MEASURE_LINGER_HIGH;
+    fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_MEASURE_LINGER_HIGH);
+}
+
+static void the_clock_stands_still(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.ns_per_read = 0;
+    fails_test(WEIR_SELF_TEST_BIT_TIME, WEIR_REG_CLOCK_NOW_LOW);
+}
+
+static void the_timer_stands_still(void **state)
+{
+    (void)state;
+    struct self_test test;
+    self_test_begin(&test, WEIR_SELF_TEST_BIT_TIME, 0, MOCK_KHZ, 0);
+    for (uint32_t i = 0; (i < 20000u) && !self_test_step(&test, 5); i++) {
+    }
+    assert_int_equal(test.failed, WEIR_SELF_TEST_BIT_TIME);
+    assert_int_equal(test.detail, WEIR_REG_TIMER_NOW_LOW);
+}
+
+static void the_image_is_damaged(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    *mock_ram(WEIR_SLOT_A_BASE + 100u) ^= 1u;
+    fails_test(WEIR_SELF_TEST_BIT_IMAGE, WEIR_IMAGE_ERROR_BODY_CRC);
+}
+
+static void loopback_wants_a_frame_at_each_port(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 10};
+    struct mock_reply reply = ask(WEIR_OPCODE_SELF_TEST, words, 2);
+    assert_int_equal(reply.payload[1], WEIR_SELF_TEST_BIT_LOOPBACK);
+    assert_int_equal(reply.payload[2], 3);
+    // Nothing is broken by that.
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(3);
+    // One request at a time takes time.
+    assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, words, 2), WEIR_STATUS_BAD_STATE);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(0u)))++;
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(1u)))++;
+    turn(3);
+    assert_true(told(WEIR_OPCODE_SELF_TEST, &reply));
+    assert_int_equal(reply.sequence, 99);
+    assert_int_equal(reply.payload[1], 0);
+    const uint32_t bad[] = {1u << 20u, 0};
+    assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, bad, 2), WEIR_STATUS_BAD_ARGUMENT);
+    const uint32_t slow[] = {1, 10001};
+    assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, slow, 2), WEIR_STATUS_BAD_ARGUMENT);
+}
+
+static void what_happened_before_the_reset_is_logged(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 4, .slot = 0, .reason = WEIR_BOOT_REASON_ROLLBACK, .faults = 10};
+    record.slots[1].tries = 3;
+    record.slots[1].error = WEIR_IMAGE_ERROR_BODY_CRC;
+    boot_record_store(&record);
+    mock_image(0, 1, 100);
+    trap_note_write(7, 0x40000444u, 0);
+    ram_write32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK, 3);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG | (4u << 16u);
+    boot();
+    static const uint32_t wanted[][3] = {
+        {WEIR_FAULT_CODE_TRAP, 7, 0x40000444u},
+        {WEIR_FAULT_CODE_WATCHDOG, 3, 0},
+        {WEIR_FAULT_CODE_IMAGE_REFUSED, 1, WEIR_IMAGE_ERROR_BODY_CRC},
+        {WEIR_FAULT_CODE_ROLLBACK, 1, 3},
+    };
+    turn(200);
+    attach();
+    uint32_t from = 11;
+    struct mock_reply reply = ask(WEIR_OPCODE_READ_FAULT_LOG, &from, 1);
+    assert_int_equal(reply.payload[0], 14);
+    assert_int_equal(reply.payload[1], 4);
+    for (uint32_t i = 0; i < 4u; i++) {
+        const uint32_t *entry = reply.payload + 2u + 8u * i;
+        assert_int_equal(entry[0], 11u + i);
+        assert_int_equal(entry[1], wanted[i][0]);
+        assert_int_equal(entry[2], 4);
+        assert_int_equal(entry[5], wanted[i][1]);
+        assert_int_equal(entry[6], wanted[i][2]);
+        assert_int_equal(entry[7], crc32_words(entry, 7));
+    }
+    assert_int_equal(*mock_register(WEIR_REG_HOST_FAULT_COUNT), 14);
+    // Only the boot record knows how far the numbers went once the log is empty.
+    assert_int_equal(status_of(WEIR_OPCODE_CLEAR_FAULT_LOG, NULL, 0), WEIR_STATUS_OK);
+    from = 0;
+    assert_int_equal(ask(WEIR_OPCODE_READ_FAULT_LOG, &from, 1).payload[1], 0);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (5u << 16u);
+    boot();
+    assert_int_equal(card.fault_log.newest, 16);
+}
+
+static void a_new_record_without_power_on_is_a_fault(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 1};
+    boot_record_store(&record);
+    boot();
+    assert_int_equal(card.fault_log.newest, 0);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (2u << 16u);
+    boot();
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
+}
+
+// --- Requests ----------------------------------------------------------------------------------
+
+static void every_request_is_answered(void **state)
+{
+    (void)state;
+    ready_card();
+    card.attached = false;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
+    assert_int_equal(status_of((enum weir_opcode)0, NULL, 0), WEIR_STATUS_BAD_OPCODE);
+    assert_int_equal(status_of((enum weir_opcode)16, NULL, 0), WEIR_STATUS_BAD_OPCODE);
+    assert_int_equal(status_of((enum weir_opcode)0x7F, NULL, 0), WEIR_STATUS_BAD_OPCODE);
+    assert_int_equal(status_of(WEIR_OPCODE_HELLO, NULL, 0), WEIR_STATUS_BAD_LENGTH);
+    const uint32_t zeros[60] = {0};
+    assert_int_equal(status_of(WEIR_OPCODE_HELLO, zeros, 2), WEIR_STATUS_BAD_VERSION);
+    attach();
+    assert_int_equal(status_of(WEIR_OPCODE_GET_STATE, zeros, 1), WEIR_STATUS_BAD_LENGTH);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, zeros, 3), WEIR_STATUS_BAD_LENGTH);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, zeros, 60), WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_BAD_STATE);
+    assert_int_equal(ask(WEIR_OPCODE_STATISTICS, NULL, 0).count, WEIR_STATISTICS_WORDS);
+    assert_int_equal(ask(WEIR_OPCODE_GET_STATE, NULL, 0).count, WEIR_STATE_WORDS);
+
+    // Another protocol version, and a damaged message.
+    struct mock_reply reply;
+    const uint32_t words[] = {0x57020200u, 0x00050000u};
+    const uint32_t crc = crc32_words(words, 2);
+    mock_words(words, 2);
+    mock_words(&crc, 1);
+    turn(3);
+    assert_true(mock_reply(&reply));
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_VERSION);
+    mock_message(WEIR_OPCODE_GET_STATE, 5, NULL, 0);
+    mock.to_card[1] ^= 1u;
+    turn(3);
+    assert_true(mock_reply(&reply));
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_CRC);
+    assert_int_equal(card.replies_lost, 0);
+}
+
+static void a_host_that_does_not_read_only_waits(void **state)
+{
+    (void)state;
+    running_card();
+    while (mock.to_host_count != 0u) {
+        struct mock_reply reply;
+        (void)mock_reply(&reply);
+    }
+    mock.to_host_room = 0;
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < 3000u; i++) {
+        if (mock.to_card_count == 0u) {
+            asked++;
+            mock_message(WEIR_OPCODE_STATISTICS, asked, NULL, 0);
+        }
+        run_us_with_host(1000);
+    }
+    // The link is still guarded, all that was asked is answered in the end, in order.
+    assert_int_equal(card.guard.unhealthy, 0);
+    assert_true(card.reports_lost > 0u);
+    mock.to_host_room = UINT32_MAX;
+    run_us_with_host(10000);
+    struct mock_reply reply;
+    uint32_t answered = 0;
+    while (mock_reply(&reply)) {
+        if (reply.opcode == (uint32_t)WEIR_OPCODE_STATISTICS) {
+            answered++;
+            assert_int_equal(reply.sequence, answered);
+        }
+    }
+    assert_int_equal(answered, asked);
+    assert_int_equal(card.replies_lost, 0);
+}
+
+static void configuration_is_checked(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t two[] = {WEIR_KEY_LANE, 3, WEIR_KEY_EPOCH, 0x10000};
+    struct mock_reply reply = ask(WEIR_OPCODE_CONFIGURE, two, 4);
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(reply.payload[0], WEIR_KEY_EPOCH);
+    // All or none.
+    assert_int_equal(card.config.values[WEIR_KEY_LANE], 0);
+    const uint32_t cases[][2] = {{0, 0},
+                                 {WEIR_KEYS + 1u, 0},
+                                 {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 2},
+                                 {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 274878},
+                                 {WEIR_KEY_SERVO_PERIOD_US, 300},
+                                 {WEIR_KEY_SERVO_SOURCE, 3}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, cases[i], 2), WEIR_STATUS_BAD_ARGUMENT);
+    }
+    // Beyond the words of a 64-bit value.
+    set(WEIR_KEY_IDLE_TIMEOUT_MS, 70368744);
+    set(WEIR_KEY_LANE, 3);
+    set(WEIR_KEY_EPOCH, 0xABCD);
+    set((uint32_t)WEIR_KEY_SEED_0 + 12u, 0x7FFF);
+    set(WEIR_KEY_INLINE_ENABLE, 0);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_CONTROL), 0xABCD0303u);
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_SEED(12u)), 0x7FFF);
+    const uint64_t idle = UINT64_C(70368744) * 1000000u;
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_IDLE_LOW), (uint32_t)idle);
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_IDLE_HIGH), (uint32_t)(idle >> 32u));
+    assert_int_equal(*mock_register(WEIR_REG_RECORD_SOURCE_HIGH), 0x0200);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), 0);
+    // While it runs only live keys change.
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, two, 2), WEIR_STATUS_BAD_STATE);
+    set(WEIR_KEY_INLINE_ENABLE, 1);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
+    const uint32_t test[] = {1, 0};
+    assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
+}
+
+static void a_register_that_does_not_hold_is_a_fault(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.stuck = WEIR_REG_MEASURE_OTHER_HIGH;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_FAILED);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_CONFIGURATION);
+    assert_int_equal(newest_fault().detail0, WEIR_REG_MEASURE_OTHER_HIGH);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    // Its tests passed: STOP leads out.
+    mock.stuck = 0;
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+}
+
+static void measuring_that_does_not_begin_is_a_fault(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.ready_reads = UINT32_MAX;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(CARD_READY_MS * 1000u - 10000u);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_BAD_STATE);
+    run_us_with_host(20000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_NOT_READY);
+    assert_int_equal(mock.beats, 0);
+}
+
+static void time_comes_from_the_host(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint64_t host = UINT64_C(1800000000123456789);
+    uint32_t words[] = {1000, 0, (uint32_t)host, (uint32_t)(host >> 32u)};
+    struct mock_reply reply = ask(WEIR_OPCODE_TIME_SYNC, words, 4);
+    assert_int_equal(reply.status, WEIR_STATUS_OK);
+    assert_int_equal(reply.payload[1], WEIR_SYNC_ACTION_SET);
+    assert_true(mock.tai_ns > host);
+    words[1] = 0x7FFFFFFFu;
+    assert_int_equal(status_of(WEIR_OPCODE_TIME_SYNC, words, 4), WEIR_STATUS_BAD_ARGUMENT);
+    words[1] = 0;
+    words[3] = 0xFFFFFFFFu;
+    assert_int_equal(status_of(WEIR_OPCODE_TIME_SYNC, words, 4), WEIR_STATUS_BAD_ARGUMENT);
+}
+
+static void the_clock_is_reported(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_SERVO_PERIOD_US, 1000);
+    set(WEIR_KEY_SERVO_SOURCE, WEIR_SERVO_SOURCE_PPS);
+    for (uint32_t i = 0; i < 12u; i++) {
+        (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+        mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, (i + 5u) * 1000000u);
+        run_us_with_host(1000);
+    }
+    assert_int_equal(*mock_register(WEIR_REG_HOST_SERVO_STATE), WEIR_SERVO_STATE_LOCKED);
+    run_us_with_host(6000);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_SERVO_STATE), WEIR_SERVO_STATE_HOLDOVER);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+    struct mock_reply reply;
+    assert_true(told(WEIR_OPCODE_LOG, &reply));
+    // A step after a lock is a fault.
+    uint32_t words[] = {1000, 0, 0xFFFFFFFFu, 0x7FFFFF};
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(3000);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+}
+
+// --- The link ----------------------------------------------------------------------------------
+
+static void the_heartbeat_follows_the_host(void **state)
+{
+    (void)state;
+    running_card();
+    struct mock_reply reply;
+    uint32_t beats = mock.beats;
+    run_us_with_host(50000);
+    assert_in_range(mock.beats - beats, 45, 52);
+    while (mock_reply(&reply)) {
+    }
+    // Silence: the last heartbeat comes at most HOST_TIMEOUT_US + BEAT_US + a turn later.
+    const uint64_t lost = mock.clocks;
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < 6000u; i++) {
+        beats = mock.beats;
+        run_us(20);
+        last = (mock.beats != beats) ? mock.clocks : last;
+    }
+    assert_in_range((last - lost) * 1000u / MOCK_KHZ, 98000, 101100);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_HOST_LOST);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_HOST_LOST);
+    assert_true(told(WEIR_OPCODE_LOG, &reply));
+    assert_int_equal(reply.payload[0], WEIR_LOG_CODE_BYPASS);
+    // Back after ten healthy periods, not before.
+    beats = mock.beats;
+    run_us_with_host(9000);
+    assert_int_equal(mock.beats, beats);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_WAITING);
+    run_us_with_host(3000);
+    assert_true(mock.beats > beats);
+    assert_int_equal(card.guard.bypasses, 1);
+    // Without a host, if that is wanted.
+    set(WEIR_KEY_HOST_REQUIRED, 0);
+    beats = mock.beats;
+    run_us(300000);
+    assert_true(mock.beats - beats > 280u);
+}
+
+// With this, the heartbeat stops at once and comes back after it is gone.
+static void breaks_the_link(void (*break_it)(void), void (*mend)(void), uint32_t bit)
+{
+    uint32_t bypasses = card.guard.bypasses;
+    break_it();
+    run_us_with_host(3000);
+    assert_int_equal(card.guard.bypasses, bypasses + 1u);
+    uint32_t beats = mock.beats;
+    if (mend != NULL) {
+        run_us_with_host(30000);
+        assert_true((card.guard.unhealthy & bit) != 0u);
+        assert_int_equal(mock.beats, beats);
+        mend();
+    }
+    run_us_with_host(15000);
+    assert_int_equal(card.guard.unhealthy, 0);
+    assert_true(mock.beats > beats);
+}
+
+static void differ(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(1u)))++; }
+static void parity(void) { *mock_register(WEIR_REG_FAULT_STATUS) |= WEIR_REG_FAULT_STATUS_TABLE_PARITY_MASK; }
+static void stick(void)
+{
+    *mock_register(WEIR_REG_FAULT_STATUS) |= WEIR_REG_FAULT_STATUS_STUCK_RECORDS_MASK;
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+}
+static void unstick(void) { *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) += 5u; }
+static void unready(void) { mock.ready_reads = UINT32_MAX; }
+static void ready(void) { mock.ready_reads = 0; }
+static void disable(void) { card.config.values[WEIR_KEY_INLINE_ENABLE] = 0; }
+static void enable(void) { card.config.values[WEIR_KEY_INLINE_ENABLE] = 1; }
+
+static void the_heartbeat_follows_the_measuring_side(void **state)
+{
+    (void)state;
+    running_card();
+    breaks_the_link(differ, NULL, WEIR_HEALTH_BIT_BYPASS_FAULT);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MEASURE_UNHEALTHY);
+    breaks_the_link(parity, NULL, WEIR_HEALTH_BIT_HARDWARE);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_HARDWARE);
+    assert_int_equal(*mock_register(WEIR_REG_FAULT_STATUS), 0);
+    breaks_the_link(unready, ready, WEIR_HEALTH_BIT_NOT_READY);
+    breaks_the_link(disable, enable, WEIR_HEALTH_BIT_DISABLED);
+    breaks_the_link(stick, unstick, WEIR_HEALTH_BIT_RECORDS_STUCK);
+}
+
+static void stuck_records_stop_the_heartbeat_until_they_move(void **state)
+{
+    (void)state;
+    running_card();
+    // Without the hardware's word.
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    run_us_with_host(15000);
+    assert_int_equal(card.guard.unhealthy, 0);
+    run_us_with_host(10000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_RECORDS_STUCK);
+    unstick();
+    run_us_with_host(15000);
+    assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static void a_fault_that_stays_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    running_card();
+    uint32_t before = card.fault_log.newest;
+    for (uint32_t i = 0; i < 2500u; i++) {
+        *mock_register(WEIR_REG_FAULT_STATUS) = WEIR_REG_FAULT_STATUS_BUS_ERROR_MASK;
+        run_us_with_host(1000);
+    }
+    assert_in_range(card.fault_log.newest - before, 2, 4);
+    assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static void stop_ends_the_heartbeat(void **state)
+{
+    (void)state;
+    running_card();
+    uint32_t flushes = mock.flushes;
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_true(mock.flushes > flushes);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    run_us_with_host(2000);
+    uint32_t beats = mock.beats;
+    run_us_with_host(20000);
+    assert_int_equal(mock.beats, beats);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_NOT_RUNNING);
+}
+
+static void records_are_flushed_and_counters_reported(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_FLUSH_US, 500);
+    set(WEIR_KEY_STATISTICS_MS, 10);
+    uint32_t flushes = mock.flushes;
+    struct mock_reply reply;
+    uint32_t reports = 0;
+    *mock_register(WEIR_REG_MEASURE_IN_USE) = 42;
+    run_us_with_host(100000);
+    assert_in_range(mock.flushes - flushes, 180, 201);
+    while (told(WEIR_OPCODE_STATISTICS_REPORT, &reply)) {
+        reports++;
+        assert_int_equal(reply.payload[2], 42);
+    }
+    assert_in_range(reports, 9, 11);
+    set(WEIR_KEY_FLUSH_US, 0);
+    flushes = mock.flushes;
+    run_us_with_host(10000);
+    assert_int_equal(mock.flushes, flushes);
+}
+
+// --- Update ------------------------------------------------------------------------------------
+
+// Sends what mock_image() makes of `words` words.
+static uint32_t send_image(uint32_t words, uint32_t damage)
+{
+    uint32_t image[8192];
+    mock_image(1, 2, words);
+    memcpy(image, mock_ram(WEIR_SLOT_B_BASE), 4u * (words + 8u));
+    memset(mock_ram(WEIR_SLOT_B_BASE), 0, 32768);
+    if (damage != 0u) {
+        image[damage] ^= 1u;
+    }
+    const uint32_t bytes = 4u * (words + 8u);
+    struct mock_reply reply = ask(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1);
+    assert_int_equal(reply.status, WEIR_STATUS_OK);
+    assert_int_equal(reply.payload[0], 1);
+    for (uint32_t at = 0; at < words + 8u; at += WEIR_UPDATE_CHUNK_WORDS) {
+        uint32_t chunk[60] = {4u * at};
+        uint32_t count = words + 8u - at;
+        count = (count > WEIR_UPDATE_CHUNK_WORDS) ? WEIR_UPDATE_CHUNK_WORDS : count;
+        memcpy(chunk + 1, image + at, 4u * count);
+        reply = ask(WEIR_OPCODE_UPDATE_DATA, chunk, count + 1u);
+        assert_int_equal(reply.status, WEIR_STATUS_OK);
+        assert_int_equal(reply.payload[0], 4u * (at + count));
+        // A reply was lost and the host repeats.
+        assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, chunk, count + 1u), WEIR_STATUS_OK);
+        // Nothing that a boot would take.
+        assert_int_equal(*mock_ram(WEIR_SLOT_B_BASE), 0);
+    }
+    return ask(WEIR_OPCODE_UPDATE_END, NULL, 0).status;
+}
+
+static void an_update_is_tried_confirmed_or_rolled_back(void **state)
+{
+    (void)state;
+    running_card();
+    assert_int_equal(send_image(8184, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.update.state, WEIR_UPDATE_STATE_READY);
+    assert_int_equal(*mock_ram(WEIR_SLOT_B_BASE), WEIR_IMAGE_MAGIC);
+    struct boot_record record;
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.next, 1);
+    // The reply is read before the reset comes.
+    assert_int_equal(status_of(WEIR_OPCODE_RESET, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(2000);
+    assert_int_equal(mock.restarts, 1);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_OK);
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.slots[0].confirmed, 1);
+    assert_int_equal(record.slots[1].confirmed, 0);
+}
+
+static void a_bad_update_is_refused(void **state)
+{
+    (void)state;
+    ready_card();
+    assert_int_equal(send_image(100, 50), WEIR_STATUS_FAILED);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_IMAGE_REFUSED);
+    assert_int_equal(*mock_ram(WEIR_SLOT_B_BASE), 0);
+    assert_int_equal(send_image(100, 1), WEIR_STATUS_FAILED);
+    assert_int_equal(newest_fault().detail1, WEIR_IMAGE_ERROR_HEADER_CRC);
+    const uint32_t sizes[] = {0, 32, 38, 32772};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, sizes + i, 1), WEIR_STATUS_BAD_ARGUMENT);
+    }
+    const uint32_t bytes = 432;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1), WEIR_STATUS_OK);
+    const uint32_t ahead[] = {4, 1};
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, ahead, 2), WEIR_STATUS_BAD_ARGUMENT);
+    const uint32_t begin[] = {0, 1, 2};
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, begin, 3), WEIR_STATUS_OK);
+    const uint32_t overlap[] = {4, 1, 2};
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, overlap, 3), WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_END, NULL, 0), WEIR_STATUS_BAD_STATE);
+    uint32_t rest[60] = {8};
+    for (uint32_t at = 8; at < 432u; at += 4u * 53u) {
+        rest[0] = at;
+        assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, rest, 54), WEIR_STATUS_OK);
+    }
+    rest[0] = 432;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, rest, 2), WEIR_STATUS_BAD_ARGUMENT);
+    // No image at all; a second request while it is checked has to wait its turn.
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_END, NULL, 0), WEIR_STATUS_FAILED);
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, begin, 3), WEIR_STATUS_BAD_STATE);
+}
+
+static void an_image_shorter_than_announced_is_refused(void **state)
+{
+    (void)state;
+    ready_card();
+    uint32_t image[60] = {0};
+    mock_image(1, 2, 20);
+    memcpy(image + 1, mock_ram(WEIR_SLOT_B_BASE), 112);
+    const uint32_t bytes = 116;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, image, 30), WEIR_STATUS_OK);
+    struct mock_reply reply = ask(WEIR_OPCODE_UPDATE_END, NULL, 0);
+    assert_int_equal(reply.status, WEIR_STATUS_FAILED);
+    assert_int_equal(reply.payload[0], WEIR_IMAGE_ERROR_LENGTH);
+}
+
+static void requests_wait_for_work_under_way(void **state)
+{
+    (void)state;
+    ready_card();
+    uint32_t image[60] = {0};
+    mock_image(1, 2, 20);
+    memcpy(image + 1, mock_ram(WEIR_SLOT_B_BASE), 112);
+    const uint32_t bytes = 112;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_DATA, image, 29), WEIR_STATUS_OK);
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 10000};
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(5);
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_END, NULL, 0), WEIR_STATUS_BUSY);
+    assert_int_equal(status_of(WEIR_OPCODE_RESET, NULL, 0), WEIR_STATUS_BUSY);
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 2), WEIR_STATUS_BAD_STATE);
+}
+
+// --- The main loop -----------------------------------------------------------------------------
+
+static void a_slow_task_is_a_fault_once_a_second(void **state)
+{
+    (void)state;
+    ready_card();
+    assert_in_range(tasks_bound_us(), 500, 2000);
+    uint32_t before = card.fault_log.newest;
+    // Each reading of the timer costs 1 ms.
+    mock.clocks_per_read = 300000;
+    for (uint32_t i = 0; i < 30u; i++) {
+        turn(1);
+    }
+    assert_in_range(card.fault_log.newest - before, 1, 2);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TASK_OVERRUN);
+    assert_int_equal(card.pending.opcode, 0);
+}
+
+static void lost_words_are_a_fault(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t zeros[60] = {0};
+    mock_words(zeros, 60);
+    mock_words(zeros, 60);
+    run_us(3000);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MAILBOX_OVERFLOW);
+    assert_int_equal(newest_fault().detail0, 56);
+}
+
+// Any messages and any words, in any state: the card goes on, answers, and its watchdog is kicked each turn.
+static void any_requests_leave_it_alive(void **state)
+{
+    (void)state;
+    ready_card();
+    uint32_t answers = 0;
+    for (uint32_t round = 0; round < 5000u; round++) {
+        uint64_t r = mock_random();
+        uint32_t payload[60];
+        for (uint32_t i = 0; i < 60u; i++) {
+            payload[i] = (uint32_t)mock_random() >> (mock_random() % 32u);
+        }
+        mock_message((uint32_t)(r % 17u), (uint32_t)(r >> 16u) & 0xFFFFu, payload,
+                     (uint32_t)(r >> 32u) % ((r & 64u) ? 5u : 61u));
+        if (((r >> 40u) % 16u) == 0u) {
+            mock.to_card[(r >> 48u) % mock.to_card_count] ^= 1u << (r >> 59u);
+        }
+        uint32_t kicks = mock.kicks;
+        turn(5);
+        assert_int_equal(mock.kicks, kicks + 5u);
+        run_us(500);
+        struct mock_reply reply;
+        while (mock_reply(&reply)) {
+            answers += ((reply.opcode & WEIR_UNSOLICITED) == 0u) ? 1u : 0u;
+        }
+        mock.to_card_count = ((r >> 44u) % 8u == 0u) ? 0u : mock.to_card_count;
+    }
+    assert_true(answers > 4000u);
+    assert_int_equal(card.replies_lost, 0);
+    run_us(100000);
+    assert_int_equal(ask(WEIR_OPCODE_GET_STATE, NULL, 0).status, WEIR_STATUS_OK);
+}
+
+int main(void)
+{
+    mock_seed_from_environment();
+    const struct CMUnitTest tests[] = {
+        TEST(boots_tests_itself_and_is_idle),
+        TEST(a_stuck_scratch_register),
+        TEST(no_card_there),
+        TEST(a_register_is_missing),
+        TEST(the_clock_stands_still),
+        TEST(the_timer_stands_still),
+        TEST(the_image_is_damaged),
+        TEST(loopback_wants_a_frame_at_each_port),
+        TEST(what_happened_before_the_reset_is_logged),
+        TEST(a_new_record_without_power_on_is_a_fault),
+        TEST(every_request_is_answered),
+        TEST(a_host_that_does_not_read_only_waits),
+        TEST(configuration_is_checked),
+        TEST(a_register_that_does_not_hold_is_a_fault),
+        TEST(measuring_that_does_not_begin_is_a_fault),
+        TEST(time_comes_from_the_host),
+        TEST(the_clock_is_reported),
+        TEST(the_heartbeat_follows_the_host),
+        TEST(the_heartbeat_follows_the_measuring_side),
+        TEST(stuck_records_stop_the_heartbeat_until_they_move),
+        TEST(a_fault_that_stays_does_not_fill_the_log),
+        TEST(stop_ends_the_heartbeat),
+        TEST(records_are_flushed_and_counters_reported),
+        TEST(an_update_is_tried_confirmed_or_rolled_back),
+        TEST(a_bad_update_is_refused),
+        TEST(an_image_shorter_than_announced_is_refused),
+        TEST(requests_wait_for_work_under_way),
+        TEST(a_slow_task_is_a_fault_once_a_second),
+        TEST(lost_words_are_a_fault),
+        TEST(any_requests_leave_it_alive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

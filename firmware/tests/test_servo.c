@@ -1,0 +1,421 @@
+// The clock servo against an oscillator: +-100 ppm off, wandering, with jitter of the reference; and the timekeeper.
+//
+// Prints what docs/src/firmware.md states. Jitter is Gaussian with the stated sigma; wander is a random walk of the
+// frequency plus a sine.
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "timekeeper.h"
+
+static const double pi = 3.14159265358979;
+
+static double uniform(void) { return ((double)(mock_random() >> 11u) + 0.5) / 9007199254740992.0; }
+static double gauss(void) { return sqrt(-2.0 * log(uniform())) * cos(2.0 * pi * uniform()); }
+
+struct plant {
+    struct servo servo;
+    struct servo_action action;
+    double period_s;
+    double error_ns; // card minus true time
+    double ppb;      // of the oscillator
+    double walk_ppb; // per root second
+    double sine_ppb; // amplitude, 600 s
+    double jitter_ns;
+    double time_s;
+    uint64_t periods;
+    uint32_t steps_when_locked;
+};
+
+static void plant_init(struct plant *p, uint32_t period_us, double ppm, double jitter_ns)
+{
+    const struct servo_settings settings = {
+        .clock_khz = MOCK_KHZ, .period_us = period_us, .gate_ns = 500, .holdover_periods = 86400};
+    memset(p, 0, sizeof(*p));
+    servo_init(&p->servo, &settings);
+    p->period_s = period_us * 1e-6;
+    p->ppb = ppm * 1000.0;
+    p->walk_ppb = 2.0;
+    p->sine_ppb = 20.0;
+    p->jitter_ns = jitter_ns;
+    // Anywhere within the period.
+    p->error_ns = (uniform() - 0.5) * 0.9 * period_us * 1000.0;
+}
+
+// A period of the oscillator under what the servo said.
+static void pass(struct plant *p)
+{
+    double clocks = MOCK_KHZ * 1000.0 * p->period_s;
+    double ppb = p->ppb + p->sine_ppb * sin(2.0 * pi * p->time_s / 600.0);
+    if ((p->servo.state == WEIR_SERVO_STATE_LOCKED) && ((p->action.step_ns != 0) || (p->action.slew_ns != 0))) {
+        p->steps_when_locked++;
+    }
+    p->error_ns += (double)p->action.step_ns + (double)p->action.slew_ns + ppb * p->period_s +
+                   (double)p->action.rate / 4294967296.0 * clocks;
+    p->ppb += p->walk_ppb * sqrt(p->period_s) * gauss();
+    p->time_s += p->period_s;
+    p->periods++;
+}
+
+static void sample(struct plant *p, double disturbance_ns)
+{
+    double half = p->period_s * 5e8;
+    double seen = p->error_ns + p->jitter_ns * gauss() + disturbance_ns;
+    // As an edge is seen: the nearest whole period.
+    seen = fmod(fmod(seen + half, 2.0 * half) + 2.0 * half, 2.0 * half) - half;
+    servo_sample(&p->servo, (int64_t)(seen * 65536.0), p->servo.period_clocks, &p->action);
+    pass(p);
+}
+
+static void miss(struct plant *p)
+{
+    servo_missed(&p->servo, &p->action);
+    pass(p);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum {
+    SEEDS = 100,
+    LOCKED_PERIODS = 600
+};
+
+static double offsets[SEEDS * LOCKED_PERIODS];
+
+// Seconds until the state is LOCKED to stay; then LOCKED_PERIODS errors.
+static double lock_and_follow(struct plant *p, double *errors, uint32_t periods_to_settle)
+{
+    while ((p->servo.state != WEIR_SERVO_STATE_LOCKED) && (p->periods < 1000u)) {
+        sample(p, 0);
+    }
+    double locked = p->time_s;
+    for (uint32_t i = 0; i < periods_to_settle; i++) {
+        sample(p, 0);
+    }
+    for (uint32_t i = 0; i < LOCKED_PERIODS; i++) {
+        sample(p, 0);
+        errors[i] = fabs(p->error_ns);
+    }
+    assert_int_equal(p->servo.state, WEIR_SERVO_STATE_LOCKED);
+    return locked;
+}
+
+static void locks(uint32_t period_us, const char *name)
+{
+    double slowest = 0;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        struct plant p;
+        plant_init(&p, period_us, (i % 2u != 0u) ? 100.0 : -100.0, 50.0);
+        double locked = lock_and_follow(&p, offsets + (size_t)i * LOCKED_PERIODS, 0);
+        slowest = fmax(slowest, locked);
+        assert_int_equal(p.steps_when_locked, 0);
+    }
+    size_t count = sizeof(offsets) / sizeof(offsets[0]);
+    qsort(offsets, count, sizeof(offsets[0]), compare);
+    double p95 = offsets[count * 95u / 100u];
+    printf(
+        "servo: reference every %s, +-100 ppm, jitter 50 ns, %d runs: LOCKED after at most %.4g periods; then |offset| "
+        "50 %% %.1f ns, 95 %% %.1f ns, most %.1f ns\n",
+        name, SEEDS, slowest / (period_us * 1e-6), offsets[count / 2u], p95, offsets[count - 1u]);
+    // Ten seconds of a reference every second, as many periods of a faster one.
+    assert_true(slowest <= 10.0 * period_us * 1e-6 + 1e-9);
+    assert_true(p95 < 100.0);
+}
+
+static void locks_within_ten_seconds(void **state)
+{
+    (void)state;
+    locks(1000000, "1 s");
+}
+
+static void locks_within_ten_periods_of_a_millisecond(void **state)
+{
+    (void)state;
+    locks(1000, "1 ms");
+}
+
+static void outliers_do_no_harm(void **state)
+{
+    (void)state;
+    double worst = 0;
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        struct plant p;
+        plant_init(&p, 1000000, (i % 2u != 0u) ? 100.0 : -100.0, 50.0);
+        (void)lock_and_follow(&p, offsets, 0);
+        uint32_t before = p.servo.outliers;
+        sent = 0;
+        for (uint32_t n = 0; n < 300u; n++) {
+            bool bad = (n % 10u) == 5u;
+            sent += bad ? 1u : 0u;
+            sample(&p, bad ? ((uniform() < 0.5) ? -1.0 : 1.0) * (2000.0 + uniform() * 1e8) : 0.0);
+            assert_int_equal(p.servo.state, WEIR_SERVO_STATE_LOCKED);
+            worst = fmax(worst, fabs(p.error_ns));
+        }
+        assert_true(p.servo.outliers - before >= sent);
+        assert_int_equal(p.steps_when_locked, 0);
+    }
+    printf("servo: every tenth edge 2 us to 100 ms off, %d runs: |offset| at most %.1f ns, never unlocked\n", SEEDS,
+           worst);
+    assert_true(worst < 200.0);
+}
+
+static void outliers_while_locking_only_delay(void **state)
+{
+    (void)state;
+    double slowest = 0;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        struct plant p;
+        plant_init(&p, 1000000, 100.0, 50.0);
+        uint32_t when = i % 6u;
+        while ((p.servo.state != WEIR_SERVO_STATE_LOCKED) && (p.periods < 100u)) {
+            sample(&p, (p.periods == when) ? 1e6 : 0.0);
+        }
+        slowest = fmax(slowest, p.time_s);
+    }
+    printf("servo: an edge 1 ms off while locking, %d runs: LOCKED after at most %.0f s\n", SEEDS, slowest);
+    assert_true(slowest <= 20.0);
+}
+
+static void lost_edges_and_holdover(void **state)
+{
+    (void)state;
+    double single = 0;
+    double held[SEEDS];
+    double again = 0;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        struct plant p;
+        plant_init(&p, 1000000, (i % 2u != 0u) ? 100.0 : -100.0, 50.0);
+        (void)lock_and_follow(&p, offsets, 0);
+        for (uint32_t n = 0; n < 200u; n++) {
+            if ((n % 5u) < 2u) {
+                miss(&p);
+            } else {
+                sample(&p, 0);
+            }
+            assert_int_equal(p.servo.state, WEIR_SERVO_STATE_LOCKED);
+            single = fmax(single, fabs(p.error_ns));
+        }
+        for (uint32_t n = 0; n < 100u; n++) {
+            sample(&p, 0);
+        }
+        for (uint32_t n = 0; n < 100u; n++) {
+            miss(&p);
+        }
+        assert_int_equal(p.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+        held[i] = fabs(p.error_ns);
+        double begin = p.time_s;
+        while ((p.servo.state != WEIR_SERVO_STATE_LOCKED) && (p.time_s < begin + 100.0)) {
+            sample(&p, 0);
+        }
+        again = fmax(again, p.time_s - begin);
+    }
+    qsort(held, SEEDS, sizeof(held[0]), compare);
+    printf("servo: two of five edges lost: |offset| at most %.1f ns\n", single);
+    printf("servo: holdover of 100 s (wander 2 ppb per root s, sine of 20 ppb in 600 s): drift 50 %% %.0f ns, 95 %% "
+           "%.0f ns, "
+           "most %.0f ns; LOCKED again after at most %.0f s\n",
+           held[SEEDS / 2], held[SEEDS * 95 / 100], held[SEEDS - 1], again);
+    assert_true(single < 400.0);
+    assert_true(held[SEEDS * 95 / 100] < 6000.0);
+    assert_true(again <= 15.0);
+}
+
+static void a_reference_that_moves_is_acquired_anew(void **state)
+{
+    (void)state;
+    struct plant p;
+    plant_init(&p, 1000000, 100.0, 50.0);
+    (void)lock_and_follow(&p, offsets, 0);
+    double begin = p.time_s;
+    p.error_ns += 30000.0;
+    sample(&p, 0);
+    assert_int_equal(p.servo.state, WEIR_SERVO_STATE_LOCKED);
+    while (((p.servo.state != WEIR_SERVO_STATE_LOCKED) || (fabs(p.error_ns) > 1000.0)) && (p.time_s < begin + 60.0)) {
+        sample(&p, 0);
+    }
+    assert_true(p.time_s - begin < 20.0);
+}
+
+static void the_rate_stays_within_its_limits(void **state)
+{
+    (void)state;
+    struct plant p;
+    // Far beyond what an oscillator does.
+    plant_init(&p, 1000000, 800.0, 50.0);
+    for (uint32_t n = 0; n < 200u; n++) {
+        sample(&p, 0);
+        double ppm = (double)p.action.rate * MOCK_KHZ / 4294967296.0;
+        assert_true(fabs(ppm) < 501.0);
+        assert_true(fabs((double)p.servo.frequency / 256.0 * MOCK_KHZ / 4294967296.0) < 201.0);
+    }
+    // And offsets beyond all arithmetic.
+    for (uint32_t n = 0; n < 1000u; n++) {
+        int64_t offset = (int64_t)(mock_random() >> 17u) - (INT64_C(1) << 46);
+        servo_sample(&p.servo, offset, 1 + (int64_t)(mock_random() >> 30u), &p.action);
+    }
+}
+
+static void holdover_ends(void **state)
+{
+    (void)state;
+    struct plant p;
+    plant_init(&p, 1000000, 10.0, 50.0);
+    (void)lock_and_follow(&p, offsets, 0);
+    p.servo.settings.holdover_periods = 20;
+    for (uint32_t n = 0; n < 19u; n++) {
+        miss(&p);
+    }
+    assert_int_equal(p.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    miss(&p);
+    assert_int_equal(p.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+    assert_int_not_equal(p.action.rate, 0);
+    // Nothing is locked before an edge, nothing is lost in FREE_RUN.
+    uint32_t missed = p.servo.missed;
+    miss(&p);
+    assert_int_equal(p.servo.missed, missed);
+    sample(&p, 0);
+    assert_int_equal(p.servo.state, WEIR_SERVO_STATE_LOCKING);
+    for (uint32_t n = 0; n < 3u; n++) {
+        miss(&p);
+    }
+    assert_int_equal(p.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+}
+
+// --- The timekeeper on registers ---------------------------------------------------------------
+
+static struct config config;
+static struct timekeeper timekeeper;
+
+static void begin(enum weir_servo_source source, uint32_t period_us)
+{
+    config_init(&config);
+    config.values[WEIR_KEY_SERVO_SOURCE] = source;
+    config.values[WEIR_KEY_SERVO_PERIOD_US] = period_us;
+    timekeeper_init(&timekeeper, &config, MOCK_KHZ, mock.clocks);
+}
+
+static void edge(uint64_t ns)
+{
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, ns);
+    // The high word comes from the hold.
+    mock.held = ns >> 32u;
+}
+
+static void edges_reach_the_servo(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000);
+    uint64_t ns = UINT64_C(123456789000000000);
+    for (uint32_t i = 0; i < 12u; i++) {
+        mock.clocks += MOCK_KHZ;
+        ns += 1000000;
+        // 400 us behind the edge until the step comes.
+        edge(ns + ((mock.steps == 0u) ? 400000u : 0u));
+        timekeeper_poll(&timekeeper, mock.clocks);
+        timekeeper_poll(&timekeeper, mock.clocks + 100);
+    }
+    assert_int_equal(mock.steps, 1);
+    assert_int_equal(mock.step_ns, -400000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(timekeeper.offset_ns, 0);
+    // Silence: holdover after three.
+    for (uint32_t i = 0; i < 5u; i++) {
+        mock.clocks += MOCK_KHZ;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    // Below half a period behind: slewed, not stepped.
+    for (uint32_t i = 0; i < 8u; i++) {
+        mock.clocks += MOCK_KHZ;
+        ns += 1000000;
+        edge(ns - ((mock.slew_ns == 0) ? 240u : 0u));
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void a_capture_that_changes_is_read_again(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000);
+    mock.clocks += MOCK_KHZ;
+    edge(5000000);
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKING);
+    assert_int_equal(timekeeper.servo.point_count, 1);
+}
+
+static void host_pairs_set_and_steer(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_HOST, 1000000);
+    const uint64_t host = UINT64_C(1800000000123456789);
+    uint64_t card = mock.tai_ns;
+    assert_int_equal(timekeeper_pair(&timekeeper, card, host, mock.clocks), WEIR_SYNC_ACTION_SET);
+    assert_int_equal(mock.sets, 1);
+    assert_true(mock.tai_ns - host < 1000u);
+    uint64_t true_ns = host;
+    for (uint32_t i = 0; i < 8u; i++) {
+        true_ns += 1000000000;
+        mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+        // 1000 ns behind until it is slewed.
+        card = true_ns - ((mock.slew_ns == 0) ? 1000u : 0u);
+        assert_int_equal(timekeeper_pair(&timekeeper, card, true_ns, mock.clocks), WEIR_SYNC_ACTION_SAMPLE);
+        assert_int_equal(timekeeper_pair(&timekeeper, card + 1000u, true_ns + 1000u, mock.clocks),
+                         WEIR_SYNC_ACTION_NONE);
+    }
+    assert_int_equal(mock.slew_ns, 1000);
+    assert_int_equal(mock.steps, 0);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    // Half a second and more off: set again, and told as a step after a lock.
+    assert_int_equal(timekeeper_pair(&timekeeper, card, true_ns + 500000000u, mock.clocks), WEIR_SYNC_ACTION_SET);
+    assert_int_equal(timekeeper.steps, 1);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+}
+
+static void with_pps_pairs_only_say_the_second(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000000);
+    assert_int_equal(timekeeper_pair(&timekeeper, 1000000000, 1000100000, mock.clocks), WEIR_SYNC_ACTION_NONE);
+    assert_int_equal(timekeeper_pair(&timekeeper, 1000000000, 3000100000, mock.clocks), WEIR_SYNC_ACTION_SET);
+    begin(WEIR_SERVO_SOURCE_NONE, 1000000);
+    timekeeper_poll(&timekeeper, mock.clocks + (uint64_t)MOCK_KHZ * 100000u);
+    assert_int_equal(timekeeper.servo.absent, 0);
+    // New settings start it anew, the same ones do not.
+    config.values[WEIR_KEY_SERVO_SOURCE] = WEIR_SERVO_SOURCE_PPS;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.source, WEIR_SERVO_SOURCE_PPS);
+    timekeeper.servo.outliers = 5;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.outliers, 5);
+}
+
+int main(void)
+{
+    mock_seed_from_environment();
+    const struct CMUnitTest tests[] = {
+        TEST(locks_within_ten_seconds),
+        TEST(locks_within_ten_periods_of_a_millisecond),
+        TEST(outliers_do_no_harm),
+        TEST(outliers_while_locking_only_delay),
+        TEST(lost_edges_and_holdover),
+        TEST(a_reference_that_moves_is_acquired_anew),
+        TEST(the_rate_stays_within_its_limits),
+        TEST(holdover_ends),
+        TEST(edges_reach_the_servo),
+        TEST(a_capture_that_changes_is_read_again),
+        TEST(host_pairs_set_and_steer),
+        TEST(with_pps_pairs_only_say_the_second),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
