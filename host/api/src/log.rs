@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::watch;
 use weir_record::raw::BYTES;
-use weir_record::{Gap, Header, Record};
+use weir_record::{Gap, Header, Kind, Record};
 
 pub use error::LogError;
 use segment::{HEADER_BYTES, Head, Segment};
@@ -37,6 +37,8 @@ pub const MIN_LIMIT_BYTES: u64 = 8 * 1024;
 const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 /// `Gap::reason`: lost between the engine and the log.
 const LOST_BEFORE_LOG: u8 = 1;
+/// A jump by this or more is no loss.
+const RESTART: u32 = 1 << 31;
 /// Lanes in the header's four bits.
 const LANES: usize = 16;
 
@@ -369,9 +371,17 @@ fn encode(records: &[Record], room: usize, expected: &mut [u32; LANES], buffer: 
         if buffer.len() + 2 * BYTES > room {
             return (taken, false);
         }
-        let sequence = record.sequence();
         let next = &mut expected[usize::from(record.lane())];
-        if sequence != *next {
+        // Whoever read the card's link has told of the gap: the record behind it is expected now.
+        if record.kind() == Some(Kind::Gap) {
+            *next = Gap::decode(record).to_sequence.wrapping_add(1);
+            buffer.extend_from_slice(&record.0);
+            continue;
+        }
+        let sequence = record.sequence();
+        // Numbers that fall are of a card that begins anew.
+        let jump = sequence.wrapping_sub(*next);
+        if jump != 0 && jump < RESTART {
             let gap = Gap {
                 from_sequence: *next,
                 to_sequence: sequence.wrapping_sub(1),

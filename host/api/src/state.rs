@@ -1,10 +1,10 @@
 //! Counters that the daemon's threads fill and CaptureService and ApplianceService read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use weir_messages::Timestamp;
-use weir_messages::v1::{GetCaptureStatusResponse, PortStatus};
+use weir_messages::v1::{GetCaptureStatusResponse, PortStatus, RecordLinkStatus};
 use weir_record::Untracked;
 
 /// Counters of one source of frames.
@@ -61,9 +61,16 @@ pub struct CaptureState {
     pub forwarded: AtomicU64,
     /// Frames that the inline path could not forward.
     pub forward_drops: AtomicU64,
+    /// The link from a card, if one measures.
+    link: Mutex<Option<RecordLinkStatus>>,
 }
 
 impl CaptureState {
+    /// Renew what came over the link from the card.
+    pub fn set_link(&self, status: RecordLinkStatus) {
+        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
     /// Add a port and return its counters.
     pub fn add_port(&self, port: u32, name: impl Into<String>, drops_known: bool) -> Arc<PortCounters> {
         let counters = Arc::new(PortCounters {
@@ -86,6 +93,7 @@ impl CaptureState {
             finished: self.finished.load(Ordering::Relaxed),
             forwarded: self.forwarded.load(Ordering::Relaxed),
             forward_drops: self.forward_drops.load(Ordering::Relaxed),
+            link: self.link.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 }

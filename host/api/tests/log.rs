@@ -145,6 +145,32 @@ fn a_jump_in_a_lane_becomes_a_gap_record() {
 }
 
 #[test]
+fn gaps_that_the_source_tells_are_not_told_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), 1 << 20);
+    let header = Header {
+        sequence: 2,
+        time: 5,
+        ..Header::default()
+    };
+    let gap = Gap {
+        from_sequence: 2,
+        to_sequence: 6,
+        reason: 1,
+    };
+    // The last is of a card that begins anew: nothing is missing.
+    let appended = [
+        record(0, 0),
+        record(0, 1),
+        gap.encode(header),
+        record(0, 7),
+        record(0, 0),
+    ];
+    log.append(&appended).unwrap();
+    assert_eq!(read_all(&log, 0).0, appended);
+}
+
+#[test]
 fn a_second_process_is_kept_out_and_small_limits_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let config = Config {

@@ -2,7 +2,7 @@
 //! interfaces and resolutions), gzip, standard input. Memory does not grow with the file.
 //!
 //! [`file::CaptureFile`] yields raw frames; [`feed::Feed`] parses them, puts IP fragments together
-//! and gives words for the flow engine.
+//! and gives words for the flow engine. [`intake::Intake`] takes the record frames of a card instead.
 #![forbid(unsafe_code)]
 
 pub mod card;
@@ -11,9 +11,11 @@ mod error;
 pub mod feed;
 pub mod file;
 mod input;
+pub mod intake;
 mod pcap;
 mod pcapng;
 
 pub use error::{CaptureError, Cause};
 pub use feed::{Feed, Item, Word};
 pub use file::{CaptureFile, Frame};
+pub use intake::Intake;

@@ -2,9 +2,11 @@
 //!
 //! [`layout`] is generated from `proto/records.toml` and has one struct per record kind with
 //! `encode` and `decode`; [`raw`] has the header and the byte container; [`time`] converts
-//! between the TAI of records and the UTC of capture files. No I/O, no allocation.
+//! between the TAI of records and the UTC of capture files; [`frame`] checks the frames that bring
+//! records from the card. No I/O, no allocation.
 #![forbid(unsafe_code)]
 
+pub mod frame;
 #[rustfmt::skip]
 #[allow(clippy::cast_lossless)]
 pub mod layout;

@@ -21,6 +21,11 @@ impl FlowId {
         Self(((epoch as u64) << 48) | (((generation & 0xff_ffff) as u64) << 24) | (index & 0xff_ffff) as u64)
     }
 
+    /// The boot epoch of whoever measured.
+    pub const fn epoch(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
     /// The context index: small and dense, usable as an array index while the flow lives.
     pub const fn index(self) -> usize {
         (self.0 & 0xff_ffff) as usize

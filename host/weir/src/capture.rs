@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_analysis::{Analyzer, Config, Sink};
+use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
 use weir_messages::v1::{Analysis, Summary};
 use weir_record::Record;
+use weir_record::frame::Refusal;
 
 use crate::cli::{CaptureArgs, Format};
 use crate::error::Failure;
 use crate::format::{bytes, count};
-use crate::measure::{Source, stop_at_signal};
+use crate::measure::{Measured, Source, stop_at_signal};
 use crate::{output, text};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -20,11 +22,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Run the command.
 pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let source = Source::open(&args.ports, 0)?;
-    let name = source
-        .names()
-        .map(|(name, _)| name)
-        .collect::<Vec<_>>()
-        .join(if args.ports.inline.is_some() { " ⇄ " } else { ", " });
+    let name = source.title();
     stop_at_signal(&STOP)?;
     match args.format {
         Format::Json => {
@@ -46,15 +44,22 @@ fn measure(args: &CaptureArgs, source: Source, sink: &mut (impl Sink + Send)) ->
     let mut analyzer = Analyzer::new(Config::default());
     let progress = Progress::default();
     let done = AtomicBool::new(false);
+    let mut link = None;
     let result = std::thread::scope(|scope| {
         scope.spawn(|| status(args.seconds, &progress, &done));
-        let take = |records: &[Record], _: &weir_engine::Engine| analyzer.push(records, sink);
+        let take = |records: &[Record], measured: &Measured<'_>| {
+            link = measured.link().copied();
+            analyzer.push(records, sink);
+        };
         let result = source.run(&STOP, &progress, take);
         done.store(true, Ordering::Relaxed);
         result
     });
     result?;
     print_status(&progress);
+    if let Some(link) = link {
+        anstream::eprintln!("{}", link_line(&link));
+    }
     Ok(analyzer.finish(sink))
 }
 
@@ -103,4 +108,25 @@ fn print_status(progress: &Progress) {
         })
         .collect();
     anstream::eprintln!("{}", ports.join(" | "));
+}
+
+/// What came over the link from a card.
+fn link_line(link: &LinkCounters) -> String {
+    let mut line = format!("card: {} records in {} frames", count(link.records), count(link.frames));
+    for (what, n) in [
+        ("frames lost", link.lost_frames),
+        ("records lost", link.lost_records),
+        ("restarts", link.restarts),
+    ] {
+        if n > 0 {
+            line += &format!(", {} {what}", count(n));
+        }
+    }
+    for reason in Refusal::ALL {
+        let n = link.refused(reason);
+        if n > 0 {
+            line += &format!(", {} not used: {}", count(n), reason.name());
+        }
+    }
+    line
 }

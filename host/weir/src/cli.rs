@@ -139,10 +139,13 @@ pub struct PortArgs {
     #[arg(
         long = "port",
         value_name = "PORT",
-        required_unless_present = "inline",
+        required_unless_present_any = ["inline", "card"],
         conflicts_with = "inline"
     )]
     pub ports: Vec<String>,
+    /// Port on which a card's record frames arrive, named as for --port: the card measures, nothing is measured here
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "digests", "ignore_vlan"])]
+    pub card: Option<String>,
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub inline: Option<Vec<String>>,

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_capture::{CaptureFile, Feed};
+use weir_capture::intake::LinkCounters;
+use weir_capture::{CaptureFile, Feed, Intake, card};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
-use weir_engine::{Config, Engine, LinkType, Parser, Profile};
+use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile};
 use weir_record::{Record, time::tai_from_utc};
 
 use crate::cli::PortArgs;
@@ -19,17 +20,63 @@ const CONTEXTS: u32 = 1 << 22;
 /// A replayed file that gives nothing for so long has ended, should its frames have been miscounted.
 const REPLAY_QUIET: Duration = Duration::from_secs(2);
 
+/// Who measured, and so has the counters.
+pub enum Measured<'a> {
+    /// The engine here.
+    Here(&'a Engine),
+    /// A card: what came of it.
+    Card(&'a Intake),
+}
+
+impl Measured<'_> {
+    /// Counters of a port.
+    pub fn port(&self, number: u8) -> PortCounters {
+        match self {
+            Self::Here(engine) => *engine.port(number),
+            Self::Card(intake) => {
+                let said = intake.port(number);
+                PortCounters {
+                    frames: said.port.frames,
+                    bytes: said.port.bytes,
+                    tracked: said.port.tracked,
+                    clamped: said.port.clamped,
+                    cut: said.port.cut,
+                    dropped: said.port.dropped,
+                    options_skipped: said.port.options_skipped,
+                    untracked: said.more.untracked,
+                }
+            }
+        }
+    }
+
+    /// Flows in the table.
+    pub fn flows(&self) -> u64 {
+        match self {
+            Self::Here(engine) => engine.flows_in_use() as u64,
+            Self::Card(intake) => intake.flows(),
+        }
+    }
+
+    /// The link that record frames came over.
+    pub fn link(&self) -> Option<&LinkCounters> {
+        match self {
+            Self::Here(_) => None,
+            Self::Card(intake) => Some(intake.counters()),
+        }
+    }
+}
+
 /// The measuring side: frames in, batches of records to `take`.
-pub struct Meter<T> {
+struct Meter<T> {
     feed: Feed,
     engine: Engine,
     records: Vec<Record>,
     take: T,
 }
 
-impl<T: FnMut(&[Record], &Engine)> Meter<T> {
+impl<T: FnMut(&[Record], &Measured<'_>)> Meter<T> {
     fn hand_on(&mut self) {
-        (self.take)(&self.records, &self.engine);
+        (self.take)(&self.records, &Measured::Here(&self.engine));
         self.records.clear();
     }
 
@@ -42,7 +89,7 @@ impl<T: FnMut(&[Record], &Engine)> Meter<T> {
     }
 }
 
-impl<T: FnMut(&[Record], &Engine)> FrameSink for Meter<T> {
+impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for Meter<T> {
     fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
         let Self {
             feed, engine, records, ..
@@ -64,10 +111,50 @@ impl<T: FnMut(&[Record], &Engine)> FrameSink for Meter<T> {
     }
 }
 
+/// A card measures: its record frames in, batches of records to `take`.
+struct CardMeter<T> {
+    intake: Intake,
+    records: Vec<Record>,
+    take: T,
+    told: LinkCounters,
+}
+
+impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
+    fn hand_on(&mut self) {
+        (self.take)(&self.records, &Measured::Card(&self.intake));
+        self.records.clear();
+        self.told = *self.intake.counters();
+    }
+}
+
+impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for CardMeter<T> {
+    fn frame(&mut self, _: u8, _: u64, data: &[u8], _: u32) {
+        self.intake.frame(data, &mut self.records);
+        if self.records.len() >= BATCH {
+            self.hand_on();
+        }
+    }
+
+    // The card's time comes in its records.
+    fn idle(&mut self, _: u64) {
+        if self.told != *self.intake.counters() {
+            self.hand_on();
+        }
+    }
+}
+
+/// What stands at the ports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Wire,
+    Inline,
+    Card,
+}
+
 /// Open ports, ready to measure.
 pub struct Source {
     ports: Vec<Port>,
-    inline: bool,
+    role: Role,
     until: Until,
     engine: Config,
 }
@@ -75,7 +162,11 @@ pub struct Source {
 impl Source {
     /// Open the ports of the command line. DPDK can be started once per process.
     pub fn open(args: &PortArgs, epoch: u16) -> Result<Self, Failure> {
-        let names = args.inline.as_ref().unwrap_or(&args.ports);
+        let (role, names) = match (&args.inline, &args.card) {
+            (Some(inline), _) => (Role::Inline, inline.as_slice()),
+            (None, Some(card)) => (Role::Card, std::slice::from_ref(card)),
+            (None, None) => (Role::Wire, args.ports.as_slice()),
+        };
         let devices: Vec<Device> = names
             .iter()
             .map(|name| name.parse())
@@ -118,17 +209,32 @@ impl Source {
         };
         Ok(Self {
             ports,
-            inline: args.inline.is_some(),
+            role,
             until,
             engine,
         })
     }
 
-    /// (name, whether the device can tell what it lost) of each port.
-    pub fn names(&self) -> impl Iterator<Item = (String, bool)> + '_ {
-        self.ports
-            .iter()
-            .map(|port| (port.device().to_string(), port.stats().drops_known))
+    /// (name, whether it is known what was lost) of each measured port.
+    pub fn names(&self) -> Vec<(String, bool)> {
+        let of_port = |port: &Port| (port.device().to_string(), port.stats().drops_known);
+        match self.role {
+            Role::Wire | Role::Inline => self.ports.iter().map(of_port).collect(),
+            // The card counts what it drops, the link has numbers.
+            Role::Card => (0..card::PORTS)
+                .map(|wire| (format!("{} wire {wire}", self.ports[0].device()), true))
+                .collect(),
+        }
+    }
+
+    /// What to call all of it.
+    pub fn title(&self) -> String {
+        let names: Vec<_> = self.ports.iter().map(|port| port.device().to_string()).collect();
+        match self.role {
+            Role::Wire => names.join(", "),
+            Role::Inline => names.join(" ⇄ "),
+            Role::Card => format!("card at {}", names.join(", ")),
+        }
     }
 
     /// Measure until `stop` is set or a replay ends, on this thread. Records go to `take` in batches.
@@ -136,19 +242,31 @@ impl Source {
         mut self,
         stop: &AtomicBool,
         progress: &Progress,
-        take: impl FnMut(&[Record], &Engine) + Send,
+        take: impl FnMut(&[Record], &Measured<'_>) + Send,
     ) -> Result<(), Failure> {
-        let mut meter = Meter {
-            feed: Feed::new(Parser::new(Profile::Full)),
-            engine: Engine::new(self.engine),
-            records: Vec::with_capacity(2 * BATCH),
-            take,
-        };
         let config = LoopConfig {
             until: self.until,
             ..LoopConfig::default()
         };
-        let result = if self.inline {
+        let records = Vec::with_capacity(2 * BATCH);
+        if self.role == Role::Card {
+            let mut meter = CardMeter {
+                intake: Intake::default(),
+                records,
+                take,
+                told: LinkCounters::default(),
+            };
+            let result = receive(&mut self.ports, &config, &mut meter, stop, progress);
+            meter.hand_on();
+            return result.map_err(Failure::new);
+        }
+        let mut meter = Meter {
+            feed: Feed::new(Parser::new(Profile::Full)),
+            engine: Engine::new(self.engine),
+            records,
+            take,
+        };
+        let result = if self.role == Role::Inline {
             let ports: &mut [Port; 2] = self
                 .ports
                 .as_mut_slice()

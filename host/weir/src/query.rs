@@ -210,6 +210,16 @@ async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 writeln!(out, "losses before Weir not known (at least {})", count(port.dropped))?;
             }
         }
+        if let Some(link) = &capture.link {
+            writeln!(
+                out,
+                "  card: {} records in {} frames, {} lost, {} frames not used",
+                count(link.records),
+                count(link.frames),
+                count(link.lost_records),
+                count(link.refused.values().sum::<u64>())
+            )?;
+        }
         if capture.forwarded + capture.forward_drops > 0 {
             writeln!(
                 out,

@@ -11,16 +11,17 @@ use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, Read, RecordLog};
 use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
+use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
-use weir_engine::Engine;
 use weir_messages::Timestamp;
-use weir_messages::v1::{Connection, Finding, Transaction};
+use weir_messages::v1::{Connection, Finding, RecordLinkStatus, Transaction};
 use weir_record::Record;
+use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
 
 use crate::cli::ServeArgs;
 use crate::error::Failure;
-use crate::measure::{Source, signal};
+use crate::measure::{Measured, Source, signal};
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
@@ -52,6 +53,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let capture = Arc::new(CaptureState::default());
     let counters: Vec<_> = source
         .names()
+        .into_iter()
         .enumerate()
         .map(|(number, (name, drops_known))| capture.add_port(number as u32, name, drops_known))
         .collect();
@@ -145,7 +147,7 @@ fn measure(
 ) -> Result<(), Failure> {
     let progress = Progress::default();
     let mut failed = None;
-    let result = source.run(&STOP, &progress, |records: &[Record], engine: &Engine| {
+    let result = source.run(&STOP, &progress, |records: &[Record], measured: &Measured<'_>| {
         if failed.is_none()
             && !records.is_empty()
             && let Err(error) = log.append(records)
@@ -154,10 +156,11 @@ fn measure(
             failed = Some(Failure::new(error));
             STOP.store(true, Ordering::Relaxed);
         }
-        publish(engine, counters);
-        appliance
-            .flows_in_table
-            .store(engine.flows_in_use() as u64, Ordering::Relaxed);
+        publish(measured, counters);
+        appliance.flows_in_table.store(measured.flows(), Ordering::Relaxed);
+        if let Some(link) = measured.link() {
+            capture.set_link(link_status(link));
+        }
         let (mut forwarded, mut drops) = (0, 0);
         for report in progress.reports() {
             forwarded += report.forwarded;
@@ -172,9 +175,23 @@ fn measure(
     }
 }
 
-fn publish(engine: &Engine, counters: &[Arc<PortCounters>]) {
+fn link_status(link: &LinkCounters) -> RecordLinkStatus {
+    let refused = Refusal::ALL
+        .iter()
+        .map(|&reason| (reason.name().to_owned(), link.refused(reason)));
+    RecordLinkStatus {
+        frames: link.frames,
+        records: link.records,
+        lost_frames: link.lost_frames,
+        lost_records: link.lost_records,
+        restarts: link.restarts,
+        refused: refused.collect(),
+    }
+}
+
+fn publish(measured: &Measured<'_>, counters: &[Arc<PortCounters>]) {
     for counter in counters {
-        let port = engine.port(counter.port as u8);
+        let port = measured.port(counter.port as u8);
         counter.frames.store(port.frames, Ordering::Relaxed);
         counter.bytes.store(port.bytes, Ordering::Relaxed);
         counter.tracked.store(port.tracked, Ordering::Relaxed);

@@ -1,0 +1,73 @@
+"""Record frames on a port: the answer is that of the capture that the records were made from; what the link loses shows."""
+
+import json
+import os
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
+CAPTURE = ROOT / "docs" / "demo" / "demo.pcap"
+SIZE = 64
+
+
+def weir(*arguments):
+    result = subprocess.run([WEIR, *map(str, arguments)], capture_output=True, timeout=120)
+    assert result.returncode == 0, result.stderr.decode()
+    return result
+
+
+def frames(records, at_a_time=139):
+    """The frames that a card would send (proto/records.toml, frame)."""
+    made, total = [], 0
+    for first in range(0, len(records), at_a_time):
+        some = records[first : first + at_a_time]
+        epoch = 0
+        head = bytes(6) + bytes(6) + b"\x88\xb5"
+        head += struct.pack("<BBHHIQQQ", 1, 0, epoch, len(some), total, len(made), 1000 + len(made), total) + bytes(16)
+        made.append(head + b"".join(some))
+        total += len(some)
+    return made
+
+
+def pcap(path, packets):
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for packet in packets:
+            file.write(struct.pack("<IIII", 1, 0, len(packet), len(packet)) + packet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def records():
+    data = weir("records", "-f", "binary", CAPTURE).stdout
+    return [data[i : i + SIZE] for i in range(0, len(data), SIZE)]
+
+
+def capture(path):
+    result = weir("capture", "--card", f"pcap:{path}", "-f", "json")
+    return json.loads(result.stdout), result.stderr.decode()
+
+
+def test_record_frames_give_the_answer_of_the_capture(records, tmp_path):
+    answer, said = capture(pcap(tmp_path / "link.pcap", frames(records)))
+    assert answer == json.loads(weir("analyze", CAPTURE, "-f", "json").stdout)
+    told = re.search(r"card: (\S+) records in (\S+) frames$", said, re.M)
+    assert told and re.sub(r"\D", "", told[1]) == str(len(records)), said
+
+
+def test_what_the_link_does_is_counted(records, tmp_path):
+    sent = frames(records, 20)
+    lost, again, late = 3, 6, 9
+    damaged = bytearray(sent[12])
+    damaged[18] = 0
+    arp = bytes(12) + b"\x08\x06" + bytes(46)
+    link = [*sent[:lost], *sent[lost + 1 : again], sent[again], arp, *sent[again:late], sent[late + 1], sent[late]]
+    link += [sent[late + 2], bytes(damaged), sent[13][:-1], *sent[14:]]
+    _, said = capture(pcap(tmp_path / "link.pcap", link))
+    for part in ("4 frames lost", "80 records lost", "FOREIGN", "REPEATED", "LATE", "COUNT", "LENGTH"):
+        assert part in said, said
