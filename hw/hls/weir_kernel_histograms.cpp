@@ -64,8 +64,8 @@ void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::str
                     ap_uint<16 * (SERVICES - 1)> services)
 {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable = state.round_trips complete
-#pragma HLS ARRAY_PARTITION variable = state.responses complete
+#pragma HLS ARRAY_PARTITION variable = state.round_trips complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = state.responses complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = state.eight complete
 #pragma HLS ARRAY_PARTITION variable = state.samples complete
 #pragma HLS BIND_STORAGE variable = state.requests.cells type = ram_t2p impl = uram

@@ -136,7 +136,8 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
                  ap_uint<SEED_WIDTH> seed)
 {
 #pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable = state.rows complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = state.rows complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = state.rows complete dim = 2
 #pragma HLS ARRAY_PARTITION variable = state.top complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = state.totals complete dim = 0
     const Turn turn = take_turn<COLUMNS>(state.control, s_word, m_result);

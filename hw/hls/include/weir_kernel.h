@@ -69,6 +69,8 @@ struct Turn {
 template <int Steps> Turn take_turn(Control &control, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result)
 {
 #pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable = control.held complete
+#pragma HLS ARRAY_PARTITION variable = control.out complete
     if (control.has_out) {
         result_t result;
         for (int i = 0; i < 8; i++) {
@@ -181,6 +183,9 @@ template <class T, int Size> T ram_read(const Ram<T, Size> &ram, uint32_t addres
 template <class T, int Size> void ram_write(Ram<T, Size> &ram, bool write, uint32_t address, T value)
 {
 #pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable = ram.recent complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = ram.at complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = ram.written complete dim = 0
 #pragma HLS DEPENDENCE variable = ram.cells type = inter direction = RAW distance = 7 dependent = true
     static_assert(RAM_WINDOW + 1 == 7, "the distance above");
 #ifdef __SYNTHESIS__

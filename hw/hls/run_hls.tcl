@@ -1,0 +1,47 @@
+# C simulation, synthesis and co-simulation of one kernel with the vendor's tool (Vitis HLS 2022.2 or later):
+#
+#   cd build/hls && vitis_hls -f ../../hw/hls/run_hls.tcl -tclargs bursts        (histograms, talkers)
+#
+# The vectors are those of the open C simulation (make hls-test). The IP is left in <kernel>/solution/impl/ip; it takes the
+# place of hw/hls/dpi/weir_kernel_<kernel>.sv.
+
+set hls [file dirname [file normalize [info script]]]
+set part xcu55c-fsvh2892-2L-e
+set period_ns 3.333
+
+set kernel [lindex $argv end]
+if {$kernel ni {bursts histograms talkers}} {
+    puts stderr "a kernel: bursts, histograms or talkers"
+    exit 2
+}
+
+set flags "-std=c++17 -I$hls -I$hls/include"
+open_project -reset $kernel
+set_top weir_kernel_$kernel
+add_files $hls/weir_kernel_$kernel.cpp -cflags $flags
+foreach file [list tb_$kernel.cpp vectors.cpp checks.cpp] {
+    add_files -tb $hls/test/$file -cflags "$flags -I$hls/test -Wno-unknown-pragmas"
+}
+
+open_solution -reset solution -flow_target vivado
+set_part $part
+create_clock -period $period_ns
+set_clock_uncertainty 12%
+# Control registers only: memories are cleared by the kernel itself after reset.
+config_rtl -reset control -reset_level low
+config_interface -register_io off
+
+csim_design -argv $hls/vectors/demo.pcap
+csynth_design
+cosim_design -argv $hls/vectors/demo.pcap
+export_design -format ip_catalog -vendor weir -library hls -version 0.1.0
+
+# What csim and cosim do not refuse: a kernel that does not take a word in each clock is no use.
+set report [open $kernel/solution/syn/report/csynth.xml]
+set text [read $report]
+close $report
+if {![regexp {<PipelineInitiationInterval>1<|<Interval-min>1<} $text]} {
+    puts stderr "$kernel: the initiation interval is not 1"
+    exit 1
+}
+exit
