@@ -1,19 +1,13 @@
 """weir_control: the registers as the host sees them, and a program on the CPU that uses them."""
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import cocotb
+import programs
 import stream
 import weir_registers as table
 from cocotb.triggers import ClockCycles, FallingEdge
 from registers import Registers
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAMS = ROOT / "rtl-tests" / "firmware"
 KEPT = 0xF000  # memory that a reset leaves
-GCC = "riscv64-unknown-elf-gcc"
 INPUTS = [
     "ready",
     "clock_set_busy",
@@ -63,33 +57,6 @@ async def start(dut):
     host = Registers(dut)
     await ClockCycles(dut.clk, 5)
     return host
-
-
-def program(name, folder):
-    """The bytes of rtl-tests/firmware/<name>.c for the execution area."""
-    elf, image = folder / f"{name}.elf", folder / f"{name}.bin"
-    flags = [
-        "-std=c11",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-march=rv32im_zicsr",
-        "-mabi=ilp32",
-        "-ffreestanding",
-        "-nostdlib",
-    ]
-    sources = [PROGRAMS / "start.S", PROGRAMS / f"{name}.c"]
-    include = ROOT / "firmware" / "include"
-    subprocess.run([GCC, *flags, "-I", include, "-T", PROGRAMS / "link.ld", *sources, "-o", elf], check=True)
-    subprocess.run([GCC.replace("gcc", "objcopy"), "-O", "binary", elf, image], check=True)
-    return image.read_bytes()
-
-
-async def load(host, image, place=0):
-    await host.write("system.load_address", place)
-    for i in range(0, len(image), 4):
-        await host.write("system.load_write", int.from_bytes(image[i : i + 4].ljust(4, b"\0"), "little"))
 
 
 async def until(host, what, name, clocks=20_000, field=None):
@@ -369,13 +336,13 @@ async def faults_are_seen(dut):
     assert dut.stop_records.value == 1
 
 
-@cocotb.test(skip=shutil.which(GCC) is None)
+@cocotb.test(skip=not programs.COMPILER)
 async def program_runs(dut):
     """A program loaded by the host: registers, bytes, timer interrupts, mailbox interrupts, an address that is not there."""
     host = await start(dut)
     beats = Pulses(dut, heartbeat=None)
-    await load(host, program("soc", Path.cwd()))
-    await load(host, bytes(4), KEPT)
+    await programs.load(host, programs.build("soc"))
+    await programs.load(host, bytes(4), KEPT)
     assert await host.read("system.boot") == 0 and await host.read("system.status", "cpu_in_reset") == 1
     await host.write("system.control", measure_reset=1)
     assert await until(host, bool, "host.boot_stage") == table.RESETS["info.magic"]
@@ -402,12 +369,12 @@ async def program_runs(dut):
     await until(host, lambda now: now > ticks, "host.state")
 
 
-@cocotb.test(skip=shutil.which(GCC) is None)
+@cocotb.test(skip=not programs.COMPILER)
 async def watchdog_resets_the_program(dut):
     """The program hangs: its watchdog resets it and nothing else, its kept memory is as it was, the cause is told."""
     host = await start(dut)
-    await load(host, program("soc", Path.cwd()))
-    await load(host, bytes(4), KEPT)
+    await programs.load(host, programs.build("soc"))
+    await programs.load(host, bytes(4), KEPT)
     await host.write("watchdog.timeout", 4000)
     await host.write("watchdog.control", enable=1, lock=1)  # the lock waits for the CPU to run
     assert await host.read("watchdog.control") == 1

@@ -89,11 +89,14 @@ class Card:
                     last |= beat[2] << port
                     valid |= 1 << port
             dut.rx_tdata.value, dut.rx_tkeep.value, dut.rx_tlast.value, dut.rx_tvalid.value = data, keep, last, valid
-            dut.heartbeat.value = self.beating and self.clock % 50 == 0
+            self.beat()
             dut.m_tready.value = self.take
             await FallingEdge(dut.clk)
             self.clock += 1
             self.collect()
+
+    def beat(self):
+        self.dut.heartbeat.value = self.beating and self.clock % 50 == 0
 
     def collect(self):
         dut = self.dut

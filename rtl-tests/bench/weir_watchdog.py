@@ -44,6 +44,22 @@ async def expires_when_it_should(dut):
 
 
 @cocotb.test()
+async def every_bit_of_the_key_counts(dut):
+    """A key that is wrong in one bit is a wrong one."""
+    for pin in ("running", "enable", "timeout", "kick_valid"):
+        getattr(dut, pin).value = 0
+    await stream.start(dut)
+    dut.kick_valid.value = 1
+    for bit in range(32):
+        await FallingEdge(dut.clk)
+        dut.kick_key.value = KEY ^ 1 << bit
+    await FallingEdge(dut.clk)
+    dut.kick_valid.value = 0
+    await FallingEdge(dut.clk)
+    assert dut.bad_kicks.value >= 32
+
+
+@cocotb.test()
 async def distance(dut):
     """From the edge that takes a kick to the one that shows the expiry: timeout + 1 clocks."""
     for pin in ("running", "enable", "timeout", "kick_valid"):
