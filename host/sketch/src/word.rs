@@ -222,3 +222,140 @@ impl WordMaker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_engine::{Config, End, Engine, Key};
+
+    const CLIENT: u8 = 9;
+    const SERVER: u8 = 3;
+
+    struct Bench {
+        engine: Engine,
+        maker: WordMaker,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                engine: Engine::new(Config::appliance()),
+                maker: WordMaker::default(),
+            }
+        }
+
+        /// A segment between port 2000 of one address and port 80 of the other.
+        fn segment(&mut self, from: u8, time: u64, flags: u8, seq: u32, ack: u32, payload: u32) -> Word {
+            let end = |address: u8| End {
+                addr: [address; 16],
+                port: if address == SERVER { 80 } else { 2000 },
+            };
+            let to = if from == SERVER { CLIENT } else { SERVER };
+            let (key, from_low) = Key::new(end(from), end(to), 6);
+            let meta = Meta {
+                time,
+                key,
+                from_low,
+                wire: 54 + payload,
+                payload,
+                flags,
+                seq,
+                ack,
+                window: 1000,
+                ..Meta::default()
+            };
+            let mut records = Vec::new();
+            self.engine.packet(&meta, meta.wire, &mut records);
+            self.maker.packet(&meta, &records, self.engine.context(&meta))
+        }
+    }
+
+    #[test]
+    fn a_connection_is_told_as_the_tracker_sees_it() {
+        let mut bench = Bench::new();
+        let start = 1_800_000_000_000_000_000;
+        let syn = bench.segment(CLIENT, start, tcp::SYN, 100, 0, 0);
+        assert!(syn.tracked && syn.fresh && !syn.from_server && !syn.new_data);
+        assert_eq!(
+            (syn.server_port, syn.destination, syn.source),
+            (80, [SERVER; 16], [CLIENT; 16])
+        );
+
+        let syn_ack = bench.segment(SERVER, start + 5_000, tcp::SYN | tcp::ACK, 500, 101, 0);
+        assert!(!syn_ack.fresh && syn_ack.from_server);
+        assert_eq!((syn_ack.rtt, syn_ack.rtt_of_server), (Some(5_000), false));
+        let ack = bench.segment(CLIENT, start + 7_000, tcp::ACK, 101, 501, 0);
+        assert_eq!((ack.rtt, ack.rtt_of_server), (Some(2_000), true));
+
+        let request = bench.segment(CLIENT, start + 8_000, tcp::ACK | tcp::PSH, 101, 501, 10);
+        assert!(request.new_data && !request.from_server);
+        let again = bench.segment(CLIENT, start + 9_000, tcp::ACK | tcp::PSH, 101, 501, 10);
+        assert!(again.tracked && !again.new_data, "a repeat brings nothing new");
+        let more = bench.segment(CLIENT, start + 9_500, tcp::ACK | tcp::PSH, 101, 501, 20);
+        assert!(more.new_data, "a repeat with new bytes behind");
+        let late = bench.segment(SERVER, start + 1, tcp::ACK, 501, 121, 100);
+        assert!(late.new_data && late.from_server);
+        assert_eq!(late.time, start + 9_500, "time does not run backwards");
+
+        let reused = bench.segment(CLIENT, start + 10_000, tcp::SYN, 900_000, 0, 0);
+        assert!(reused.fresh && !reused.new_data);
+    }
+
+    #[test]
+    fn no_room_in_the_table_no_flow() {
+        let mut bench = Bench::new();
+        bench.engine = Engine::new(Config {
+            contexts: 0,
+            ..Config::appliance()
+        });
+        let word = bench.segment(CLIENT, 5, tcp::SYN, 1, 0, 0);
+        assert!(!word.tracked && word.class == Some(Class::Tcp));
+        assert_eq!(word.destination, [SERVER; 16]);
+    }
+
+    #[test]
+    fn fields_lie_side_by_side() {
+        let mut end = 0;
+        for (name, low, width) in FIELDS {
+            assert!(low >= end && low / 64 == (low + width - 1) / 64, "{name}");
+            end = low + width;
+        }
+        assert_eq!(end, 512);
+    }
+
+    proptest! {
+        #[test]
+        fn every_field_is_where_the_table_says(
+            time in 0..1_u64 << 63, wire in 0..1_u32 << 20, index in 0..1_u32 << 18, rtt in prop::option::of(0..1_u64 << 38),
+            (port, flags, server_port, bits) in (0..16_u8, any::<u8>(), any::<u16>(), any::<[bool; 5]>()),
+            (destination, source) in (any::<[u8; 16]>(), any::<[u8; 16]>()),
+        ) {
+            let [tracked, fresh, from_server, new_data, rtt_of_server] = bits;
+            let word = Word {
+                kind: Kind::Packet, time, port, wire, class: Some(Class::IcmpError), flags, destination, source, tracked,
+                fresh, from_server, new_data, rtt, rtt_of_server, index, server_port,
+            };
+            let packed = word.packed();
+            let field = |name: &str| {
+                let (_, low, width) = FIELDS.into_iter().find(|(field, _, _)| *field == name).unwrap_or(("", 0, 0));
+                (0..width).rev().fold(0_u64, |value, bit| {
+                    value << 1 | u64::from(packed[(low + bit) / 8] >> ((low + bit) % 8) & 1)
+                })
+            };
+            prop_assert_eq!(field("timestamp"), time);
+            prop_assert_eq!(field("fine_start") + time % 10_000_000, time);
+            prop_assert_eq!((field("fine_start") / 10_000_000) % 10, field("fine_digit"));
+            prop_assert_eq!((field("wire_length"), field("index")), (u64::from(wire), u64::from(index)));
+            prop_assert_eq!((field("rtt_valid") == 1).then(|| field("rtt")), rtt);
+            prop_assert_eq!((field("port"), field("flags")), (u64::from(port), u64::from(flags)));
+            prop_assert_eq!((field("class_"), field("server_port")), (2, u64::from(server_port)));
+            let flags = ["tracked", "fresh", "from_server", "new_data", "rtt_of_server"].map(|name| field(name) == 1);
+            prop_assert_eq!(flags, bits);
+            for (name, address) in [("destination", destination), ("source", source)] {
+                let high = u128::from(field(&format!("{name}_high"))) << 64;
+                prop_assert_eq!((high | u128::from(field(&format!("{name}_low")))).to_be_bytes(), address);
+            }
+        }
+    }
+}
