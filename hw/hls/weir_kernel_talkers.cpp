@@ -31,12 +31,6 @@ uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-uint32_t larger(uint32_t a, uint32_t b)
-{
-#pragma HLS INLINE
-    return a > b ? a : b;
-}
-
 // The bytes of a number in the order of memory, the highest first.
 uint64_t network_order(uint64_t number)
 {
@@ -49,16 +43,29 @@ uint64_t network_order(uint64_t number)
     return out;
 }
 
+// A tree, so that it ends within TOP_LAG clocks.
 uint8_t least_of(const TopTable &table, int weight)
 {
 #pragma HLS INLINE
-    uint8_t least = 0;
-    for (int i = 1; i < TOP; i++) {
+    uint8_t place[TOP];
+    uint32_t value[TOP];
+#pragma HLS ARRAY_PARTITION variable = place complete
+#pragma HLS ARRAY_PARTITION variable = value complete
+    for (int i = 0; i < TOP; i++) {
 #pragma HLS UNROLL
-        if (table.entries[i].estimates.of[weight] < table.entries[least].estimates.of[weight])
-            least = i;
+        place[i] = i;
+        value[i] = table.entries[i].estimates.of[weight];
     }
-    return least;
+    for (int half = TOP / 2; half > 0; half /= 2) {
+#pragma HLS UNROLL
+        for (int i = 0; i < half; i++) {
+#pragma HLS UNROLL
+            const bool other = value[i + half] < value[i];
+            place[i] = other ? place[i + half] : place[i];
+            value[i] = other ? value[i + half] : value[i];
+        }
+    }
+    return place[0];
 }
 
 void enter(TopTable &table, int weight, bool weighs, uint64_t high, uint64_t low, const Counters &estimates)
@@ -159,31 +166,17 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
             }
             continue;
         }
-        Counters old[ROWS];
-        uint32_t where[ROWS];
         Counters estimates = {{~uint32_t(0), ~uint32_t(0), ~uint32_t(0)}};
         for (int row = 0; row < ROWS; row++) {
 #pragma HLS UNROLL
-            where[row] = counts ? column(columns, row) : turn.at;
-            old[row] = ram_read(state.rows[bank][row], where[row]);
+            const uint32_t where = counts ? column(columns, row) : turn.at;
+            Counters value = ram_read(state.rows[bank][row], where);
             for (int weight = 0; weight < WEIGHTS; weight++) {
 #pragma HLS UNROLL
-                estimates.of[weight] = smaller(estimates.of[weight], old[row].of[weight]);
+                value.of[weight] = counts ? add_saturating(value.of[weight], weights.of[weight]) : 0;
+                estimates.of[weight] = smaller(estimates.of[weight], value.of[weight]);
             }
-        }
-        for (int weight = 0; weight < WEIGHTS; weight++) {
-#pragma HLS UNROLL
-            estimates.of[weight] = add_saturating(estimates.of[weight], weights.of[weight]);
-        }
-        for (int row = 0; row < ROWS; row++) {
-#pragma HLS UNROLL
-            Counters value = {{0, 0, 0}};
-            for (int weight = 0; weight < WEIGHTS; weight++) {
-#pragma HLS UNROLL
-                if (counts)
-                    value.of[weight] = larger(old[row].of[weight], estimates.of[weight]);
-            }
-            ram_write(state.rows[bank][row], counts ? count : turn.walk, where[row], value);
+            ram_write(state.rows[bank][row], counts ? count : turn.walk, where, value);
         }
         if (counts && count) {
             for (int weight = 0; weight < WEIGHTS; weight++) {

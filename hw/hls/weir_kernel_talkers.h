@@ -2,17 +2,19 @@
 //
 // Key      The destination address (IPv4-mapped), of TCP and other IP packets whether the flow table had room for them
 //          or not; VLANs are not told apart. Not ICMP errors, whose word has the addresses of the quoted packet.
-// Sketch   Count-min (Cormode, Muthukrishnan 2005) with conservative update (Estan, Varghese 2002), per 100 ms: ROWS = 4
-//          rows of COLUMNS = 4,096 counters for each of the three weights, 32 bits, saturating. Rows are hashed with
-//          one Toeplitz matrix of 48 x 128 bits made from the seed: for two keys and a seed drawn at random all four
+// Sketch   Count-min (Cormode, Muthukrishnan 2005), per 100 ms: ROWS = 4 rows of COLUMNS = 4,096 counters for each of the
+//          three weights, 32 bits, saturating. No conservative update: its loop (least of four, sum, greatest) is too long
+//          for one clock, and without it sketches of several intervals or cards can be added up. Rows are hashed with one
+//          Toeplitz matrix of 48 x 128 bits made from the seed: for two keys and a seed drawn at random all four
 //          columns are equal with a chance of 1/4096 each, independently.
 // Bound    With N = all that was counted of a weight in the interval, true <= estimate always, and estimate <= true +
 //          eps N but with chance delta, for each key: eps = e / 4096 = 0.000664, delta = e^-4 = 0.0183.
-//          Conservative update only makes estimates smaller.
 // Top      For each weight a table of TOP = 16 keys. A key enters with a packet of that weight while there is room, and
 //          later when its estimate is above that of the entry that had the least TOP_LAG packets ago. With at most 16
 //          destinations the tables hold them all. A key whose share is far enough above that of the 16th is in it (the
 //          test: by 2 eps N, for keys of at least 32 packets spread over the interval).
+// Loops    In the tables: a comparison of 128 bits, or the choice of an entry and a comparison of 32 bits; the least
+//          entry has TOP_LAG clocks.
 // Results  TOP (weir_result.h) at the end of an interval with packets.
 //
 // Cost     2 banks x 4 rows x 4,096 x 96 bits (88 RAMB36), registers of 2 banks x 3 x 16 x 225 bits with as many

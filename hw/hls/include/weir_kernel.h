@@ -11,6 +11,10 @@
 // waits at the input; the walk takes no more clocks than its addresses, whatever becomes of its results: from then on,
 // results that find no room are lost and counted. 100 ms are 30 million clocks at 300 MHz, a walk 4,096: on a wire no
 // word waits. After power-up both banks are walked before the first word is taken.
+//
+// Loops. What a clock leaves for the next one is computed in that clock: a comparison of 64 bits decides whether a word
+// waits; in memories, the choice among RAM_WINDOW + 1 values and a sum of 32 bits. All else goes forward and may take as
+// many clocks as it needs. Each kernel's header names loops of its own.
 
 #ifndef WEIR_KERNEL_H
 #define WEIR_KERNEL_H
@@ -31,8 +35,9 @@ const int INDEX_WIDTH = 18;
 const int BOTH_BANKS = 2;
 
 struct Control {
-    // The word that came last, until it is counted.
+    // The word that came last, until it is counted, and the start of its interval.
     uint64_t held[8];
+    uint64_t held_start;
     // A result on its way out.
     uint64_t out[8];
     // Start of the interval that is counted, and of the one that is walked.
@@ -83,22 +88,10 @@ template <int Steps> Turn take_turn(Control &control, hls::stream<word_t> &s_wor
         if (m_result.write_nb(result))
             control.has_out = 0;
     }
-    if (control.booted && !control.has_held) {
-        word_t packed;
-        if (s_word.read_nb(packed)) {
-            for (int i = 0; i < 8; i++) {
-#pragma HLS UNROLL
-                control.held[i] = packed.range(64 * i + 63, 64 * i).to_uint64();
-            }
-            control.has_held = 1;
-        }
-    }
-
     Turn turn;
     turn.word = unpack(control.held);
-    const uint64_t start = turn.word.fine_start - turn.word.fine_digit * FINE_NS;
     const bool end = turn.word.kind == WORD_END;
-    const bool ends = control.has_held && control.counting && (start != control.start || end);
+    const bool ends = control.has_held && control.counting && (control.held_start != control.start || end);
     const bool waits = ends && control.walking;
     turn.count = control.has_held && !waits && turn.word.kind == WORD_PACKET;
 
@@ -120,12 +113,26 @@ template <int Steps> Turn take_turn(Control &control, hls::stream<word_t> &s_wor
         control.counting = 0;
     }
     if (turn.count) {
-        control.start = start;
+        control.start = control.held_start;
         control.counting = 1;
     }
+    turn.bank = control.bank;
+
+    // The next word is looked at in the next clock: what decides whether it waits is then in registers.
     if (!waits)
         control.has_held = 0;
-    turn.bank = control.bank;
+    if (control.booted && !control.has_held) {
+        word_t packed;
+        if (s_word.read_nb(packed)) {
+            for (int i = 0; i < 8; i++) {
+#pragma HLS UNROLL
+                control.held[i] = packed.range(64 * i + 63, 64 * i).to_uint64();
+            }
+            const Word next = unpack(control.held);
+            control.held_start = next.fine_start - next.fine_digit * FINE_NS;
+            control.has_held = 1;
+        }
+    }
     return turn;
 }
 

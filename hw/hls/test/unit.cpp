@@ -291,7 +291,7 @@ void full_output()
             int waited = 0;
             for (; !input.empty() || kernel.state->control.has_held; waited++)
                 kernel.step(*kernel.state, input, output);
-            check(waited <= weir::COLUMNS + 1, "a word waited for " + std::to_string(waited) + " clocks");
+            check(waited <= weir::COLUMNS + 2, "a word waited for " + std::to_string(waited) + " clocks");
         }
     }
     // Of each interval but the last: two tops and the end; one word found room on the way out.
