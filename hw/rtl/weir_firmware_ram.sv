@@ -60,10 +60,7 @@ module weir_firmware_ram #(
 
   (* ram_style = "block" *)
   word_t memory[Words];
-
-  initial begin
-    for (int i = 0; i < Words; i++) memory[i] = '0;
-  end
+  initial memory = '{default: '0};
 
   word_t a_write_word, b_write_word, a_word, b_word, a_read_word, b_read_word;
   logic a_write, b_flip;

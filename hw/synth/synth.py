@@ -17,6 +17,7 @@ import argparse
 import fcntl
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -119,6 +120,9 @@ TOPS = [
     Top("weir_parser", parts=PARSER_PARTS),
     Top("weir_measure", "", {"Contexts": 4096, "Buckets": 4096}, parts=MEASURE_PARTS),
     Top("weir_datapath", "", {"Contexts": 4096, "Buckets": 4096}, parts=DATAPATH_PARTS),
+    Top("weir_soc", "", parts=("VexRiscv",)),
+    Top("weir_control", "", parts=("weir_registers", "weir_soc")),
+    Top("weir_card", "", {"Contexts": 4096, "Buckets": 4096}, parts=("weir_control", "weir_datapath")),
 ]
 
 # The state of all flows at the size of the specification, and the part that must hold it.
@@ -169,7 +173,10 @@ def slang_arguments(top, quote='"'):
         f"-G {name}={quote}{value}{quote}" if isinstance(value, str) else f"-G {name}={value}"
         for name, value in top.parameters.items()
     )
-    return f"{RTL}/{top.module}.sv -y {RTL} -Y .sv --top {top.module} {parameters}".strip()
+    # The CPU's Verilog is in a wheel; it is only ever a black box here.
+    cpu = next(iter(importlib.util.find_spec("pythondata_cpu_vexriscv").submodule_search_locations))
+    outside = f"{cpu}/verilog/VexRiscv.v " if {"VexRiscv", "weir_soc", "weir_control"} & set(top.parts) else ""
+    return f"{outside}{RTL}/{top.module}.sv -y {RTL} -Y .sv --top {top.module} {parameters}".strip()
 
 
 def script(top, folder, family):
