@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "rtl-tests"))
 
-import weir_card  # noqa: E402
+import weir_protocol  # noqa: E402
 
 
 def main():
@@ -21,9 +21,9 @@ def main():
         Path(sys.argv[3]).write_text("".join(f"{word:08x}\n" for word in words))
         return
     body = Path(sys.argv[1]).read_bytes()
-    image = weir_card.image(body, int(sys.argv[3], 0))
-    if len(image) > weir_card.IMAGE_MAX_BYTES:
-        raise SystemExit(f"the image has {len(image)} bytes, a slot {weir_card.IMAGE_MAX_BYTES}")
+    image = weir_protocol.image(body, int(sys.argv[3], 0))
+    if len(image) > weir_protocol.IMAGE_MAX_BYTES:
+        raise SystemExit(f"the image has {len(image)} bytes, a slot {weir_protocol.IMAGE_MAX_BYTES}")
     Path(sys.argv[2]).write_bytes(image)
 
 

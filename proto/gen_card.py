@@ -341,7 +341,7 @@ def markdown(spec):
 OUTPUTS = {
     "firmware/include/weir_card.h": c_header,
     "host/card/src/protocol.rs": rust,
-    "rtl-tests/weir_card.py": python,
+    "rtl-tests/weir_protocol.py": python,
     "docs/src/card-protocol.md": markdown,
 }
 

@@ -168,7 +168,7 @@ static void work_self_test(struct card *card, uint64_t now)
         card_fault(card, WEIR_FAULT_CODE_SELF_TEST, test->failed, test->detail, now);
     }
     // A loopback that fails may be the host's doing: it breaks nothing.
-    card->self_test_failed &= SELF_TEST_AT_BOOT;
+    card->self_test_failed &= SELF_TEST_OF_CARD;
     if (card->self_test_failed != 0u) {
         card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)WEIR_FAULT_CODE_SELF_TEST);
     } else {

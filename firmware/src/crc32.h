@@ -4,7 +4,7 @@
 //     crc = crc32_word(crc, word);    // for each word
 //     crc = crc32_end(crc);
 //
-// A table of 16 entries: eight steps per word, 64 bytes of constants.
+// A table of 256 entries, a step per byte: a boot looks at two images before anything runs.
 #ifndef WEIR_CRC32_H
 #define WEIR_CRC32_H
 

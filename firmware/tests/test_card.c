@@ -211,9 +211,14 @@ static void the_timer_stands_still(void **state)
 static void the_image_is_damaged(void **state)
 {
     (void)state;
-    mock_image(0, 1, 100);
+    ready_card();
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_IMAGE, 0};
+    assert_int_equal(ask(WEIR_OPCODE_SELF_TEST, words, 2).payload[1], 0);
     *mock_ram(WEIR_SLOT_A_BASE + 100u) ^= 1u;
-    fails_test(WEIR_SELF_TEST_BIT_IMAGE, WEIR_IMAGE_ERROR_BODY_CRC);
+    struct mock_reply reply = ask(WEIR_OPCODE_SELF_TEST, words, 2);
+    assert_int_equal(reply.payload[1], WEIR_SELF_TEST_BIT_IMAGE);
+    assert_int_equal(reply.payload[2], WEIR_IMAGE_ERROR_BODY_CRC);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
 }
 
 static void loopback_wants_a_frame_at_each_port(void **state)

@@ -741,7 +741,7 @@ pub mod self_test_bit {
     pub const HASH: u32 = 1 << 2;
     /// Timer and clock advance; detail: which stood still.
     pub const TIME: u32 = 1 << 3;
-    /// CRC of the slot that runs; detail: ImageError.
+    /// CRC of the slot that runs; detail: ImageError. The boot ROM has done it before the boot's tests.
     pub const IMAGE: u32 = 1 << 4;
     /// The host sends one frame through each port within the time given; detail: ports that saw none. Not part of the boot's tests.
     pub const LOOPBACK: u32 = 1 << 5;
