@@ -104,6 +104,7 @@ rtl-formal: ## proofs of the small control blocks, and mutants that must break t
 
 .PHONY: rtl-test
 rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)
+	@$(MAKE) -C firmware image >/dev/null
 	@pytest -q -rs rtl-tests/test_rtl.py rtl-tests/test_parser.py rtl-tests/test_lookup.py rtl-tests/test_core.py
 
 .PHONY: rtl-coverage

@@ -22,6 +22,7 @@ STAGES = [
     "clippy",
     "rust-tests",
     "layout-tests",
+    "firmware-test",
     "hls-test",
     "rtl-test",
     "rtl-formal",
@@ -35,6 +36,7 @@ SHOWN_LINES = 400  # of a failed stage
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+,? ?)+) in [\d.]+s", re.M)
 CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.M)
 CTEST_SKIPPED = re.compile(r"^\s+\d+ - \S+ \(Skipped\)$", re.M)
+CMOCKA = re.compile(r"^\[  (PASSED|FAILED)  \] (\d+) test\(s\)", re.M)
 CARGO_PROGRAM = re.compile(r"^ +(?:Running|Doc-tests) .*\n", re.M)
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 # With --show-output, what a test printed stands under "---- name stdout ----". A Rust test cannot skip: one
@@ -66,6 +68,8 @@ def count_cargo(output):
 def count(output):
     """(passed, failed, skipped) from what cargo test, pytest and ctest print; zeros when neither ran."""
     passed, failed, skipped = count_cargo(output)
+    for word, number in CMOCKA.findall(output):
+        passed, failed = passed + int(number) * (word == "PASSED"), failed + int(number) * (word == "FAILED")
     for match in PYTEST.finditer(output):
         for number, word in re.findall(r"(\d+) (\w+)", match[1]):
             passed += int(number) * (word in ("passed", "xfailed"))

@@ -67,3 +67,9 @@ def test_ctest():
 
 def test_neither():
     assert stages.count("All checks passed!\n") == (0, 0, 0)
+
+
+def test_cmocka():
+    output = "[  PASSED  ] 11 test(s).\n[==========] 12 test(s) run.\n[  PASSED  ] 10 test(s).\n"
+    assert stages.count(output) == (21, 0, 0)
+    assert stages.count(output + "[  FAILED  ] 2 test(s), listed below:\n[  FAILED  ] one\n") == (21, 2, 0)

@@ -252,7 +252,7 @@ async def the_clock_locks(dut):
     while await host.regs.read("host.servo_state") != card.ServoState.LOCKED:
         await ClockCycles(dut.clk, 30_000)
         locked_after += 1
-        assert locked_after < 20
+        assert locked_after < 25
     dut._log.info(f"locked after {locked_after} periods")
     for _ in range(20):
         await ClockCycles(dut.clk, 30_000)
@@ -265,8 +265,8 @@ async def the_clock_locks(dut):
     # The reference is faster: so is the card's clock now. 14,317 are 1 ppm; 3.3 ns of an edge are 33 ppm here.
     assert 0 < rate < 100 * 14317
     task.cancel()
-    for _ in range(8):
-        await ClockCycles(dut.clk, 30_000)
+    # Three edges are missed, and the state is told once a millisecond.
+    await ClockCycles(dut.clk, clocks(500 + 1100))
     assert await host.regs.read("host.servo_state") == card.ServoState.HOLDOVER
     assert (await host.faults())[-1][0] == card.FaultCode.REFERENCE_LOST
 
