@@ -107,8 +107,9 @@ async def play(dut, stall=None):
         dut.s_facts.value = structs.pack("kernel_facts_t", facts, "weir_kernel_pkg")
         dut.s_valid.value = 1
         await clocks(dut, results, 1, stall)
-        assert int(dut.packed_word.value) == number, f"{int(dut.packed_word.value):#x} is not {number:#x}"
         dut.s_valid.value = 0
+        await clocks(dut, results, 1, stall)
+        assert int(dut.packed_word.value) == number, f"{int(dut.packed_word.value):#x} is not {number:#x}"
         if interval != start:  # the walk of the interval before
             await clocks(dut, results, 2 * WALK if stall else WALK + 20, stall)
             start = interval

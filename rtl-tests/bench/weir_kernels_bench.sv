@@ -28,13 +28,26 @@ module weir_kernels_bench
     output var logic [2:0][31:0] dropped
 );
 
-  assign packed_word = kernel_word(s_word, s_lookup, s_facts);
+  kernel_word_t word;
+  logic valid;
+  assign packed_word = word;
+
+  weir_kernel_word u_word (
+      .clk,
+      .rst,
+      .s_word,
+      .s_lookup,
+      .s_facts,
+      .s_valid,
+      .m_word (word),
+      .m_valid(valid)
+  );
 
   weir_kernels u_kernels (
       .clk,
       .rst,
-      .s_word(kernel_word_t'(packed_word)),
-      .s_valid,
+      .s_word (word),
+      .s_valid(valid),
       .thresholds,
       .services,
       .seed,
