@@ -17,6 +17,7 @@ from registers import Registers
 BUILD = Path(__file__).resolve().parents[2] / "build" / "firmware"
 IMAGE = BUILD / "firmware.wfw"
 KHZ = 300_000
+LOOP_US = 970  # sum of the tasks' bounds
 HEARTBEAT = stream.config()["Heartbeat"]
 ABI = card.ABI_MAJOR << 16 | card.ABI_MINOR
 LIVE = {
@@ -178,6 +179,9 @@ async def from_power_on_to_bypass_and_back(dut):
     assert (run, failed) == (tests, 0)
     await host.run()
     await all_frames(dut)
+    turn = card.named("statistics", await host.ask(card.Opcode.STATISTICS))["loop_us"]
+    dut._log.info(f"longest turn of the main loop: {turn} us")
+    assert turn < LOOP_US
     # Words that mean nothing, a damaged message, then one that is good.
     await host.push([0, 0x57010103, 1, 2, 3, 4, 5, 6])
     got = await host.reply()
