@@ -8,7 +8,7 @@
 // Promise      docs/src/registers.md. A register that stands for a request acts once per write. The high word of a
 //              pair belongs to the low word that the same reader (host, CPU) read last.
 // Settings     Of `measure` and `record`: as they were when rst_measure ended. All others at once.
-// Throughput   A register access takes some 15 clocks; nothing of the datapath waits for one.
+// Throughput   A register access of the host takes 7 clocks when the CPU makes none; the datapath waits for neither.
 // Resets       `rst` all. The CPU's reset touches nothing outside of weir_soc, but for the lock of the watchdog.
 // Hazards      The clock's set and step are checked here; what is out of range is refused and counted.
 
