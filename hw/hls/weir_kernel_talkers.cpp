@@ -84,7 +84,8 @@ void enter(TopTable &table, int weight, bool weighs, uint64_t high, uint64_t low
     const bool room = table.used < TOP;
     if (!found)
         place = room ? table.used : least;
-    const bool enters = weighs && (room || estimates.of[weight] > table.entries[place].estimates.of[weight]);
+    // An entry that is not in use has 0.
+    const bool enters = weighs && estimates.of[weight] > table.entries[place].estimates.of[weight];
     for (int i = TOP_LAG - 1; i > 0; i--) {
 #pragma HLS UNROLL
         table.least[i] = table.least[i - 1];

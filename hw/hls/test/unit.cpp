@@ -289,7 +289,7 @@ void full_output()
         for (int key = 0; key < keys; key++) {
             input.write(test::packed(packet(START + i * INTERVAL + key, 100).set_destination_low(key)));
             int waited = 0;
-            for (; !input.empty() || kernel.state->control.has_held; waited++)
+            for (; (!input.empty() || kernel.state->control.has_held) && waited < 2 * weir::COLUMNS; waited++)
                 kernel.step(*kernel.state, input, output);
             check(waited <= weir::COLUMNS + 2, "a word waited for " + std::to_string(waited) + " clocks");
         }
