@@ -35,6 +35,10 @@ build: setup ## build bin/weir, optimised
 run: build ## replay a capture through DPDK, records and gRPC to the answer; PCAP=file for your own
 	@.ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
 
+.PHONY: nic-sim
+nic-sim: setup ## build the simulated card, bin/weir-nic-sim (5 minutes); weir nic-sim runs it
+	@rtl-tests/nic_sim.py
+
 .PHONY: bench
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench

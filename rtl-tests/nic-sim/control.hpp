@@ -1,0 +1,36 @@
+// Register access for the host, over a Unix socket. One host at a time.
+//
+//   request   version (1) u8, operation (1 read, 2 write) u8, tag u16, address u32, value u32 (0 for a read)
+//   answer    version (1) u8, status (0 done, 1 refused by the card, 2 malformed) u8, tag u16, value u32
+//
+// All little-endian. Each request is answered once, in order; behind a malformed one the connection is closed.
+
+#pragma once
+
+#include <string>
+
+#include "card.hpp"
+
+class Control
+{
+  public:
+    Control(Card &card, const std::string &path);
+    ~Control();
+    Control(const Control &) = delete;
+    Control &operator=(const Control &) = delete;
+    // Looks at the socket and moves the access under way on. Called between clocks.
+    void poll();
+    bool connected() const { return host >= 0; }
+
+  private:
+    Card &card;
+    std::string path;
+    int listener = -1, host = -1;
+    Bytes request;
+    Access access;
+    bool under_way = false;
+    uint8_t tag[2] = {};
+
+    void answer(uint8_t status, uint32_t value);
+    void hang_up();
+};
