@@ -21,7 +21,7 @@ class Card:
     def __init__(self, dut):
         self.dut = dut
         self.waiting = [[], []]  # beats to receive
-        self.sent = [[], []]  # what left each port: (data, keep, last)
+        self.sent = [[], []]  # what left each port: (data, keep, last, error)
         self.arrivals, self.departures = [[], []], [[], []]  # clocks of first beats
         self.frames = []  # record frames as bytes
         self.slices = [[], []]
@@ -77,7 +77,7 @@ class Card:
     async def run(self, clocks):
         dut = self.dut
         for _ in range(clocks):
-            data = keep = last = valid = 0
+            data = keep = last = error = valid = 0
             for port in (0, 1):
                 if self.waiting[port]:
                     beat = self.waiting[port].pop(0)
@@ -87,8 +87,10 @@ class Card:
                     data |= beat[0] << 512 * port
                     keep |= beat[1] << 64 * port
                     last |= beat[2] << port
+                    error |= beat[3] << port
                     valid |= 1 << port
             dut.rx_tdata.value, dut.rx_tkeep.value, dut.rx_tlast.value, dut.rx_tvalid.value = data, keep, last, valid
+            dut.rx_terror.value = error
             self.beat()
             dut.m_tready.value = self.take
             await FallingEdge(dut.clk)
@@ -107,6 +109,7 @@ class Card:
                     int(dut.tx_tdata.value) >> 512 * port & (1 << 512) - 1,
                     int(dut.tx_tkeep.value) >> 64 * port & (1 << 64) - 1,
                     bool(int(dut.tx_tlast.value) >> port & 1),
+                    bool(int(dut.tx_terror.value) >> port & 1),
                 )
                 if self.leaving[port]:
                     self.departures[port].append(self.clock)
@@ -124,7 +127,7 @@ class Card:
                 self.partial = []
 
     def receive(self, port, frame):
-        self.waiting[port] += frames.beats(frame)
+        self.waiting[port] += beats(frame)
 
     async def flush(self):
         self.dut.flush.value = 1
@@ -134,6 +137,11 @@ class Card:
 
     def records(self):
         return [records.parse(frame[i : i + 64]) for frame in self.frames for i in range(64, len(frame), 64)]
+
+
+def beats(frame):
+    """(data, keep, last, error) of a frame; the long answer is one that the MAC found damaged."""
+    return [(*beat, bool(beat[2]) and len(frame) > 1000) for beat in frames.beats(frame)]
 
 
 def mask(keep):
@@ -167,7 +175,7 @@ async def play(card, packets, pause=120):
 
 
 def expected(packets, port):
-    return [beat for at, frame in packets if at == port for beat in frames.beats(frame)]
+    return [beat for at, frame in packets if at == port for beat in beats(frame)]
 
 
 @cocotb.test()

@@ -194,6 +194,15 @@ async def bypass_until_the_first_heartbeat(dut):
 
 
 @cocotb.test()
+async def measuring_begins_on_a_silent_wire(dut):
+    await stream.start(dut)
+    wire = Wire(dut, ())
+    dut.enable.value = dut.heartbeat.value = 1
+    await wire.run(4)
+    assert dut.measured.value, "no frame has to pass first"
+
+
+@cocotb.test()
 async def takeover_when_the_heartbeat_stops_within_a_frame(dut):
     await stream.start(dut)
     random = stream.seeded()
