@@ -1,0 +1,111 @@
+//! What can go wrong with a card, with what to do.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::access::AccessError;
+use crate::image::ImageProblem;
+use crate::protocol::{ABI_MAJOR, ABI_MINOR, Opcode, Status};
+
+/// Working with a card failed.
+#[derive(Debug)]
+pub enum CardError {
+    /// A register could not be reached.
+    Access(AccessError),
+    /// There is no card: the word at the magic's place.
+    NoCard(u32),
+    /// The card's register map is of a version that this program does not know.
+    Abi {
+        /// Major version of the card.
+        major: u32,
+        /// Minor version of the card.
+        minor: u32,
+    },
+    /// The image of the firmware is not good.
+    Image(ImageProblem),
+    /// No answer came in time.
+    NoAnswer(Opcode, Duration),
+    /// The card took no words for so long.
+    MailboxFull(Duration),
+    /// More words than a message takes.
+    TooLong(usize),
+    /// The card answered that it did not do it; the detail is by request (`docs/src/card-protocol.md`).
+    Refused {
+        /// What was asked.
+        opcode: Opcode,
+        /// How it ended; `None`: a number that this program does not know.
+        status: Option<Status>,
+        /// First word of the reply.
+        detail: u32,
+    },
+    /// A reply is shorter than its layout.
+    ShortReply(Opcode, usize),
+    /// The firmware did not start in time; the last boot stage.
+    NotBooted(u32),
+    /// A thread could not be started.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for CardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Access(error) => error.fmt(f),
+            Self::NoCard(magic) => write!(f, "no card answers: its first register holds {magic:#010x}, not 'WEIR'"),
+            Self::Abi { major, minor } => write!(
+                f,
+                "the card's registers are version {major}.{minor}, this program knows {ABI_MAJOR}.{ABI_MINOR}; {}",
+                if *major > ABI_MAJOR || *major == ABI_MAJOR && *minor > ABI_MINOR {
+                    "update weir"
+                } else {
+                    "update the card"
+                }
+            ),
+            Self::Image(problem) => write!(f, "the firmware image cannot be used: {problem}"),
+            Self::NoAnswer(opcode, time) => write!(
+                f,
+                "the card's firmware did not answer {} within {time:?}; does it run? (host.state, host.boot_stage)",
+                opcode.name()
+            ),
+            Self::MailboxFull(time) => {
+                write!(
+                    f,
+                    "the card's firmware took nothing from the mailbox for {time:?}; does it run?"
+                )
+            }
+            Self::TooLong(words) => write!(f, "a message of {words} words does not fit into the mailbox"),
+            Self::Refused { opcode, status, detail } => write!(
+                f,
+                "the card refused {}: {} (detail {detail:#x})",
+                opcode.name(),
+                status.map_or("a status that this program does not know", Status::name)
+            ),
+            Self::ShortReply(opcode, words) => {
+                write!(f, "the card's reply to {} has {words} words only", opcode.name())
+            }
+            Self::NotBooted(stage) => write!(f, "the card's firmware did not start; boot stage {stage}"),
+            Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CardError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Access(error) => Some(error),
+            Self::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<AccessError> for CardError {
+    fn from(error: AccessError) -> Self {
+        Self::Access(error)
+    }
+}
+
+impl From<ImageProblem> for CardError {
+    fn from(problem: ImageProblem) -> Self {
+        Self::Image(problem)
+    }
+}

@@ -1,0 +1,397 @@
+#![allow(clippy::unwrap_used)]
+//! A card made of registers and a firmware that answers as it is told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use weir_card::mailbox::encode;
+use weir_card::protocol::{
+    ABI_MAJOR, ABI_MINOR, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES, IMAGE_MAGIC, ImageHeader, Key, Opcode,
+    RAM_BASE, SLOT_A_BASE, State, Status,
+};
+use weir_card::registers::{Register, clock, host, info, mailbox, system};
+use weir_card::{AccessError, Card, CardError, Image, ImageProblem, Registers, SocketRegisters, Timing, crc32};
+
+type Answer = Box<dyn FnMut(&[u32]) -> Vec<Vec<u32>> + Send>;
+
+/// Registers that hold what is written, a mailbox, and a firmware: from a whole request to messages.
+struct Mock {
+    values: BTreeMap<u32, u32>,
+    memory: BTreeMap<u32, u32>,
+    to_card: Vec<u32>,
+    to_host: VecDeque<u32>,
+    deaf: bool,
+    boots: bool,
+    answer: Answer,
+}
+
+impl Mock {
+    fn new(answer: impl FnMut(&[u32]) -> Vec<Vec<u32>> + Send + 'static) -> Self {
+        let values = [
+            (info::MAGIC, 0x5745_4952),
+            (info::ABI, ABI_MAJOR << 16 | ABI_MINOR),
+            (info::CONTEXTS, 4096),
+            (system::CONTROL, 3),
+        ];
+        Self {
+            values: values.map(|(register, value)| (register.0, value)).into(),
+            memory: BTreeMap::new(),
+            to_card: Vec::new(),
+            to_host: VecDeque::new(),
+            deaf: false,
+            boots: true,
+            answer: Box::new(answer),
+        }
+    }
+
+    fn silent() -> Self {
+        Self::new(|_| Vec::new())
+    }
+
+    fn with(mut self, register: Register, value: u32) -> Self {
+        self.values.insert(register.0, value);
+        self
+    }
+}
+
+impl Registers for Mock {
+    fn read32(&mut self, register: Register) -> Result<u32, AccessError> {
+        Ok(match register {
+            mailbox::TO_CARD_STATUS => mailbox::TO_CARD_STATUS_READY.set(0, u32::from(!self.deaf)),
+            mailbox::TO_HOST_STATUS => mailbox::TO_HOST_STATUS_VALID.set(0, u32::from(!self.to_host.is_empty())),
+            mailbox::TO_HOST_POP => self.to_host.pop_front().unwrap_or(0),
+            _ => self.values.get(&register.0).copied().unwrap_or(0),
+        })
+    }
+
+    fn write32(&mut self, register: Register, value: u32) -> Result<(), AccessError> {
+        let before = self.values.insert(register.0, value).unwrap_or(0);
+        let slot = SLOT_A_BASE - RAM_BASE;
+        match register {
+            mailbox::TO_CARD_PUSH => {
+                self.to_card.push(value);
+                if self.to_card.len() == (self.to_card[0] & 0xff) as usize + 3 {
+                    let request = std::mem::take(&mut self.to_card);
+                    self.to_host.extend((self.answer)(&request).concat());
+                }
+            }
+            system::LOAD_WRITE => {
+                let place = self.values.entry(system::LOAD_ADDRESS.0).or_default();
+                self.memory.insert(*place, value);
+                *place += 4;
+            }
+            // The boot: out of reset, with an image in the slot.
+            system::CONTROL if before & 1 == 1 && value & 1 == 0 && self.boots => {
+                assert_eq!(self.memory.get(&slot), Some(&IMAGE_MAGIC));
+                self.values.insert(host::FIRMWARE_VERSION.0, self.memory[&(slot + 4)]);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn attach(mock: Mock) -> Card<Mock> {
+    let timing = Timing {
+        reply: Duration::from_millis(60),
+        boot: Duration::from_millis(60),
+        poll: Duration::from_micros(50),
+    };
+    Card::attach(mock, timing).unwrap()
+}
+
+fn opcode(request: &[u32]) -> u32 {
+    request[0] >> 8 & 0xff
+}
+
+fn sequence(request: &[u32]) -> u16 {
+    (request[1] >> 16) as u16
+}
+
+fn payload(request: &[u32]) -> &[u32] {
+    let (crc, rest) = request.split_last().unwrap();
+    assert_eq!(crc32(rest), *crc);
+    &rest[2..]
+}
+
+fn reply(request: &[u32], status: Status, payload: &[u32]) -> Vec<u32> {
+    encode(opcode(request), sequence(request), status as u16, payload).unwrap()
+}
+
+/// A firmware that agrees to everything, and what it was asked.
+#[allow(clippy::type_complexity)]
+fn agreeing() -> (Mock, Arc<Mutex<Vec<(u32, Vec<u32>)>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let inside = Arc::clone(&seen);
+    let mock = Mock::new(move |request| {
+        inside
+            .lock()
+            .unwrap()
+            .push((opcode(request), payload(request).to_vec()));
+        vec![reply(request, Status::Ok, &[0])]
+    });
+    (mock, seen)
+}
+
+fn image(body: &[u32]) -> Vec<u8> {
+    let mut header = ImageHeader {
+        magic: IMAGE_MAGIC,
+        version: 0x0001_0000,
+        length: 4 * body.len() as u32,
+        load_address: EXECUTION_BASE,
+        entry: EXECUTION_BASE,
+        abi: ABI_MAJOR << 16,
+        body_crc: crc32(body),
+        header_crc: 0,
+    };
+    header.header_crc = crc32(&header.encode()[..7]);
+    let words = [&header.encode(), body].concat();
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn another_card_or_none_is_refused_by_name() {
+    let refusal = |mock: Mock| Card::attach(mock, Timing::default()).err().unwrap();
+    let none = refusal(Mock::silent().with(info::MAGIC, 0xffff_ffff));
+    assert!(matches!(none, CardError::NoCard(0xffff_ffff)));
+    let newer = refusal(Mock::silent().with(info::ABI, (ABI_MAJOR + 1) << 16 | 7)).to_string();
+    for part in [
+        format!("version {}.7", ABI_MAJOR + 1),
+        format!("knows {ABI_MAJOR}.{ABI_MINOR}"),
+        "update weir".into(),
+    ] {
+        assert!(newer.contains(&part), "{newer}");
+    }
+    let older = refusal(Mock::silent().with(info::ABI, (ABI_MAJOR - 1) << 16)).to_string();
+    assert!(older.contains("update the card"), "{older}");
+    // More than is known is good.
+    let more = attach(Mock::silent().with(info::ABI, ABI_MAJOR << 16 | (ABI_MINOR + 9)));
+    assert_eq!(
+        (more.info().contexts, more.info().abi),
+        (4096, (ABI_MAJOR, ABI_MINOR + 9))
+    );
+}
+
+#[test]
+fn an_image_is_loaded_and_booted() {
+    let parsed = Image::parse(&image(&[1, 2, 3])).unwrap();
+    let mut card = attach(Mock::silent());
+    card.load_firmware(&parsed).unwrap();
+    assert_eq!(
+        card.registers().read32(system::CONTROL).unwrap(),
+        2,
+        "measuring stays in reset"
+    );
+    let mut dead = Mock::silent();
+    dead.boots = false;
+    assert!(matches!(
+        attach(dead).load_firmware(&parsed),
+        Err(CardError::NotBooted(0))
+    ));
+}
+
+#[test]
+fn damaged_images_never_reach_a_card() {
+    let good = image(&[1, 2, 3]);
+    let head = IMAGE_HEADER_BYTES as usize;
+    let changed = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        Image::parse(&bytes).unwrap_err()
+    };
+    assert!(matches!(changed(0), ImageProblem::Magic(_)));
+    assert_eq!(changed(4), ImageProblem::HeaderCrc);
+    assert_eq!(changed(head), ImageProblem::BodyCrc);
+    for at in 0..good.len() {
+        changed(at);
+    }
+    assert_eq!(Image::parse(&good[..head]), Err(ImageProblem::Size(head)));
+    assert_eq!(Image::parse(&good[..head + 8]), Err(ImageProblem::Length(12)));
+    assert_eq!(Image::parse(&[0; 1 << 16]), Err(ImageProblem::Size(1 << 16)));
+}
+
+#[test]
+fn a_reply_is_found_among_other_words() {
+    let state: [u32; State::WORDS] = std::array::from_fn(|i| 100 + i as u32);
+    let mut card = attach(Mock::new(move |request| {
+        let mut damaged = reply(request, Status::Ok, &state);
+        damaged[4] ^= 0x100;
+        vec![
+            vec![0, 0x5701_0000, 0x1234_5678],
+            encode(opcode(request), sequence(request).wrapping_sub(1), 0, &[1; 16]).unwrap(),
+            encode(Opcode::StateChange as u32, 9, 0, &[3, 2, 0]).unwrap(),
+            damaged,
+            reply(request, Status::Ok, &state),
+        ]
+    }));
+    assert_eq!(card.state().unwrap().encode(), state);
+    let notices = card.notices().unwrap();
+    assert_eq!(notices.len(), 1);
+    assert_eq!(
+        (notices[0].opcode, &notices[0].payload[..]),
+        (Some(Opcode::StateChange), &[3, 2, 0][..])
+    );
+}
+
+#[test]
+fn refusal_silence_and_a_full_mailbox_are_told() {
+    let mut card = attach(Mock::new(|request| vec![reply(request, Status::BadState, &[3])]));
+    let error = card.start().unwrap_err();
+    assert!(error.to_string().contains("START: BAD_STATE (detail 0x3)"), "{error}");
+    let silent = attach(Mock::silent()).stop().unwrap_err();
+    assert!(matches!(silent, CardError::NoAnswer(Opcode::Stop, _)));
+    let mut deaf = Mock::silent();
+    deaf.deaf = true;
+    assert!(matches!(attach(deaf).stop(), Err(CardError::MailboxFull(_))));
+    let short = attach(agreeing().0).statistics().unwrap_err();
+    assert!(matches!(short, CardError::ShortReply(Opcode::Statistics, 1)));
+}
+
+#[test]
+fn configuration_goes_in_messages_that_fit() {
+    let (mock, seen) = agreeing();
+    let values: Vec<_> = (0..42)
+        .map(|i| (if i == 41 { Key::Epoch } else { Key::Lane }, i))
+        .collect();
+    attach(mock).configure(&values).unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    let want: Vec<u32> = values.iter().flat_map(|&(key, value)| [key as u32, value]).collect();
+    assert_eq!(
+        seen.iter().flat_map(|(_, words)| words.clone()).collect::<Vec<_>>(),
+        want
+    );
+}
+
+#[test]
+fn an_update_sends_the_whole_image() {
+    let (mock, seen) = agreeing();
+    let parsed = Image::parse(&image(&(0..200).collect::<Vec<_>>())).unwrap();
+    attach(mock).update_firmware(&parsed).unwrap();
+    let mut sent = Vec::new();
+    for (opcode, words) in seen.lock().unwrap().iter() {
+        if *opcode == Opcode::UpdateData as u32 {
+            assert_eq!(words[0] as usize, 4 * sent.len());
+            sent.extend_from_slice(&words[1..]);
+        }
+    }
+    assert_eq!(sent, parsed.words());
+}
+
+#[test]
+fn the_fault_log_is_read_to_its_end() {
+    let mut card = attach(Mock::new(|request| {
+        let from = payload(request)[0].max(3);
+        let numbers: Vec<u32> = (from..=12).take(7).collect();
+        let mut words = vec![12, numbers.len() as u32];
+        for sequence in numbers {
+            words.extend(FaultEntry::decode(&[sequence, 2, 1, 5, 0, 0, 0, 0]).encode());
+        }
+        vec![reply(request, Status::Ok, &words)]
+    }));
+    let log: Vec<u32> = card.fault_log(0).unwrap().iter().map(|entry| entry.sequence).collect();
+    assert_eq!(log, (3..=12).collect::<Vec<_>>());
+    assert_eq!(card.fault_log(12).unwrap().len(), 1);
+}
+
+#[test]
+fn the_heartbeat_beats_until_it_is_stopped() {
+    let mut card = attach(Mock::silent());
+    let heartbeat = card.heartbeat(Duration::from_millis(1)).unwrap();
+    let mut beats = 0;
+    for _ in 0..2000 {
+        beats = card.registers().read32(host::HEARTBEAT).unwrap();
+        if beats >= 4 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(beats >= 4 && heartbeat.beats());
+    heartbeat.stop().unwrap();
+    let last = card.registers().read32(host::HEARTBEAT).unwrap();
+    std::thread::sleep(Duration::from_millis(10));
+    assert_eq!(card.registers().read32(host::HEARTBEAT).unwrap(), last);
+}
+
+/// A simulated card's end of the socket: gives these answers, and back what it was asked.
+fn serve(name: &str, answers: Vec<[u8; 8]>) -> (SocketRegisters, std::thread::JoinHandle<Vec<[u8; 12]>>) {
+    let path = std::env::temp_dir().join(format!("weir-card-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).unwrap();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut requests = Vec::new();
+        for answer in answers {
+            let mut request = [0; 12];
+            stream.read_exact(&mut request).unwrap();
+            requests.push(request);
+            stream.write_all(&answer).unwrap();
+        }
+        requests
+    });
+    let registers = SocketRegisters::connect(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    (registers, thread)
+}
+
+#[test]
+fn the_socket_carries_registers() {
+    let (mut registers, card) = serve(
+        "carries",
+        vec![
+            [1, 0, 1, 0, 0x52, 0x49, 0x45, 0x57],
+            [1, 0, 2, 0, 0, 0, 0, 0],
+            [1, 1, 3, 0, 0, 0, 0, 0],
+            [1, 0, 4, 0, 2, 0, 0, 0],
+            [1, 0, 5, 0, 1, 0, 0, 0],
+        ],
+    );
+    assert_eq!(registers.read32(info::MAGIC).unwrap(), 0x5745_4952);
+    registers.write32(system::SCRATCH, 0x0102_0304).unwrap();
+    let refused = registers.read32(Register(0x3ffc)).unwrap_err();
+    assert!(refused.to_string().contains("0x3ffc"), "{refused}");
+    assert_eq!(registers.read64(clock::NOW_LOW).unwrap(), 1 << 32 | 2);
+    let requests = card.join().unwrap();
+    assert_eq!(requests[0], [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(requests[1], [1, 2, 2, 0, 0x1c, 1, 0, 0, 4, 3, 2, 1]);
+    // The card is gone.
+    assert!(matches!(registers.read32(info::MAGIC), Err(AccessError::Link(_))));
+    assert!(matches!(registers.read32(info::MAGIC), Err(AccessError::Protocol(_))));
+}
+
+#[test]
+fn answers_to_something_else_are_no_answers() {
+    for (i, answer) in [
+        [1, 0, 9, 0, 0, 0, 0, 0],
+        [2, 0, 1, 0, 0, 0, 0, 0],
+        [1, 2, 1, 0, 0, 0, 0, 0],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (mut registers, card) = serve(&format!("else{i}"), vec![answer]);
+        assert!(matches!(registers.read32(info::MAGIC), Err(AccessError::Protocol(_))));
+        card.join().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever words come before a good reply, it is found, and nothing panics.
+    #[test]
+    fn garbage_before_a_reply_is_skipped(garbage in prop::collection::vec(prop_oneof![
+        any::<u32>(),
+        (0u32..=70).prop_map(|length| 0x5701_0200 | length),
+    ], 0..60)) {
+        let mut card = attach(Mock::new(move |request| {
+            // Whoever says that 60 words follow makes the host wait for them.
+            vec![garbage.clone(), reply(request, Status::Ok, &[7; 16]), vec![0; 64]]
+        }));
+        prop_assert_eq!(card.state().unwrap().encode(), [7; 16]);
+    }
+}
