@@ -79,6 +79,13 @@ BENCHES = [
     Bench("weir_fifo", "smallest", Width=8, Depth=2),
     Bench("weir_fifo", "deep", Width=512, Depth=64, RamStyle='"block"'),
     Bench("weir_firmware_ram", Words=64),
+    Bench(
+        "weir_firmware_bench",
+        args=["-CFLAGS", "-O2"],
+        ports_only=True,
+        Heartbeat=30_000,
+        RomFile=f'"{ROOT}/build/firmware/boot.hex"',
+    ),
     Bench("weir_forward", "tracker", Width=16, Depth=10),
     Bench("weir_forward", "shortest", Width=1, Depth=2),
     Bench("weir_mailbox", Depth=16),

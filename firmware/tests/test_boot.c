@@ -261,6 +261,7 @@ static void faults_survive_and_the_oldest_go(void **state)
         assert_true(!there || (entry.detail0 == i));
     }
     fault_log_clear(&log);
+    assert_int_equal(log.oldest, 101);
     assert_false(fault_log_read(&log, 100, &entry));
     fault_log_init(&log, 100);
     fault_log_append(&log, &entry);

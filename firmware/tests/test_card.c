@@ -531,6 +531,37 @@ static void the_heartbeat_follows_the_host(void **state)
     assert_true(mock.beats - beats > 280u);
 }
 
+static void differ(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(1u)))++; }
+
+static void ten_healthy_periods_are_ten(void **state)
+{
+    (void)state;
+    struct guard guard;
+    struct guard_report report;
+    struct config config;
+    config_init(&config);
+    config.values[WEIR_KEY_HEALTHY_PERIODS] = 10;
+    config.values[WEIR_KEY_HOST_REQUIRED] = 0;
+    *mock_register(WEIR_REG_SYSTEM_CONTROL) = 0;
+    guard_init(&guard, MOCK_KHZ);
+    guard_start(&guard, mock.clocks);
+    for (uint32_t i = 0; i < 10u; i++) {
+        guard_beat(&guard, &config, true, mock.clocks, &report);
+        assert_int_equal(mock.beats, 0);
+    }
+    guard_beat(&guard, &config, true, mock.clocks, &report);
+    assert_int_equal(mock.beats, 1);
+    assert_true(report.resumed);
+    // One bad period, and they count from the start.
+    differ();
+    guard_beat(&guard, &config, true, mock.clocks, &report);
+    assert_true(report.stopped);
+    for (uint32_t i = 0; i < 10u; i++) {
+        guard_beat(&guard, &config, true, mock.clocks, &report);
+    }
+    assert_int_equal(mock.beats, 1);
+}
+
 // With this, the heartbeat stops at once and comes back after it is gone.
 static void breaks_the_link(void (*break_it)(void), void (*mend)(void), uint32_t bit)
 {
@@ -550,7 +581,6 @@ static void breaks_the_link(void (*break_it)(void), void (*mend)(void), uint32_t
     assert_true(mock.beats > beats);
 }
 
-static void differ(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(1u)))++; }
 static void parity(void) { *mock_register(WEIR_REG_FAULT_STATUS) |= WEIR_REG_FAULT_STATUS_TABLE_PARITY_MASK; }
 static void stick(void)
 {
@@ -821,7 +851,15 @@ static void any_requests_leave_it_alive(void **state)
     }
     assert_true(answers > 4000u);
     assert_int_equal(card.replies_lost, 0);
-    run_us(100000);
+    // Silence, longer than any test that was asked for.
+    struct mock_reply reply;
+    for (uint32_t i = 0; i < 12u; i++) {
+        mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+        turn(100);
+        while (mock_reply(&reply)) {
+        }
+    }
+    assert_int_equal(card.pending.opcode, 0);
     assert_int_equal(ask(WEIR_OPCODE_GET_STATE, NULL, 0).status, WEIR_STATUS_OK);
 }
 
@@ -847,6 +885,7 @@ int main(void)
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
         TEST(the_heartbeat_follows_the_host),
+        TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
         TEST(a_fault_that_stays_does_not_fill_the_log),

@@ -262,6 +262,36 @@ static void the_rate_stays_within_its_limits(void **state)
     }
 }
 
+// kp and ki of both gears, from one offset of a clock that was right until then.
+static void the_loop_has_its_constants(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t samples;
+        int64_t kp;
+        int64_t ki;
+    } gears[] = {{0, 2, 8}, {40, 4, 32}};
+    for (size_t i = 0; i < 2; i++) {
+        struct plant p;
+        plant_init(&p, 1000, 0.0, 0.0);
+        p.walk_ppb = 0.0;
+        p.sine_ppb = 0.0;
+        p.error_ns = 0.0;
+        while ((p.servo.state != WEIR_SERVO_STATE_LOCKED) && (p.periods < 100u)) {
+            sample(&p, 0);
+        }
+        for (uint32_t n = 0; n < gears[i].samples; n++) {
+            sample(&p, 0);
+        }
+        assert_int_equal(p.action.rate, 0);
+        // 240 ns over 300,000 clocks.
+        const int64_t whole = INT64_C(240) * (INT64_C(1) << 32) / 300000;
+        sample(&p, 240.0);
+        const int64_t wanted = -(whole / gears[i].kp) - (whole / gears[i].ki);
+        assert_in_range((uint64_t)(p.servo.rate - wanted + 10), 0, 20);
+    }
+}
+
 static void holdover_ends(void **state)
 {
     (void)state;
@@ -411,6 +441,7 @@ int main(void)
         TEST(lost_edges_and_holdover),
         TEST(a_reference_that_moves_is_acquired_anew),
         TEST(the_rate_stays_within_its_limits),
+        TEST(the_loop_has_its_constants),
         TEST(holdover_ends),
         TEST(edges_reach_the_servo),
         TEST(a_capture_that_changes_is_read_again),

@@ -151,6 +151,8 @@ async def power_on(dut):
     await stream.start(dut)
     host = Host(dut)
     await ClockCycles(dut.clk, 5)
+    # The reset of a bench leaves memory as the test before left it.
+    await host.load(bytes(card.KEPT_BYTES), card.KEPT_BASE - card.RAM_BASE)
     return host
 
 
