@@ -6,6 +6,7 @@ Times are scaled by configuration: the link's heartbeat every 50 us, the host's 
 """
 
 import struct
+import subprocess
 from pathlib import Path
 
 import cocotb
@@ -301,4 +302,27 @@ async def an_update_is_rolled_back(dut):
     assert hello["slot"] == 0 and hello["boots"] == 5
     codes = [code for code, *_ in await host.faults()]
     assert card.FaultCode.IMAGE_REFUSED in codes and card.FaultCode.ROLLBACK in codes
+    await all_frames(dut)
+
+
+@cocotb.test(skip=not IMAGE.exists())
+async def a_trap_is_logged(dut):
+    """An instruction that is none, in the running program: the handler notes it, the CPU starts anew and logs it."""
+    host = await power_on(dut)
+    await host.load(IMAGE.read_bytes())
+    await host.release()
+    await host.ask(card.Opcode.HELLO, [1, ABI])
+    symbols = subprocess.run(
+        ["riscv64-unknown-elf-nm", str(BUILD / "firmware.elf")], check=True, capture_output=True, text=True
+    ).stdout
+    place = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.split()[-1] == "card_start")
+    await host.load(bytes(4), place - card.RAM_BASE)
+    await host.push(card.build(card.Opcode.START, (), 99))
+    await host.booted(card.BootStage.ROM)
+    await host.booted(card.BootStage.TESTED)
+    illegal_instruction = 2
+    assert await host.faults() == [(card.FaultCode.TRAP, illegal_instruction, place)]
+    assert await host.regs.read("system.boot", "reason") == 3
+    # The code is whole again: it came from the slot.
+    await host.run()
     await all_frames(dut)
