@@ -32,8 +32,8 @@ build: setup ## build bin/weir, optimised
 	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
 
 .PHONY: run
-run: build ## replay a capture through DPDK, records and gRPC to the answer; PCAP=file for your own
-	@.ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
+run: build $(if $(filter sim,$(NIC)),nic-sim) ## replay a capture through DPDK, records and gRPC to the answer; PCAP=file for your own, NIC=sim: the simulated card measures
+	@NIC=$(NIC) .ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
 
 .PHONY: nic-sim
 nic-sim: setup ## build the simulated card, bin/weir-nic-sim (5 minutes); weir nic-sim runs it
@@ -159,6 +159,10 @@ client-tests: test-weir ## the command from outside: Python clients, real captur
 .PHONY: end-to-end
 end-to-end: test-weir ## what make run does, on the demo capture
 	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs .ci
+
+.PHONY: nic-sim-test
+nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's, registers over its socket
+	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim pytest -q -rs rtl-tests/test_nic_sim.py
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links

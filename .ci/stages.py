@@ -29,6 +29,7 @@ STAGES = [
     "rtl-compare",
     "client-tests",
     "end-to-end",
+    "nic-sim-test",
     "docs",
 ]
 SHOWN_LINES = 400  # of a failed stage

@@ -18,7 +18,17 @@ HERE = runner.ROOT / "rtl-tests" / "nic-sim"
 BUILD = runner.BUILD.parent / "nic-sim"
 
 
-def build(contexts, rom=None):
+def boot_rom():
+    """The card's boot ROM as hexadecimal words: the program reads it when it starts."""
+    if not shutil.which("riscv64-unknown-elf-gcc"):
+        print("no RISC-V compiler: the simulated card has no boot ROM, its CPU stays in reset", file=sys.stderr)
+        return None
+    subprocess.run(["make", "-s", "-C", runner.ROOT / "firmware", "image"], stdout=subprocess.DEVNULL, check=True)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    return shutil.copy(runner.ROOT / "build" / "firmware" / "boot.hex", BUILD / "boot.hex")
+
+
+def build(contexts, rom):
     """The program; its sources are those of the card and all of HERE."""
     runner.verilator_environment()
     folder = BUILD / f"contexts{contexts}"
@@ -46,7 +56,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--contexts", type=int, default=1 << 14, metavar="N", help="flows that its table holds")
     args = parser.parse_args()
-    program = build(args.contexts)
+    program = build(args.contexts, boot_rom())
     target = runner.ROOT / "bin" / "weir-nic-sim"
     target.parent.mkdir(exist_ok=True)
     # Copied aside and renamed: one that runs keeps its file.

@@ -25,6 +25,8 @@ constexpr int64_t AHEAD_OF_SCAN = 200 * MS;
 constexpr uint64_t BEFORE = 10 * MS;
 // A frame is in its queue so long after its last beat.
 constexpr uint64_t ARRIVED = 64;
+// Words wait for other ports so long (HorizonNs), with a margin.
+constexpr int64_t HORIZON = 1100;
 // Time is leapt over when no more words and new keys than these wait.
 constexpr uint64_t FEW_WORDS = 8;
 constexpr unsigned FEW_KEYS = 8;
@@ -172,7 +174,7 @@ class Simulation
     std::unique_ptr<Control> control;
     bool live = false;
     int quiet = 0, since_poll = 0;
-    uint64_t last_time = 0;
+    uint64_t last_time = 0, last_sent = 0;
 
     uint64_t under_way() const { return card.frames_in - card.looked_up - card.dropped(0) - card.dropped(1); }
 
@@ -244,6 +246,7 @@ class Simulation
         if (!leap(static_cast<int64_t>(frame->tai_ns - card.stamp())))
             return true;
         late += frame->tai_ns < last_time;
+        last_sent = frame->tai_ns;
         last_time = std::max(last_time, frame->tai_ns);
         Wire &wire = wires[port];
         wire.sent.push_back(std::move(*frame));
@@ -260,14 +263,25 @@ class Simulation
     {
         if (ns > 4) {
             const uint64_t words = under_way();
-            const bool arrived = words == 0 || card.clocks >= card.last_beat + ARRIVED;
-            if (!arrived || words > FEW_WORDS || card.stash() > FEW_KEYS || (card.deletions() && ns > MS))
-                return false;
-            const int64_t room = static_cast<int64_t>(card.visit() + AHEAD_OF_SCAN - card.stamp());
-            if (room < ns) {
-                if (room > MS)
-                    card.step(std::min(room, MOST_STEP));
-                return false;
+            if (words > 0) {
+                // They wait until no other port can have an earlier one.
+                const auto passed = static_cast<int64_t>(card.stamp() - last_sent);
+                if (card.clocks < card.last_beat + ARRIVED || words > FEW_WORDS || passed >= HORIZON)
+                    return false;
+                const int64_t rest = HORIZON - passed;
+                if (rest < ns) {
+                    card.step(rest);
+                    return false;
+                }
+            } else {
+                if (card.stash() > FEW_KEYS || (card.deletions() && ns > MS))
+                    return false;
+                const auto room = static_cast<int64_t>(card.visit() + AHEAD_OF_SCAN - card.stamp());
+                if (room < ns) {
+                    if (room > MS)
+                        card.step(std::min(room, MOST_STEP));
+                    return false;
+                }
             }
         }
         if (ns < -MOST_STEP || ns > MOST_STEP) {

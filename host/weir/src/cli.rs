@@ -41,6 +41,8 @@ pub enum Command {
     Capture(CaptureArgs),
     /// Ask a running daemon for connections, transactions, findings or records
     Query(QueryArgs),
+    /// The card's logic in simulation: wires in, record frames out (see weir nic-sim --help)
+    NicSim(NicSimArgs),
     /// Two namespaces, real TCP and a wire that loses, delays and reorders on purpose (needs root)
     Lab(weir_lab::Args),
 }
@@ -187,6 +189,29 @@ pub struct CaptureArgs {
     /// Rows of each table in text output
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+  --wire0 WIRE, --wire1 WIRE   pcap file (its frames at its times) or eth:INTERFACE
+  --records LINK               pcap file, or eth:INTERFACE: where record frames go
+  --help                       all options
+
+Try it:
+  weir nic-sim --wire0 capture.pcap --records link.pcap
+  weir capture --card pcap:link.pcap"
+)]
+pub struct NicSimArgs {
+    /// Options of bin/weir-nic-sim, which make nic-sim builds
+    #[arg(
+        value_name = "OPTIONS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub options: Vec<std::ffi::OsString>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ mod cli;
 mod error;
 mod format;
 mod measure;
+mod nic_sim;
 mod output;
 mod pie;
 mod query;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::NicSim(args) => nic_sim::run(&args),
         Command::Lab(args) => args
             .execute(&mut anstream::stdout())
             .map(|()| ExitCode::SUCCESS)
