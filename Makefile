@@ -163,6 +163,7 @@ end-to-end: test-weir ## what make run does, on the demo capture
 .PHONY: nic-sim-test
 nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's, registers over its socket
 	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim pytest -q -rs rtl-tests/test_nic_sim.py
+	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) -p weir-card --test nic_sim -- --show-output
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links

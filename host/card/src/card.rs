@@ -55,7 +55,7 @@ impl<R: Registers> Card<R> {
         }
         let abi = registers.read32(info::ABI)?;
         let (major, minor) = (info::ABI_MAJOR.get(abi), info::ABI_MINOR.get(abi));
-        if major != ABI_MAJOR || minor < ABI_MINOR {
+        if major != ABI_MAJOR || abi < (ABI_MAJOR << 16 | ABI_MINOR) {
             return Err(CardError::Abi { major, minor });
         }
         let info = Info {

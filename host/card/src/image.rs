@@ -61,7 +61,7 @@ impl Image {
     /// The first problem.
     pub fn parse(bytes: &[u8]) -> Result<Self, ImageProblem> {
         let size = bytes.len();
-        let fits = size > IMAGE_HEADER_BYTES as usize && size <= IMAGE_MAX_BYTES as usize && size % 4 == 0;
+        let fits = size > IMAGE_HEADER_BYTES as usize && size <= IMAGE_MAX_BYTES as usize && size.is_multiple_of(4);
         if !fits {
             return Err(ImageProblem::Size(size));
         }
