@@ -37,8 +37,6 @@ pub const MIN_LIMIT_BYTES: u64 = 8 * 1024;
 const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 /// `Gap::reason`: lost between the engine and the log.
 const LOST_BEFORE_LOG: u8 = 1;
-/// A jump by this or more is no loss.
-const RESTART: u32 = 1 << 31;
 /// Lanes in the header's four bits.
 const LANES: usize = 16;
 
@@ -379,9 +377,7 @@ fn encode(records: &[Record], room: usize, expected: &mut [u32; LANES], buffer: 
             continue;
         }
         let sequence = record.sequence();
-        // Numbers that fall are of a card that begins anew.
-        let jump = sequence.wrapping_sub(*next);
-        if jump != 0 && jump < RESTART {
+        if sequence != *next {
             let gap = Gap {
                 from_sequence: *next,
                 to_sequence: sequence.wrapping_sub(1),

@@ -158,13 +158,12 @@ fn gaps_that_the_source_tells_are_not_told_twice() {
         to_sequence: 6,
         reason: 1,
     };
-    // The last is of a card that begins anew: nothing is missing.
     let appended = [
         record(0, 0),
         record(0, 1),
         gap.encode(header),
         record(0, 7),
-        record(0, 0),
+        record(0, 8),
     ];
     log.append(&appended).unwrap();
     assert_eq!(read_all(&log, 0).0, appended);

@@ -25,7 +25,12 @@ pub enum Measured<'a> {
     /// The engine here.
     Here(&'a Engine),
     /// A card: what came of it.
-    Card(&'a Intake),
+    Card {
+        /// Its counters.
+        intake: &'a Intake,
+        /// The lane that begins to number anew with these records.
+        anew: Option<u8>,
+    },
 }
 
 impl Measured<'_> {
@@ -33,7 +38,7 @@ impl Measured<'_> {
     pub fn port(&self, number: u8) -> PortCounters {
         match self {
             Self::Here(engine) => *engine.port(number),
-            Self::Card(intake) => {
+            Self::Card { intake, .. } => {
                 let said = intake.port(number);
                 PortCounters {
                     frames: said.port.frames,
@@ -53,7 +58,15 @@ impl Measured<'_> {
     pub fn flows(&self) -> u64 {
         match self {
             Self::Here(engine) => engine.flows_in_use() as u64,
-            Self::Card(intake) => intake.flows(),
+            Self::Card { intake, .. } => intake.flows(),
+        }
+    }
+
+    /// The lane that begins to number anew with these records.
+    pub fn begins_anew(&self) -> Option<u8> {
+        match self {
+            Self::Here(_) => None,
+            Self::Card { anew, .. } => *anew,
         }
     }
 
@@ -61,7 +74,7 @@ impl Measured<'_> {
     pub fn link(&self) -> Option<&LinkCounters> {
         match self {
             Self::Here(_) => None,
-            Self::Card(intake) => Some(intake.counters()),
+            Self::Card { intake, .. } => Some(intake.counters()),
         }
     }
 }
@@ -117,11 +130,16 @@ struct CardMeter<T> {
     records: Vec<Record>,
     take: T,
     told: LinkCounters,
+    anew: Option<u8>,
 }
 
 impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
     fn hand_on(&mut self) {
-        (self.take)(&self.records, &Measured::Card(&self.intake));
+        let measured = Measured::Card {
+            intake: &self.intake,
+            anew: self.anew.take(),
+        };
+        (self.take)(&self.records, &measured);
         self.records.clear();
         self.told = *self.intake.counters();
     }
@@ -129,7 +147,14 @@ impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
 
 impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for CardMeter<T> {
     fn frame(&mut self, _: u8, _: u64, data: &[u8], _: u32) {
+        let (before, restarts) = (self.records.len(), self.intake.counters().restarts);
         self.intake.frame(data, &mut self.records);
+        if self.intake.counters().restarts != restarts {
+            let anew = self.records.split_off(before);
+            self.hand_on();
+            self.anew = anew.first().map(Record::lane);
+            self.records = anew;
+        }
         if self.records.len() >= BATCH {
             self.hand_on();
         }
@@ -255,6 +280,7 @@ impl Source {
                 records,
                 take,
                 told: LinkCounters::default(),
+                anew: None,
             };
             let result = receive(&mut self.ports, &config, &mut meter, stop, progress);
             meter.hand_on();

@@ -148,6 +148,9 @@ fn measure(
     let progress = Progress::default();
     let mut failed = None;
     let result = source.run(&STOP, &progress, |records: &[Record], measured: &Measured<'_>| {
+        if let Some(lane) = measured.begins_anew() {
+            log.restart_lane(lane);
+        }
         if failed.is_none()
             && !records.is_empty()
             && let Err(error) = log.append(records)

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import socket
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,30 @@ def test_what_the_link_does_is_counted(records, tmp_path):
     _, said = capture(pcap(tmp_path / "link.pcap", link))
     for part in ("4 frames lost", "80 records lost", "FOREIGN", "REPEATED", "LATE", "COUNT", "LENGTH"):
         assert part in said, said
+
+
+def test_a_card_that_begins_anew_leaves_no_gap_in_the_log(records, tmp_path):
+    link = pcap(tmp_path / "link.pcap", [*frames(records, 20), *later(frames(records, 20))])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [WEIR, "serve", "--card", f"pcap:{link}", "--listen", f"127.0.0.1:{port}", "--data", tmp_path / "data"]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE) as daemon:
+        try:
+            for _ in range(200):
+                asked = subprocess.run([WEIR, "query", "status", "--server", url, "-f", "json"], capture_output=True)
+                if asked.returncode == 0 and b'"restarts":"1"' in asked.stdout and b'"finished":true' in asked.stdout:
+                    break
+                time.sleep(0.1)
+            status = json.loads(asked.stdout)
+        finally:
+            daemon.terminate()
+            daemon.communicate(timeout=30)
+    assert status["capture"]["link"]["records"] == str(2 * len(records)), status
+    assert status["appliance"]["records"] == str(2 * len(records)), "a GAP was put into the log"
+
+
+def later(sent):
+    """The same frames, sent after those: the card's measuring was reset."""
+    return [frame[:32] + struct.pack("<Q", 1_000_000 + i) + frame[40:] for i, frame in enumerate(sent)]
