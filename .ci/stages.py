@@ -27,6 +27,8 @@ STAGES = [
     "rtl-test",
     "rtl-formal",
     "rtl-compare",
+    "rtl-mutate",
+    "synth",
     "client-tests",
     "end-to-end",
     "nic-sim-test",

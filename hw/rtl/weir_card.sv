@@ -141,13 +141,11 @@ module weir_card
   logic [63:0] records_out;
   logic [63:0] record_frames;
   logic stop_records;
-  // verilator lint_off UNUSEDSIGNAL
-  logic table_flip;
-  // verilator lint_on UNUSEDSIGNAL
+  logic table_bad, table_flip;
 
   // Record frames behind the datapath, and behind what can stop them.
   logic [511:0] record_tdata;
-  logic [63:0] record_tkeep;
+  logic [ 63:0] record_tkeep;
   logic record_tlast, record_tvalid, record_tready, link_ready;
 
   weir_control #(
@@ -235,9 +233,9 @@ module weir_card
       .record_frames,
       .record_valid(record_tvalid),
       .record_ready(record_tready),
-      .slice_valid(slice_tvalid),
-      .slice_ready(slice_tready),
-      .table_bad(1'b0),
+      .slice_valid (slice_tvalid),
+      .slice_ready (slice_tready),
+      .table_bad,
       .table_flip,
       .stop_records
   );
@@ -301,6 +299,8 @@ module weir_card
       .dropped,
       .slices,
       .slices_dropped,
+      .table_flip,
+      .table_bad,
       .rx_tdata,
       .rx_tkeep,
       .rx_tlast,

@@ -84,6 +84,9 @@ module weir_datapath
     output var logic [Ports-1:0][31:0] dropped,
     output var logic [Ports-1:0][31:0] slices,
     output var logic [Ports-1:0][31:0] slices_dropped,
+    // Parity of the key table (weir_key_table).
+    input var logic table_flip,
+    output var logic table_bad,
 
     // From and to the MACs.
     input var logic [Ports-1:0][511:0] rx_tdata,
@@ -322,7 +325,9 @@ module weir_datapath
       .left_out,
       .no_index_count,
       .no_room_count,
-      .dropped
+      .dropped,
+      .table_flip,
+      .table_bad
   );
 
   weir_framer #(

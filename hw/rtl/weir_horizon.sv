@@ -29,10 +29,7 @@ module weir_horizon #(
   always_ff @(posedge clk) begin
     shift <= 64'(offset) - 64'(MaxNs);
     if (!waiting) horizon <= tai_ns + shift;
-    if (rst) begin
-      shift   <= -64'(MaxNs);
-      horizon <= '0;
-    end
+    if (rst) horizon <= '0;
   end
 
 endmodule

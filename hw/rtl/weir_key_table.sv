@@ -12,6 +12,8 @@
 // Deletions    kill takes a key out of the stash at once and leaves it in the buckets; the caller then gives
 //              the killed indices at s_delete in any order, and `deleted` answers each in order.
 // Clearing     `ready` is low after reset until the buckets are empty (Buckets clocks); lookups miss.
+// Faults       Parity of all entries (weir_bucket_parity): table_bad for a clock for each wrong one that is read, by a lookup
+//              or by the mover. After table_flip the next valid entry that is written into a bucket has one bit wrong.
 // Hazards      insert: no live key has this fingerprint and no entry this index. Bucket numbers are the low
 //              bits of the fingerprint, so that the mover knows both from what a bucket holds.
 
@@ -54,7 +56,10 @@ module weir_key_table
     // Kills whose deletion is not done.
     output logic      [  IndexWidth:0] deletions,
 
-    output logic [LevelWidth-1:0] stash_level
+    output logic [LevelWidth-1:0] stash_level,
+
+    input  wire logic table_flip,
+    output logic      table_bad
 );
 
   localparam int AddressWidth = $clog2(Buckets);
@@ -79,7 +84,51 @@ module weir_key_table
   logic [EntryWidth-1:0] b_entry;
   logic [1:0][Ways-1:0][EntryWidth-1:0] b_data;
 
+  // One bit above those that choose the buckets: the entry stays where it belongs.
+  logic flip_next, flip_now;
+  entry_t b_stored;
+  assign flip_now = flip_next && b_write != '0 && b_entry[EntryWidth-1];
+
+  always_comb begin
+    b_stored = entry_t'(b_entry);
+    b_stored.fingerprint[FingerprintWidth-1] ^= flip_next && b_stored.valid;
+  end
+
+  always_ff @(posedge clk) begin
+    flip_next <= (flip_next && !flip_now) || table_flip;
+    if (rst) flip_next <= 1'b0;
+  end
+
+  logic [1:0] bucket_bad;
+  // Buckets hold nothing until they are cleared; what was read of them before is a few clocks under way.
+  localparam int Settle = TableReadLatency + 4;
+  logic [Settle-1:0] settled;
+
+  always_ff @(posedge clk) begin
+    settled   <= {settled[Settle-2:0], ready};
+    table_bad <= bucket_bad != '0 && settled[Settle-1];
+    if (rst) begin
+      settled   <= '0;
+      table_bad <= 1'b0;
+    end
+  end
+
   for (genvar t = 0; t < 2; t++) begin : gen_table
+    weir_bucket_parity #(
+        .Buckets(Buckets),
+        .Ways(Ways),
+        .EntryWidth(EntryWidth),
+        .Latency(TableReadLatency)
+    ) parity (
+        .clk,
+        .a_address(s_fingerprint[t*AddressWidth+:AddressWidth]),
+        .a_data(a_bucket[t]),
+        .b_address(b_address[t]),
+        .b_write(b_write[t]),
+        .b_entry,
+        .b_data(b_data[t]),
+        .bad(bucket_bad[t])
+    );
     weir_bucket_ram #(
         .Buckets(Buckets),
         .Ways(Ways),
@@ -92,7 +141,7 @@ module weir_key_table
         .a_data(a_bucket[t]),
         .b_address(b_address[t]),
         .b_write(b_write[t]),
-        .b_entry,
+        .b_entry(b_stored),
         .b_data(b_data[t])
     );
   end

@@ -23,14 +23,15 @@
 //              DrainClocks clocks apart. (Rule for it: keep the time A of the last word that waited; a word
 //              after A + 2^20 ns waits DrainClocks empty clocks and becomes A.) And timeouts must be MinTimeout
 //              or more. Then a word within DrainClocks of a packet of its flow finds an age below every timeout,
-//              so that it does not matter that timeout_update comes some clocks (less than DrainClocks) after
+//              so that it does not matter that timeout_update comes some clocks (at most 20; weir_tracker takes 6) after
 //              the packet, and until then the timeout of an older state, or of the context's flow before, is in
 //              the memory.
 // Start        Until `ready` (the key table is being emptied) packets are untracked, TABLE_FULL.
 // Deletions    A key that ended is taken out of the table in the background; its index rests until that is done
 //              (about 8 clocks each, in the order of the ends). Only where more flows end back to back than that
 //              and the time then leaps by the rest of 2^29 ns can this be seen: a source that makes such leaps
-//              waits until `deletions` is 0.
+//              waits until `deletions` has been 0 for 24 clocks (DeleteRest of the mover and the way to the head of
+//              the free list).
 
 `default_nettype none
 
@@ -72,7 +73,11 @@ module weir_lookup
     output logic [LevelWidth-1:0] stash_high_water,
     // Packets untracked, TABLE_FULL: no free index; no room for the key.
     output logic [31:0] no_index_count,
-    output logic [31:0] no_room_count
+    output logic [31:0] no_room_count,
+
+    // Parity of the key table (weir_key_table).
+    input  wire logic table_flip,
+    output logic      table_bad
 );
 
   localparam int AddressWidth = $clog2(Contexts);
@@ -196,7 +201,9 @@ module weir_lookup
       .s_delete_ready(delete_ready),
       .deleted,
       .deletions,
-      .stash_level
+      .stash_level,
+      .table_flip,
+      .table_bad
   );
 
   // Index of the word, before any allocation: of a visit its own. `known`: there is one.

@@ -90,7 +90,11 @@ module weir_measure
     output var shed_t left_out,
     output var logic [31:0] no_index_count,
     output var logic [31:0] no_room_count,
-    output var logic [Ports-1:0][31:0] dropped
+    output var logic [Ports-1:0][31:0] dropped,
+
+    // Parity of the key table (weir_key_table).
+    input var  logic table_flip,
+    output var logic table_bad
 );
 
   // Words that can be between the merge's output and the queue of jobs, with a margin.
@@ -196,7 +200,9 @@ module weir_measure
       .stash_level,
       .stash_high_water,
       .no_index_count,
-      .no_room_count
+      .no_room_count,
+      .table_flip,
+      .table_bad
   );
   assign looked_up_tracked = lookup.tracked;
   assign looked_up_kind = word.kind;

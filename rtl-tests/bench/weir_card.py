@@ -1,12 +1,14 @@
 """weir_card: what host and firmware do by register, from power-on to records, around the datapath's traffic."""
 
 import cocotb
+import frames
 import programs
 import stream
 import weir_registers as table
 from cocotb.triggers import ClockCycles, FallingEdge
+from frames import SYN
 from registers import Registers
-from weir_datapath import CARD_MAC, RECORD_MAC, SECOND, START, Card, connection, expected, play
+from weir_datapath import CARD_MAC, CLIENT, RECORD_MAC, SECOND, SERVER, START, Card, connection, expected, play
 from weir_records import Kind
 
 HEARTBEAT = stream.config()["Heartbeat"]
@@ -131,3 +133,18 @@ async def faults_leave_the_wires_alone(dut):
         gaps = {out - at for at, out in zip(card.arrivals[port], card.departures[1 - port], strict=True)}
         assert len(gaps) == 1, f"latency of port {port}: {gaps}"
         assert await card.read(f"inline.port[{port}].takeovers") == 1
+
+
+@cocotb.test(skip=not programs.COMPILER)
+async def a_bit_flips_in_the_key_table(dut):
+    """The next key that is entered gets a bit wrong: told as often as it is read, and only then; the wires go on."""
+    card = WholeCard(dut)
+    await card.start()
+    await play(card, connection())
+    assert await card.read("fault.table_parity_count") == 0
+    await card.write("fault.inject", table_flip=1)
+    other = [(0, frames.ethernet(frames.ipv4(frames.tcp(40001, 80, 1, 0, SYN), CLIENT, SERVER)))]
+    await play(card, other * 3)
+    assert await card.read("fault.table_parity_count") > 0
+    assert await card.read("fault.status") == 1 << table.FIELDS["fault.status"]["table_parity"][0]
+    assert card.sent[1] == expected(connection() + other * 3, 0)

@@ -50,6 +50,7 @@ class Card:
             "trigger_packets",
             "trigger_ns",
             "flush",
+            "table_flip",
             "rx_tdata",
             "rx_tkeep",
             "rx_tlast",

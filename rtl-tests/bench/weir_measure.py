@@ -47,7 +47,7 @@ class Measure:
         dut = self.dut
         for pin in ("s_tvalid", "s_tlast", "s_tdata", "s_tkeep", "s_tuser", "s_visit_valid", "m_ready"):
             getattr(dut, pin).value = 0
-        dut.shed_enable.value = 0
+        dut.shed_enable.value = dut.table_flip.value = 0
         dut.s_horizon.value, dut.s_visit_horizon.value = 0, 0
         dut.seed.value = stream.seeded().getrandbits(399)
         dut.epoch.value, dut.record_lane.value, dut.vlan_in_key.value = EPOCH, LANE, self.vlan_in_key

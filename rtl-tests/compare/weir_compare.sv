@@ -61,6 +61,7 @@ module weir_compare
   end
   word_kind_e kind;
   shed_t left;
+  logic table_bad;
 
   weir_measure #(
       .Ports(Ports),
@@ -116,8 +117,13 @@ module weir_compare
       .left_out(left),
       .no_index_count,
       .no_room_count,
-      .dropped
+      .dropped,
+      .table_flip(1'b0),
+      .table_bad
   );
+  a_parity_holds :
+  assert property (@(posedge clk) disable iff (rst) !table_bad);
+
   assign looked_up_kind = kind;
   assign left_out = left;
   assign gone = dut.merge.head_valid & dut.merge.head_ready;

@@ -60,6 +60,7 @@ module weir_lookup_bench
   word_t m_word;  // most fields only pass
   // verilator lint_on UNUSEDSIGNAL
   lookup_t lookup;
+  logic table_bad;
   timeout_update_t update;
 
   assign latency = 32'(LookupLatency);
@@ -117,8 +118,13 @@ module weir_lookup_bench
       .stash_level,
       .stash_high_water,
       .no_index_count,
-      .no_room_count
+      .no_room_count,
+      .table_flip(1'b0),
+      .table_bad
   );
+
+  a_parity_holds :
+  assert property (@(posedge clk) disable iff (rst) !table_bad);
 
 endmodule
 
