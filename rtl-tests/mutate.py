@@ -122,9 +122,14 @@ EXTRA = [
     ),
 ]
 
-# Programs of the host that EXTRA runs; no mutant changes them, so they are built once, in the checkout.
+# Programs of the host that EXTRA runs and the firmware's image; no mutant changes them, so they are built once, in the
+# checkout.
 HOST = ["cargo", "build", "-q", "--manifest-path", "host/Cargo.toml", "--locked"]
 PREPARE = [[*HOST, "-p", "weir", "-p", "weir-bench"], [*HOST, "-p", "weir-capture", "--example", "meta"]]
+FIRMWARE = ["make", "-C", "firmware", "image"]
+
+# What a copy of the tree holds; it links to the rest.
+SOURCES = ["hw", "rtl-tests", "proto", "firmware"]
 
 # Generated or without behaviour of their own.
 LEFT_OUT = {"weir_records_pkg", "weir_registers_pkg", "weir_registers"}
@@ -438,13 +443,13 @@ class Tree:
         self.path = BUILD / f"tree{number}"
         self.path.mkdir(parents=True, exist_ok=True)
         names = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "hw", "rtl-tests", "proto"],
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *SOURCES],
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout.split("\0")  # fmt: skip
         wanted = {name for name in names if name and (ROOT / name).is_file()}
         for name in wanted:
             self._copy(ROOT / name, self.path / name)
-        for folder in ("hw", "rtl-tests", "proto"):
+        for folder in SOURCES:
             for path in (self.path / folder).rglob("*"):
                 if (
                     path.is_file()
@@ -452,7 +457,8 @@ class Tree:
                     and "__pycache__" not in path.parts
                 ):
                     path.unlink()
-        for name in (".venv", "docs", "host", "Makefile", "bin"):
+        (self.path / "build").mkdir(exist_ok=True)
+        for name in (".venv", "docs", "host", "Makefile", "bin", "build/firmware"):
             if (ROOT / name).exists() and not (self.path / name).is_symlink():
                 (self.path / name).symlink_to(ROOT / name)
         # Programs of the host are built already, and no mutant changes them.
@@ -565,11 +571,11 @@ def arguments():
 
 def run(chosen, jobs):
     """(outcomes of the mutants, commands that fail without one)."""
+    subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     trees = [Tree(number) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
-    if any(c in EXTRA for c in every):
-        for words in PREPARE:
-            subprocess.run(words, cwd=ROOT, check=True)
+    for words in (PREPARE if any(c in EXTRA for c in every) else []):
+        subprocess.run(words, cwd=ROOT, check=True)
     able = killers(every)
     argued = arguments()
     waiting, done, lock = queue.SimpleQueue(), [], threading.Lock()

@@ -52,6 +52,8 @@ module weir_formatter
   logic [JobRecords-1:0] left;
   logic [JobRecords-1:0] first, rest;
   logic advance, take;
+  // From the interval of the context to that of the word.
+  logic [15:0] intervals_back;
   assign first = left & (~left + 1);
   assign rest = left & ~first;
   assign advance = !m_valid || m_ready;
@@ -176,7 +178,7 @@ module weir_formatter
     record_interval_t r;
     r = '0;
     r.header = header(KIND_INTERVAL, 1'b0, 1'b0, side, 1'b0, how, job.old.order.generation);
-    r.start = job.word.fine_start - 64'(16'(job.word.fine_number - job.old.interval.number)) * 64'(FineIntervalNs);
+    r.start = job.word.fine_start - 64'(intervals_back) * 64'(FineIntervalNs);
     r.packets = job.old.counters[side].packets;
     r.payload = 48'(job.old.counters[side].payload);
     r.flight_max = 32'(job.old.interval.side[side].flight_max);
@@ -465,8 +467,9 @@ module weir_formatter
       end
     end
     if (take) begin
-      job  <= s_job;
+      job <= s_job;
       left <= s_job.records;
+      intervals_back <= s_job.word.fine_number - s_job.old.interval.number;
     end
     if (rst) begin
       m_valid <= 1'b0;

@@ -153,7 +153,7 @@ module weir_parser
   logic [OptionBytes-1:0][7:0] option_bytes;
   logic [5:0] options_length;
   wire [3:0] header_words = transport_window[3][31:28];
-  wire [5:0] stated = header_words < 4'd5 ? '0 : {header_words - 4'd5, 2'b0};
+  wire [5:0] stated = {header_words - 4'd5, 2'b0};
 
   always_ff @(posedge clk) begin
     for (int i = 0; i < OptionBytes; i++) option_bytes[i] <= transport_window[5+i/4][8*(3-i%4)+:8];

@@ -24,7 +24,7 @@ sys.path.insert(0, str(FORMAL.parent))
 import runner  # noqa: E402
 
 BUILD = runner.ROOT / "build" / "formal"
-PROVE_SECONDS = 120
+PROVE_SECONDS = 400
 
 
 @dataclass
@@ -68,7 +68,6 @@ PROOFS = [
                 "(accept && open_records == '1)",
             ),
         ],
-        bounded=True,
     ),
     Proof(
         "weir_mover_formal",
