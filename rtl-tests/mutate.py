@@ -574,7 +574,7 @@ def run(chosen, jobs):
     subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     trees = [Tree(number) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
-    for words in (PREPARE if any(c in EXTRA for c in every) else []):
+    for words in PREPARE if any(c in EXTRA for c in every) else []:
         subprocess.run(words, cwd=ROOT, check=True)
     able = killers(every)
     argued = arguments()
