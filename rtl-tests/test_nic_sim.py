@@ -36,6 +36,24 @@ def packets(path):
         place += 16 + length
 
 
+def blocks(path):
+    """(port, bytes) of each frame of a pcapng file."""
+    data, place = path.read_bytes(), 0
+    while place < len(data):
+        kind, length = struct.unpack_from("<II", data, place)
+        assert struct.unpack_from("<I", data, place + length - 4) == (length,)
+        if kind == 6:
+            port, _, _, captured, wire = struct.unpack_from("<5I", data, place + 8)
+            assert captured == wire
+            yield port, data[place + 28 : place + 28 + captured]
+        place += length
+
+
+def crossed(frames):
+    """What came in on one port leaves by the other."""
+    return [(1 - port, frame) for port, frame in frames]
+
+
 def split(data):
     return [data[i : i + SIZE] for i in range(0, len(data), SIZE)]
 
@@ -165,6 +183,32 @@ def test_the_host_has_the_registers_and_starts_the_card(tmp_path):
         assert host.socket.recv(1) == b""
         said = process.communicate(timeout=120)[1]
     assert "680 records" in said, said
+    assert not path.exists()
+
+
+def test_the_link_passes_frames_before_anything_runs_and_a_signal_ends_it_in_order(tmp_path):
+    seen, passed, path = (tmp_path / name for name in ("seen.pcapng", "passed.pcapng", "card.socket"))
+    command = [WEIR, "nic-sim", "--wire0", CAPTURE, "--wire1", CAPTURE, "--records", tmp_path / "link.pcap"]
+    command += ["--socket", path, "--hold", "--pace", 500, "--seen", seen, "--passed", passed]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
+        first, second = Host(path), Host(path)
+        # Two hosts, by turns.
+        for value in range(20):
+            assert first.exchange(WRITE, 0x011C, value)[0] == DONE
+            assert second.exchange(READ, 0x011C) == (DONE, value)
+        while second.exchange(READ, 0x034C)[1] < 100:
+            time.sleep(0.05)
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+    came = list(blocks(seen))
+    assert 200 <= len(came) < 2 * 686, said
+    assert sorted({port for port, _ in came}) == [0, 1]
+    for port in (0, 1):
+        assert [f for p, f in crossed(came) if p == port] == [f for p, f in blocks(passed) if p == port]
+    # Whole frames of the capture, in its order.
+    whole = list(packets(CAPTURE))
+    for mine in ([f for p, f in came if p == port] for port in (0, 1)):
+        assert [frame[: len(w)] for frame, w in zip(mine, whole, strict=False)] == whole[: len(mine)]
     assert not path.exists()
 
 

@@ -51,6 +51,9 @@ class Card
     // Moves the clock by this, seen from that stamp on.
     void step(int64_t ns);
 
+    // Level of the PPS input.
+    void pps(bool level) { top.pps = level; }
+
     bool ready() const { return top.ready; }
     uint64_t now() const { return top.tai_ns; }
     uint64_t visit() const { return top.visit_ns; }

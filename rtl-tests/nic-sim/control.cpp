@@ -26,70 +26,73 @@ Control::Control(Card &card, const std::string &path) : card(card), path(path)
     // One that a process before left behind.
     unlink(path.c_str());
     if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&address), sizeof address) != 0 ||
-        listen(listener, 1) != 0)
+        listen(listener, 4) != 0)
         fail("cannot listen on " + path + ": " + strerror(errno));
 }
 
 Control::~Control()
 {
-    hang_up();
+    for (const Host &host : hosts)
+        close(host.descriptor);
     close(listener);
     unlink(path.c_str());
 }
 
 void Control::poll()
 {
-    if (under_way) {
+    if (asking) {
         if (!access.done)
             return;
-        under_way = false;
-        answer(access.error ? REFUSED : DONE, access.value);
+        // One that hung up is noticed when it is listened to.
+        answer(*asking, access.error ? REFUSED : DONE, access.value);
+        asking = nullptr;
     }
-    if (host < 0) {
-        host = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        request.clear();
-    }
-    if (host < 0 || card.accessing())
+    const int fresh = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fresh >= 0)
+        hosts.push_back({fresh, {}});
+    if (card.accessing())
         return;
+    for (size_t turns = hosts.size(); turns > 0 && !asking; turns--) {
+        // Whoever was listened to is the last the next time.
+        hosts.splice(hosts.end(), hosts, hosts.begin());
+        if (!listen_to(hosts.back())) {
+            close(hosts.back().descriptor);
+            hosts.pop_back();
+        }
+    }
+}
+
+bool Control::listen_to(Host &host)
+{
     uint8_t bytes[REQUEST];
-    const ssize_t got = recv(host, bytes, REQUEST - request.size(), 0);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        hang_up();
-        return;
-    }
+    Bytes &request = host.request;
+    const ssize_t got = recv(host.descriptor, bytes, REQUEST - request.size(), 0);
     if (got < 0)
-        return;
+        return errno == EAGAIN || errno == EINTR;
+    if (got == 0)
+        return false;
     request.insert(request.end(), bytes, bytes + got);
     if (request.size() < REQUEST)
-        return;
+        return true;
     access = Access();
-    memcpy(tag, &request[2], sizeof tag);
     memcpy(&access.address, &request[4], 4);
     memcpy(&access.value, &request[8], 4);
     access.write = request[1] == WRITE;
     const bool good = request[0] == VERSION && (request[1] == READ || request[1] == WRITE) && access.address % 4 == 0 &&
                       access.address < REGISTERS;
-    request.clear();
     if (!good) {
-        answer(MALFORMED, 0);
-        hang_up();
-        return;
+        answer(host, MALFORMED, 0);
+        return false;
     }
-    under_way = true;
+    asking = &host;
     card.begin(access);
+    return true;
 }
 
-void Control::answer(uint8_t status, uint32_t value)
+bool Control::answer(Host &host, uint8_t status, uint32_t value)
 {
-    uint8_t bytes[ANSWER] = {VERSION, status, tag[0], tag[1]};
+    uint8_t bytes[ANSWER] = {VERSION, status, host.request[2], host.request[3]};
     memcpy(bytes + 4, &value, 4);
-    if (host >= 0 && send(host, bytes, ANSWER, MSG_NOSIGNAL) != ANSWER)
-        hang_up();
-}
-
-void Control::hang_up()
-{
-    if (host >= 0)
-        close(host);
-    host = -1;
+    host.request.clear();
+    return send(host.descriptor, bytes, ANSWER, MSG_NOSIGNAL) == ANSWER;
 }

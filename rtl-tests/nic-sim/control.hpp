@@ -1,4 +1,4 @@
-// Register access for the host, over a Unix socket. One host at a time.
+// Register access for the host, over a Unix socket. Several may be connected; their accesses take turns.
 //
 //   request   version (1) u8, operation (1 read, 2 write) u8, tag u16, address u32, value u32 (0 for a read)
 //   answer    version (1) u8, status (0 done, 1 refused by the card, 2 malformed) u8, tag u16, value u32
@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <list>
 #include <string>
 
 #include "card.hpp"
@@ -20,17 +21,23 @@ class Control
     Control &operator=(const Control &) = delete;
     // Looks at the socket and moves the access under way on. Called between clocks.
     void poll();
-    bool connected() const { return host >= 0; }
+    bool connected() const { return !hosts.empty(); }
 
   private:
     Card &card;
     std::string path;
-    int listener = -1, host = -1;
-    Bytes request;
-    Access access;
-    bool under_way = false;
-    uint8_t tag[2] = {};
+    struct Host {
+        int descriptor = -1;
+        Bytes request;
+    };
 
-    void answer(uint8_t status, uint32_t value);
-    void hang_up();
+    int listener = -1;
+    std::list<Host> hosts;
+    // Whose access is under way.
+    Host *asking = nullptr;
+    Access access;
+
+    // False when the host is gone or did not keep to the protocol.
+    bool listen_to(Host &host);
+    bool answer(Host &host, uint8_t status, uint32_t value);
 };

@@ -34,7 +34,11 @@ constexpr unsigned FEW_KEYS = 8;
 constexpr uint64_t MOST_WORDS = 400;
 // The card sends what is left of its records in fewer clocks.
 constexpr int QUIET = 5000;
-constexpr int POLL_CLOCKS = 64;
+constexpr int POLL_CLOCKS = 16;
+// An edge of the PPS input is high for so long.
+constexpr uint64_t PPS_CLOCKS = 16;
+// What is in the card when it is told to end has left after so many.
+constexpr uint64_t LAST_CLOCKS = 20'000;
 constexpr size_t MOST_WAITING = 4096;
 // Beats waiting on a port: their bytes are in use.
 constexpr size_t KEPT = 8;
@@ -45,9 +49,11 @@ struct Options {
     std::string wires[PORTS];
     std::string records;
     std::string socket;
+    std::string seen, passed;
     uint64_t seed = 1;
     uint32_t epoch = 0, lane = 0;
     double drain = 5;
+    uint64_t pace = 0, pps = 0;
     bool digests = false, vlan_in_key = true, shed = false, hold = false;
 };
 
@@ -58,6 +64,11 @@ const char USAGE[] =
     "  --records LINK      pcap file, or eth:INTERFACE (needs root; MTU 9000): where record frames go\n"
     "  --socket PATH       registers for the host over a Unix socket\n"
     "  --hold              the host configures and starts the card over the socket; frames wait until then\n"
+    "  --pace CLOCKS       a frame every so many clocks, whatever its time in the capture and whether or not it is\n"
+    "                      measured; the card's clock runs by itself, and only a signal ends the program\n"
+    "  --pps CLOCKS        an edge on the PPS input every so many clocks; only with --pace\n"
+    "  --seen FILE         pcapng: what came in on the wires, with the card's stamps\n"
+    "  --passed FILE       pcapng: what went out on the wires\n"
     "  --drain SECONDS     simulated time after the last frame of files (default 5: closed connections end)\n"
     "  --seed N            of the hash (default 1)\n"
     "  --epoch N, --lane N in records (default 0)\n"
@@ -118,7 +129,11 @@ class Simulation
             link = std::make_unique<Interface>(options.records.substr(4));
         else
             file = std::make_unique<PcapWriter>(options.records);
-        live = wires[0].interface || wires[1].interface;
+        live = wires[0].interface || wires[1].interface || options.pace > 0;
+        if (!options.seen.empty())
+            seen = std::make_unique<PcapngWriter>(options.seen, PORTS);
+        if (!options.passed.empty())
+            passed_file = std::make_unique<PcapngWriter>(options.passed, PORTS);
         if (!options.socket.empty())
             control = std::make_unique<Control>(card, options.socket);
         card.on_records = [this](const Bytes &data) {
@@ -132,6 +147,8 @@ class Simulation
         };
         card.on_wire = [this](int port, const Bytes &data) {
             passed++;
+            if (passed_file)
+                passed_file->frame(port, this->card.now(), data);
             if (wires[port].interface)
                 wires[port].interface->send(data);
         };
@@ -145,16 +162,21 @@ class Simulation
         set_clock();
         if (!options.hold)
             configure();
-        while (!stopped && !card.ready())
-            clock();
         while (!stopped && (feed() || live))
             clock();
         if (!live)
             drain();
         while (!stopped && control && control->connected())
             clock();
+        // What came in goes out, and what was measured is told.
+        for (uint64_t last = 0; stopped && last < LAST_CLOCKS; last++)
+            clock();
         if (file)
             file->flush();
+        for (PcapngWriter *wire : {seen.get(), passed_file.get()}) {
+            if (wire)
+                wire->flush();
+        }
     }
 
     uint64_t filled() const
@@ -171,12 +193,16 @@ class Simulation
     Wire wires[PORTS];
     std::unique_ptr<Interface> link;
     std::unique_ptr<PcapWriter> file;
+    std::unique_ptr<PcapngWriter> seen, passed_file;
     std::unique_ptr<Control> control;
     bool live = false;
     int quiet = 0, since_poll = 0;
-    uint64_t last_time = 0, last_sent = 0;
+    uint64_t last_time = 0, last_sent = 0, next_send = 0;
+    // Frames that no measuring will tell of: it was in reset.
+    uint64_t unmeasured = 0;
 
-    uint64_t under_way() const { return card.frames_in - card.looked_up - card.dropped(0) - card.dropped(1); }
+    uint64_t not_told() const { return card.frames_in - card.looked_up - card.dropped(0) - card.dropped(1); }
+    uint64_t under_way() const { return not_told() - unmeasured; }
 
     void set_clock()
     {
@@ -216,8 +242,12 @@ class Simulation
             if (control)
                 control->poll();
         }
+        if (options.pps)
+            card.pps(card.clocks % options.pps < PPS_CLOCKS);
         card.tick();
         quiet++;
+        if (!card.ready())
+            unmeasured = not_told();
     }
 
     // The port whose next frame comes first; on port 0 if they come at once.
@@ -236,6 +266,13 @@ class Simulation
     bool feed()
     {
         const auto [port, frame] = earliest();
+        if (options.pace) {
+            if (!frame || card.clocks < next_send || !card.free(port))
+                return true;
+            next_send = card.clocks + options.pace;
+            send(port, *frame);
+            return true;
+        }
         if (!frame) {
             if (live)
                 leap(static_cast<int64_t>(tai_now() - card.stamp()));
@@ -243,18 +280,28 @@ class Simulation
         }
         if (!card.free(port) || under_way() >= MOST_WORDS)
             return true;
-        if (!leap(static_cast<int64_t>(frame->tai_ns - card.stamp())))
+        // A file waits for measuring, a link does not.
+        if (!card.ready() && !live)
+            return true;
+        if (card.ready() && !leap(static_cast<int64_t>(frame->tai_ns - card.stamp())))
             return true;
         late += frame->tai_ns < last_time;
         last_sent = frame->tai_ns;
         last_time = std::max(last_time, frame->tai_ns);
+        send(port, *frame);
+        return true;
+    }
+
+    void send(int port, Frame &frame)
+    {
+        if (seen)
+            seen->frame(port, card.stamp(), frame.data);
         Wire &wire = wires[port];
-        wire.sent.push_back(std::move(*frame));
+        wire.sent.push_back(std::move(frame));
         wire.waiting.pop_front();
         card.send(port, wire.sent.back().data.data(), wire.sent.back().data.size());
         if (wire.sent.size() > KEPT)
             wire.sent.pop_front();
-        return true;
     }
 
     // Lets so much time pass if nothing is disturbed by it; true when it has passed. What lies behind a leap must find
@@ -332,6 +379,14 @@ Options parse(int argc, char **argv)
             options.records = value();
         else if (option == "--socket")
             options.socket = value();
+        else if (option == "--seen")
+            options.seen = value();
+        else if (option == "--passed")
+            options.passed = value();
+        else if (option == "--pace")
+            options.pace = number(value(), 1'000'000'000);
+        else if (option == "--pps")
+            options.pps = number(value(), 1'000'000'000);
         else if (option == "--drain")
             options.drain = static_cast<double>(number(value(), 1'000'000));
         else if (option == "--seed")
@@ -358,6 +413,11 @@ Options parse(int argc, char **argv)
         fail(std::string("a wire and a link for the records are needed\n") + USAGE);
     if (options.hold && options.socket.empty())
         fail("--hold needs a --socket that the host comes by");
+    const bool interfaces = is_interface(options.wires[0]) || is_interface(options.wires[1]);
+    if (options.pace && interfaces)
+        fail("--pace is for wires that are files");
+    if (options.pps && !options.pace)
+        fail("--pps needs --pace: otherwise the card's time is that of the wires");
     if (is_interface(options.wires[0]) != is_interface(options.wires[1]) && !options.wires[0].empty() &&
         !options.wires[1].empty())
         fail("both wires must be files, or both interfaces");

@@ -29,6 +29,7 @@ module weir_nic_sim
     output var logic [1:0] s_rresp,
     output var logic s_rvalid,
     output var logic irq,
+    input var logic pps,
 
     // Wire.
     input var logic [1:0][511:0] rx_tdata,
@@ -92,7 +93,7 @@ module weir_nic_sim
       .s_rvalid,
       .s_rready(1'b1),
       .irq,
-      .pps(1'b0),
+      .pps,
       .rx_tdata,
       .rx_tkeep,
       .rx_tlast,

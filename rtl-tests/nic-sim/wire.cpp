@@ -121,6 +121,38 @@ void PcapWriter::frame(uint64_t tai_ns, const Bytes &data)
         fail("cannot write " + path + ": " + reason());
 }
 
+PcapngWriter::PcapngWriter(const std::string &path, uint32_t ports)
+    : path(path), file(fopen(path.c_str(), "wb"), fclose)
+{
+    if (!file)
+        fail("cannot write " + path + ": " + reason());
+    // Section header: byte order, version 1.0, length not known. Interfaces: Ethernet, nanoseconds.
+    block(0x0a0d0d0a, {0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255});
+    for (uint32_t port = 0; port < ports; port++)
+        block(1, {1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0});
+}
+
+void PcapngWriter::block(uint32_t type, Bytes body)
+{
+    body.resize((body.size() + 3) / 4 * 4);
+    const auto length = static_cast<uint32_t>(body.size() + 12);
+    const uint32_t head[] = {type, length};
+    if (fwrite(head, sizeof head, 1, file.get()) != 1 || fwrite(body.data(), body.size(), 1, file.get()) != 1 ||
+        fwrite(&length, sizeof length, 1, file.get()) != 1)
+        fail("cannot write " + path + ": " + reason());
+}
+
+void PcapngWriter::frame(uint32_t port, uint64_t tai_ns, const Bytes &data)
+{
+    const uint64_t utc = utc_from_tai(tai_ns);
+    const auto length = static_cast<uint32_t>(data.size());
+    const uint32_t head[] = {port, static_cast<uint32_t>(utc >> 32), static_cast<uint32_t>(utc), length, length};
+    Bytes body(sizeof head + data.size());
+    memcpy(body.data(), head, sizeof head);
+    memcpy(body.data() + sizeof head, data.data(), data.size());
+    block(6, std::move(body));
+}
+
 Interface::Interface(const std::string &name) : name(name)
 {
     const unsigned index = if_nametoindex(name.c_str());

@@ -51,6 +51,21 @@ class PcapWriter
     std::unique_ptr<FILE, int (*)(FILE *)> file;
 };
 
+// Writes a capture of several ports in nanoseconds: pcapng, an interface each.
+class PcapngWriter
+{
+  public:
+    PcapngWriter(const std::string &path, uint32_t ports);
+    void frame(uint32_t port, uint64_t tai_ns, const Bytes &data);
+    void flush() { fflush(file.get()); }
+
+  private:
+    std::string path;
+    std::unique_ptr<FILE, int (*)(FILE *)> file;
+    // A block: its body is filled up to whole words.
+    void block(uint32_t type, Bytes body);
+};
+
 // A packet socket on a network interface; neither reading nor writing waits.
 class Interface
 {
