@@ -6,6 +6,7 @@ use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
 use crate::setup::SetupState;
 use crate::turns::{ClientFin, Turn};
+use crate::verdict::Verdict;
 use crate::windows::{Closed, Windows};
 
 /// Which packet closed the connection first.
@@ -208,14 +209,17 @@ impl Flow {
         self.protocol == TCP
     }
 
-    pub fn path(&self) -> Path {
-        let rtt = self.setup.path_rtt().or_else(|| {
-            let [a, b] = &self.directions;
-            Some(((a.rtt.min()? + b.rtt.min()?) * 1e9) as u64)
-        });
+    /// What the classification of segments from `side` needs to know.
+    pub fn path(&self, side: usize) -> Path {
+        let ns = |d: &Direction| d.rtt.min().map(|s| (s * 1e9) as u64);
+        let [client, server] = &self.directions;
+        let rtt = self.setup.path_rtt().or_else(|| Some(ns(client)? + ns(server)?));
+        let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         Path {
             rtt,
+            far: ns(&self.directions[side & 1]),
             segment: self.setup.segment(),
+            sack: sack(0) && sack(1),
         }
     }
 
@@ -286,7 +290,7 @@ impl Flow {
     /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
     pub fn trouble(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, pool: &mut Pool) -> bool {
         let s = side & 1;
-        let path = self.path();
+        let (path, other_path) = (self.path(s), self.path(1 - s));
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
         let (opened, pending) = (self.first, !self.setup.done);
         let trouble = self.trouble.get_or_insert_with(|| pool.trouble());
@@ -316,7 +320,7 @@ impl Flow {
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
         let segment = own.sent(e, time, path);
-        other.heard(e, more, time, path);
+        other.heard(e, more, time, other_path);
         own.counts.sack_states += u64::from(e.what & what::SACK != 0);
         own.counts.duplicate_triples += u64::from(e.what & what::DUP_ACK != 0);
         own.counts.window_full += u64::from(e.what & what::WINDOW_FULL != 0);
@@ -346,27 +350,54 @@ impl Flow {
     }
 
     /// The receiver of `side`'s data is known to have acknowledged up to `ack`.
-    pub fn acknowledge(&mut self, side: usize, ack: u32) {
+    pub fn acknowledge(&mut self, side: usize, ack: u32, time: u64) {
         if self.trouble.is_some() {
-            let path = self.path();
+            let path = self.path(side);
             if let Some(trouble) = &mut self.trouble {
-                trouble.losses[side & 1].acknowledge(ack, path);
+                trouble.losses[side & 1].acknowledge(ack, time, path);
             }
         }
+    }
+
+    /// Take out the verdicts on segments that are final.
+    pub fn verdicts(&mut self) -> impl Iterator<Item = Verdict> + '_ {
+        let connection = self.id;
+        let losses = self.trouble.as_mut().map(|t| &mut t.losses);
+        losses
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .flat_map(move |(side, losses)| {
+                losses.done.drain(..).map(move |entry| Verdict {
+                    connection,
+                    from_server: side == 1,
+                    time: entry.time,
+                    seq: entry.range.from,
+                    length: entry.length,
+                    class: entry.class,
+                    cause: entry.cause,
+                    place: entry.place,
+                    evidence: entry.evidence,
+                    episode: entry.episode,
+                })
+            })
     }
 
     /// The flow closed with these next expected sequence numbers, where known: settle what stayed
     /// open.
     pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2]) {
-        let (path, last) = (self.path(), self.last);
+        if self.trouble.is_none() {
+            return;
+        }
+        let (paths, last) = ([self.path(0), self.path(1)], self.last);
         let Some(trouble) = &mut self.trouble else { return };
-        for s in 0..2 {
+        for (s, path) in paths.into_iter().enumerate() {
             trouble.closed[s].end(last);
             let losses = &mut trouble.losses[s];
             if let Some(next) = next[s].filter(|_| acknowledged[s]) {
-                losses.acknowledge(next, path);
+                losses.acknowledge(next, last, path);
             }
-            losses.close(next[s], path);
+            losses.close(next[s], last, path);
         }
     }
 }

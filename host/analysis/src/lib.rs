@@ -25,6 +25,7 @@ mod sink;
 mod statistics;
 mod summary;
 mod turns;
+mod verdict;
 mod windows;
 
 use weir_messages::v1;
@@ -43,6 +44,7 @@ pub use sink::{Connection, Sink, Transaction};
 use statistics::Statistics;
 use summary::Totals;
 use turns::Finished;
+pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
 
 /// Settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,7 +185,7 @@ impl State {
             Some(Kind::Setup) => self.setup(r, more, sink),
             Some(Kind::Block) => self.block(r, sink),
             Some(Kind::Rtt) => self.rtt(r),
-            Some(Kind::Event) => self.event(r, more),
+            Some(Kind::Event) => self.event(r, more, sink),
             Some(Kind::Interval) => self.interval(r),
             Some(Kind::Close) => self.close(r, more, sink),
             Some(Kind::Port) => self.totals.port(r, more),
@@ -245,7 +247,7 @@ impl State {
         direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
         direction.flight_max = direction.flight_max.max(block.flight);
         if block.known & 1 != 0 {
-            flow.acknowledge(1 - side, block.ack);
+            flow.acknowledge(1 - side, block.ack, r.time());
         }
         let fin = flow.client_fin();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
@@ -278,10 +280,10 @@ impl State {
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.directions[side].rtt.sample(rtt.rtt);
-        flow.acknowledge(side, rtt.ack);
+        flow.acknowledge(side, rtt.ack, r.time());
     }
 
-    fn event(&mut self, r: &Record, more: Option<&Record>) {
+    fn event(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let Some(flow) = self.flows.get_mut(r.flow()) else {
             self.health.homeless += 1;
@@ -297,6 +299,7 @@ impl State {
         if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
             let more = more.map(EventMore::decode);
             flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         }
     }
 
@@ -352,6 +355,7 @@ impl State {
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
         flow.settle(ending.next, ending.acknowledged);
+        flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
             self.finished(flow.id, &done, sink);

@@ -2,22 +2,23 @@
 //! (`docs/src/losses.md`). One tap, one direction at a time.
 //!
 //! The engine reports each jump (GAP), each segment below the next expected (BELOW) and each new
-//! SACK state; this module keeps the bounded history that tells them apart. Where the evidence does
-//! not decide, the answer is unknown.
+//! SACK state; this module keeps the bounded history that tells them apart. A verdict stays open
+//! for what the receiver says afterwards, until its place in the history is needed or the flow
+//! ends. Where the evidence does not decide, the answer is unknown.
 
 use weir_record::{Event, EventMore, what};
 
 use crate::seq::{Range, at_or_before, before, earlier, later};
+use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
 /// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
 const GAPS: usize = 32;
 /// SACK ranges kept per direction.
 const RANGES: usize = 8;
-/// Repeats kept per direction, for D-SACKs that come later.
-const REPEATS: usize = 16;
+/// Verdicts kept open per direction, for D-SACKs and late originals.
+const OPEN: usize = 64;
 /// Reordering is over within 3 ms when no round trip is known (Wireshark's rule for out-of-order
-/// segments, user's guide 7.5), and within the round trip when that is shorter: a retransmission
-/// needs at least one.
+/// segments, user's guide 7.5).
 const REORDERING: u64 = 3_000_000;
 /// A retransmission that follows a duplicate ACK within 20 ms answers it (Wireshark, the same).
 const PROMPT: u64 = 20_000_000;
@@ -34,15 +35,6 @@ const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 
-/// Why a segment was sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Fast,
-    Timeout,
-    Spurious,
-    Unknown,
-}
-
 /// Counters of one direction; segments unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -52,13 +44,20 @@ pub(crate) struct Counts {
     pub retransmitted_bytes: u64,
     pub fast: u64,
     pub timeout: u64,
+    pub tail_probe: u64,
     pub spurious: u64,
     pub unknown: u64,
+    /// Recoveries: retransmissions that belong together are one.
+    pub episodes: u64,
     pub out_of_order: u64,
     pub duplicates: u64,
+    /// Of them, those that the receiver did not get: made by the capture.
+    pub mirror_copies: u64,
     pub lost_upstream: u64,
     pub lost_downstream: u64,
     pub lost_unknown: u64,
+    /// ACKs of this direction's data that were lost, as repeats show.
+    pub lost_acks: u64,
     pub missed: u64,
     pub sack_states: u64,
     pub keep_alives: u64,
@@ -85,14 +84,25 @@ struct Gap {
     range: Range,
     time: u64,
     tsval: u32,
+    /// Since the data before the segment that made it, ns.
+    since: u64,
     /// The receiver acknowledged it: its bytes were delivered and not captured.
     delivered: bool,
 }
 
+/// A verdict without its flow.
 #[derive(Clone, Copy, Debug)]
-struct Repeat {
-    range: Range,
-    cause: Cause,
+pub(crate) struct Entry {
+    pub range: Range,
+    pub time: u64,
+    pub length: u32,
+    pub class: Class,
+    pub cause: Cause,
+    pub place: Place,
+    pub evidence: Evidence,
+    pub episode: u32,
+    tsval: u32,
+    /// Segments that were lost if the place says so.
     lost: u32,
 }
 
@@ -101,8 +111,12 @@ struct Repeat {
 pub(crate) struct Path {
     /// Round trip over the whole path, ns.
     pub rtt: Option<u64>,
+    /// Smallest round trip between the tap and the receiver, ns.
+    pub far: Option<u64>,
     /// Bytes of a full segment.
     pub segment: u32,
+    /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
+    pub sack: bool,
 }
 
 impl Path {
@@ -120,6 +134,12 @@ impl Path {
     fn timeout(self) -> u64 {
         self.rtt.map_or(TIMEOUT_UNKNOWN, |rtt| rtt + TIMEOUT_FLOOR.max(rtt / 2))
     }
+
+    /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
+    fn is_probe_time(self, since: u64) -> bool {
+        // RFC 8985 7.2: PTO = 2 SRTT; the round trip known here may be above the sender's.
+        self.rtt.is_some_and(|rtt| since >= rtt + rtt / 2)
+    }
 }
 
 /// History of one direction: what its sender sent and what its receiver said of it.
@@ -128,13 +148,18 @@ pub(crate) struct Losses {
     pub counts: Counts,
     gaps: Vec<Gap>,
     sacked: Vec<Range>,
-    repeats: Vec<Repeat>,
+    /// Verdicts that can still change, oldest first.
+    open: Vec<Entry>,
+    /// Verdicts that are final; whoever wants them takes them.
+    pub done: Vec<Entry>,
     /// Highest ACK of the receiver that a record told.
     acked: Option<u32>,
     /// Time of the receiver's last duplicate-ACK or SACK evidence.
     evidence: u64,
     last_repeat: u64,
     last_cause: Option<Cause>,
+    /// What was sent when the recovery in progress began (RFC 6582 3.2).
+    recover: Option<u32>,
     /// Byte of the last window probe.
     probe: Option<u32>,
     fin_seen: bool,
@@ -145,22 +170,25 @@ impl Losses {
     pub fn clear(&mut self) {
         self.gaps.clear();
         self.sacked.clear();
-        self.repeats.clear();
+        self.open.clear();
+        self.done.clear();
         *self = Self {
             gaps: std::mem::take(&mut self.gaps),
             sacked: std::mem::take(&mut self.sacked),
-            repeats: std::mem::take(&mut self.repeats),
+            open: std::mem::take(&mut self.open),
+            done: std::mem::take(&mut self.done),
             ..Self::default()
         };
     }
 
-    /// The receiver acknowledged everything before `ack`.
-    pub fn acknowledge(&mut self, ack: u32, path: Path) {
+    /// The receiver acknowledged everything before `ack`, at `time` at the latest.
+    pub fn acknowledge(&mut self, ack: u32, time: u64, path: Path) {
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
         }
-        self.acked = Some(ack);
+        let before_this = self.acked.replace(ack);
         self.sacked.retain(|r| before(ack, r.to));
+        self.acknowledged_too_soon(before_this, ack, time, path);
         for i in 0..self.gaps.len() {
             let gap = self.gaps[i];
             if gap.delivered || !before(gap.range.from, ack) {
@@ -192,6 +220,28 @@ impl Losses {
         }
     }
 
+    /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
+    /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost.
+    fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) {
+        // A tenth for a smallest round trip that is not quite the smallest.
+        let Some(soonest) = path.far.map(|far| far - far / 10) else {
+            return;
+        };
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
+            let is_new = before_this.is_none_or(|known| before(known, entry.range.to));
+            if is_repeat
+                && is_new
+                && !entry.place.is_spurious()
+                && at_or_before(entry.range.to, ack)
+                && time.saturating_sub(entry.time) < soonest
+            {
+                self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
+            }
+        }
+    }
+
     /// EVENT of this direction's sender: GAP, BELOW, COPY, FIN. Returns what a BELOW segment was.
     pub fn sent(&mut self, e: &Event, time: u64, path: Path) -> Option<Segment> {
         if e.what & what::COPY != 0 {
@@ -201,7 +251,7 @@ impl Losses {
             return None;
         }
         if e.what & what::ACKED_UNKNOWN == 0 {
-            self.acknowledge(e.acked, path);
+            self.acknowledge(e.acked, time, path);
         }
         if e.what & what::GAP != 0 {
             let range = Range {
@@ -213,6 +263,7 @@ impl Losses {
                     range,
                     time,
                     tsval: e.tsval,
+                    since: since_data(e),
                     delivered: false,
                 },
                 path,
@@ -238,14 +289,14 @@ impl Losses {
             self.evidence = time;
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
-            self.sack(e, more);
+            self.sack(e, more, time, path);
         }
         if e.tcp_flags & ACK != 0 {
-            self.acknowledge(e.ack, path);
+            self.acknowledge(e.ack, time, path);
         }
     }
 
-    fn sack(&mut self, e: &Event, more: &EventMore) {
+    fn sack(&mut self, e: &Event, more: &EventMore, time: u64, path: Path) {
         let blocks = [
             (more.left0, more.right0),
             (more.left1, more.right1),
@@ -264,6 +315,7 @@ impl Losses {
             if range.len() == 0 || !before(e.ack, range.to) {
                 continue;
             }
+            self.arrived(range, time, path);
             let mut merged = range;
             self.sacked.retain(|old| {
                 let apart = before(merged.to, old.from) || before(old.to, merged.from);
@@ -282,41 +334,88 @@ impl Losses {
         }
     }
 
+    /// A SACK block covers what was sent again and was not covered before (RFC 2018 4: the block
+    /// tells of data received): the first copy was lost, unless the block comes too soon.
+    fn arrived(&mut self, range: Range, time: u64, path: Path) {
+        if self.sacked.iter().any(|old| old.covers(range)) {
+            return;
+        }
+        let soonest = path.far.map_or(0, |far| far - far / 10);
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
+            let is_news = range.covers(entry.range) && !self.sacked.iter().any(|old| old.overlap(entry.range) > 0);
+            if is_repeat && is_news && !entry.place.is_spurious() && !entry.evidence.has(sign::SACKED_AFTER) {
+                if time.saturating_sub(entry.time) < soonest {
+                    self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
+                } else {
+                    self.change(i, Place::BehindTap, sign::SACKED_AFTER);
+                }
+            }
+        }
+    }
+
     /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708).
     fn arrived_twice(&mut self, twice: Range) {
-        let found = self
-            .repeats
-            .iter_mut()
-            .find(|r| r.cause != Cause::Spurious && r.range.overlap(twice) > 0);
-        let Some(repeat) = found else { return };
-        let counts = &mut self.counts;
-        let was = match repeat.cause {
-            Cause::Fast => &mut counts.fast,
-            Cause::Timeout => &mut counts.timeout,
-            Cause::Unknown | Cause::Spurious => &mut counts.unknown,
-        };
-        *was = was.saturating_sub(1);
-        counts.spurious += 1;
-        counts.lost_downstream = counts.lost_downstream.saturating_sub(u64::from(repeat.lost));
-        repeat.cause = Cause::Spurious;
-        repeat.lost = 0;
+        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0;
+        // The last one of several is what came too much; a copy only if nothing was sent again.
+        let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
+        if let Some(i) = found(Class::Retransmission) {
+            let entry = self.open[i];
+            let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+            let place = if entry.place.is_spurious() {
+                entry.place
+            } else if entry.evidence.has(sign::UNSEEN) {
+                // The receiver got a first copy that never passed the tap.
+                Place::Capture
+            } else if waited {
+                Place::AckBeforeTap
+            } else {
+                Place::Nowhere
+            };
+            self.change(i, place, sign::DSACKED);
+        } else if let Some(i) = found(Class::Copy) {
+            self.change(i, Place::Nowhere, sign::DSACKED);
+        }
     }
 
     /// The precedence follows Wireshark: keep-alive, spurious, fast, out of order, the rest.
     fn below(&mut self, e: &Event, time: u64, path: Path) -> Segment {
-        let stop = e.seq.wrapping_add(e.length);
+        let fin = e.tcp_flags & FIN != 0;
+        let fin_repeat = e.what & what::FIN_REPEAT != 0;
+        let data = Range {
+            from: e.seq,
+            to: earlier(e.seq.wrapping_add(e.length), e.expected),
+        };
+        // With the FIN's own number.
         let old = Range {
             from: e.seq,
-            to: earlier(stop, e.expected),
+            to: if fin_repeat { e.expected } else { data.to },
         };
-        let fin = e.tcp_flags & FIN != 0;
+        let mut entry = Entry {
+            range: old,
+            time,
+            length: e.length,
+            class: Class::Retransmission,
+            cause: Cause::Unknown,
+            place: Place::Unknown,
+            evidence: Evidence::NONE,
+            episode: 0,
+            tsval: e.tsval,
+            lost: 0,
+        };
         if e.length > 0 && e.what & what::PARTIAL == 0 {
             self.counts.repeated_segments += 1;
         }
+        if e.what & what::COPY != 0 {
+            // A mirror's work unless the receiver says that it got it, too.
+            entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
+            return self.copy(entry, path);
+        }
         // A probe's byte may not have been taken; the sender goes on from it (RFC 9293 3.8.6.1).
-        let from_probe = old.len() == 1 && self.probe == Some(e.seq);
-        if e.what & (what::COPY | what::PROBE) != 0 || from_probe {
-            return Segment::Harmless;
+        let from_probe = data.len() == 1 && self.probe == Some(e.seq);
+        if e.what & what::PROBE != 0 || from_probe {
+            return self.harmless(entry, Class::WindowProbe);
         }
         if e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1) {
             // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
@@ -325,143 +424,237 @@ impl Losses {
             let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
             if acked && !self.fin_seen {
                 self.counts.keep_alives += 1;
-                return Segment::Harmless;
+                return self.harmless(entry, Class::KeepAlive);
             }
         }
-        if old.len() >= FAR || e.length == 0 && !fin {
+        if data.len() >= FAR || e.length == 0 && !fin {
             return Segment::Harmless; // an ACK without payload is never a retransmission
         }
 
-        let (unseen, delivered, first) = self.take_from_gaps(old, path);
-        if delivered > 0 && unseen == 0 {
-            let at = first.map_or(time, |gap| gap.time);
-            if time.saturating_sub(at) <= path.reordering() {
-                // The capture wrote data behind its ACK: neither lost nor sent again.
-                self.counts.missed = self.counts.missed.saturating_sub(1);
-                return Segment::Harmless;
+        let since_gap = |gap: Option<Gap>| time.saturating_sub(gap.map_or(time, |gap| gap.time));
+        let (delivered, first) = self.delivered(data);
+        if delivered == data.len() && delivered > 0 && since_gap(first) <= path.reordering() {
+            // The capture wrote data behind its ACK: neither lost nor sent again.
+            self.take_delivered(data);
+            self.counts.missed = self.counts.missed.saturating_sub(1);
+            return self.harmless(entry, Class::CaptureOrder);
+        }
+        let (unseen, gap) = self.take_from_gaps(data, path);
+        if let Some(gap) = gap {
+            let (reordered, signs) = reordering(&gap, e, time, path);
+            entry.evidence = signs;
+            if reordered {
+                self.counts.out_of_order += 1;
+                return self.harmless(entry, Class::Reordered);
             }
         }
-        if unseen > 0
-            && let Some(gap) = first
-            && self.is_reordered(&gap, e, time, path)
-        {
-            self.counts.out_of_order += 1;
-            return Segment::Harmless;
-        }
-
-        let seen = old.len().saturating_sub(unseen).saturating_sub(delivered);
-        let fin_repeat = e.what & what::FIN_REPEAT != 0;
-        if old.len() == 0 && !fin_repeat {
+        if data.len() == 0 && !fin_repeat {
             return Segment::Harmless; // a FIN below the expected that was never seen
         }
+        if unseen == 0 && self.is_late_original(&entry) {
+            self.counts.out_of_order += 1;
+            entry.evidence = entry.evidence.with(sign::OLDER_TSVAL);
+            return self.harmless(entry, Class::Reordered);
+        }
+        if unseen == 0 && delivered == 0 && self.nobody_asked(e, time, path) {
+            self.counts.duplicates += 1;
+            entry.evidence = entry.evidence.with(sign::NOBODY_ASKED);
+            return self.copy(entry, path);
+        }
+
         self.counts.retransmitted += 1;
         self.counts.retransmitted_data += u64::from(e.length > 0);
-        self.counts.retransmitted_bytes += u64::from(old.len());
-        let end = if fin_repeat { e.expected } else { old.to };
-        let cause = if unseen > 0 {
-            self.cause(e, old, time, path)
-        } else if e.what & what::ACKED_UNKNOWN == 0 && at_or_before(end, e.acked)
-            || self.sacked.iter().any(|r| r.covers(old) && old.len() > 0)
-        {
-            Cause::Spurious
-        } else {
-            self.cause(e, old, time, path)
-        };
-        let lost = path.segments(if unseen > 0 { unseen } else { seen });
-        let mut lost_below = 0;
-        if unseen > 0 {
-            self.counts.lost_upstream += lost;
-        } else if matches!(cause, Cause::Fast | Cause::Timeout) {
-            self.counts.lost_downstream += lost;
-            lost_below = lost as u32;
-        }
-        *match cause {
-            Cause::Fast => &mut self.counts.fast,
-            Cause::Timeout => &mut self.counts.timeout,
-            Cause::Spurious => &mut self.counts.spurious,
-            Cause::Unknown => &mut self.counts.unknown,
-        } += 1;
+        self.counts.retransmitted_bytes += u64::from(data.len());
+        let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
+        entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
+        self.explain(&mut entry, e, unseen, path);
+        self.begin_episode(&mut entry, e.expected);
         self.last_repeat = time;
-        self.last_cause = Some(cause);
-        if self.repeats.len() == REPEATS {
-            self.repeats.remove(0);
-        }
-        self.repeats.push(Repeat {
-            range: old,
-            cause,
-            lost: lost_below,
-        });
+        self.last_cause = Some(entry.cause);
+        tally(&mut self.counts, &entry, true);
+        self.keep(entry, path);
         if unseen > 0 { Segment::Fill } else { Segment::Repeat }
     }
 
-    /// Whether a segment that fills a gap was overtaken rather than lost.
-    fn is_reordered(&self, gap: &Gap, e: &Event, time: u64, path: Path) -> bool {
-        // RFC 7323 4.1: TSval never goes back at the sender; a later one was sent later.
-        if gap.tsval != 0 && e.tsval != 0 && gap.tsval != e.tsval {
-            return before(e.tsval, gap.tsval);
+    /// Cause and place of a retransmission, as far as they are known when it comes.
+    fn explain(&self, entry: &mut Entry, e: &Event, unseen: u32, path: Path) {
+        let (cause, signs) = self.cause(e, entry.range, entry.time, path);
+        entry.cause = cause;
+        let acked = e.what & what::ACKED_UNKNOWN == 0 && at_or_before(entry.range.to, e.acked);
+        let sacked = entry.range.len() > 0 && self.sacked.iter().any(|r| r.covers(entry.range));
+        let mut evidence = entry
+            .evidence
+            .with_if(sign::UNSEEN, unseen > 0)
+            .with_if(sign::SEEN, unseen == 0);
+        for s in signs.signs() {
+            evidence = evidence.with(s);
         }
-        time.saturating_sub(gap.time) <= path.reordering()
+        let waited = matches!(cause, Cause::Timeout | Cause::TailProbe);
+        let timer = cause == Cause::Timeout;
+        let asked = evidence.has(sign::SACK_HOLE) || evidence.has(sign::DUPLICATE_ACKS);
+        entry.place = if unseen > 0 {
+            Place::BeforeTap
+        } else if acked {
+            evidence = evidence.with(sign::ACKED);
+            if waited && !signs.has(sign::BATCH) {
+                // The ACK passed the tap, and yet the timer ran out.
+                evidence = evidence.with(sign::ACK_WAS_DUE);
+                Place::AckBehindTap
+            } else {
+                Place::Nowhere
+            }
+        } else if sacked {
+            evidence = evidence.with(sign::SACKED);
+            Place::Nowhere
+        } else if asked || timer && (path.sack || Self::is_more_outstanding(entry, e, path)) {
+            Place::BehindTap
+        } else {
+            Place::Unknown
+        };
+        entry.evidence = evidence.with_if(sign::NO_ACK, waited && unseen == 0 && !acked);
     }
 
-    /// Why a segment that was needed was sent again.
-    fn cause(&self, e: &Event, old: Range, time: u64, path: Path) -> Cause {
-        let since = if e.what & what::IDLE_BEFORE != 0 {
-            u64::MAX
-        } else {
-            u64::from(e.since_data) * SINCE_UNIT
+    /// More was in flight than one ACK answers: no single lost ACK explains a timeout.
+    fn is_more_outstanding(entry: &Entry, e: &Event, path: Path) -> bool {
+        let outstanding = e.expected.wrapping_sub(entry.range.from);
+        path.segments(outstanding) > 2 && outstanding < FAR
+    }
+
+    /// A segment that came after its repeat, by TSval (RFC 7323 4.1): that repeat was not needed.
+    fn is_late_original(&mut self, late: &Entry) -> bool {
+        let overtaken = |e: &Entry| {
+            e.class == Class::Retransmission
+                && late.tsval != 0
+                && e.tsval != 0
+                && before(late.tsval, e.tsval)
+                && e.range.overlap(late.range) > 0
         };
+        let Some(i) = self.open.iter().rposition(overtaken) else {
+            return false;
+        };
+        let place = match self.open[i].place {
+            place @ (Place::AckBeforeTap | Place::AckBehindTap) => place,
+            _ => Place::Nowhere,
+        };
+        self.change(i, place, sign::ORIGINAL_CAME);
+        true
+    }
+
+    /// A repeat without a reason: no ACK or SACK asked for it, the sender was not waiting, and no
+    /// recovery is under way. Senders do not do that; networks and mirror ports do.
+    fn nobody_asked(&self, e: &Event, time: u64, path: Path) -> bool {
+        let Some(rtt) = path.rtt else { return false };
+        let quiet = |then: u64| then == 0 || time.saturating_sub(then) > rtt + rtt / 2;
+        let heard = e.what & what::ACKED_UNKNOWN == 0;
+        heard && e.dup_acks < 2 && since_data(e) < rtt && quiet(self.evidence) && quiet(self.last_repeat)
+    }
+
+    fn begin_episode(&mut self, entry: &mut Entry, expected: u32) {
+        if self.recover.is_none_or(|recover| !before(entry.range.from, recover)) {
+            self.counts.episodes += 1;
+            self.recover = Some(expected);
+        }
+        entry.episode = self.counts.episodes as u32;
+    }
+
+    /// Why a segment was sent again.
+    fn cause(&self, e: &Event, old: Range, time: u64, path: Path) -> (Cause, Evidence) {
+        let since = since_data(e);
         let rtt = path.rtt.unwrap_or(0);
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
         let hole = old.len() > 0 && self.sacked.iter().any(|r| at_or_before(old.to, r.from));
         let chain = e.dup_acks >= 2 && e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
-        let asked = chain || hole;
+        let asked = Evidence::NONE
+            .with_if(sign::SACK_HOLE, hole)
+            .with_if(sign::DUPLICATE_ACKS, chain);
         let prompt = self.evidence != 0 && time.saturating_sub(self.evidence) <= PROMPT.max(rtt);
-        if asked && (prompt || since < path.timeout()) {
-            return Cause::Fast;
+        if (hole || chain) && (prompt || since < path.timeout()) {
+            return (Cause::Fast, asked);
         }
         // Tstat's batch rule: closer than a round trip to an anomalous predecessor, same cause.
         let near = time.saturating_sub(self.last_repeat) <= rtt.max(REORDERING);
         if let Some(cause @ (Cause::Fast | Cause::Timeout)) = self.last_cause.filter(|_| near) {
-            return cause;
+            return (cause, asked.with(sign::BATCH));
         }
         if since >= path.timeout() {
-            Cause::Timeout
+            (Cause::Timeout, asked.with(sign::TIMER))
+        } else if old.to == e.expected && path.is_probe_time(since) {
+            (Cause::TailProbe, asked.with(sign::TAIL))
         } else {
-            Cause::Unknown
+            (Cause::Unknown, asked)
         }
     }
 
-    /// Remove `range` from the gaps. Returns bytes that were open, bytes that were delivered
-    /// already, and the oldest gap that it touched.
-    fn take_from_gaps(&mut self, range: Range, path: Path) -> (u32, u32, Option<Gap>) {
-        let (mut open, mut delivered) = (0u32, 0u32);
+    /// A copy stays open for the D-SACK that tells the network's from the mirror's.
+    fn copy(&mut self, mut entry: Entry, path: Path) -> Segment {
+        entry.class = Class::Copy;
+        entry.place = Place::Capture;
+        self.counts.mirror_copies += 1;
+        self.keep(entry, path);
+        Segment::Harmless
+    }
+
+    fn harmless(&mut self, mut entry: Entry, class: Class) -> Segment {
+        entry.class = class;
+        entry.place = Place::Nowhere;
+        self.done.push(entry);
+        Segment::Harmless
+    }
+
+    fn keep(&mut self, entry: Entry, path: Path) {
+        if self.open.len() == OPEN {
+            self.settle(0, path);
+            let oldest = self.open.remove(0);
+            self.done.push(oldest);
+        }
+        self.open.push(entry);
+    }
+
+    /// The last word on an open verdict: no D-SACK came for it.
+    fn settle(&mut self, i: usize, path: Path) {
+        let entry = self.open[i];
+        let acked = self.acked.is_some_and(|ack| at_or_before(entry.range.to, ack));
+        let silent = path.sack && acked && entry.range.len() > 0 && !entry.evidence.has(sign::DSACKED);
+        let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
+        if silent && repeat {
+            self.change(i, Place::BehindTap, sign::NO_DSACK);
+        }
+    }
+
+    /// Another place for an open verdict.
+    fn change(&mut self, i: usize, place: Place, sign: crate::verdict::Sign) {
+        let Some(entry) = self.open.get_mut(i) else { return };
+        tally(&mut self.counts, entry, false);
+        entry.place = place;
+        entry.evidence = entry.evidence.with(sign);
+        tally(&mut self.counts, entry, true);
+    }
+
+    /// Bytes of `range` in gaps that were delivered, and the oldest of these gaps.
+    fn delivered(&self, range: Range) -> (u32, Option<Gap>) {
+        let touched = || self.gaps.iter().filter(|g| g.delivered && g.range.overlap(range) > 0);
+        let bytes = touched().map(|g| g.range.overlap(range)).fold(0, u32::saturating_add);
+        (bytes, touched().min_by_key(|g| g.time).copied())
+    }
+
+    /// Remove `range` from the gaps that were not delivered. Returns its bytes in them and the
+    /// oldest of them.
+    fn take_from_gaps(&mut self, range: Range, path: Path) -> (u32, Option<Gap>) {
+        let mut open = 0u32;
         let mut first: Option<Gap> = None;
         // Downwards: what is put back stands behind and is not looked at again.
         for i in (0..self.gaps.len()).rev() {
             let gap = self.gaps[i];
             let common = gap.range.overlap(range);
-            if common == 0 {
+            if common == 0 || gap.delivered {
                 continue;
             }
             if first.is_none_or(|first| gap.time <= first.time) {
                 first = Some(gap);
             }
-            if gap.delivered {
-                delivered = delivered.saturating_add(common);
-                continue;
-            }
             open = open.saturating_add(common);
-            self.gaps.swap_remove(i);
-            let left = Range {
-                from: gap.range.from,
-                to: earlier(gap.range.to, range.from),
-            };
-            let right = Range {
-                from: later(gap.range.from, range.to),
-                to: gap.range.to,
-            };
-            for rest in [left, right] {
+            for rest in self.cut_gap(i, range) {
                 if rest.len() > 0 && self.gaps.len() < GAPS {
                     self.gaps.push(Gap { range: rest, ..gap });
                 } else {
@@ -469,7 +662,35 @@ impl Losses {
                 }
             }
         }
-        (open, delivered, first)
+        (open, first)
+    }
+
+    /// Remove `range` from the delivered gaps.
+    fn take_delivered(&mut self, range: Range) {
+        for i in (0..self.gaps.len()).rev() {
+            let gap = self.gaps[i];
+            if gap.delivered && gap.range.overlap(range) > 0 {
+                for rest in self.cut_gap(i, range) {
+                    if rest.len() > 0 && self.gaps.len() < GAPS {
+                        self.gaps.push(Gap { range: rest, ..gap });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Take gap `i` out; returns what is left of it on both sides of `range`.
+    fn cut_gap(&mut self, i: usize, range: Range) -> [Range; 2] {
+        let gap = self.gaps.swap_remove(i).range;
+        let left = Range {
+            from: gap.from,
+            to: earlier(gap.to, range.from),
+        };
+        let right = Range {
+            from: later(gap.from, range.to),
+            to: gap.to,
+        };
+        [left, right]
     }
 
     /// A gap in the sequence; the part that is acknowledged already was delivered.
@@ -511,27 +732,112 @@ impl Losses {
         if self.gaps.len() >= GAPS {
             let oldest = self.gaps.iter().position(|g| g.delivered).unwrap_or(0);
             let given_up = self.gaps.remove(oldest);
-            if !given_up.delivered {
-                self.counts.lost_unknown += path.segments(given_up.range.len());
-            }
+            self.give_up(&given_up, path);
         }
         self.gaps.push(gap);
     }
 
-    /// The flow ended with this next expected sequence number: gaps that were neither filled nor
-    /// acknowledged were lost, nobody knows where; what was acknowledged beyond it was delivered
-    /// and not captured.
-    pub fn close(&mut self, next: Option<u32>, path: Path) {
-        for gap in self.gaps.iter().filter(|g| !g.delivered) {
+    /// A gap that nothing will fill any more.
+    fn give_up(&mut self, gap: &Gap, path: Path) {
+        let (class, place, signs) = if gap.delivered {
+            (Class::Missed, Place::Capture, Evidence::NONE.with(sign::ACKED_UNSEEN))
+        } else {
             self.counts.lost_unknown += path.segments(gap.range.len());
+            (Class::Lost, Place::Unknown, Evidence::NONE.with(sign::OPEN_GAP))
+        };
+        self.never_seen(gap.range, gap.time, class, place, signs);
+    }
+
+    fn never_seen(&mut self, range: Range, time: u64, class: Class, place: Place, evidence: Evidence) {
+        self.done.push(Entry {
+            range,
+            time,
+            length: range.len(),
+            class,
+            cause: Cause::Unknown,
+            place,
+            evidence,
+            episode: 0,
+            tsval: 0,
+            lost: 0,
+        });
+    }
+
+    /// The flow ended at `time` with this next expected sequence number: gaps that were neither
+    /// filled nor acknowledged were lost, nobody knows where; what was acknowledged beyond it was
+    /// delivered and not captured.
+    pub fn close(&mut self, next: Option<u32>, time: u64, path: Path) {
+        for gap in std::mem::take(&mut self.gaps) {
+            self.give_up(&gap, path);
         }
-        self.gaps.clear();
         if let (Some(next), Some(acked)) = (next, self.acked) {
-            let unseen = Range { from: next, to: acked }.len();
-            if unseen < FAR {
-                self.counts.missed += path.segments(unseen);
+            let unseen = Range { from: next, to: acked };
+            if unseen.len() > 0 && unseen.len() < FAR {
+                self.counts.missed += path.segments(unseen.len());
+                let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
+                self.never_seen(unseen, time, Class::Missed, Place::Capture, signs);
             }
         }
+        for i in 0..self.open.len() {
+            self.settle(i, path);
+        }
+        self.done.append(&mut self.open);
+    }
+}
+
+fn since_data(e: &Event) -> u64 {
+    if e.what & what::IDLE_BEFORE != 0 {
+        u64::MAX
+    } else {
+        u64::from(e.since_data) * SINCE_UNIT
+    }
+}
+
+/// Whether a segment that fills a gap was overtaken rather than lost.
+fn reordering(gap: &Gap, e: &Event, time: u64, path: Path) -> (bool, Evidence) {
+    // RFC 7323 4.1: TSval never goes back at the sender; a later one was sent later.
+    if gap.tsval != 0 && e.tsval != 0 && gap.tsval != e.tsval {
+        let older = before(e.tsval, gap.tsval);
+        let sign = if older { sign::OLDER_TSVAL } else { sign::NEWER_TSVAL };
+        return (older, Evidence::NONE.with(sign));
+    }
+    let late = time.saturating_sub(gap.time);
+    // What asks for the fill travels from the tap to the receiver, to the sender and back: a fill
+    // that comes sooner was not asked for (Tstat), unless a timer ran already when the gap showed.
+    let asked_for = path.rtt.map_or(REORDERING, |rtt| rtt - rtt / 10);
+    let soon = late <= path.reordering() || late < asked_for && gap.since < TIMEOUT_FLOOR;
+    (soon, Evidence::NONE.with_if(sign::SOON, soon))
+}
+
+/// Enter a verdict into the counters that depend on cause and place, or take it out.
+fn tally(counts: &mut Counts, entry: &Entry, enter: bool) {
+    let by = |counter: &mut u64, n: u32| {
+        *counter = if enter {
+            *counter + u64::from(n)
+        } else {
+            counter.saturating_sub(u64::from(n))
+        };
+    };
+    if entry.class == Class::Copy {
+        if entry.place == Place::Capture {
+            by(&mut counts.mirror_copies, 1);
+        }
+        return;
+    }
+    let kind = match entry.cause {
+        _ if entry.place.is_spurious() => &mut counts.spurious,
+        Cause::Fast => &mut counts.fast,
+        Cause::Timeout => &mut counts.timeout,
+        Cause::TailProbe => &mut counts.tail_probe,
+        Cause::Unknown => &mut counts.unknown,
+    };
+    by(kind, 1);
+    match entry.place {
+        Place::BeforeTap => by(&mut counts.lost_upstream, entry.lost),
+        Place::BehindTap => by(&mut counts.lost_downstream, entry.lost),
+        Place::AckBeforeTap | Place::AckBehindTap => by(&mut counts.lost_acks, 1),
+        Place::Capture => by(&mut counts.missed, entry.lost),
+        Place::Nowhere | Place::Unknown => {}
     }
 }
 
@@ -541,7 +847,9 @@ mod tests {
 
     const PATH: Path = Path {
         rtt: None,
+        far: None,
         segment: 1460,
+        sack: true,
     };
 
     fn event(what: u32, seq: u32, expected: u32, length: u32) -> Event {
@@ -582,7 +890,7 @@ mod tests {
             losses.sent(&event(what::GAP, i * 3000 + 1500, i * 3000, 1500), u64::from(i), PATH);
         }
         assert_eq!(losses.gaps.len(), GAPS);
-        losses.close(None, PATH);
+        losses.close(None, 200, PATH);
         assert_eq!(losses.counts.lost_unknown, 200, "1,500 bytes are two segments");
     }
 }

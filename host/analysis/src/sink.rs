@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
 use crate::turns::Finished;
+use crate::verdict::Verdict;
 
 /// Where facts go.
 pub trait Sink {
@@ -17,6 +18,9 @@ pub trait Sink {
     fn transaction(&mut self, transaction: &Transaction<'_>);
     /// Something worth pointing out.
     fn finding(&mut self, finding: v1::Finding);
+    /// What became of a segment that came twice, late or never. It is told when nothing can change
+    /// it any more, so not in order of time.
+    fn segment(&mut self, _: &Verdict) {}
 }
 
 /// A sink that keeps everything.
@@ -62,6 +66,11 @@ impl Connection<'_> {
     pub fn failed(&self) -> bool {
         let outcome = self.flow.setup.outcome;
         message::has_setup(self.flow) && matches!(outcome, Outcome::Refused | Outcome::Ignored | Outcome::ResetLate)
+    }
+
+    /// Something happened to its segments or windows.
+    pub fn has_trouble(&self) -> bool {
+        self.flow.trouble.is_some()
     }
 
     /// Packets that went wrong: sent again, out of order, lost, or with a closed window.

@@ -3,7 +3,9 @@
 
 mod support;
 
-use support::{C, Conversation, S, analyze, only};
+use support::{C, Conversation, S, analyze, ns, only, records};
+use weir_analysis::{Analyzer, Cause, Class, Config, Place, Sink, Verdict, sign};
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 
 /// Shaken hands: server 10 ms, client 30 ms away from the tap; then a request.
@@ -82,17 +84,31 @@ fn a_gap_that_is_filled_within_3_ms_was_reordered() {
     assert_eq!(losses(&d), [0; 4]);
 }
 
-/// 3 ms at most, however long the path is.
+/// Tstat's rule 4: what asks for a fill needs a round trip (40 ms here) from the gap on.
 #[test]
-fn a_fill_after_3_ms_is_no_reordering() {
+fn a_fill_sooner_than_a_round_trip_was_reordered() {
+    for (at, reordered) in [(0.135, 1), (0.141, 0)] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        seg(&mut c, 0.100, 2);
+        seg(&mut c, at, 1);
+        ack(&mut c, 0.171, 3);
+        let d = server(&c);
+        assert_eq!((d.out_of_order, d.lost_upstream), (reordered, 1 - reordered), "{at}");
+    }
+}
+
+/// The timer of the lost segment ran already when the gap showed.
+#[test]
+fn a_fill_soon_after_a_pause_was_sent_again() {
     let mut c = start();
     seg(&mut c, 0.100, 0);
-    seg(&mut c, 0.100, 2);
-    seg(&mut c, 0.110, 1);
-    ack(&mut c, 0.131, 3);
+    seg(&mut c, 0.330, 2); // 1 was lost before the tap at 0.100
+    seg(&mut c, 0.345, 1);
+    ack(&mut c, 0.375, 3);
     let d = server(&c);
-    assert_eq!((d.out_of_order, d.retransmitted_packets, d.lost_upstream), (0, 1, 1));
-    assert_eq!(causes(&d), [0, 0, 0, 1], "nothing tells why it was sent again so soon");
+    assert_eq!((d.out_of_order, d.lost_upstream), (0, 1));
+    assert_eq!(causes(&d), [0, 0, 0, 1], "nothing tells why it was sent again");
 }
 
 /// On a path of 0.4 ms a retransmission can come within 3 ms.
@@ -140,9 +156,9 @@ fn bytes_seen_twice_after_a_timeout_were_lost_downstream() {
     assert_eq!(losses(&d), [0, 1, 0, 0]);
 }
 
-/// One tail segment after two round trips may be a probe (RFC 8985): nobody knows.
+/// RFC 8985 7: the last segment after about two round trips (40 ms here).
 #[test]
-fn a_repeat_without_evidence_is_unknown() {
+fn a_tail_loss_probe_is_no_timeout() {
     let mut c = start();
     for n in 0..3 {
         seg(&mut c, 0.100, n);
@@ -150,8 +166,237 @@ fn a_repeat_without_evidence_is_unknown() {
     ack(&mut c, 0.130, 2);
     seg(&mut c, 0.180, 2);
     let d = server(&c);
-    assert_eq!(causes(&d), [0, 0, 0, 1]);
-    assert_eq!(losses(&d), [0; 4]);
+    assert_eq!((causes(&d), d.tail_loss_probes), ([0; 4], 1));
+    assert_eq!(losses(&d), [0; 4], "nobody answered it");
+    // Acknowledged without a D-SACK: the first copy had not arrived.
+    ack(&mut c, 0.210, 3);
+    c.packet(0.300, C, "AP", A, 3901, 100);
+    let d = server(&c);
+    assert_eq!((d.tail_loss_probes, losses(&d)), (1, [0, 1, 0, 0]));
+}
+
+/// RFC 2018: the block that covers the probe for the first time answers it.
+#[test]
+fn a_tail_loss_probe_that_is_sacked_was_lost_before() {
+    let mut c = start();
+    for n in 0..3 {
+        seg(&mut c, 0.100, n);
+    }
+    ack(&mut c, 0.130, 1);
+    seg(&mut c, 0.180, 2);
+    c.sack(0.210, C, A, 1901, &[edges(2, 3)]);
+    seg(&mut c, 0.221, 1);
+    let d = server(&c);
+    assert_eq!(
+        (d.tail_loss_probes, d.fast_retransmissions, losses(&d)),
+        (1, 1, [0, 2, 0, 0])
+    );
+    assert!(verdicts(&c)[0].evidence.has(sign::SACKED_AFTER));
+}
+
+#[test]
+fn a_repeat_without_evidence_is_unknown() {
+    let mut c = start();
+    for n in 0..3 {
+        seg(&mut c, 0.100, n);
+    }
+    ack(&mut c, 0.130, 1);
+    seg(&mut c, 0.180, 1); // not the last one, 80 ms after it
+    let d = server(&c);
+    assert_eq!((causes(&d), losses(&d)), ([0, 0, 0, 1], [0; 4]));
+}
+
+/// What came of each segment, in order of time.
+fn verdicts(c: &Conversation) -> Vec<Verdict> {
+    struct Keep(Vec<Verdict>);
+    impl Sink for Keep {
+        fn connection(&mut self, _: &weir_analysis::Connection<'_>) {}
+        fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {}
+        fn finding(&mut self, _: v1::Finding) {}
+        fn segment(&mut self, verdict: &Verdict) {
+            self.0.push(*verdict);
+        }
+    }
+    let mut keep = Keep(Vec::new());
+    let mut analyzer = Analyzer::new(Config::default());
+    analyzer.push(&records(&c.packets, EngineConfig::file()), &mut keep);
+    analyzer.finish(&mut keep);
+    keep.0.sort_by_key(|v| v.time);
+    keep.0
+}
+
+fn only_verdict(c: &Conversation) -> Verdict {
+    let all = verdicts(c);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0]
+}
+
+/// RFC 6582: what was sent before the recovery began belongs to it.
+#[test]
+fn two_segments_of_one_recovery_are_one_episode() {
+    let mut c = start();
+    for n in 0..6 {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 901, &[edges(1, 2)]);
+    c.sack(0.130, C, A, 901, &[edges(3, 6), edges(1, 2)]);
+    seg(&mut c, 0.141, 0);
+    seg(&mut c, 0.142, 2);
+    ack(&mut c, 0.171, 6);
+    for n in 6..9 {
+        seg(&mut c, 0.200, n);
+    }
+    c.sack(0.230, C, A, 6901, &[edges(7, 9)]);
+    seg(&mut c, 0.241, 6);
+    ack(&mut c, 0.271, 9);
+    let d = server(&c);
+    assert_eq!((d.retransmitted_packets, d.retransmission_episodes), (3, 2));
+    let episodes: Vec<_> = verdicts(&c).iter().map(|v| v.episode).collect();
+    assert_eq!(episodes, [1, 1, 2]);
+}
+
+/// The first copy comes after the repeat that replaced it: nothing was lost.
+#[test]
+fn a_first_copy_behind_its_repeat_makes_that_spurious() {
+    let mut c = start();
+    let data = [(0, 0.100, 999), (2, 0.100, 1000), (1, 0.160, 1060), (1, 0.161, 1000)];
+    for (n, at, value) in data {
+        seg(&mut c, at, n);
+        c.packets.last_mut().unwrap().options.timestamps = Some((value, 5));
+    }
+    ack(&mut c, 0.190, 3);
+    let d = server(&c);
+    assert_eq!((d.out_of_order, d.retransmitted_packets, losses(&d)), (1, 1, [0; 4]));
+    assert_eq!(d.spurious_retransmissions, 1);
+    let v = verdicts(&c);
+    assert!(v[0].evidence.has(sign::ORIGINAL_CAME) && v[0].place == Place::Nowhere);
+    assert_eq!((v[1].class, v[1].place), (Class::Reordered, Place::Nowhere));
+}
+
+/// Senders send nothing again without a reason; networks do.
+#[test]
+fn a_repeat_that_nobody_asked_for_is_a_copy() {
+    let mut c = start();
+    for n in 0..3 {
+        seg(&mut c, 0.100, n);
+    }
+    let copied = c.packets[c.packets.len() - 2];
+    seg(&mut c, 0.101, 3);
+    c.packets.push(weir_engine::Meta {
+        time: support::T0 + ns(0.1012),
+        ..copied
+    });
+    ack(&mut c, 0.130, 4);
+    let d = server(&c);
+    assert_eq!(
+        (d.network_duplicates, d.mirror_copies, d.retransmitted_packets),
+        (1, 1, 0)
+    );
+    assert!(only_verdict(&c).evidence.has(sign::NOBODY_ASKED));
+}
+
+/// RFC 2883: a receiver that got the copy says so; then the network made it, not the mirror.
+#[test]
+fn a_d_sack_tells_the_networks_copy_from_the_mirrors() {
+    for named in [false, true] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        let copy = *c.packets.last().unwrap();
+        c.packets.push(copy);
+        ack(&mut c, 0.130, 1);
+        if named {
+            c.sack(0.131, C, A, 1901, &[edges(0, 1)]);
+        }
+        let d = server(&c);
+        assert_eq!((d.network_duplicates, d.mirror_copies), (1, u64::from(!named)));
+        let place = if named { Place::Nowhere } else { Place::Capture };
+        assert_eq!(only_verdict(&c).place, place);
+    }
+}
+
+/// The ACK passed the tap and the timer ran out all the same.
+#[test]
+fn a_timeout_behind_the_ack_shows_a_lost_ack() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    ack(&mut c, 0.130, 1);
+    seg(&mut c, 0.350, 0);
+    let d = server(&c);
+    assert_eq!((d.spurious_retransmissions, d.lost_acks, losses(&d)), (1, 1, [0; 4]));
+    assert_eq!(only_verdict(&c).place, Place::AckBehindTap);
+}
+
+/// No ACK passed, and yet the receiver had the bytes: the ACK was lost before the tap.
+#[test]
+fn a_timeout_with_a_d_sack_shows_an_ack_lost_before_the_tap() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.350, 0);
+    c.sack(0.380, C, A, 1901, &[edges(0, 1)]);
+    let d = server(&c);
+    assert_eq!((d.spurious_retransmissions, d.lost_acks, losses(&d)), (1, 1, [0; 4]));
+    assert_eq!(only_verdict(&c).place, Place::AckBeforeTap);
+}
+
+/// Without SACK a timeout of the only segment in flight may be its ACK's loss.
+#[test]
+fn without_sack_a_lonely_timeout_has_no_place() {
+    for (segments, place) in [(1, Place::Unknown), (4, Place::BehindTap)] {
+        let mut c = start();
+        for m in &mut c.packets {
+            m.options.sack_permitted = false;
+        }
+        for n in 0..segments {
+            seg(&mut c, 0.100, n);
+        }
+        seg(&mut c, 0.350, 0);
+        ack(&mut c, 0.380, 1);
+        assert_eq!(only_verdict(&c).place, place, "{segments}");
+    }
+}
+
+/// RFC 3522 by time: an answer to the repeat needs a round trip of its side (30 ms here).
+#[test]
+fn an_ack_sooner_than_a_round_trip_is_that_of_the_first_copy() {
+    for (at, spurious) in [(0.360, 1), (0.380, 0)] {
+        let mut c = start();
+        seg(&mut c, 0.060, 0);
+        ack(&mut c, 0.090, 1);
+        for n in 1..4 {
+            seg(&mut c, 0.100, n);
+        }
+        seg(&mut c, 0.350, 1);
+        ack(&mut c, at, 4);
+        seg(&mut c, at + 0.001, 2); // the sender had not got that ACK yet
+        let d = server(&c);
+        assert_eq!(
+            (d.spurious_retransmissions, d.lost_downstream),
+            (1 + spurious, 1 - spurious),
+            "{at}"
+        );
+    }
+}
+
+/// The confidence is that of the strongest sign; nothing is known of what nothing told.
+#[test]
+fn verdicts_carry_their_evidence() {
+    let mut c = start();
+    for n in 0..4 {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 901, &[edges(1, 4)]);
+    seg(&mut c, 0.141, 0);
+    ack(&mut c, 0.171, 4);
+    c.packet(0.300, C, "AP", A, 4901, 100);
+    let v = only_verdict(&c);
+    assert_eq!(
+        (v.class, v.cause, v.place),
+        (Class::Retransmission, Cause::Fast, Place::BehindTap)
+    );
+    let message = v.message();
+    assert_eq!(message.evidence, ["SEEN", "SACK_HOLE", "NO_DSACK"]);
+    assert_eq!((message.confidence, message.seq, message.length), (0.99, 901, 1000));
+    assert!(message.from_server && message.episode == 1);
 }
 
 #[test]

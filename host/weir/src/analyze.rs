@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_analysis::{Analyzer, Config};
+use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, Verdict};
 use weir_engine::Profile;
-use weir_messages::v1::Analysis;
+use weir_messages::v1::{Analysis, Finding};
 use weir_record::Record;
 
 use crate::cli::{AnalyzeArgs, FlowOptions, Format};
@@ -16,18 +16,23 @@ use crate::{output, query, source, text};
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         Format::Json => {
-            let mut answer = Analysis::default();
-            let (summary, code) = {
-                let mut analyzer = Analyzer::new(Config::default());
-                let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut answer))?;
-                (analyzer.finish(&mut answer), code)
+            let mut whole = Whole {
+                answer: Analysis::default(),
+                segments: args.segments,
             };
+            let mut analyzer = Analyzer::new(Config::default());
+            let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut whole))?;
+            let summary = analyzer.finish(&mut whole);
+            let mut answer = whole.answer;
             answer.summary = Some(summary);
+            answer
+                .segments
+                .sort_by_key(|s| s.time.map_or(0, |time| time.unix_nanos()));
             output::json(args.output.as_deref(), &answer)?;
             Ok(code)
         }
         Format::Text => {
-            let mut collector = text::Collector::new(args.rows);
+            let mut collector = text::Collector::new(args.rows, args.segments);
             let mut analyzer = Analyzer::new(Config::default());
             let code = records(&args.input, &args.flow, |records| {
                 analyzer.push(records, &mut collector)
@@ -37,6 +42,32 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
                 collector.print(&args.input, &summary, out)
             })?;
             Ok(code)
+        }
+    }
+}
+
+/// Everything, segments only if they are wanted.
+struct Whole {
+    answer: Analysis,
+    segments: bool,
+}
+
+impl Sink for Whole {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        self.answer.connection(connection);
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        self.answer.transaction(transaction);
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.answer.finding(finding);
+    }
+
+    fn segment(&mut self, verdict: &Verdict) {
+        if self.segments {
+            self.answer.segments.push(verdict.message());
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
             output::json(None, &answer)?;
         }
         Format::Text => {
-            let mut collector = text::Collector::new(args.rows);
+            let mut collector = text::Collector::new(args.rows, false);
             let summary = measure(args, source, &mut collector)?;
             output::write(None, |out| collector.print(&name, &summary, out))?;
         }

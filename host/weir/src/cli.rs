@@ -69,6 +69,10 @@ pub struct AnalyzeArgs {
     /// Rows of each table in text output
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
+    /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
+    /// was lost, on what evidence
+    #[arg(long)]
+    pub segments: bool,
     #[command(flatten)]
     pub flow: FlowOptions,
 }

@@ -2,12 +2,12 @@
 //!
 //! Keeps at most the rows that it will print, so that memory does not grow with the capture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use weir_analysis::Sink;
+use weir_analysis::{Class, Sink, Verdict};
 use weir_messages::v1::{Analysis, Connection, Direction, Finding, Pie, SignatureStatistics, Summary, Transaction};
 
 use crate::format::{bytes, count, seconds};
@@ -25,13 +25,19 @@ pub struct Collector {
     outcomes: BTreeMap<&'static str, u64>,
     closes: BTreeMap<&'static str, u64>,
     findings: Vec<Finding>,
+    /// Kept only when they are wanted.
+    segments: Option<Vec<Verdict>>,
+    /// Ends of the connections that have segments to tell of.
+    ends: HashMap<u64, (String, String)>,
 }
 
 impl Collector {
-    /// Keep `rows` rows of each table.
-    pub fn new(rows: usize) -> Self {
+    /// Keep `rows` rows of each table, and all segments when they are wanted.
+    pub fn new(rows: usize, segments: bool) -> Self {
         Self {
             rows,
+            segments: segments.then(Vec::new),
+            ends: HashMap::new(),
             first: Vec::new(),
             troubled: Vec::new(),
             connections: 0,
@@ -54,6 +60,11 @@ impl Sink for Collector {
             *self.outcomes.entry(outcome).or_default() += 1;
         }
         *self.closes.entry(connection.close_kind()).or_default() += 1;
+        if self.segments.is_some() && connection.has_trouble() {
+            let message = connection.message();
+            self.ends
+                .insert(message.id, (end(&message.client), end(&message.server)));
+        }
         let score = trouble(connection);
         let least = self.troubled.last().map_or(0, |(least, _)| *least);
         if score > 0 && (self.troubled.len() < self.rows || score > least) {
@@ -70,6 +81,12 @@ impl Sink for Collector {
 
     fn finding(&mut self, finding: Finding) {
         self.findings.push(finding);
+    }
+
+    fn segment(&mut self, verdict: &Verdict) {
+        if let Some(segments) = &mut self.segments {
+            segments.push(*verdict);
+        }
     }
 }
 
@@ -121,6 +138,10 @@ impl Collector {
         };
         print_connections(&shown, &note, out)?;
         print_losses(&shown, out)?;
+        if let Some(mut segments) = self.segments.take() {
+            segments.sort_by_key(|s| s.time);
+            print_segments(&segments, &self.ends, out)?;
+        }
         print_transactions(&summary.signatures, self.rows, out)?;
         print_untracked(summary, out)
     }
@@ -319,17 +340,20 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
             "retransmitted",
             "fast",
             "timeout",
+            "tail probe",
             "spurious",
             "unknown",
+            "episodes",
             "reordered",
             "copies",
             "lost before tap",
             "after tap",
             "not known",
+            "ACKs",
             "missed by capture",
             "zero windows",
         ],
-        &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
+        &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
     );
     let mut any = false;
     for c in shown {
@@ -342,13 +366,16 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
                 d.retransmitted_packets,
                 d.fast_retransmissions,
                 d.timeout_retransmissions,
+                d.tail_loss_probes,
                 d.spurious_retransmissions,
                 d.unknown_retransmissions,
+                d.retransmission_episodes,
                 d.out_of_order,
                 d.network_duplicates,
                 d.lost_upstream,
                 d.lost_downstream,
                 d.lost_unknown,
+                d.lost_acks,
                 d.missed_by_capture,
                 d.zero_windows,
             ];
@@ -370,6 +397,48 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{table}")?;
     }
     Ok(())
+}
+
+fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, out: &mut dyn Write) -> io::Result<()> {
+    heading(
+        out,
+        "Segments that came twice, late or never",
+        &format!("{}", segments.len()),
+    )?;
+    let mut table = table(
+        &[
+            "time", "from", "to", "seq", "bytes", "what", "why", "lost", "sure", "episode", "evidence",
+        ],
+        &[3, 4, 8, 9],
+    );
+    for s in segments {
+        let message = s.message();
+        let (client, server) = ends.get(&s.connection.0).cloned().unwrap_or_default();
+        let (from, to) = if s.from_server {
+            (server, client)
+        } else {
+            (client, server)
+        };
+        let sent_again = s.class == Class::Retransmission;
+        table.add_row(vec![
+            message.time.as_ref().map_or_else(String::new, clock),
+            from,
+            to,
+            s.seq.to_string(),
+            s.length.to_string(),
+            message.class,
+            if sent_again { message.cause } else { String::new() },
+            message.place,
+            format!("{:.0} %", 100.0 * message.confidence),
+            if sent_again {
+                s.episode.to_string()
+            } else {
+                String::new()
+            },
+            message.evidence.join(" "),
+        ]);
+    }
+    writeln!(out, "{table}")
 }
 
 fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {

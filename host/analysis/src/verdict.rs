@@ -1,0 +1,266 @@
+//! What became of one segment, on what evidence (`docs/src/losses.md`).
+
+use weir_messages::v1;
+use weir_record::FlowId;
+
+use crate::message::timestamp;
+
+/// What a segment was that came twice, late or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// The same packet again: made by the network or by the capture.
+    Copy,
+    /// A byte to ask for the receiver's window.
+    WindowProbe,
+    /// A sign of life.
+    KeepAlive,
+    /// In order on the wire, not in the capture.
+    CaptureOrder,
+    /// Overtaken by later ones.
+    Reordered,
+    /// Sent again.
+    Retransmission,
+    /// Never seen, but acknowledged: range of bytes, not one segment.
+    Missed,
+    /// Never seen and never acknowledged: range of bytes.
+    Lost,
+}
+
+/// Why it was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Duplicate ACKs or SACK asked for it.
+    Fast,
+    /// The retransmission timer.
+    Timeout,
+    /// The probe timer of RFC 8985 7.
+    TailProbe,
+    /// Not known; or not a retransmission.
+    Unknown,
+}
+
+/// Where the packet was lost whose loss this segment shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Data, between its sender and the tap.
+    BeforeTap,
+    /// Data, between the tap and its receiver.
+    BehindTap,
+    /// The ACK, between the data's receiver and the tap: the repeat was not needed.
+    AckBeforeTap,
+    /// The ACK, between the tap and the data's sender: the repeat was not needed.
+    AckBehindTap,
+    /// By the capture alone; the network delivered it.
+    Capture,
+    /// Nowhere: nothing was lost.
+    Nowhere,
+    /// Not known.
+    Unknown,
+}
+
+impl Class {
+    /// Name in the messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "COPY",
+            Self::WindowProbe => "WINDOW_PROBE",
+            Self::KeepAlive => "KEEP_ALIVE",
+            Self::CaptureOrder => "CAPTURE_ORDER",
+            Self::Reordered => "REORDERED",
+            Self::Retransmission => "RETRANSMISSION",
+            Self::Missed => "MISSED",
+            Self::Lost => "LOST",
+        }
+    }
+}
+
+impl Cause {
+    /// Name in the messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "FAST",
+            Self::Timeout => "TIMEOUT",
+            Self::TailProbe => "TAIL_PROBE",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+impl Place {
+    /// Name in the messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BeforeTap => "BEFORE_TAP",
+            Self::BehindTap => "BEHIND_TAP",
+            Self::AckBeforeTap => "ACK_BEFORE_TAP",
+            Self::AckBehindTap => "ACK_BEHIND_TAP",
+            Self::Capture => "CAPTURE",
+            Self::Nowhere => "NOWHERE",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+
+    /// The data was there: sending it again was not needed.
+    pub const fn is_spurious(self) -> bool {
+        matches!(
+            self,
+            Self::AckBeforeTap | Self::AckBehindTap | Self::Nowhere | Self::Capture
+        )
+    }
+}
+
+/// One sign that a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sign {
+    bit: u32,
+    /// Name in the messages.
+    pub name: &'static str,
+    /// How often a verdict that rests on this sign alone is right, roughly.
+    pub confidence: f32,
+}
+
+macro_rules! signs {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal, $confidence:literal;)*) => {
+        /// The signs (`docs/src/losses.md` lists them with their sources).
+        pub mod sign {
+            use super::Sign;
+            $($(#[$doc])* pub const $name: Sign = Sign { bit: 1 << $bit, name: stringify!($name), confidence: $confidence };)*
+            /// All of them.
+            pub const ALL: &[Sign] = &[$($name),*];
+        }
+    };
+}
+
+signs! {
+    /// Same IP id, end and ACK as the packet before it.
+    SAME_IP_ID = 0, 0.99;
+    /// Nothing asked for it and no timer can have run.
+    NOBODY_ASKED = 1, 0.8;
+    /// Its bytes had not been seen.
+    UNSEEN = 2, 0.9;
+    /// Its bytes had been seen.
+    SEEN = 3, 0.5;
+    /// Its TSval is older than that of what overtook it.
+    OLDER_TSVAL = 4, 0.99;
+    /// Its TSval is newer than that of what overtook it.
+    NEWER_TSVAL = 5, 0.99;
+    /// It came sooner than any answer of the receiver could have made the sender send it.
+    SOON = 6, 0.9;
+    /// The ACK of all its bytes had passed the tap.
+    ACKED = 7, 0.95;
+    /// A SACK block covered it.
+    SACKED = 8, 0.97;
+    /// A D-SACK named it afterwards.
+    DSACKED = 9, 0.99;
+    /// Duplicate ACKs asked for it.
+    DUPLICATE_ACKS = 10, 0.9;
+    /// SACK blocks left it as a hole.
+    SACK_HOLE = 11, 0.99;
+    /// RTO* or more had passed since the data before it.
+    TIMER = 12, 0.7;
+    /// It follows another retransmission within a round trip.
+    BATCH = 13, 0.7;
+    /// It is the last segment, sent again after a probe timeout.
+    TAIL = 14, 0.6;
+    /// Acknowledged afterwards without a D-SACK by a receiver that uses SACK.
+    NO_DSACK = 15, 0.9;
+    /// The first copy came after it.
+    ORIGINAL_CAME = 16, 0.99;
+    /// It was acknowledged sooner than an answer to it can come.
+    ACKED_TOO_SOON = 17, 0.9;
+    /// The receiver acknowledged bytes that were never seen.
+    ACKED_UNSEEN = 18, 0.95;
+    /// The sender must have had the ACK if it was not lost.
+    ACK_WAS_DUE = 19, 0.8;
+    /// The ACK had not passed the tap.
+    NO_ACK = 20, 0.8;
+    /// A SACK block covered it for the first time when an answer to it was due.
+    SACKED_AFTER = 22, 0.95;
+    /// Neither filled nor acknowledged when the flow ended.
+    OPEN_GAP = 21, 0.5;
+}
+
+/// A set of signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence(u32);
+
+impl Evidence {
+    /// No signs.
+    pub const NONE: Self = Self(0);
+
+    /// With another sign.
+    #[must_use]
+    pub const fn with(self, sign: Sign) -> Self {
+        Self(self.0 | sign.bit)
+    }
+
+    /// With another sign when `condition` holds.
+    #[must_use]
+    pub const fn with_if(self, sign: Sign, condition: bool) -> Self {
+        if condition { self.with(sign) } else { self }
+    }
+
+    /// Whether the sign is in it.
+    pub const fn has(self, sign: Sign) -> bool {
+        self.0 & sign.bit != 0
+    }
+
+    /// The signs in it.
+    pub fn signs(self) -> impl Iterator<Item = Sign> {
+        sign::ALL.iter().copied().filter(move |sign| self.has(*sign))
+    }
+}
+
+/// What became of one segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Its connection.
+    pub connection: FlowId,
+    /// The server sent it.
+    pub from_server: bool,
+    /// When it passed the tap (TAI ns); for bytes never seen, when they were missed first.
+    pub time: u64,
+    /// Its first sequence number, as on the wire.
+    pub seq: u32,
+    /// Its payload; for bytes never seen, how many.
+    pub length: u32,
+    /// What it was.
+    pub class: Class,
+    /// Why it was sent again.
+    pub cause: Cause,
+    /// Where a packet was lost.
+    pub place: Place,
+    /// The signs.
+    pub evidence: Evidence,
+    /// Retransmissions of one recovery have the same number; from 1, per direction. 0: none.
+    pub episode: u32,
+}
+
+impl Verdict {
+    /// That of the strongest sign; 0 where the place is not known.
+    pub fn confidence(&self) -> f32 {
+        let is_open = self.place == Place::Unknown && matches!(self.class, Class::Retransmission | Class::Lost);
+        if is_open {
+            return 0.0;
+        }
+        self.evidence.signs().map(|sign| sign.confidence).fold(0.0, f32::max)
+    }
+
+    /// As a message.
+    pub fn message(&self) -> v1::Segment {
+        v1::Segment {
+            connection_id: self.connection.0,
+            from_server: self.from_server,
+            time: Some(timestamp(self.time)),
+            seq: self.seq,
+            length: self.length,
+            class: self.class.name().to_owned(),
+            cause: self.cause.name().to_owned(),
+            place: self.place.name().to_owned(),
+            evidence: self.evidence.signs().map(|sign| sign.name.to_owned()).collect(),
+            // To three digits: the table has two.
+            confidence: (f64::from(self.confidence()) * 1e3).round() / 1e3,
+            episode: self.episode,
+        }
+    }
+}
