@@ -121,6 +121,15 @@ BENCHES = [
     Bench("weir_timestamp"),
     Bench("weir_kernels_bench", args=KERNELS, ports_only=True),
     Bench("weir_tracker_chain", args=["-CFLAGS", "-O2"], ports_only=True, Contexts=16),
+    Bench(
+        "weir_u250_bench",
+        ports_only="named",
+        Contexts=64,
+        Buckets=16,
+        Heartbeat=3000,
+        FlushClocks=100000,
+        RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"',
+    ),
     Bench("weir_watchdog"),
     Bench("weir_tracker_bench", args=["-CFLAGS", "-O2"], ports_only=True),
 ]
@@ -172,7 +181,7 @@ def sources(top, directories=SOURCE_DIRS):
             return
         visiting.add(name)
         code = re.sub(r"//.*|/\*.*?\*/|\"[^\"\n]*\"", "", files[name].read_text())
-        for word in dict.fromkeys(re.findall(r"\b[a-z]\w+", code)):
+        for word in dict.fromkeys(re.findall(r"\b[A-Za-z]\w+", code)):
             if word in files:
                 visit(word)
         ordered.append(files[name])

@@ -1,0 +1,34 @@
+// Synchroniser: the one way in which a bit gets into another clock's domain.
+//
+// Promise      m_data is s_data, Stages clocks later or one more; each bit for itself, so a number that changes in more
+//              than one bit at a time is to come as a Gray code.
+// Constraints  hw/boards/common/crossings.xdc finds the first stage by its name.
+// Hazards      s_data is to come straight from registers. There is no reset: m_data shows what s_data was.
+
+`default_nettype none
+
+module weir_sync #(
+    parameter int Width  = 1,
+    parameter int Stages = 2
+) (
+    input var logic clk,
+    input var logic [Width-1:0] s_data,
+    output var logic [Width-1:0] m_data
+);
+
+  if (Stages < 2) begin : gen_check_stages
+    $error("Stages must be at least 2");
+  end
+
+  (* async_reg = "true" *)
+  logic [Stages-1:0][Width-1:0] stage;
+
+  always_ff @(posedge clk) begin
+    stage <= {stage[Stages-2:0], s_data};
+  end
+
+  assign m_data = stage[Stages-1];
+
+endmodule
+
+`default_nettype wire
