@@ -316,6 +316,42 @@ def c_header(spec):
     return "\n".join(out)
 
 
+# --- C++ of the kernels -----------------------------------------------------------------------
+
+
+def kernel_header(spec):
+    """The records that kernels make, as numbers side by side in 64-bit lanes: state of kernels is made of plain numbers."""
+    records = [record for record in spec["records"] if record.get("kernel")]
+    kinds = {value: number for value, number, _ in spec["enums"]["Kind"]["values"]}
+    flags = {bit: number for bit, number, _ in spec["enums"]["Flag"]["bits"]}
+    out = [note("//"), "#ifndef WEIR_RESULT_LAYOUT_H", "#define WEIR_RESULT_LAYOUT_H", "", "#include <stdint.h>", ""]
+    out += ["namespace weir", "{", ""]
+    out += [f"const int RESULT_LANES = {spec['record_bytes'] // 8};", ""]
+    for record in records:
+        more = record.get("continuation", False)
+        fields = [field for field in layout(record) if not field[0].startswith("reserved")]
+        out += [*comment(record["doc"], 0, "// "), f"struct {title(record)} {{"]
+        out += [f"    static const uint8_t KIND = {kinds[record['kind']]};"]
+        out += [f"    static const uint8_t FLAGS = {1 << flags['CONTINUATION'] if more else 0};", ""]
+        lanes = {}
+        for name, kind, _, offset, total in fields:
+            base, size, count = split(kind)
+            size, count = (8, total // 8) if base == "b" else (size, count)
+            out += [f"    uint{size * 8}_t {name}{f'[{count}]' if count > 1 else ''};"]
+            for i in range(count):
+                lane, byte = divmod(offset + i * size, 8)
+                if byte + size > 8:
+                    raise SystemExit(f"{SOURCE}: {title(record)}.{name} lies across a multiple of 64 bits")
+                value = f"record.{name}{f'[{i}]' if count > 1 else ''}"
+                wide = value if size == 8 else f"uint64_t({value})" + (f" << {byte * 8}" if byte else "")
+                lanes.setdefault(lane, []).append(wide)
+        out += ["};", "", f"inline void put(uint64_t lanes[RESULT_LANES], const {title(record)} &record)", "{"]
+        out += ["#pragma HLS INLINE"]
+        out += [f"    lanes[{lane}] = {' | '.join(values)};" for lane, values in lanes.items()] + ["}", ""]
+    out += ["} // namespace weir", "", "#endif", ""]
+    return "\n".join(out)
+
+
 # --- Python -----------------------------------------------------------------------------------
 
 
@@ -476,6 +512,7 @@ OUTPUTS = {
     "host/record/src/layout.rs": rust,
     "hw/rtl/weir_records_pkg.sv": systemverilog,
     "firmware/include/weir_records.h": c_header,
+    "hw/hls/include/weir_result_layout.h": kernel_header,
     "rtl-tests/weir_records.py": python,
     "docs/src/records.md": markdown,
     "docs/src/context-budget.md": context_markdown,

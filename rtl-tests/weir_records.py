@@ -23,6 +23,9 @@ class Kind(enum.IntEnum):
     PACKET = 8
     PORT = 9
     GAP = 10
+    BURST = 11
+    HISTOGRAM = 12
+    TOP = 13
 
 
 class Flag(enum.IntFlag):
@@ -146,6 +149,22 @@ class TunnelKind(enum.IntEnum):
     ERSPAN = 5
     GTP_U = 6
     PPPOE = 7
+
+
+class Metric(enum.IntEnum):
+    """HISTOGRAM.arg, bits 7..4: what was timed."""
+
+    SERVER_ROUND_TRIP = 0
+    CLIENT_ROUND_TRIP = 1
+    RESPONSE = 2
+
+
+class Weight(enum.IntEnum):
+    """TOP.arg: what the destination was sent most of."""
+
+    PACKETS = 0
+    BYTES = 1
+    SYNS = 2
 
 
 class Untracked(enum.IntEnum):
@@ -356,6 +375,39 @@ LAYOUTS = {
         ("from_sequence", 24, 4, 1, True),
         ("to_sequence", 28, 4, 1, True),
         ("reason", 32, 1, 1, True),
+    ],
+    (Kind.BURST, False): [
+        ("bytes", 24, 8, 1, True),
+        ("frames", 32, 4, 1, True),
+        ("peak", 36, 4, 1, True),
+        ("peak_bin", 40, 2, 1, True),
+        ("edges", 42, 2, 1, True),
+        ("bursts", 44, 4, 1, True),
+        ("longest", 48, 4, 1, True),
+        ("above", 52, 4, 1, True),
+        ("threshold", 56, 4, 1, True),
+        ("lost", 60, 4, 1, True),
+    ],
+    (Kind.HISTOGRAM, False): [
+        ("counts", 24, 4, 8, True),
+        ("port", 56, 2, 1, True),
+        ("first_bucket", 58, 2, 1, True),
+    ],
+    (Kind.HISTOGRAM, True): [
+        ("samples", 24, 4, 3, True),
+        ("lost", 36, 4, 1, True),
+    ],
+    (Kind.TOP, False): [
+        ("address", 24, 16, 1, False),
+        ("packets", 40, 4, 1, True),
+        ("bytes", 44, 4, 1, True),
+        ("syns", 48, 4, 1, True),
+    ],
+    (Kind.TOP, True): [
+        ("packets", 24, 8, 1, True),
+        ("bytes", 32, 8, 1, True),
+        ("syns", 40, 8, 1, True),
+        ("lost", 48, 4, 1, True),
     ],
 }
 

@@ -22,7 +22,10 @@ enum weir_kind {
     WEIR_KIND_CLOSE = 7,
     WEIR_KIND_PACKET = 8,
     WEIR_KIND_PORT = 9,
-    WEIR_KIND_GAP = 10
+    WEIR_KIND_GAP = 10,
+    WEIR_KIND_BURST = 11,
+    WEIR_KIND_HISTOGRAM = 12,
+    WEIR_KIND_TOP = 13
 };
 
 // Bits of the header's flags.
@@ -131,6 +134,20 @@ enum weir_tunnel_kind {
     WEIR_TUNNEL_KIND_ERSPAN = 5,
     WEIR_TUNNEL_KIND_GTP_U = 6,
     WEIR_TUNNEL_KIND_PPPOE = 7
+};
+
+// HISTOGRAM.arg, bits 7..4: what was timed.
+enum weir_metric {
+    WEIR_METRIC_SERVER_ROUND_TRIP = 0,
+    WEIR_METRIC_CLIENT_ROUND_TRIP = 1,
+    WEIR_METRIC_RESPONSE = 2
+};
+
+// TOP.arg: what the destination was sent most of.
+enum weir_weight {
+    WEIR_WEIGHT_PACKETS = 0,
+    WEIR_WEIGHT_BYTES = 1,
+    WEIR_WEIGHT_SYNS = 2
 };
 
 // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.
@@ -405,6 +422,60 @@ struct weir_gap {
     uint8_t reserved0[31];
 };
 
+// One port (arg) in 100 ms that had a frame on any port. A burst is a longest run of bins of 100 us with at least
+// `threshold` bytes.
+struct weir_burst {
+    struct weir_record_header header;
+    uint8_t bytes[8];
+    uint8_t frames[4];
+    uint8_t peak[4];
+    uint8_t peak_bin[2];
+    uint8_t edges[2];
+    uint8_t bursts[4];
+    uint8_t longest[4];
+    uint8_t above[4];
+    uint8_t threshold[4];
+    uint8_t lost[4];
+};
+
+// Eight buckets, not all empty, of one service. arg: Metric in bits 7..4, service in 3..0 (7: all that have no entry).
+struct weir_histogram {
+    struct weir_record_header header;
+    uint8_t counts[32];
+    uint8_t port[2];
+    uint8_t first_bucket[2];
+    uint8_t reserved0[4];
+};
+
+// Ends the HISTOGRAM records of 100 ms, if there are any or not; arg 0.
+struct weir_histogram_more {
+    struct weir_record_header header;
+    uint8_t samples[12];
+    uint8_t lost[4];
+    uint8_t reserved0[24];
+};
+
+// A destination among those that were sent most of a Weight (arg), in no order. The figures are estimates on the card:
+// never below the truth (docs/src/hls.md).
+struct weir_top {
+    struct weir_record_header header;
+    uint8_t address[16];
+    uint8_t packets[4];
+    uint8_t bytes[4];
+    uint8_t syns[4];
+    uint8_t reserved0[12];
+};
+
+// Ends the TOP records of 100 ms; arg 0.
+struct weir_top_more {
+    struct weir_record_header header;
+    uint8_t packets[8];
+    uint8_t bytes[8];
+    uint8_t syns[8];
+    uint8_t lost[4];
+    uint8_t reserved0[12];
+};
+
 static_assert(sizeof(struct weir_record_header) == 24, "header size");
 static_assert(sizeof(struct weir_frame_header) == WEIR_RECORD_BYTES, "weir_frame_header size");
 static_assert(sizeof(struct weir_open) == WEIR_RECORD_BYTES, "weir_open size");
@@ -423,6 +494,11 @@ static_assert(sizeof(struct weir_packet_more) == WEIR_RECORD_BYTES, "weir_packet
 static_assert(sizeof(struct weir_port) == WEIR_RECORD_BYTES, "weir_port size");
 static_assert(sizeof(struct weir_port_more) == WEIR_RECORD_BYTES, "weir_port_more size");
 static_assert(sizeof(struct weir_gap) == WEIR_RECORD_BYTES, "weir_gap size");
+static_assert(sizeof(struct weir_burst) == WEIR_RECORD_BYTES, "weir_burst size");
+static_assert(sizeof(struct weir_histogram) == WEIR_RECORD_BYTES, "weir_histogram size");
+static_assert(sizeof(struct weir_histogram_more) == WEIR_RECORD_BYTES, "weir_histogram_more size");
+static_assert(sizeof(struct weir_top) == WEIR_RECORD_BYTES, "weir_top size");
+static_assert(sizeof(struct weir_top_more) == WEIR_RECORD_BYTES, "weir_top_more size");
 
 // Little-endian value of up to eight bytes.
 static inline uint64_t weir_le(const uint8_t *bytes, unsigned count)

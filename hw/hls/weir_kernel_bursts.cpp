@@ -57,13 +57,18 @@ void burst_step(BurstState &state, hls::stream<word_t> &s_word, hls::stream<resu
         if (turn.boot) {
             state.counts[turn.bank][walked] = PortCounts();
         } else {
-            Result word = start_result(RESULT_BURST, false, walked, state.control.walked_start);
-            word.lanes[3] = result.bytes;
-            word.lanes[4] = pair(result.frames, result.peak);
-            word.lanes[5] = pair(uint32_t(result.edges) << 16 | result.peak_bin, result.bursts);
-            word.lanes[6] = pair(result.longest, result.above);
-            word.lanes[7] = pair(threshold.range(32 * walked + 31, 32 * walked).to_uint(), state.control.lost);
-            write_result(state.control, word, turn.last);
+            Burst burst;
+            burst.bytes = result.bytes;
+            burst.frames = result.frames;
+            burst.peak = result.peak;
+            burst.peak_bin = result.peak_bin;
+            burst.edges = result.edges;
+            burst.bursts = result.bursts;
+            burst.longest = result.longest;
+            burst.above = result.above;
+            burst.threshold = threshold.range(32 * walked + 31, 32 * walked).to_uint();
+            burst.lost = state.control.lost;
+            write_result(state.control, make_result(burst, walked, state.control.walked_start), turn.last);
         }
     }
 }

@@ -114,18 +114,23 @@ void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::str
     }
     // The last buckets of a histogram are not in use: the walk's last address is free for the word that ends it.
     if (turn.last) {
-        Result result = start_result(RESULT_HISTOGRAM, true, 0, state.control.walked_start);
-        result.lanes[3] = pair(state.samples[0], state.samples[1]);
-        result.lanes[4] = pair(state.samples[2], state.control.lost);
-        write_result(state.control, result, true);
-    } else if (place == 7 && any != 0) {
-        Result result = start_result(RESULT_HISTOGRAM, false, metric * 16 + walked_service, state.control.walked_start);
-        for (int i = 0; i < 4; i++) {
+        HistogramMore end;
+        for (int i = 0; i < METRICS; i++) {
 #pragma HLS UNROLL
-            result.lanes[3 + i] = pair(state.eight[2 * i], state.eight[2 * i + 1]);
+            end.samples[i] = state.samples[i];
         }
-        result.lanes[7] = uint64_t(first_bucket) << 16 | port_of(walked_service, services);
-        write_result(state.control, result, false);
+        end.lost = state.control.lost;
+        write_result(state.control, make_result(end, 0, state.control.walked_start), true);
+    } else if (place == 7 && any != 0) {
+        Histogram eight;
+        for (int i = 0; i < 8; i++) {
+#pragma HLS UNROLL
+            eight.counts[i] = state.eight[i];
+        }
+        eight.port = port_of(walked_service, services);
+        eight.first_bucket = first_bucket;
+        const uint8_t arg = metric * 16 + walked_service;
+        write_result(state.control, make_result(eight, arg, state.control.walked_start), false);
     }
 }
 

@@ -200,22 +200,22 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
     const uint8_t weight = turn.at / TOP;
     const uint8_t place = turn.at % TOP;
     if (turn.last) {
-        Result result = start_result(RESULT_TOP, true, 0, state.control.walked_start);
-        for (int i = 0; i < WEIGHTS; i++) {
-#pragma HLS UNROLL
-            result.lanes[3 + i] = state.totals[walked].of[i];
-        }
-        result.lanes[6] = state.control.lost;
+        TopMore end;
+        end.packets = state.totals[walked].of[0];
+        end.bytes = state.totals[walked].of[1];
+        end.syns = state.totals[walked].of[2];
+        end.lost = state.control.lost;
         forget(state, walked);
-        write_result(state.control, result, true);
+        write_result(state.control, make_result(end, 0, state.control.walked_start), true);
     } else if (turn.at < WEIGHTS * TOP && place < state.top[walked][weight].used) {
         const TopEntry &entry = state.top[walked][weight].entries[place];
-        Result result = start_result(RESULT_TOP, false, weight, state.control.walked_start);
-        result.lanes[3] = network_order(entry.high);
-        result.lanes[4] = network_order(entry.low);
-        result.lanes[5] = pair(entry.estimates.of[0], entry.estimates.of[1]);
-        result.lanes[6] = entry.estimates.of[2];
-        write_result(state.control, result, false);
+        Top top;
+        top.address[0] = network_order(entry.high);
+        top.address[1] = network_order(entry.low);
+        top.packets = entry.estimates.of[0];
+        top.bytes = entry.estimates.of[1];
+        top.syns = entry.estimates.of[2];
+        write_result(state.control, make_result(top, weight, state.control.walked_start), false);
     }
 }
 

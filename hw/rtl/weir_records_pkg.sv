@@ -25,7 +25,10 @@ package weir_records_pkg;
     KIND_CLOSE = 8'd7,
     KIND_PACKET = 8'd8,
     KIND_PORT = 8'd9,
-    KIND_GAP = 8'd10
+    KIND_GAP = 8'd10,
+    KIND_BURST = 8'd11,
+    KIND_HISTOGRAM = 8'd12,
+    KIND_TOP = 8'd13
   } kind_e;
 
   // Bits of the header's flags.
@@ -135,6 +138,20 @@ package weir_records_pkg;
     TUNNEL_KIND_GTP_U = 8'd6,
     TUNNEL_KIND_PPPOE = 8'd7
   } tunnel_kind_e;
+
+  // HISTOGRAM.arg, bits 7..4: what was timed.
+  typedef enum logic [7:0] {
+    METRIC_SERVER_ROUND_TRIP = 8'd0,
+    METRIC_CLIENT_ROUND_TRIP = 8'd1,
+    METRIC_RESPONSE = 8'd2
+  } metric_e;
+
+  // TOP.arg: what the destination was sent most of.
+  typedef enum logic [7:0] {
+    WEIGHT_PACKETS = 8'd0,
+    WEIGHT_BYTES = 8'd1,
+    WEIGHT_SYNS = 8'd2
+  } weight_e;
 
   // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.
   typedef enum logic [7:0] {
@@ -404,6 +421,61 @@ package weir_records_pkg;
     logic [31:0] from_sequence;
     record_header_t header;
   } record_gap_t;
+
+  // One port (arg) in 100 ms that had a frame on any port. A burst is a longest run of bins of 100 us with at least
+  // `threshold` bytes.
+  typedef struct packed {
+    logic [31:0] lost;
+    logic [31:0] threshold;
+    logic [31:0] above;
+    logic [31:0] longest;
+    logic [31:0] bursts;
+    logic [15:0] edges;
+    logic [15:0] peak_bin;
+    logic [31:0] peak;
+    logic [31:0] frames;
+    logic [63:0] bytes;
+    record_header_t header;
+  } record_burst_t;
+
+  // Eight buckets, not all empty, of one service. arg: Metric in bits 7..4, service in 3..0 (7: all that have no
+  // entry).
+  typedef struct packed {
+    logic [31:0] reserved0;
+    logic [15:0] first_bucket;
+    logic [15:0] port;
+    logic [255:0] counts;
+    record_header_t header;
+  } record_histogram_t;
+
+  // Ends the HISTOGRAM records of 100 ms, if there are any or not; arg 0.
+  typedef struct packed {
+    logic [191:0] reserved0;
+    logic [31:0] lost;
+    logic [95:0] samples;
+    record_header_t header;
+  } record_histogram_more_t;
+
+  // A destination among those that were sent most of a Weight (arg), in no order. The figures are estimates on the
+  // card: never below the truth (docs/src/hls.md).
+  typedef struct packed {
+    logic [95:0] reserved0;
+    logic [31:0] syns;
+    logic [31:0] bytes;
+    logic [31:0] packets;
+    logic [127:0] address;
+    record_header_t header;
+  } record_top_t;
+
+  // Ends the TOP records of 100 ms; arg 0.
+  typedef struct packed {
+    logic [95:0] reserved0;
+    logic [31:0] lost;
+    logic [63:0] syns;
+    logic [63:0] bytes;
+    logic [63:0] packets;
+    record_header_t header;
+  } record_top_more_t;
 
   // Widths in bits of the fields of a flow's context (per direction, then shared).
   localparam int CtxPacketsWidth = 32;

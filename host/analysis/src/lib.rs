@@ -189,8 +189,8 @@ impl State {
             Some(Kind::Interval) => self.interval(r),
             Some(Kind::Close) => self.close(r, more, sink),
             Some(Kind::Port) => self.totals.port(r, more),
-            // Missing records show in the numbering; digests are for other views.
-            Some(Kind::Gap | Kind::Packet) => {}
+            // Missing records show in the numbering; digests and statistics are for other views.
+            Some(Kind::Gap | Kind::Packet | Kind::Burst | Kind::Histogram | Kind::Top) => {}
             None => self.health.unknown += 1,
         }
     }

@@ -143,6 +143,8 @@ pub struct Engine {
     reported: [PortCounters; PORTS],
     /// Of the packets in hand.
     hashes: Vec<u32>,
+    /// Of the last packet.
+    new_bytes: bool,
 }
 
 /// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
@@ -248,6 +250,7 @@ impl Engine {
             ports: [PortCounters::default(); PORTS],
             reported: [PortCounters::default(); PORTS],
             hashes: Vec::new(),
+            new_bytes: false,
         }
     }
 
@@ -263,6 +266,11 @@ impl Engine {
             key.vlans = 0;
         }
         self.find(&key, self.hash(&key))
+    }
+
+    /// Whether the last packet brought TCP payload that was not seen before (section 4.5; not of a SYN or RST).
+    pub fn new_bytes(&self) -> bool {
+        self.new_bytes
     }
 
     /// Contexts that were ever in use: the indices below this number.
@@ -322,6 +330,7 @@ impl Engine {
     fn enter(&mut self, meta: &Meta, key: &Key, hash: u32, captured: u32, out: &mut Vec<Record>) {
         let port = usize::from(meta.port) % PORTS;
         let time = self.arrive(port, meta.time, meta.wire, captured, out);
+        self.new_bytes = false;
         if meta.options.incomplete {
             self.ports[port].options_skipped = self.ports[port].options_skipped.wrapping_add(1);
         }
@@ -589,7 +598,7 @@ impl Engine {
         };
         let flow = self.flows.get_mut(index);
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
-        update(flow, meta, time, self.config.digests, &mut out);
+        self.new_bytes = update(flow, meta, time, self.config.digests, &mut out);
         let due = visit_at(index, deadline(&self.config, flow, time));
         if due < flow.visit {
             flow.later = flow.visit;
@@ -1072,9 +1081,9 @@ impl Before {
     }
 }
 
-/// Section 4: everything one packet does to its flow.
+/// Section 4: everything one packet does to its flow. Whether it brought new bytes.
 #[inline]
-fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<'_>) {
+fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<'_>) -> bool {
     let s = usize::from(meta.from_low != flow.client_is_low);
     let ended = end_interval(flow, time);
     if flow.interval == 0 {
@@ -1082,9 +1091,7 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
     }
     flow.active[s] = true;
 
-    if meta.class == Class::Tcp {
-        tcp_packet(flow, s, meta, time, out);
-    }
+    let new_bytes = meta.class == Class::Tcp && tcp_packet(flow, s, meta, time, out);
 
     // 4.10
     let sender = &mut flow.sides[s];
@@ -1106,6 +1113,7 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
     if digests {
         write_packet(s, meta, out);
     }
+    new_bytes
 }
 
 fn begin_interval(flow: &mut Flow, time: u64) {
@@ -1115,7 +1123,7 @@ fn begin_interval(flow: &mut Flow, time: u64) {
     flow.interval = time - time % FINE_INTERVAL;
 }
 
-fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) {
+fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) -> bool {
     let r = 1 - s;
     let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
     let is_rst = meta.flags & tcp::RST != 0;
@@ -1183,7 +1191,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if is_rst && step.what & what::WILD == 0 {
         end_block(flow, 0, BlockEnd::Close, 0, out);
         end_block(flow, 1, BlockEnd::Close, 0, out);
-        return;
+        return false;
     }
     if step.new_bytes {
         end_block(flow, r, BlockEnd::Turn, 0, out);
@@ -1216,6 +1224,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if let Some(cause) = end {
         end_block(flow, s, cause, meta.ttl, out);
     }
+    step.new_bytes
 }
 
 /// Section 4.4.

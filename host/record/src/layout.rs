@@ -30,6 +30,12 @@ pub enum Kind {
     Port = 9,
     /// Records were lost between hardware and host.
     Gap = 10,
+    /// Microbursts of one port in 100 ms.
+    Burst = 11,
+    /// Round-trip and response times of one service in 100 ms.
+    Histogram = 12,
+    /// A destination that was sent much in 100 ms.
+    Top = 13,
 }
 
 impl Kind {
@@ -45,6 +51,9 @@ impl Kind {
         Self::Packet,
         Self::Port,
         Self::Gap,
+        Self::Burst,
+        Self::Histogram,
+        Self::Top,
     ];
 
     /// The value with this number, if there is one.
@@ -60,6 +69,9 @@ impl Kind {
             8 => Some(Self::Packet),
             9 => Some(Self::Port),
             10 => Some(Self::Gap),
+            11 => Some(Self::Burst),
+            12 => Some(Self::Histogram),
+            13 => Some(Self::Top),
             _ => None,
         }
     }
@@ -77,6 +89,9 @@ impl Kind {
             Self::Packet => "PACKET",
             Self::Port => "PORT",
             Self::Gap => "GAP",
+            Self::Burst => "BURST",
+            Self::Histogram => "HISTOGRAM",
+            Self::Top => "TOP",
         }
     }
 }
@@ -548,6 +563,86 @@ impl TunnelKind {
             Self::Erspan => "ERSPAN",
             Self::GtpU => "GTP_U",
             Self::Pppoe => "PPPOE",
+        }
+    }
+}
+
+/// HISTOGRAM.arg, bits 7..4: what was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Metric {
+    /// RTT records of segments that the client sent: the way to the server and back.
+    ServerRoundTrip = 0,
+    /// RTT records of segments that the server sent.
+    ClientRoundTrip = 1,
+    /// From the last packet with new data of the client to the first of the server after it.
+    Response = 2,
+}
+
+impl Metric {
+    /// All values in numeric order.
+    pub const ALL: &'static [Self] = &[
+        Self::ServerRoundTrip,
+        Self::ClientRoundTrip,
+        Self::Response,
+    ];
+
+    /// The value with this number, if there is one.
+    pub const fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::ServerRoundTrip),
+            1 => Some(Self::ClientRoundTrip),
+            2 => Some(Self::Response),
+            _ => None,
+        }
+    }
+
+    /// The name used in the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ServerRoundTrip => "SERVER_ROUND_TRIP",
+            Self::ClientRoundTrip => "CLIENT_ROUND_TRIP",
+            Self::Response => "RESPONSE",
+        }
+    }
+}
+
+/// TOP.arg: what the destination was sent most of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Weight {
+    /// Packets.
+    Packets = 0,
+    /// Bytes on the wire.
+    Bytes = 1,
+    /// SYNs without ACK.
+    Syns = 2,
+}
+
+impl Weight {
+    /// All values in numeric order.
+    pub const ALL: &'static [Self] = &[
+        Self::Packets,
+        Self::Bytes,
+        Self::Syns,
+    ];
+
+    /// The value with this number, if there is one.
+    pub const fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Packets),
+            1 => Some(Self::Bytes),
+            2 => Some(Self::Syns),
+            _ => None,
+        }
+    }
+
+    /// The name used in the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Packets => "PACKETS",
+            Self::Bytes => "BYTES",
+            Self::Syns => "SYNS",
         }
     }
 }
@@ -1661,6 +1756,232 @@ impl Gap {
             from_sequence: get::<4>(r, 24) as u32,
             to_sequence: get::<4>(r, 28) as u32,
             reason: get::<1>(r, 32) as u8,
+        }
+    }
+}
+
+/// BURST: One port (arg) in 100 ms that had a frame on any port. A burst is a longest run of bins of 100 us with at least `threshold` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Frames.
+    pub frames: u32,
+    /// Bytes of the fullest bin, saturating.
+    pub peak: u32,
+    /// Its number, the first of equals.
+    pub peak_bin: u16,
+    /// Bit 0: the first bin of the 100 ms is part of a burst, bit 1: the last bin.
+    pub edges: u16,
+    /// Bursts.
+    pub bursts: u32,
+    /// Bins of the longest.
+    pub longest: u32,
+    /// Bins of all: their time in units of 100 us.
+    pub above: u32,
+    /// Bytes per bin; 0: no bursts are looked for.
+    pub threshold: u32,
+    /// BURST records that found no room so far, modulo 2^32.
+    pub lost: u32,
+}
+
+impl Burst {
+    /// The kind in the header.
+    pub const KIND: Kind = Kind::Burst;
+    /// Whether this is the kind's continuation.
+    pub const CONTINUATION: bool = false;
+
+    /// Write into a record; kind, version and the continuation flag are set here.
+    #[inline]
+    pub fn encode(&self, header: Header) -> Record {
+        let mut r = header.start(Self::KIND, Self::CONTINUATION);
+        put::<8>(&mut r, 24, self.bytes);
+        put::<4>(&mut r, 32, u64::from(self.frames));
+        put::<4>(&mut r, 36, u64::from(self.peak));
+        put::<2>(&mut r, 40, u64::from(self.peak_bin));
+        put::<2>(&mut r, 42, u64::from(self.edges));
+        put::<4>(&mut r, 44, u64::from(self.bursts));
+        put::<4>(&mut r, 48, u64::from(self.longest));
+        put::<4>(&mut r, 52, u64::from(self.above));
+        put::<4>(&mut r, 56, u64::from(self.threshold));
+        put::<4>(&mut r, 60, u64::from(self.lost));
+        r
+    }
+
+    /// Read from a record; the caller has looked at the kind.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            bytes: get::<8>(r, 24),
+            frames: get::<4>(r, 32) as u32,
+            peak: get::<4>(r, 36) as u32,
+            peak_bin: get::<2>(r, 40) as u16,
+            edges: get::<2>(r, 42) as u16,
+            bursts: get::<4>(r, 44) as u32,
+            longest: get::<4>(r, 48) as u32,
+            above: get::<4>(r, 52) as u32,
+            threshold: get::<4>(r, 56) as u32,
+            lost: get::<4>(r, 60) as u32,
+        }
+    }
+}
+
+/// HISTOGRAM: Eight buckets, not all empty, of one service. arg: Metric in bits 7..4, service in 3..0 (7: all that have no entry).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Samples in buckets first_bucket ..., saturating. Bucket 0 is below 1,024 ns, bucket 1 + 4 (k - 10) + s begins at 2^k + s 2^(k-2) ns.
+    pub counts: [u32; 8],
+    /// Server port of the service; 0: all others.
+    pub port: u16,
+    /// Number of the first of the eight.
+    pub first_bucket: u16,
+}
+
+impl Histogram {
+    /// The kind in the header.
+    pub const KIND: Kind = Kind::Histogram;
+    /// Whether this is the kind's continuation.
+    pub const CONTINUATION: bool = false;
+
+    /// Write into a record; kind, version and the continuation flag are set here.
+    #[inline]
+    pub fn encode(&self, header: Header) -> Record {
+        let mut r = header.start(Self::KIND, Self::CONTINUATION);
+        for (i, v) in self.counts.iter().enumerate() {
+            put::<4>(&mut r, 24 + i * 4, u64::from(*v));
+        }
+        put::<2>(&mut r, 56, u64::from(self.port));
+        put::<2>(&mut r, 58, u64::from(self.first_bucket));
+        r
+    }
+
+    /// Read from a record; the caller has looked at the kind.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            counts: std::array::from_fn(|i| get::<4>(r, 24 + i * 4) as u32),
+            port: get::<2>(r, 56) as u16,
+            first_bucket: get::<2>(r, 58) as u16,
+        }
+    }
+}
+
+/// HISTOGRAM continuation: Ends the HISTOGRAM records of 100 ms, if there are any or not; arg 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistogramMore {
+    /// Samples of each Metric, saturating.
+    pub samples: [u32; 3],
+    /// HISTOGRAM records that found no room so far, modulo 2^32.
+    pub lost: u32,
+}
+
+impl HistogramMore {
+    /// The kind in the header.
+    pub const KIND: Kind = Kind::Histogram;
+    /// Whether this is the kind's continuation.
+    pub const CONTINUATION: bool = true;
+
+    /// Write into a record; kind, version and the continuation flag are set here.
+    #[inline]
+    pub fn encode(&self, header: Header) -> Record {
+        let mut r = header.start(Self::KIND, Self::CONTINUATION);
+        for (i, v) in self.samples.iter().enumerate() {
+            put::<4>(&mut r, 24 + i * 4, u64::from(*v));
+        }
+        put::<4>(&mut r, 36, u64::from(self.lost));
+        r
+    }
+
+    /// Read from a record; the caller has looked at the kind.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            samples: std::array::from_fn(|i| get::<4>(r, 24 + i * 4) as u32),
+            lost: get::<4>(r, 36) as u32,
+        }
+    }
+}
+
+/// TOP: A destination among those that were sent most of a Weight (arg), in no order. The figures are estimates on the card: never below the truth (docs/src/hls.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// Destination; IPv4 as ::ffff:a.b.c.d.
+    pub address: [u8; 16],
+    /// Packets that it was sent, saturating.
+    pub packets: u32,
+    /// Bytes on the wire, saturating.
+    pub bytes: u32,
+    /// SYNs without ACK, saturating.
+    pub syns: u32,
+}
+
+impl Top {
+    /// The kind in the header.
+    pub const KIND: Kind = Kind::Top;
+    /// Whether this is the kind's continuation.
+    pub const CONTINUATION: bool = false;
+
+    /// Write into a record; kind, version and the continuation flag are set here.
+    #[inline]
+    pub fn encode(&self, header: Header) -> Record {
+        let mut r = header.start(Self::KIND, Self::CONTINUATION);
+        r.0[24..40].copy_from_slice(&self.address);
+        put::<4>(&mut r, 40, u64::from(self.packets));
+        put::<4>(&mut r, 44, u64::from(self.bytes));
+        put::<4>(&mut r, 48, u64::from(self.syns));
+        r
+    }
+
+    /// Read from a record; the caller has looked at the kind.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            address: bytes::<16>(r, 24),
+            packets: get::<4>(r, 40) as u32,
+            bytes: get::<4>(r, 44) as u32,
+            syns: get::<4>(r, 48) as u32,
+        }
+    }
+}
+
+/// TOP continuation: Ends the TOP records of 100 ms; arg 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopMore {
+    /// Packets to all destinations.
+    pub packets: u64,
+    /// Bytes on the wire to all.
+    pub bytes: u64,
+    /// SYNs without ACK to all.
+    pub syns: u64,
+    /// TOP records that found no room so far, modulo 2^32.
+    pub lost: u32,
+}
+
+impl TopMore {
+    /// The kind in the header.
+    pub const KIND: Kind = Kind::Top;
+    /// Whether this is the kind's continuation.
+    pub const CONTINUATION: bool = true;
+
+    /// Write into a record; kind, version and the continuation flag are set here.
+    #[inline]
+    pub fn encode(&self, header: Header) -> Record {
+        let mut r = header.start(Self::KIND, Self::CONTINUATION);
+        put::<8>(&mut r, 24, self.packets);
+        put::<8>(&mut r, 32, self.bytes);
+        put::<8>(&mut r, 40, self.syns);
+        put::<4>(&mut r, 48, u64::from(self.lost));
+        r
+    }
+
+    /// Read from a record; the caller has looked at the kind.
+    #[inline]
+    pub fn decode(r: &Record) -> Self {
+        Self {
+            packets: get::<8>(r, 24),
+            bytes: get::<8>(r, 32),
+            syns: get::<8>(r, 40),
+            lost: get::<4>(r, 48) as u32,
         }
     }
 }

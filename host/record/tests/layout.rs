@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use weir_record::{
-    Block, Close, CloseMore, Event, EventMore, FlowId, FrameHeader, Gap, Header, Interval, Open, OpenMore, Packet,
-    PacketMore, Port, PortMore, Record, Rtt, Setup, SetupMore, flag,
+    Block, Burst, Close, CloseMore, Event, EventMore, FlowId, FrameHeader, Gap, Header, Histogram, HistogramMore,
+    Interval, Open, OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, Setup, SetupMore, Top, TopMore, flag,
 };
 
 /// Header fields as the vectors give them: flags, lane, arg, sequence, flow, time.
@@ -76,7 +76,7 @@ fn vectors_decode_and_encode() {
 
         let matches = decode_and_encode!(record, header;
             Open, OpenMore, Setup, SetupMore, Block, Rtt, Event, EventMore, Interval, Close, CloseMore,
-            Packet, PacketMore, Port, PortMore, Gap);
+            Packet, PacketMore, Port, PortMore, Gap, Burst, Histogram, HistogramMore, Top, TopMore);
         assert_eq!(matches.len(), 1, "layouts that take this record: {line}");
         assert_eq!(matches[0].0, columns[7]);
         assert_eq!(matches[0].1, record, "{line}");

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use weir_capture::{CaptureFile, Feed, Item};
 use weir_engine::meta::tcp;
 use weir_engine::{Class, Engine, Parser, Profile};
-use weir_sketch::histogram::{Metric, NAMED};
+use weir_record::Metric;
+use weir_sketch::histogram::NAMED;
 use weir_sketch::word::FIELDS;
 use weir_sketch::{Config, INTERVAL_NS, Interval, Kind, Statistics, Word, WordMaker};
 
@@ -65,8 +66,8 @@ fn of_capture(path: &Path) -> Result<Vec<Word>, Box<dyn Error>> {
             records.clear();
             word.enter(&mut engine, &mut records);
             let made = match word.item {
-                Item::Packet(meta) => maker.packet(meta, &records, engine.context(meta)),
-                Item::Untracked(_) => maker.untracked(word.port, word.time, word.wire),
+                Item::Packet(meta) => maker.packet(meta, &records, &engine),
+                Item::Untracked(_) => maker.untracked(word.port, word.wire, &engine),
             };
             // The card's words that only say what time it is: some.
             let before = words.last().map_or(made.time, |last: &Word| last.time);
@@ -83,7 +84,7 @@ fn of_capture(path: &Path) -> Result<Vec<Word>, Box<dyn Error>> {
     if let Err(error) = read {
         eprintln!("{}: {error}", path.display());
     }
-    words.push(maker.end());
+    words.push(maker.end(&engine));
     Ok(words)
 }
 

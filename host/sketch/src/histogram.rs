@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use weir_engine::Class;
+use weir_record::Metric;
 
 use crate::{Config, Word};
 
@@ -12,17 +13,6 @@ pub const NAMED: usize = 7;
 pub const LIMIT_NS: u64 = 1 << 38;
 /// Below this there is one bucket.
 const FINEST_NS: u64 = 1 << 10;
-
-/// What was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// RTT records of segments that the client sent: the way to the server and back.
-    ServerRoundTrip,
-    /// Of segments that the server sent.
-    ClientRoundTrip,
-    /// From the last new data of the client to the first of the server after it.
-    Response,
-}
 
 /// Lower bounds of all buckets in ns: 0, then four to each power of two.
 pub fn bounds() -> impl Iterator<Item = u64> {

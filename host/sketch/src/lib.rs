@@ -6,14 +6,17 @@
 //! means stands in `docs/src/hls.md`.
 //!
 //! [`word`] makes the kernels' input from packets and the records that the flow engine made of them; [`Statistics`]
-//! takes words and gives an [`Interval`] for every 100 ms with packets. No I/O, no clock.
+//! takes words and gives an [`Interval`] for every 100 ms with packets; [`Recorder`] is all of it beside an engine, and
+//! writes records. No I/O, no clock.
 #![forbid(unsafe_code)]
 
 pub mod bursts;
 pub mod histogram;
+pub mod record;
 pub mod talkers;
 pub mod word;
 
+pub use record::Recorder;
 pub use word::{Kind, Word, WordMaker};
 
 /// Length of an interval; intervals lie on the grid of TAI time.

@@ -1,9 +1,7 @@
 //! The word that the kernels take, made from what the flow engine was given and the records that it made.
 
-use weir_engine::{Class, Meta};
-use weir_record::{Event, Kind as RecordKind, Open, Record, Rtt, what};
-
-use weir_engine::meta::tcp;
+use weir_engine::{Class, Engine, Meta};
+use weir_record::{Kind as RecordKind, Open, Record, Rtt};
 
 /// What a word says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,27 +138,21 @@ struct Flow {
 #[derive(Debug, Default)]
 pub struct WordMaker {
     flows: Vec<Flow>,
-    now: u64,
 }
 
 impl WordMaker {
-    fn clamped(&mut self, time: u64) -> u64 {
-        self.now = self.now.max(time);
-        self.now
-    }
-
-    /// A frame without a packet.
-    pub fn untracked(&mut self, port: u8, time: u64, wire: u32) -> Word {
+    /// A frame without a packet, which `engine` just took.
+    pub fn untracked(&self, port: u8, wire: u32, engine: &Engine) -> Word {
         Word {
             port,
-            time: self.clamped(time),
+            time: engine.now(),
             wire,
             ..Word::default()
         }
     }
 
-    /// A packet, the records that the engine appended for it, and the context of its flow now, if it has one.
-    pub fn packet(&mut self, meta: &Meta, records: &[Record], context: Option<u32>) -> Word {
+    /// A packet that `engine` just took, and the records that it appended for it.
+    pub fn packet(&mut self, meta: &Meta, records: &[Record], engine: &Engine) -> Word {
         let (source, destination) = if meta.from_low {
             (meta.key.low, meta.key.high)
         } else {
@@ -168,7 +160,7 @@ impl WordMaker {
         };
         let mut word = Word {
             port: meta.port,
-            time: self.clamped(meta.time),
+            time: engine.now(),
             wire: meta.wire,
             class: Some(meta.class),
             flags: meta.flags,
@@ -176,8 +168,8 @@ impl WordMaker {
             source: source.addr,
             ..Word::default()
         };
-        let Some(index) = context else { return word };
-        let mut what = 0;
+        let Some(index) = engine.context(meta) else { return word };
+        let mut about_flow = false;
         for record in records {
             match record.kind() {
                 Some(RecordKind::Open) if !record.is_continuation() => {
@@ -196,28 +188,28 @@ impl WordMaker {
                     word.rtt = Some(Rtt::decode(record).rtt);
                     word.rtt_of_server = record.server_to_client();
                 }
-                Some(RecordKind::Event) if !record.is_continuation() => what = Event::decode(record).what,
+                Some(RecordKind::Event) => about_flow = true,
                 _ => {}
             }
+        }
+        // An error about a flow that has timed out and waits for its visit is not tracked.
+        if meta.class == Class::IcmpError && !about_flow {
+            return word;
         }
         let flow = self.flows.get(index as usize).copied().unwrap_or_default();
         word.tracked = true;
         word.index = index;
         word.server_port = flow.server_port;
         word.from_server = meta.from_low != flow.client_is_low;
-        word.new_data = meta.class == Class::Tcp
-            && meta.payload > 0
-            && meta.flags & (tcp::SYN | tcp::RST) == 0
-            && (what & what::WILD == 0 || what & what::RESYNC != 0)
-            && (what & what::BELOW == 0 || what & what::PARTIAL != 0);
+        word.new_data = engine.new_bytes();
         word
     }
 
     /// The input is over.
-    pub fn end(&self) -> Word {
+    pub fn end(&self, engine: &Engine) -> Word {
         Word {
             kind: Kind::End,
-            time: self.now,
+            time: engine.now(),
             ..Word::default()
         }
     }
@@ -227,7 +219,8 @@ impl WordMaker {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weir_engine::{Config, End, Engine, Key};
+    use weir_engine::meta::tcp;
+    use weir_engine::{Config, End, Key};
 
     const CLIENT: u8 = 9;
     const SERVER: u8 = 3;
@@ -267,7 +260,7 @@ mod tests {
             };
             let mut records = Vec::new();
             self.engine.packet(&meta, meta.wire, &mut records);
-            self.maker.packet(&meta, &records, self.engine.context(&meta))
+            self.maker.packet(&meta, &records, &self.engine)
         }
     }
 

@@ -85,6 +85,7 @@ fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Resu
     let options = source::Options {
         engine,
         profile: Profile::Full,
+        statistics: None,
     };
     let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
     Ok(report(outcome))

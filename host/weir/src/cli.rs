@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_sketch::bursts::PORTS;
+use weir_sketch::histogram::NAMED;
 
 /// Capture and flow analysis: was it the client, the network or the server; where were packets
 /// lost; why is it slow?
@@ -85,6 +87,43 @@ pub struct FlowOptions {
     pub ignore_vlan: bool,
 }
 
+/// Statistics per 100 ms beside the records of flows.
+#[derive(Clone, Debug, Args)]
+pub struct StatisticsOptions {
+    /// Also write BURST, HISTOGRAM and TOP records: microbursts of the ports, round-trip and response times per service,
+    /// destinations that are sent most, of every 100 ms
+    #[arg(long)]
+    pub statistics: bool,
+    /// Bytes in 100 microseconds that make a burst, on port 0 and on port 1; 0: bursts are not looked for
+    #[arg(long, value_name = "BYTES,BYTES", default_value = "0", value_parser = list::<u32, PORTS>, requires = "statistics")]
+    pub burst_bytes: [u32; PORTS],
+    /// Server ports with histograms of their own, at most 7 (as 80,443); all others share one
+    #[arg(long, value_name = "PORTS", default_value = "0", value_parser = list::<u16, NAMED>, requires = "statistics")]
+    pub services: [u16; NAMED],
+}
+
+/// Up to `N` numbers between commas; what is not given is 0.
+fn list<T: std::str::FromStr<Err: std::fmt::Display> + Copy + Default, const N: usize>(
+    text: &str,
+) -> Result<[T; N], String> {
+    let mut all = [T::default(); N];
+    for (place, number) in text.split(',').enumerate() {
+        *all.get_mut(place).ok_or_else(|| format!("at most {N} numbers"))? =
+            number.parse().map_err(|error| format!("{number:?}: {error}"))?;
+    }
+    Ok(all)
+}
+
+impl StatisticsOptions {
+    /// What to count, if anything.
+    pub fn config(&self) -> Option<weir_sketch::Config> {
+        self.statistics.then_some(weir_sketch::Config {
+            thresholds: self.burst_bytes,
+            services: self.services,
+        })
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct PieArgs {
     /// Capture taken near the client
@@ -136,6 +175,8 @@ pub struct RecordsArgs {
     pub contexts: Option<u32>,
     #[command(flatten)]
     pub flow: FlowOptions,
+    #[command(flatten)]
+    pub statistics: StatisticsOptions,
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +191,7 @@ pub struct PortArgs {
     )]
     pub ports: Vec<String>,
     /// Port on which a card's record frames arrive, named as for --port: the card measures, nothing is measured here
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "digests", "ignore_vlan"])]
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "digests", "ignore_vlan", "statistics"])]
     pub card: Option<String>,
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
@@ -160,6 +201,8 @@ pub struct PortArgs {
     pub digests: bool,
     #[command(flatten)]
     pub flow: FlowOptions,
+    #[command(flatten)]
+    pub statistics: StatisticsOptions,
 }
 
 #[derive(Debug, Args)]

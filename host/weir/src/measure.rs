@@ -9,9 +9,11 @@ use weir_capture::{CaptureFile, Feed, Intake, card};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
 use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile};
 use weir_record::{Record, time::tai_from_utc};
+use weir_sketch::Recorder;
 
 use crate::cli::PortArgs;
 use crate::error::Failure;
+use crate::source;
 
 /// Records are handed on when there are so many, or when the ports are idle.
 const BATCH: usize = 1024;
@@ -83,6 +85,7 @@ impl Measured<'_> {
 struct Meter<T> {
     feed: Feed,
     engine: Engine,
+    recorder: Option<Recorder>,
     records: Vec<Record>,
     take: T,
 }
@@ -98,6 +101,9 @@ impl<T: FnMut(&[Record], &Measured<'_>)> Meter<T> {
         while self.engine.finish_some(BATCH, &mut self.records) {
             self.hand_on();
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish(&mut self.records);
+        }
         self.hand_on();
     }
 }
@@ -105,12 +111,24 @@ impl<T: FnMut(&[Record], &Measured<'_>)> Meter<T> {
 impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for Meter<T> {
     fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
         let Self {
-            feed, engine, records, ..
+            feed,
+            engine,
+            recorder,
+            records,
+            ..
         } = self;
         let time = tai_from_utc(time_utc_ns);
-        feed.frame(port, time, Some(LinkType::Ethernet), data, wire_len, |word| {
-            word.enter(engine, records)
-        });
+        feed.frame(
+            port,
+            time,
+            Some(LinkType::Ethernet),
+            data,
+            wire_len,
+            |word| match recorder {
+                Some(recorder) => source::enter(&word, engine, recorder, records),
+                None => word.enter(engine, records),
+            },
+        );
         if self.records.len() >= BATCH {
             self.hand_on();
         }
@@ -118,6 +136,9 @@ impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for Meter<T> {
 
     fn idle(&mut self, now_utc_ns: u64) {
         self.engine.time(tai_from_utc(now_utc_ns), &mut self.records);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.time(&self.engine, &mut self.records);
+        }
         if !self.records.is_empty() {
             self.hand_on();
         }
@@ -182,6 +203,7 @@ pub struct Source {
     role: Role,
     until: Until,
     engine: Config,
+    statistics: Option<weir_sketch::Config>,
 }
 
 impl Source {
@@ -237,6 +259,7 @@ impl Source {
             role,
             until,
             engine,
+            statistics: args.statistics.config(),
         })
     }
 
@@ -289,6 +312,7 @@ impl Source {
         let mut meter = Meter {
             feed: Feed::new(Parser::new(Profile::Full)),
             engine: Engine::new(self.engine),
+            recorder: self.statistics.map(|config| Recorder::new(config, self.engine.lane)),
             records,
             take,
         };

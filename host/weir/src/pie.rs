@@ -21,6 +21,7 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
                 ..Config::file()
             },
             profile: Profile::Full,
+            statistics: None,
         };
         let mut trace = Trace::default();
         let outcome = source::read(path, &options, |records| trace.push(records)).map_err(Failure::new)?;

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use weir_engine::Config;
 use weir_record::{
-    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Interval, Kind, Open, OpenMore, Packet,
-    PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd, SetupMore, what,
+    Block, BlockEnd, Burst, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Histogram, HistogramMore,
+    Interval, Kind, Metric, Open, OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd,
+    SetupMore, Top, TopMore, Weight, what,
 };
 
 use crate::cli::{Profile, RecordFormat, RecordsArgs};
@@ -26,7 +27,11 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         vlan_in_key: !args.flow.ignore_vlan,
         ..engine
     };
-    let options = source::Options { engine, profile };
+    let options = source::Options {
+        engine,
+        profile,
+        statistics: args.statistics.config(),
+    };
     let mut outcome = None;
     let body = |out: &mut dyn Write| {
         let mut result = Ok(());
@@ -67,6 +72,11 @@ pub fn print(records: &[Record], format: RecordFormat, out: &mut dyn Write) -> s
         }
     }
     Ok(())
+}
+
+/// An address as it is written; IPv4 ones are mapped.
+fn address(bytes: &[u8; 16]) -> std::net::IpAddr {
+    std::net::Ipv6Addr::from(*bytes).to_canonical()
 }
 
 fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
@@ -137,6 +147,18 @@ fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
         (Some(Kind::Packet), true) => writeln!(out, "{direction} {:?}", PacketMore::decode(r)),
         (Some(Kind::Port), false) => writeln!(out, "port {arg} {:?}", Port::decode(r)),
         (Some(Kind::Port), true) => writeln!(out, "port {arg} {:?}", PortMore::decode(r)),
+        (Some(Kind::Burst), _) => writeln!(out, "port {arg} {:?}", Burst::decode(r)),
+        (Some(Kind::Histogram), false) => {
+            let metric = named(Metric::from_u8(arg >> 4).map(Metric::name));
+            writeln!(out, "{metric} service {} {:?}", arg & 0xf, Histogram::decode(r))
+        }
+        (Some(Kind::Histogram), true) => writeln!(out, "{:?}", HistogramMore::decode(r)),
+        (Some(Kind::Top), false) => {
+            let weight = named(Weight::from_u8(arg).map(Weight::name));
+            let top = Top::decode(r);
+            writeln!(out, "{weight} {} {top:?}", address(&top.address))
+        }
+        (Some(Kind::Top), true) => writeln!(out, "{:?}", TopMore::decode(r)),
         (Some(Kind::Gap), _) => writeln!(out, "{:?}", weir_record::Gap::decode(r)),
         (None, _) => writeln!(out, "kind {}", r.0[0]),
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_capture::{CaptureError, CaptureFile, Feed, Item};
+use weir_capture::{CaptureError, CaptureFile, Feed, Item, Word};
 use weir_engine::{Config, Engine, Meta, Parser, Profile};
 use weir_record::Record;
+use weir_sketch::Recorder;
 
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 256;
@@ -24,6 +25,8 @@ pub struct Options {
     pub engine: Config,
     /// What the parser does.
     pub profile: Profile,
+    /// Statistics to write beside the records of flows.
+    pub statistics: Option<weir_sketch::Config>,
 }
 
 /// What became of a capture.
@@ -40,21 +43,30 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     let mut file = CaptureFile::open(path)?;
     let mut feed = Feed::new(Parser::new(options.profile));
     let mut engine = Engine::new(options.engine);
+    let mut recorder = options
+        .statistics
+        .map(|config| Recorder::new(config, options.engine.lane));
     let mut records = Vec::with_capacity(8 * FRAMES_AT_A_TIME);
     let mut waiting = Vec::with_capacity(TOGETHER);
     let bar = bar(&file);
     let mut error = None;
     loop {
-        let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| match word.item {
-            Item::Packet(meta) if !waiting.is_empty() || engine.flows_in_use() >= MANY_FLOWS => {
-                waiting.push((*meta, word.captured));
-                if waiting.len() == TOGETHER {
-                    flush(&mut engine, &mut waiting, &mut records);
-                }
+        let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| {
+            if let Some(recorder) = &mut recorder {
+                // It looks at the engine after each packet.
+                return enter(&word, &mut engine, recorder, &mut records);
             }
-            _ => {
-                flush(&mut engine, &mut waiting, &mut records);
-                word.enter(&mut engine, &mut records);
+            match word.item {
+                Item::Packet(meta) if !waiting.is_empty() || engine.flows_in_use() >= MANY_FLOWS => {
+                    waiting.push((*meta, word.captured));
+                    if waiting.len() == TOGETHER {
+                        flush(&mut engine, &mut waiting, &mut records);
+                    }
+                }
+                _ => {
+                    flush(&mut engine, &mut waiting, &mut records);
+                    word.enter(&mut engine, &mut records);
+                }
             }
         });
         flush(&mut engine, &mut waiting, &mut records);
@@ -84,6 +96,9 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
         take(&records);
         records.clear();
     }
+    if let Some(recorder) = &mut recorder {
+        recorder.finish(&mut records);
+    }
     take(&records);
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -95,6 +110,16 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
             error,
             left_out: feed.left_out(),
         }),
+    }
+}
+
+/// A word through the engine and its statistics.
+pub fn enter(word: &Word<'_>, engine: &mut Engine, recorder: &mut Recorder, records: &mut Vec<Record>) {
+    let first = records.len();
+    word.enter(engine, records);
+    match word.item {
+        Item::Packet(meta) => recorder.packet(meta, engine, first, records),
+        Item::Untracked(_) => recorder.untracked(word.port, word.wire, engine, records),
     }
 }
 

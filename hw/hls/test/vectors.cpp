@@ -210,7 +210,7 @@ std::vector<Interval> bursts_of(const std::vector<Word> &results)
     int port = 0;
     for (const Word &word : results) {
         const auto &lanes = word.lanes;
-        must(kind_of(word) == weir::RESULT_BURST && int(arg_of(word)) == port, "not the port's BURST");
+        must(kind_of(word) == weir::Burst::KIND && int(arg_of(word)) == port, "not the port's BURST");
         must(word.last == (port == 1), "TLAST is with the last port");
         must(high(lanes[7]) == 0, "a result was lost");
         if (port == 0) {
@@ -234,7 +234,7 @@ std::vector<Interval> histograms_of(const std::vector<Word> &results)
     bool open = false;
     for (const Word &word : results) {
         const auto &lanes = word.lanes;
-        must(kind_of(word) == weir::RESULT_HISTOGRAM && word.last == ends(word), "not a HISTOGRAM");
+        must(kind_of(word) == weir::Histogram::KIND && word.last == ends(word), "not a HISTOGRAM");
         if (!open) {
             intervals.emplace_back();
             intervals.back().start = lanes[2];
@@ -268,7 +268,7 @@ std::vector<Top> talkers_of(const std::vector<Word> &results)
     bool open = false;
     for (const Word &word : results) {
         const auto &lanes = word.lanes;
-        must(kind_of(word) == weir::RESULT_TOP && word.last == ends(word), "not a TOP");
+        must(kind_of(word) == weir::Top::KIND && word.last == ends(word), "not a TOP");
         if (!open) {
             intervals.emplace_back();
             intervals.back().start = lanes[2];

@@ -209,7 +209,7 @@ impl Coverage {
                     self.count(format!("packet option bit {bit}"), 1);
                 }
             }
-            Kind::Port | Kind::Gap => {}
+            Kind::Port | Kind::Gap | Kind::Burst | Kind::Histogram | Kind::Top => {}
         }
     }
 
