@@ -3,12 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use weir_messages::v1::{GetCaptureStatusRequest, GetCaptureStatusResponse, GetStatusRequest, GetStatusResponse};
+use weir_messages::v1::{
+    GetCaptureStatusRequest, GetCaptureStatusResponse, GetStatusRequest, GetStatusResponse, WatchEventsRequest,
+    WatchEventsResponse,
+};
 
 use crate::facts::Facts;
 use crate::log::RecordLog;
 use crate::state::{ApplianceState, CaptureState};
+use crate::status;
 use crate::streams::Streams;
 use crate::v1::appliance_service_server::ApplianceService;
 use crate::v1::capture_service_server::CaptureService;
@@ -25,6 +31,9 @@ impl CaptureService for Capture {
         Ok(Response::new(self.0.status()))
     }
 }
+
+/// Events on their way to one client.
+const EVENTS_WAITING: usize = 64;
 
 /// ApplianceService.
 pub(crate) struct Appliance {
@@ -52,7 +61,47 @@ impl ApplianceService for Appliance {
             transactions: counts.transactions,
             subscribers: u32::try_from(self.streams.open()).unwrap_or(u32::MAX),
             resident_bytes: resident_bytes().unwrap_or(0),
+            card: self.state.card(),
         }))
+    }
+
+    type WatchEventsStream = ReceiverStream<Result<WatchEventsResponse, Status>>;
+
+    async fn watch_events(
+        &self,
+        request: Request<WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        let WatchEventsRequest { after, follow } = request.into_inner();
+        let place = self.streams.place()?;
+        let (streams, state) = (self.streams.clone(), Arc::clone(&self.state));
+        let (sender, receiver) = mpsc::channel(EVENTS_WAITING);
+        tokio::spawn(async move {
+            let _place = place;
+            let mut newest = state.events.follow();
+            let mut last = after;
+            loop {
+                newest.borrow_and_update();
+                for event in state.events.after(last) {
+                    last = event.number;
+                    let response = WatchEventsResponse { event: Some(event) };
+                    if sender.send(Ok(response)).await.is_err() {
+                        return;
+                    }
+                }
+                if !follow {
+                    return;
+                }
+                tokio::select! {
+                    changed = newest.changed() => if changed.is_err() { return },
+                    () = sender.closed() => return,
+                    () = streams.closed() => {
+                        let _ = sender.send(Err(status::closing())).await;
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
     }
 }
 

@@ -9,7 +9,8 @@
 //! - **Bounded**: all files together stay within the limit; the oldest segment goes first.
 //! - **Crash-safe**: when the process dies, all that was appended is there; when the power fails,
 //!   all up to the last [`RecordLog::sync`] is, and a torn end is cut to a whole record.
-//! - **Boot epochs**: every opening begins a segment with the next epoch. A position is only
+//! - **Boot epochs**: every opening begins a segment with the next epoch, and so does every later start of what
+//!   measures. A position is only
 //!   trusted together with its epoch, because a power failure can take back positions that a
 //!   reader has already seen.
 //! - **Gaps**: the sequence numbers of each lane are followed; where one jumps, a GAP record is
@@ -22,6 +23,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::watch;
@@ -89,8 +91,8 @@ pub struct RecordLog {
     limit_bytes: u64,
     segment_records: u64,
     id: u64,
-    epoch: u16,
-    /// First position of this epoch.
+    epoch: AtomicU16,
+    /// First position since it was opened.
     opened_at: u64,
     recovery: Recovery,
     /// Oldest first. The last one is written.
@@ -151,7 +153,7 @@ impl RecordLog {
             limit_bytes,
             segment_records: (segment_bytes - HEADER_BYTES) / BYTES as u64,
             id: head.log_id,
-            epoch: head.epoch,
+            epoch: AtomicU16::new(head.epoch),
             opened_at: head.first,
             recovery,
             segments: RwLock::new(segments),
@@ -163,9 +165,27 @@ impl RecordLog {
         Ok(log)
     }
 
-    /// Number of this opening of the log, for flow ids: 1, 2, ... 65535, 1.
+    /// Number of the epoch, for flow ids: 1, 2, ... 65535, 1. Each opening of the log begins one, and
+    /// [`Self::begin_epoch`].
     pub fn epoch(&self) -> u16 {
-        self.epoch
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Begin the next epoch, in a segment of its own: what measures starts anew, and its flow ids would repeat.
+    pub fn begin_epoch(&self) -> Result<u16, LogError> {
+        let _writer = self.lock_writer();
+        let newest = self.read_segments().back().cloned();
+        if let Some(newest) = newest {
+            newest.sync()?;
+            if newest.records() == 0 {
+                // Its file is replaced by the new segment's, which has the same first position.
+                self.write_segments().pop_back();
+            }
+        }
+        let epoch = next_epoch(self.epoch(), 0);
+        self.epoch.store(epoch, Ordering::Release);
+        self.begin_segment(self.next_position())?;
+        Ok(epoch)
     }
 
     /// Identity of the log, kept for its life.
@@ -285,10 +305,10 @@ impl RecordLog {
             .map(|segment| segment.end());
         match end {
             Some(end) if position <= end => Ok(position),
-            Some(_) if epoch == self.epoch => Err(PlaceError::Future),
+            Some(_) if epoch == self.epoch() => Err(PlaceError::Future),
             // A power failure took back what the reader had already seen of that epoch.
             Some(end) => Ok(end),
-            None if epoch > self.epoch => Err(PlaceError::UnknownEpoch),
+            None if epoch > self.epoch() => Err(PlaceError::UnknownEpoch),
             // No segment of it is left, or it never wrote one: it ended where the next one begins.
             None => segments
                 .iter()
@@ -322,7 +342,7 @@ impl RecordLog {
         }
         let head = Head {
             log_id: self.id,
-            epoch: self.epoch,
+            epoch: self.epoch(),
             first,
         };
         let segment = Arc::new(Segment::create(&self.directory, head)?);

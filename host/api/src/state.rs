@@ -1,10 +1,12 @@
 //! Counters that the daemon's threads fill and CaptureService and ApplianceService read.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use tokio::sync::watch;
 use weir_messages::Timestamp;
-use weir_messages::v1::{GetCaptureStatusResponse, PortStatus, RecordLinkStatus};
+use weir_messages::v1::{CardStatus, Event, GetCaptureStatusResponse, PortStatus, RecordLinkStatus};
 use weir_record::Untracked;
 
 /// Counters of one source of frames.
@@ -105,4 +107,83 @@ pub struct ApplianceState {
     pub start_time: Timestamp,
     /// Flows in the engine's table.
     pub flows_in_table: AtomicU64,
+    /// What happened.
+    pub events: Events,
+    /// The card, if one is kept.
+    card: Mutex<Option<CardStatus>>,
+}
+
+impl ApplianceState {
+    /// Of a daemon that started now.
+    pub fn new(start_time: Timestamp) -> Self {
+        Self {
+            start_time,
+            ..Self::default()
+        }
+    }
+
+    /// Renew what is known of the card.
+    pub fn set_card(&self, status: CardStatus) {
+        *self.card.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    }
+
+    pub(crate) fn card(&self) -> Option<CardStatus> {
+        self.card.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Events that are kept.
+const KEPT: usize = 1000;
+
+/// The newest events, numbered.
+#[derive(Debug, Default)]
+pub struct Events {
+    kept: Mutex<VecDeque<Event>>,
+    newest: watch::Sender<u64>,
+}
+
+impl Events {
+    /// One more; it gets its number here.
+    pub fn add(&self, event: Event) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = *self.newest.borrow() + 1;
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(Event { number, ..event });
+        self.newest.send_replace(number);
+    }
+
+    /// Those behind this number, oldest first.
+    pub(crate) fn after(&self, number: u64) -> Vec<Event> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().filter(|event| event.number > number).cloned().collect()
+    }
+
+    /// Wakes when there are more.
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_events_are_kept_and_numbers_show_what_is_gone() {
+        let events = Events::default();
+        assert!(events.after(0).is_empty());
+        for i in 0..KEPT + 10 {
+            events.add(Event {
+                text: i.to_string(),
+                ..Event::default()
+            });
+        }
+        let kept = events.after(0);
+        assert_eq!(kept.len(), KEPT);
+        assert_eq!((kept[0].number, kept[0].text.as_str()), (11, "10"));
+        assert_eq!(events.after(1009).len(), 1);
+        assert_eq!(*events.follow().borrow(), 1010);
+    }
 }

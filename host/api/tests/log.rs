@@ -96,6 +96,30 @@ fn openings_without_records_leave_one_file() {
 }
 
 #[test]
+fn an_epoch_begun_in_between_is_as_one_of_an_opening() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), 1 << 20);
+    let epoch = log.epoch();
+    // Without records before it takes the place of the file.
+    assert_eq!(log.begin_epoch().unwrap(), epoch + 1);
+    assert_eq!(files(directory.path()).len(), 1);
+    log.append(&records(0, 10)).unwrap();
+    assert_eq!(log.begin_epoch().unwrap(), epoch + 2);
+    assert_eq!(files(directory.path()).len(), 2);
+    assert_eq!(log.epoch(), epoch + 2);
+    assert_eq!(log.appended(), 10);
+    log.append(&records(10, 20)).unwrap();
+    assert_eq!(read_all(&log, 0), (records(0, 20), vec![]));
+    assert_eq!(log.resume(epoch + 1, 10), Ok(10));
+    assert_eq!(log.resume(epoch + 2, 20), Ok(20));
+    assert_eq!(log.resume(epoch + 2, 21), Err(PlaceError::Future));
+    drop(log);
+    let log = open(directory.path(), 1 << 20);
+    assert_eq!(log.epoch(), epoch + 3);
+    assert_eq!(read_all(&log, 0).0, records(0, 20));
+}
+
+#[test]
 fn the_limit_holds_and_the_oldest_go_first() {
     let directory = tempfile::tempdir().unwrap();
     let limit = 16 * 1024;

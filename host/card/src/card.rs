@@ -244,6 +244,11 @@ impl<R: Registers> Card<R> {
         self.mailbox.request(Opcode::Confirm, &[]).map(|_| ())
     }
 
+    /// As [`Mailbox::counters`].
+    pub fn mailbox_counters(&self) -> (u64, u64, u64) {
+        self.mailbox.counters()
+    }
+
     /// What the card said unasked since the last call.
     pub fn notices(&mut self) -> Result<Vec<Message>, CardError> {
         self.mailbox.notices()
@@ -251,12 +256,16 @@ impl<R: Registers> Card<R> {
 }
 
 impl<R: Registers + Send + 'static> Card<R> {
-    /// Begin to tell the card that the host is alive.
+    /// Begin to tell the card that the host is alive, whenever `alive` says so.
     ///
     /// # Errors
     /// No thread could be started.
-    pub fn heartbeat(&self, period: Duration) -> Result<Heartbeat, CardError> {
-        Heartbeat::start(self.registers.clone(), period)
+    pub fn heartbeat(
+        &self,
+        period: Duration,
+        alive: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Heartbeat, CardError> {
+        Heartbeat::start(self.registers.clone(), period, alive)
     }
 }
 

@@ -4,8 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::access::AccessError;
+use crate::event::state_name;
 use crate::image::ImageProblem;
-use crate::protocol::{ABI_MAJOR, ABI_MINOR, Opcode, Status};
+use crate::protocol::{ABI_MAJOR, ABI_MINOR, Opcode, Status, self_test_bit};
+use crate::registers::system::{BOOT_REASON, BOOT_REASON_HOST, BOOT_REASON_RESTART, BOOT_REASON_WATCHDOG};
 
 /// Working with a card failed.
 #[derive(Debug)]
@@ -44,6 +46,20 @@ pub enum CardError {
     NotBooted(u32),
     /// A thread could not be started.
     Thread(std::io::Error),
+    /// No firmware runs, and there is none to load.
+    NoFirmware,
+    /// Tests of the firmware failed: their bits.
+    SelfTest(u32),
+    /// The heartbeat ended.
+    Heartbeat(AccessError),
+    /// The card's CPU was reset: `system.boot`, and whether it is held in reset.
+    Reset(u32, bool),
+    /// The firmware left RUNNING by itself: its state.
+    NotRunning(u32),
+    /// No random numbers.
+    Random(std::io::Error),
+    /// The service gave no epoch.
+    Service(String),
 }
 
 impl fmt::Display for CardError {
@@ -84,6 +100,33 @@ impl fmt::Display for CardError {
             }
             Self::NotBooted(stage) => write!(f, "the card's firmware did not start; boot stage {stage}"),
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
+            Self::NoFirmware => f.write_str("the card runs no firmware; give an image to load (--firmware)"),
+            Self::SelfTest(tests) => {
+                let failed = self_test_bit::NAMES.iter().filter(|(bit, _)| tests & bit != 0);
+                let names: Vec<_> = failed.map(|&(_, name)| name).collect();
+                write!(
+                    f,
+                    "the card's self-test failed: {}; the card is broken",
+                    names.join(", ")
+                )
+            }
+            Self::Heartbeat(error) => write!(f, "the heartbeat ended: {error}"),
+            Self::Reset(boot, held) => {
+                let cause = match BOOT_REASON.get(*boot) {
+                    BOOT_REASON_HOST => "the host",
+                    BOOT_REASON_WATCHDOG => "its watchdog",
+                    BOOT_REASON_RESTART => "a restart",
+                    _ => "power-on",
+                };
+                if *held {
+                    f.write_str("the card's CPU is held in reset")
+                } else {
+                    write!(f, "the card's CPU was reset by {cause}")
+                }
+            }
+            Self::NotRunning(state) => write!(f, "the card left RUNNING: it is {}", state_name(*state)),
+            Self::Random(error) => write!(f, "no random numbers for the hash's seed: {error}"),
+            Self::Service(error) => f.write_str(error),
         }
     }
 }
@@ -91,8 +134,8 @@ impl fmt::Display for CardError {
 impl std::error::Error for CardError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Access(error) => Some(error),
-            Self::Thread(error) => Some(error),
+            Self::Access(error) | Self::Heartbeat(error) => Some(error),
+            Self::Thread(error) | Self::Random(error) => Some(error),
             _ => None,
         }
     }

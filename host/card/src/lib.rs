@@ -1,6 +1,8 @@
 //! The card's control plane, as the host has it.
 //!
 //! ```text
+//! Keeper: firmware, start and watch for a service, again when the card was lost
+//!   ▼
 //! Card: attach, firmware, configuration, start, stop, statistics, faults
 //!   │            └── Heartbeat (a thread)
 //!   ▼                 │
@@ -17,21 +19,26 @@ mod access;
 mod card;
 mod crc;
 mod error;
+mod event;
 mod heartbeat;
 mod image;
+mod keeper;
 pub mod mailbox;
 #[rustfmt::skip]
 #[allow(missing_docs)]
 pub mod protocol;
 #[rustfmt::skip]
 pub mod registers;
+mod seed;
 mod socket;
 
 pub use access::{AccessError, Registers, Shared};
 pub use card::{Card, Info};
 pub use crc::crc32;
 pub use error::CardError;
+pub use event::{Event, Severity, fault_name, state_name, version};
 pub use heartbeat::Heartbeat;
 pub use image::{Image, ImageProblem};
+pub use keeper::{Keeper, Phase, Report, Service, Settings, unhealthy_names};
 pub use mailbox::{Mailbox, Message, Timing};
 pub use socket::SocketRegisters;

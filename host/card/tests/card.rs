@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use weir_card::mailbox::encode;
@@ -301,7 +302,7 @@ fn the_fault_log_is_read_to_its_end() {
 #[test]
 fn the_heartbeat_beats_until_it_is_stopped() {
     let mut card = attach(Mock::silent());
-    let heartbeat = card.heartbeat(Duration::from_millis(1)).unwrap();
+    let heartbeat = card.heartbeat(Duration::from_millis(1), || true).unwrap();
     let mut beats = 0;
     for _ in 0..2000 {
         beats = card.registers().read32(host::HEARTBEAT).unwrap();
@@ -310,11 +311,30 @@ fn the_heartbeat_beats_until_it_is_stopped() {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(beats >= 4 && heartbeat.beats());
+    assert!(beats >= 4 && heartbeat.failed().is_none());
     heartbeat.stop().unwrap();
     let last = card.registers().read32(host::HEARTBEAT).unwrap();
     std::thread::sleep(Duration::from_millis(10));
     assert_eq!(card.registers().read32(host::HEARTBEAT).unwrap(), last);
+}
+
+#[test]
+fn the_heartbeat_is_held_back_while_the_host_is_not_alive() {
+    let mut card = attach(Mock::silent());
+    let alive = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&alive);
+    let heartbeat = card
+        .heartbeat(Duration::from_millis(1), move || asked.load(Ordering::Relaxed))
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(heartbeat.held_back());
+    assert_eq!(card.registers().read32(host::HEARTBEAT).unwrap(), 0);
+    alive.store(true, Ordering::Relaxed);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while card.registers().read32(host::HEARTBEAT).unwrap() < 2 {
+        assert!(Instant::now() < deadline);
+    }
+    assert!(!heartbeat.held_back());
 }
 
 /// A simulated card's end of the socket: gives these answers, and back what it was asked.

@@ -67,7 +67,7 @@ fn firmware_starts_the_card() {
     card.load_firmware(&image).unwrap();
     let hello = card.hello(1).unwrap();
     assert_eq!(hello.firmware_version, image.header.version);
-    let heartbeat = card.heartbeat(Duration::from_millis(200)).unwrap();
+    let heartbeat = card.heartbeat(Duration::from_millis(200), || true).unwrap();
     let deadline = Instant::now() + timing.boot;
     loop {
         let state = card.state().unwrap();

@@ -6,54 +6,88 @@ use std::time::{Duration, Instant};
 
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::intake::LinkCounters;
+use weir_card::Keeper;
 use weir_dpdk::Progress;
 use weir_messages::v1::{Analysis, Summary};
 use weir_record::Record;
 use weir_record::frame::Refusal;
 
+use crate::card::{self, Control, Told};
 use crate::cli::{CaptureArgs, Format};
 use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::{output, text};
 
+/// The command is to end: a card is stopped first.
+static ASKED: AtomicBool = AtomicBool::new(false);
+/// Measuring is to end.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the command.
 pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let source = Source::open(&args.ports, 0)?;
     let name = source.title();
-    stop_at_signal(&STOP)?;
+    let told = Told {
+        epoch: Box::new(epochs()),
+        event: Box::new(|_| {}),
+        status: Box::new(|_| {}),
+    };
+    let keeper = card::keeper(&args.ports, &source.pulse(), told)?;
+    stop_at_signal(if keeper.is_some() { &ASKED } else { &STOP })?;
     match args.format {
         Format::Json => {
             let mut answer = Analysis::default();
-            let summary = measure(args, source, &mut answer)?;
+            let summary = measure(args, source, keeper, &mut answer)?;
             answer.summary = Some(summary);
             output::json(None, &answer)?;
         }
         Format::Text => {
             let mut collector = text::Collector::new(args.rows, false);
-            let summary = measure(args, source, &mut collector)?;
+            let summary = measure(args, source, keeper, &mut collector)?;
             output::write(None, |out| collector.print(&name, &summary, out))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(args: &CaptureArgs, source: Source, sink: &mut (impl Sink + Send)) -> Result<Summary, Failure> {
+/// Epochs for this run alone: 1, 2, ...
+fn epochs() -> impl FnMut() -> Result<u16, String> {
+    let mut last = 0_u16;
+    move || {
+        last = last.checked_add(1).ok_or("the card was started 65,535 times")?;
+        Ok(last)
+    }
+}
+
+fn measure(
+    args: &CaptureArgs,
+    source: Source,
+    mut keeper: Option<Keeper<Control>>,
+    sink: &mut (impl Sink + Send),
+) -> Result<Summary, Failure> {
     let mut analyzer = Analyzer::new(Config::default());
     let progress = Progress::default();
     let done = AtomicBool::new(false);
     let mut link = None;
     let result = std::thread::scope(|scope| {
-        scope.spawn(|| status(args.seconds, &progress, &done));
+        let asked = if keeper.is_some() { &ASKED } else { &STOP };
+        scope.spawn(|| status(args.seconds, &progress, &done, asked));
+        let kept = keeper
+            .as_mut()
+            .map(|keeper| scope.spawn(|| card::keep(keeper, &ASKED, &STOP)));
         let take = |records: &[Record], measured: &Measured<'_>| {
             link = measured.link().copied();
             analyzer.push(records, sink);
         };
         let result = source.run(&STOP, &progress, take);
         done.store(true, Ordering::Relaxed);
-        result
+        ASKED.store(true, Ordering::Relaxed);
+        let kept = kept.map(|kept| {
+            kept.join()
+                .unwrap_or_else(|_| Err(Failure::new("what keeps the card panicked")))
+        });
+        result.and(kept.unwrap_or(Ok(())))
     });
     result?;
     print_status(&progress);
@@ -64,13 +98,13 @@ fn measure(args: &CaptureArgs, source: Source, sink: &mut (impl Sink + Send)) ->
 }
 
 /// A line a second, until done; sets the stop flag when the time is over.
-fn status(seconds: Option<u64>, progress: &Progress, done: &AtomicBool) {
+fn status(seconds: Option<u64>, progress: &Progress, done: &AtomicBool, asked: &AtomicBool) {
     let start = Instant::now();
     let mut next = Duration::from_secs(1);
     while !done.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
         if seconds.is_some_and(|limit| start.elapsed() >= Duration::from_secs(limit)) {
-            STOP.store(true, Ordering::Relaxed);
+            asked.store(true, Ordering::Relaxed);
         }
         if start.elapsed() >= next {
             next += Duration::from_secs(1);

@@ -191,8 +191,17 @@ pub struct PortArgs {
     )]
     pub ports: Vec<String>,
     /// Port on which a card's record frames arrive, named as for --port: the card measures, nothing is measured here
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "digests", "ignore_vlan", "statistics"])]
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "statistics"])]
     pub card: Option<String>,
+    /// Registers of the card (weir nic-sim --socket): configure and start it, give it a heartbeat, watch over it
+    #[arg(long, value_name = "SOCKET", requires = "card")]
+    pub control: Option<PathBuf>,
+    /// Firmware to load into a card that runs none, or another version
+    #[arg(long, value_name = "IMAGE", requires = "control")]
+    pub firmware: Option<PathBuf>,
+    /// A setting of the card, as HOST_TIMEOUT_US=50000 (docs: card-protocol.md, configuration keys); repeat for several
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "control", value_parser = crate::card::setting)]
+    pub settings: Vec<(weir_card::protocol::Key, u32)>,
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub inline: Option<Vec<String>>,
@@ -273,6 +282,8 @@ pub enum What {
     Summary,
     /// The daemon's own state
     Status,
+    /// What happened to the appliance and its card
+    Events,
     /// Flow records, from the oldest in the log
     Records,
 }

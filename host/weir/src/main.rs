@@ -3,6 +3,7 @@
 
 mod analyze;
 mod capture;
+mod card;
 mod cli;
 mod error;
 mod format;

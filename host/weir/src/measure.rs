@@ -1,6 +1,7 @@
 //! Live ports into the flow engine: what `weir serve` and `weir capture` share.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile};
 use weir_record::{Record, time::tai_from_utc};
 use weir_sketch::Recorder;
 
+use crate::card::Pulse;
 use crate::cli::PortArgs;
 use crate::error::Failure;
 use crate::source;
@@ -152,6 +154,7 @@ struct CardMeter<T> {
     take: T,
     told: LinkCounters,
     anew: Option<u8>,
+    pulse: Pulse,
 }
 
 impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
@@ -168,6 +171,7 @@ impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
 
 impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for CardMeter<T> {
     fn frame(&mut self, _: u8, _: u64, data: &[u8], _: u32) {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
         let (before, restarts) = (self.records.len(), self.intake.counters().restarts);
         self.intake.frame(data, &mut self.records);
         if self.intake.counters().restarts != restarts {
@@ -183,6 +187,7 @@ impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for CardMeter<T> {
 
     // The card's time comes in its records.
     fn idle(&mut self, _: u64) {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
         if self.told != *self.intake.counters() {
             self.hand_on();
         }
@@ -204,6 +209,7 @@ pub struct Source {
     until: Until,
     engine: Config,
     statistics: Option<weir_sketch::Config>,
+    pulse: Pulse,
 }
 
 impl Source {
@@ -260,7 +266,13 @@ impl Source {
             until,
             engine,
             statistics: args.statistics.config(),
+            pulse: Pulse::default(),
         })
+    }
+
+    /// Moves on while a card's record frames are looked for.
+    pub fn pulse(&self) -> Pulse {
+        Arc::clone(&self.pulse)
     }
 
     /// (name, whether it is known what was lost) of each measured port.
@@ -304,6 +316,7 @@ impl Source {
                 take,
                 told: LinkCounters::default(),
                 anew: None,
+                pulse: self.pulse,
             };
             let result = receive(&mut self.ports, &config, &mut meter, stop, progress);
             meter.hand_on();

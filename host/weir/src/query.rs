@@ -10,7 +10,7 @@ use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
 use weir_messages::v1::{
     Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, ListConnectionsRequest,
-    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, subscribe_response::Message,
+    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest, subscribe_response::Message,
 };
 use weir_record::Record;
 use weir_record::raw::BYTES;
@@ -71,6 +71,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
     let channel = connect(&args.server).await?;
     match args.what {
         What::Status => status(channel, args).await,
+        What::Events => events(channel, args).await,
         What::Records => {
             let mut left = args.limit;
             subscribe(channel, &args.server, false, |batch| {
@@ -142,7 +143,7 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 answer.findings.extend(page.findings);
                 page.next_page_token
             }
-            What::Summary | What::Status | What::Records => {
+            What::Summary | What::Status | What::Events | What::Records => {
                 let reply = client
                     .get_summary(GetSummaryRequest {})
                     .await
@@ -161,6 +162,35 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
         Format::Json => output::json(None, &answer),
         Format::Text => output::write(None, |out| text::print_answer(&answer, out)),
     }
+}
+
+async fn events(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+    let request = WatchEventsRequest {
+        after: 0,
+        follow: false,
+    };
+    let stream = ApplianceServiceClient::new(channel).watch_events(request).await;
+    let mut stream = stream.map_err(|s| refused(&s))?.into_inner();
+    let mut events = Vec::new();
+    while let Some(response) = stream.message().await.map_err(|s| refused(&s))? {
+        events.extend(response.event);
+    }
+    let newest = &events[events.len().saturating_sub(args.limit)..];
+    output::write(None, |out| {
+        if args.format == Format::Json {
+            return writeln!(out, "{}", serde_json::json!({ "events": newest }));
+        }
+        for event in newest {
+            let time = event.time.map_or_else(String::new, |time| time.to_string());
+            let severity = event.severity().as_str_name().trim_start_matches("SEVERITY_");
+            writeln!(
+                out,
+                "{:>6} {time} {severity:7} {} {}: {}",
+                event.number, event.source, event.name, event.text
+            )?;
+        }
+        Ok(())
+    })
 }
 
 async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
@@ -210,10 +240,27 @@ async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 writeln!(out, "losses before Weir not known (at least {})", count(port.dropped))?;
             }
         }
+        if let Some(card) = &appliance.card {
+            let link = if card.unhealthy.is_empty() {
+                "measured".to_owned()
+            } else {
+                format!("bypassed ({})", card.unhealthy.join(", "))
+            };
+            writeln!(
+                out,
+                "  card: {}, firmware {} {}, link {link}, {} of {} flows, {} faults",
+                card.phase,
+                card.firmware_version,
+                card.state,
+                count(card.contexts_in_use.into()),
+                count(card.contexts.into()),
+                count(card.faults.values().sum::<u64>())
+            )?;
+        }
         if let Some(link) = &capture.link {
             writeln!(
                 out,
-                "  card: {} records in {} frames, {} lost, {} frames not used",
+                "  record link: {} records in {} frames, {} lost, {} frames not used",
                 count(link.records),
                 count(link.frames),
                 count(link.lost_records),

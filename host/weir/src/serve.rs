@@ -19,6 +19,7 @@ use weir_record::Record;
 use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
 
+use crate::card::{self, Told};
 use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::measure::{Measured, Source, signal};
@@ -32,6 +33,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Open connections shown at a time: a snapshot of more would hold up the analysis.
 const OPEN_SHOWN: usize = 10_000;
 
+/// The daemon is to end: a card is stopped first.
+static ASKED: AtomicBool = AtomicBool::new(false);
+/// Measuring is to end.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the daemon.
@@ -65,10 +69,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos() as i64);
     let start_time = Timestamp::from_unix_nanos(now);
-    let appliance = Arc::new(ApplianceState {
-        start_time,
-        ..ApplianceState::default()
-    });
+    let appliance = Arc::new(ApplianceState::new(start_time));
+    let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -97,7 +99,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get_or_insert(error);
-        STOP.store(true, Ordering::Relaxed);
+        ASKED.store(true, Ordering::Relaxed);
     };
     let begin = log.next_position();
     let measured = AtomicBool::new(false);
@@ -108,6 +110,13 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             }
             measured.store(true, Ordering::Release);
         });
+        let kept = keeper.as_mut().map(|keeper| {
+            scope.spawn(|| {
+                if let Err(error) = card::keep(keeper, &ASKED, &STOP) {
+                    fail(error);
+                }
+            })
+        });
         scope.spawn(|| {
             if let Err(error) = analyze(&log, begin, &facts, &capture, &measured) {
                 fail(error);
@@ -115,7 +124,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         });
         let stopped = async {
             let polled = async {
-                while !STOP.load(Ordering::Relaxed) {
+                while !ASKED.load(Ordering::Relaxed) {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             };
@@ -128,12 +137,33 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         if let Err(error) = runtime.block_on(serve_on(listener, services, stopped)) {
             fail(Failure::new(error));
         }
-        STOP.store(true, Ordering::Relaxed);
+        ASKED.store(true, Ordering::Relaxed);
+        // What keeps a card sets it once the card has stopped.
+        if kept.is_none() {
+            STOP.store(true, Ordering::Relaxed);
+        }
     });
     log.sync().map_err(Failure::new)?;
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The card's keeper tells these.
+fn told(log: &Arc<RecordLog>, appliance: &Arc<ApplianceState>) -> Told {
+    let (log, events, status) = (Arc::clone(log), Arc::clone(appliance), Arc::clone(appliance));
+    let mut first = true;
+    Told {
+        epoch: Box::new(move || {
+            // That of the opening is new.
+            if std::mem::take(&mut first) {
+                return Ok(log.epoch());
+            }
+            log.begin_epoch().map_err(|error| error.to_string())
+        }),
+        event: Box::new(move |event| events.events.add(event)),
+        status: Box::new(move |card| status.set_card(card)),
     }
 }
 
@@ -157,7 +187,7 @@ fn measure(
         {
             // Frames are still measured and forwarded; the daemon ends with the reason.
             failed = Some(Failure::new(error));
-            STOP.store(true, Ordering::Relaxed);
+            ASKED.store(true, Ordering::Relaxed);
         }
         publish(measured, counters);
         appliance.flows_in_table.store(measured.flows(), Ordering::Relaxed);
