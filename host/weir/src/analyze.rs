@@ -5,51 +5,62 @@ use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, Verdict};
 use weir_engine::Profile;
-use weir_messages::v1::{Analysis, Finding};
+use weir_messages::v1::{Analysis, Finding, Summary};
 use weir_record::Record;
 
 use crate::cli::{AnalyzeArgs, FlowOptions, Format};
 use crate::error::Failure;
-use crate::{output, query, source, text};
+use crate::{output, query, source, taps, text};
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    let [input] = args.inputs.as_slice() else {
+        return taps::run(args);
+    };
     match args.format {
         Format::Json => {
-            let mut whole = Whole {
-                answer: Analysis::default(),
-                segments: args.segments,
-            };
+            let mut whole = Whole::new(args.segments);
             let mut analyzer = Analyzer::new(Config::default());
-            let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut whole))?;
+            let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
             let summary = analyzer.finish(&mut whole);
-            let mut answer = whole.answer;
-            answer.summary = Some(summary);
-            answer
-                .segments
-                .sort_by_key(|s| s.time.map_or(0, |time| time.unix_nanos()));
-            output::json(args.output.as_deref(), &answer)?;
+            output::json(args.output.as_deref(), &whole.finish(summary))?;
             Ok(code)
         }
         Format::Text => {
             let mut collector = text::Collector::new(args.rows, args.segments);
             let mut analyzer = Analyzer::new(Config::default());
-            let code = records(&args.input, &args.flow, |records| {
-                analyzer.push(records, &mut collector)
-            })?;
+            let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
             let summary = analyzer.finish(&mut collector);
-            output::write(args.output.as_deref(), |out| {
-                collector.print(&args.input, &summary, out)
-            })?;
+            output::write(args.output.as_deref(), |out| collector.print(input, &summary, out))?;
             Ok(code)
         }
     }
 }
 
 /// Everything, segments only if they are wanted.
-struct Whole {
+pub struct Whole {
     answer: Analysis,
     segments: bool,
+}
+
+impl Whole {
+    /// Nothing yet.
+    pub fn new(segments: bool) -> Self {
+        Self {
+            answer: Analysis::default(),
+            segments,
+        }
+    }
+
+    /// The answer, segments in the order of time.
+    pub fn finish(self, summary: Summary) -> Analysis {
+        let mut answer = self.answer;
+        answer.summary = Some(summary);
+        answer
+            .segments
+            .sort_by_key(|s| s.time.map_or(0, |time| time.unix_nanos()));
+        answer
+    }
 }
 
 impl Sink for Whole {

@@ -17,6 +17,7 @@ use weir_sketch::histogram::NAMED;
 Start here:
   weir analyze capture.pcapng           what happened, in tables
   weir analyze capture.pcapng -f json   the same as one JSON object
+  weir analyze client.pcap server.pcap  several taps of one path: losses and delays per leg
   weir pie client.pcap server.pcap      client, network and server time from two captures
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
@@ -59,9 +60,10 @@ pub enum Format {
 
 #[derive(Debug, Args)]
 pub struct AnalyzeArgs {
-    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon
-    #[arg(value_name = "FILE")]
-    pub input: String,
+    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon. Several files: captures of one path,
+    /// matched packet by packet: clocks, delays and losses of each leg between them, whose time it was
+    #[arg(value_name = "FILE", required = true, num_args = 1..=weir_align::MAX_TAPS)]
+    pub inputs: Vec<String>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     pub format: Format,

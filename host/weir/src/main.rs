@@ -15,6 +15,7 @@ mod query;
 mod records;
 mod serve;
 mod source;
+mod taps;
 mod text;
 
 use std::process::ExitCode;

@@ -1,0 +1,201 @@
+//! Whose time it was, told at one tap of a connection: client time if the tap stands at the client, server time if it
+//! stands at the server. Both are kept until it is known where the tap stands.
+//!
+//! An end is charged from the moment when all that the other side sent has arrived (no hole in it) to the moment when
+//! it sends data, SYN, FIN or RST of its own. When it goes on after its own data, it is charged from the ACK of all of
+//! it, unless that ACK is what it waited for. What is charged to neither is the network's, once: each end's times are
+//! measured on the clock of the tap beside it, so no offset of clocks enters.
+
+use crate::tap::{Digest, flag};
+
+/// Data that follows an ACK by less waited for the ACK.
+const ACK_CLOCKED: u64 = 1_000_000;
+/// Turns that a fingerprint is made of.
+const FINGERPRINT_TURNS: u8 = 4;
+
+/// One direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Half {
+    /// After the last byte seen.
+    next: Option<u32>,
+    /// Bytes before `next` that did not come yet.
+    missing: u32,
+    /// Highest acknowledgment of this direction's data.
+    acked: Option<u32>,
+    /// When the other side had acknowledged all of it.
+    all_acked: Option<u64>,
+    /// The other side's window has been closed since.
+    closed: Option<u64>,
+    /// Sent again since the other side last sent anything new: something was lost.
+    resent: bool,
+    /// A round trip under measurement: end of data, time.
+    slot: Option<(u32, u64)>,
+    /// Smallest and smoothed round trip from the tap to this direction's receiver and back, ns.
+    rtt: Option<(u64, u64)>,
+}
+
+/// Times of one flow at one tap, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ends {
+    halves: [Half; 2],
+    /// Sender (1: server) and time of the last packet with data, SYN, FIN or RST that told anything new.
+    last: Option<(usize, u64)>,
+    first: Option<u64>,
+    /// Charged to the client and to the server if the tap is beside them.
+    pub beside: [u64; 2],
+    /// Charged to the client and to the server if the tap is at the other end: less the round trip between.
+    pub across: [u64; 2],
+    /// How far these may be wrong.
+    pub uncertain: [u64; 2],
+    /// A RST ended it.
+    reset: bool,
+    fingerprint: u64,
+    turns: u8,
+    turn_bytes: u32,
+}
+
+impl Ends {
+    /// Take in a TCP packet.
+    pub fn packet(&mut self, p: &Digest) {
+        let (s, r) = (p.side(), 1 - p.side());
+        self.first.get_or_insert(p.time);
+        if self.reset {
+            return;
+        }
+        if p.flags & flag::RST != 0 {
+            self.sent(s, p.time, true);
+            self.reset = true;
+            return;
+        }
+        let end = p.end();
+        let mut news = false;
+        let mut bytes = 0;
+        if end != p.seq {
+            let half = &mut self.halves[s];
+            let next = *half.next.get_or_insert(p.seq);
+            let ahead = end.wrapping_sub(next) as i32;
+            if ahead > 0 {
+                news = true;
+                half.missing = half
+                    .missing
+                    .saturating_add(p.seq.wrapping_sub(next).cast_signed().max(0) as u32);
+                bytes = ahead as u32;
+                half.next = Some(end);
+                if half.slot.is_none() {
+                    half.slot = Some((end, p.time));
+                }
+            } else {
+                // Sent again: Karn's rule, and it may fill a hole.
+                half.slot = None;
+                half.resent = true;
+                news = half.missing > 0;
+                half.missing = half.missing.saturating_sub(end.wrapping_sub(p.seq));
+            }
+        }
+        if news {
+            if p.flags & flag::SYN == 0 {
+                self.count_turn(s, bytes);
+            }
+            self.sent(s, p.time, bytes > 0);
+            self.halves[s].all_acked = None;
+            self.halves[r].resent = false;
+        }
+        if p.flags & flag::ACK != 0 {
+            self.acknowledge(r, p);
+        }
+    }
+
+    /// The sender of `p` acknowledges data of side `d`.
+    fn acknowledge(&mut self, d: usize, p: &Digest) {
+        let half = &mut self.halves[d];
+        if half.acked.is_none_or(|acked| (p.ack.wrapping_sub(acked) as i32) > 0) {
+            half.acked = Some(p.ack);
+            if half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) >= 0) {
+                half.all_acked = Some(p.time);
+            }
+            if let Some((end, sent)) = half.slot
+                && (p.ack.wrapping_sub(end) as i32) >= 0
+            {
+                half.slot = None;
+                let sample = p.time.saturating_sub(sent);
+                half.rtt = Some(half.rtt.map_or((sample, sample), |(least, smooth)| {
+                    (least.min(sample), smooth - smooth / 8 + sample / 8)
+                }));
+            }
+        }
+        if p.flags & flag::SYN == 0 {
+            half.closed = if p.window == 0 {
+                half.closed.or(Some(p.time))
+            } else {
+                None
+            };
+        }
+    }
+
+    /// Side `s` sent something new, or a hole in what it sent was filled (`fresh` unset).
+    fn sent(&mut self, s: usize, time: u64, fresh: bool) {
+        let r = 1 - s;
+        if let Some((last, at)) = self.last
+            && fresh
+        {
+            if last != s {
+                if self.halves[r].missing == 0 {
+                    self.charge(s, time.saturating_sub(at));
+                }
+            } else if let Some(closed) = self.halves[s].closed {
+                // The receiver did not want more.
+                self.charge(r, time.saturating_sub(closed.max(at)));
+                self.halves[s].closed = Some(time);
+            } else if let Some(acked) = self.halves[s].all_acked
+                && time.saturating_sub(acked) >= ACK_CLOCKED
+            {
+                self.charge(s, time - acked);
+            }
+        }
+        self.last = Some((s, time));
+    }
+
+    fn charge(&mut self, end: usize, ns: u64) {
+        self.beside[end] += ns;
+        // From the tap to that end and back: data of the other side, acknowledged by it.
+        let other = &self.halves[1 - end];
+        match other.rtt {
+            // Time that a repeat took may be anyone's.
+            _ if other.resent => self.uncertain[end] += ns,
+            Some((least, smooth)) => {
+                self.across[end] += ns.saturating_sub(least);
+                self.uncertain[end] += (smooth - least.min(smooth)).min(ns);
+            }
+            None => {
+                self.across[end] += ns;
+                self.uncertain[end] += ns;
+            }
+        }
+    }
+
+    fn count_turn(&mut self, s: usize, bytes: u32) {
+        if self.turns >= FINGERPRINT_TURNS {
+            return;
+        }
+        if self.last.is_some_and(|(last, _)| last != s) && self.turn_bytes > 0 {
+            // An odd multiplier, so that the order counts.
+            self.fingerprint = (self.fingerprint ^ u64::from(self.turn_bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            self.turns += 1;
+            self.turn_bytes = 0;
+        }
+        self.turn_bytes = self.turn_bytes.saturating_add(bytes);
+    }
+
+    /// First packet to the last one that told anything new.
+    pub fn duration(&self) -> u64 {
+        match (self.first, self.last) {
+            (Some(first), Some((_, last))) => last.saturating_sub(first),
+            _ => 0,
+        }
+    }
+
+    /// Sizes of the first requests and responses, which no box on the path changes.
+    pub fn fingerprint(&self) -> Option<u64> {
+        (self.turns >= FINGERPRINT_TURNS).then_some(self.fingerprint)
+    }
+}

@@ -1,0 +1,576 @@
+//! Two and more captures of one path, from their records: which packet is which, how the clocks ran against each
+//! other, what each leg between two taps delayed and lost, what a capture itself missed, and whose time it was.
+//!
+//! Records in (those of a flow engine that writes PACKET records), messages out; no I/O. [`Aligner::next_tap`] says which
+//! capture to read on, so that all of them are at about the same time. A packet stays in its tap's window until every
+//! tap is well past it. A window holds [`WINDOW`] packets; with the work on it that is about 100 MB a tap, however
+//! long the captures are. Rules and bounds: `docs/src/taps.md`.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod delays;
+mod ends;
+mod pair;
+mod report;
+mod tap;
+mod verdict;
+
+use weir_analysis::pie::Trace;
+use weir_messages::v1;
+use weir_record::Record;
+
+use clock::Fit;
+use delays::Delays;
+use pair::{Fate, Matches, Pair};
+use tap::{Grouped, Map, Place, Tap, map};
+use verdict::{Court, Tally};
+
+/// Packets that wait at each tap before the oldest are judged.
+pub const WINDOW: usize = 1 << 20;
+/// Most captures that can be compared: each pair of them has a bit in a packet's digest.
+pub const MAX_TAPS: usize = 6;
+/// Packets are judged this long after every tap has passed them, or after a quarter of the window.
+const MARGIN: u64 = 10_000_000_000;
+
+/// What several captures of a path say together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alignment {
+    /// Taps in the order of the path, the client first.
+    pub taps: Vec<v1::Tap>,
+    /// Between neighbours.
+    pub legs: Vec<v1::Leg>,
+    /// Measured, the article's arithmetic, and one tap's estimate.
+    pub pies: Vec<v1::Pie>,
+    /// Index of the capture (as given) nearest to the client.
+    pub nearest_client: usize,
+}
+
+/// Two neighbouring captures have no packet in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NothingInCommon {
+    /// Name of the one.
+    pub one: String,
+    /// Its TCP connections.
+    pub one_connections: u64,
+    /// Name of the other.
+    pub other: String,
+    /// Its TCP connections.
+    pub other_connections: u64,
+}
+
+impl std::fmt::Display for NothingInCommon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            one,
+            one_connections,
+            other,
+            other_connections,
+        } = self;
+        write!(
+            f,
+            "{one} ({one_connections} TCP connections) and {other} ({other_connections}) have no packet in common: \
+             were they taken on one path at one time? Analyse each alone to see what is in it"
+        )
+    }
+}
+
+impl std::error::Error for NothingInCommon {}
+
+/// Time of connections, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shares {
+    total: u64,
+    /// Client and server, each by the tap beside it.
+    measured: [u64; 2],
+    /// Client and server by the tap nearest to the client alone.
+    one_tap: [u64; 2],
+    uncertain: u64,
+}
+
+/// What was found between two taps so far.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    tally: Tally,
+    /// Passing `a` first, and `b` first.
+    delays: [Delays; 2],
+    /// Connections whose addresses, and whose sequence numbers differ between the taps.
+    translated: u64,
+    rewritten: u64,
+    /// Packets that are cut or joined differently at the taps.
+    pieces: u64,
+    /// Connections by what they tell of the places of `a` and `b`, client's side first.
+    places: Map<[Place; 2], u64>,
+}
+
+/// Compares captures.
+#[derive(Debug)]
+pub struct Aligner {
+    taps: Vec<Tap>,
+    /// All pairs of taps.
+    pairs: Vec<Pair>,
+    found: Vec<Findings>,
+    /// Taps along the path, the client first, once packets have matched.
+    order: Option<Vec<usize>>,
+    fits: Vec<Fit>,
+    /// The article's view of the first and of the last tap, of connections that both have.
+    traces: [Trace; 2],
+    shares: Shares,
+    only_here: Vec<u64>,
+    window: usize,
+}
+
+impl Aligner {
+    /// Compare captures of these names, at most [`MAX_TAPS`].
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self::with_window(names, WINDOW)
+    }
+
+    /// With smaller windows than [`WINDOW`].
+    pub fn with_window(names: impl IntoIterator<Item = String>, window: usize) -> Self {
+        let taps: Vec<Tap> = names.into_iter().take(MAX_TAPS).map(Tap::new).collect();
+        let mut pairs = Vec::new();
+        for a in 0..taps.len() {
+            for b in a + 1..taps.len() {
+                pairs.push(Pair::new(a, b, 1 << pairs.len()));
+            }
+        }
+        let found = pairs
+            .iter()
+            .map(|_| Findings {
+                tally: Tally::default(),
+                delays: [Delays::new(), Delays::new()],
+                translated: 0,
+                rewritten: 0,
+                pieces: 0,
+                places: map(),
+            })
+            .collect();
+        Self {
+            fits: pairs.iter().map(|pair: &Pair| pair.clock.fit()).collect(),
+            only_here: vec![0; taps.len()],
+            taps,
+            pairs,
+            found,
+            order: None,
+            traces: [Trace::default(); 2],
+            shares: Shares::default(),
+            window,
+        }
+    }
+
+    /// The capture to read on; `None` when all have ended.
+    pub fn next_tap(&mut self) -> Option<usize> {
+        loop {
+            let open: Vec<usize> = (0..self.taps.len()).filter(|&tap| !self.taps[tap].ended).collect();
+            let behind = *open.iter().min_by_key(|&&tap| self.progress(tap))?;
+            if self.taps[behind].window.len() < self.window {
+                return Some(behind);
+            }
+            // Before the clocks are known, times of different taps cannot be compared: fill all windows.
+            let known = self.fits.iter().any(|fit| !fit.is_empty());
+            if let Some(&other) = open
+                .iter()
+                .find(|&&tap| !known && self.taps[tap].window.len() < self.window)
+            {
+                return Some(other);
+            }
+            self.step(false);
+            if self.taps[behind].window.len() >= self.window {
+                self.give_up(behind);
+            }
+        }
+    }
+
+    /// Records of a capture, in order.
+    pub fn push(&mut self, tap: usize, records: &[Record]) {
+        if let Some(tap) = self.taps.get_mut(tap) {
+            tap.push(records);
+        }
+    }
+
+    /// A capture has ended.
+    pub fn end(&mut self, tap: usize) {
+        if let Some(tap) = self.taps.get_mut(tap) {
+            tap.ended = true;
+        }
+    }
+
+    /// All captures have ended: the answer.
+    pub fn finish(mut self) -> Result<Alignment, NothingInCommon> {
+        for tap in &mut self.taps {
+            tap.ended = true;
+        }
+        self.step(true);
+        report::report(&self)
+    }
+
+    /// Pair of two taps.
+    fn pair_of(&self, one: usize, other: usize) -> usize {
+        let (a, b) = (one.min(other), one.max(other));
+        self.pairs
+            .iter()
+            .position(|pair| (pair.a, pair.b) == (a, b))
+            .unwrap_or_default()
+    }
+
+    /// Time of a tap on the clock of the reference tap, as far as it is known.
+    fn reference_time(&self, tap: usize, time: u64) -> u64 {
+        let reference = self.order.as_ref().map_or(0, |order| order[0]);
+        if tap == reference {
+            return time;
+        }
+        let fit = &self.fits[self.pair_of(tap, reference)];
+        if tap < reference {
+            // The fit is by this tap's clock.
+            return time.wrapping_add_signed(fit.offset(time).unwrap_or(0));
+        }
+        let near = time.wrapping_add_signed(-fit.offset(time).unwrap_or(0));
+        time.wrapping_add_signed(-fit.offset(near).unwrap_or(0))
+    }
+
+    fn progress(&self, tap: usize) -> u64 {
+        self.reference_time(tap, self.taps[tap].last)
+    }
+
+    /// Match what is in the windows and judge what every tap is well past.
+    fn step(&mut self, last: bool) {
+        let groups: Vec<Grouped> = self.taps.iter().map(Tap::by_flow).collect();
+        let mut matches: Vec<Matches> = Vec::with_capacity(self.pairs.len());
+        for pair in &mut self.pairs {
+            let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
+            pair.join_flows(a, b);
+            matches.push(pair.compare(a, &groups[pair.a], b, &groups[pair.b]));
+        }
+        for (k, pair) in self.pairs.iter().enumerate() {
+            let mut clock = pair.clock.clone();
+            feed(&mut clock, pair, &self.taps, &matches[k], &mut |_| true);
+            self.fits[k] = clock.fit();
+        }
+        if self.order.is_none() {
+            self.order = self.find_order();
+        }
+        let ripe = self.ripe(last);
+        for (k, pair) in self.pairs.iter_mut().enumerate() {
+            let mut clock = std::mem::replace(&mut pair.clock, clock::Clock::new());
+            feed(&mut clock, pair, &self.taps, &matches[k], &mut |first| {
+                ripe[first.0][first.1]
+            });
+            pair.clock = clock;
+        }
+        if let Some(order) = self.order.clone() {
+            self.judge(&order, &groups, &matches, &ripe);
+            self.trace(&order, &ripe);
+        }
+        self.mark_done(&matches, &ripe);
+        for (tap, ripe) in self.taps.iter_mut().zip(&ripe) {
+            tap.retain(|at| !ripe[at]);
+        }
+        self.forget_flows(last);
+    }
+
+    /// Which packets every tap is well past.
+    fn ripe(&self, last: bool) -> Vec<Vec<bool>> {
+        let margin = |tap: &Tap| {
+            let span = tap
+                .window
+                .first()
+                .map_or(0, |first| tap.last.saturating_sub(first.time));
+            MARGIN.min(span / 4)
+        };
+        let horizon = (0..self.taps.len())
+            .filter(|&tap| !self.taps[tap].ended)
+            .map(|tap| self.progress(tap).saturating_sub(margin(&self.taps[tap])))
+            .min();
+        (0..self.taps.len())
+            .map(|tap| {
+                let window = &self.taps[tap].window;
+                match horizon.filter(|_| !last) {
+                    None => vec![true; window.len()],
+                    Some(horizon) => window
+                        .iter()
+                        .map(|p| self.reference_time(tap, p.time) < horizon)
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// Taps along the path: each is nearer to the client than how many others?
+    fn find_order(&self) -> Option<Vec<usize>> {
+        if self.pairs.iter().all(|pair| pair.votes == [0; 2]) {
+            return None;
+        }
+        let nearer = |tap: usize| {
+            self.pairs
+                .iter()
+                .filter(|pair| pair.votes != [0; 2])
+                .filter(|pair| (pair.a == tap && pair.a_first()) || (pair.b == tap && !pair.a_first()))
+                .count()
+        };
+        let mut order: Vec<usize> = (0..self.taps.len()).collect();
+        order.sort_by_key(|&tap| std::cmp::Reverse(nearer(tap)));
+        Some(order)
+    }
+
+    /// Legs: what is between neighbours.
+    fn judge(&mut self, order: &[usize], groups: &[Grouped], matches: &[Matches], ripe: &[Vec<bool>]) {
+        for (near, two) in order.windows(2).enumerate() {
+            let k = self.pair_of(two[0], two[1]);
+            let pair = &self.pairs[k];
+            let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
+            let a_near = pair.a == two[0];
+            // A packet that a tap beyond the other one has did not get lost on the way.
+            let seen_beyond = |which: usize, at: usize| {
+                let is_near = (which == 0) == a_near;
+                let tap = if which == 0 { pair.a } else { pair.b };
+                let beyond = if is_near { &order[near + 2..] } else { &order[..near] };
+                beyond.iter().any(|&other| {
+                    let k = self.pair_of(tap, other);
+                    let side = if self.pairs[k].a == tap {
+                        &matches[k].a
+                    } else {
+                        &matches[k].b
+                    };
+                    !matches!(side.fate[at], Fate::Alone | Fate::Copy)
+                })
+            };
+            let court = Court {
+                pair,
+                a,
+                b,
+                groups: [&groups[pair.a], &groups[pair.b]],
+                matches: &matches[k],
+                fit: &self.fits[k],
+                ripe: [&ripe[pair.a], &ripe[pair.b]],
+                seen_beyond: &seen_beyond,
+            };
+            let tally = court.judge();
+            self.found[k].tally.add(&tally);
+            self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
+        }
+    }
+
+    /// Delays of matched packets.
+    fn measure(&mut self, k: usize, matches: &Matches, ripe_a: &[bool], ripe_b: &[bool]) {
+        let (pair, found, fit) = (&self.pairs[k], &mut self.found[k], &self.fits[k]);
+        let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
+        let mut measured = |at_a: usize, at_b: usize, pieces: bool| {
+            let (x, y) = (&a.window[at_a], &b.window[at_b]);
+            let Some(flow) = pair.flows.get(&x.flow) else { return };
+            let backward = !pair.a_upstream(flow, x.side());
+            let upstream_is_ripe = if backward { ripe_b[at_b] } else { ripe_a[at_a] };
+            if !upstream_is_ripe || (x.done | y.done) & pair.bit != 0 {
+                return;
+            }
+            found.tally.matched += 1;
+            found.pieces += u64::from(pieces);
+            if !a.believable(at_a) || !b.believable(at_b) {
+                return;
+            }
+            let Some(offset) = fit.offset(x.time) else { return };
+            let apparent = (y.time.wrapping_sub(x.time) as i64).wrapping_sub(offset);
+            found.delays[usize::from(backward)].add(if backward { -apparent } else { apparent });
+        };
+        for (at, &fate) in matches.a.fate.iter().enumerate() {
+            if matches!(fate, Fate::Matched | Fate::Pieces) {
+                measured(at, matches.a.partner[at] as usize, fate == Fate::Pieces);
+            }
+        }
+    }
+
+    /// The article's deltas: frames of connections that both ends of the path saw.
+    fn trace(&mut self, order: &[usize], ripe: &[Vec<bool>]) {
+        let (Some(&first), Some(&last)) = (order.first(), order.last()) else {
+            return;
+        };
+        let pair = &self.pairs[self.pair_of(first, last)];
+        for (trace, tap) in self.traces.iter_mut().zip([first, last]) {
+            let shared: Vec<bool> = {
+                let mut shared = vec![false; self.taps[tap].flows.len()];
+                for flow in pair.flows.values() {
+                    shared[if tap == pair.a { flow.a } else { flow.b } as usize] = flow.matched > 0;
+                }
+                shared
+            };
+            for (at, p) in self.taps[tap].window.iter().enumerate() {
+                if ripe[tap][at] && shared[p.flow as usize] {
+                    trace.frame(p.time, p.side() == 1);
+                }
+            }
+        }
+    }
+
+    /// A matched packet is accounted for when its first sighting is ripe, with its partner, which may stay longer for
+    /// other pairs.
+    fn mark_done(&mut self, matches: &[Matches], ripe: &[Vec<bool>]) {
+        for (pair, matches) in self.pairs.iter().zip(matches) {
+            for at in 0..matches.a.fate.len() {
+                let partner = matches.a.partner[at];
+                if partner == tap::NONE {
+                    continue;
+                }
+                let (x, y) = (self.taps[pair.a].window[at], self.taps[pair.b].window[partner as usize]);
+                let Some(flow) = pair.flows.get(&x.flow) else { continue };
+                let ripe = if pair.a_upstream(flow, x.side()) {
+                    ripe[pair.a][at]
+                } else {
+                    ripe[pair.b][partner as usize]
+                };
+                if ripe && (x.done | y.done) & pair.bit == 0 {
+                    self.taps[pair.a].window[at].done |= pair.bit;
+                    self.taps[pair.b].window[partner as usize].done |= pair.bit;
+                }
+            }
+        }
+    }
+
+    /// Forget flows that are over at every tap that has them, and keep what they add to the answer.
+    fn forget_flows(&mut self, last: bool) {
+        let mut over: Vec<Vec<bool>> = self.taps.iter().map(Tap::over).collect();
+        if last {
+            for (over, tap) in over.iter_mut().zip(&self.taps) {
+                for (over, flow) in over.iter_mut().zip(&tap.flows) {
+                    *over = flow.is_some();
+                }
+            }
+        }
+        // A flow stays as long as one of its partners does.
+        loop {
+            let mut changed = false;
+            for pair in &self.pairs {
+                for flow in pair.flows.values() {
+                    let (a, b) = (over[pair.a][flow.a as usize], over[pair.b][flow.b as usize]);
+                    if a != b {
+                        over[pair.a][flow.a as usize] = false;
+                        over[pair.b][flow.b as usize] = false;
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let ends = self
+            .order
+            .as_ref()
+            .and_then(|order| Some((*order.first()?, *order.last()?)));
+        for k in 0..self.pairs.len() {
+            let (a, b) = (self.pairs[k].a, self.pairs[k].b);
+            let mut places: Vec<u32> = self.pairs[k].flows.keys().copied().collect();
+            places.retain(|&place| over[a][place as usize]);
+            places.sort_unstable();
+            let is_whole_path = ends.is_some_and(|(first, last)| (first.min(last), first.max(last)) == (a, b));
+            for place in places {
+                let Some(flow) = self.pairs[k].part(place) else {
+                    continue;
+                };
+                if flow.matched == 0 {
+                    continue;
+                }
+                let near_a = flow.client_near_a.unwrap_or(self.pairs[k].a_first());
+                let (Some(at_a), Some(at_b)) = (
+                    self.taps[a].flows[flow.a as usize].as_ref(),
+                    self.taps[b].flows[flow.b as usize].as_ref(),
+                ) else {
+                    continue;
+                };
+                let found = &mut self.found[k];
+                let places = [at_a.place, at_b.place.flipped(flow.flipped)];
+                *found
+                    .places
+                    .entry(places.map(|place| place.flipped(near_a != self.pairs[k].a_first())))
+                    .or_default() += 1;
+                let same_ends = (at_a.client, at_a.server) == (at_b.client, at_b.server);
+                found.translated += u64::from(!same_ends && !flow.flipped);
+                found.rewritten += u64::from(flow.rewritten());
+                if is_whole_path {
+                    let roles = |flipped: bool| if flipped { [1, 0] } else { [0, 1] };
+                    let (near, far) = if near_a {
+                        ((&at_a.ends, roles(false)), (&at_b.ends, roles(flow.flipped)))
+                    } else {
+                        ((&at_b.ends, roles(flow.flipped)), (&at_a.ends, roles(false)))
+                    };
+                    self.shares.add(near, far);
+                }
+                for (tap, place) in [(a, flow.a), (b, flow.b)] {
+                    if let Some(flow) = &mut self.taps[tap].flows[place as usize] {
+                        flow.shared = true;
+                    }
+                }
+            }
+        }
+        for (tap, over) in over.iter().enumerate() {
+            for place in (0..over.len()).filter(|&place| over[place]) {
+                if let Some(flow) = self.taps[tap].remove(place as u32)
+                    && !flow.shared
+                {
+                    self.only_here[tap] += 1;
+                }
+            }
+        }
+    }
+
+    /// No room and nothing ripe: the captures do not cover one time, or one of them is far ahead.
+    fn give_up(&mut self, tap: usize) {
+        let tap = &mut self.taps[tap];
+        let half = tap.window.len() / 2;
+        tap.given_up += half as u64;
+        tap.retain(|at| at >= half);
+    }
+}
+
+/// Differences of matched packets to a clock, in the order of time; `wanted` is asked about the first sighting.
+fn feed(
+    clock: &mut clock::Clock,
+    pair: &Pair,
+    taps: &[Tap],
+    matches: &Matches,
+    wanted: &mut dyn FnMut((usize, usize)) -> bool,
+) {
+    let (a, b) = (&taps[pair.a], &taps[pair.b]);
+    for (at, &fate) in matches.a.fate.iter().enumerate() {
+        if !matches!(fate, Fate::Matched | Fate::Pieces) {
+            continue;
+        }
+        let partner = matches.a.partner[at] as usize;
+        let (x, y) = (&a.window[at], &b.window[partner]);
+        let Some(flow) = pair.flows.get(&x.flow) else { continue };
+        let backward = !pair.a_upstream(flow, x.side());
+        let first = if backward { (pair.b, partner) } else { (pair.a, at) };
+        if (x.done | y.done) & pair.bit != 0 || !wanted(first) {
+            continue;
+        }
+        if a.believable(at) && b.believable(partner) {
+            clock.add(x.time, y.time.wrapping_sub(x.time) as i64, backward);
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.matched += other.matched;
+        for k in 0..2 {
+            self.only[k] += other.only[k];
+            self.lost[k] += other.lost[k];
+            self.duplicated[k] += other.duplicated[k];
+            self.missed[k] += other.missed[k];
+        }
+        self.undecided += other.undecided;
+        self.outside += other.outside;
+    }
+}
+
+impl Shares {
+    /// A connection that both ends of the path saw: the tap near its client and the one near its server, each with
+    /// the client's and the server's number there.
+    fn add(&mut self, near: (&ends::Ends, [usize; 2]), far: (&ends::Ends, [usize; 2])) {
+        let [client, server] = near.1;
+        self.total += near.0.duration();
+        self.measured[0] += near.0.beside[client];
+        self.measured[1] += far.0.beside[far.1[1]];
+        self.one_tap[0] += near.0.beside[client];
+        self.one_tap[1] += near.0.across[server];
+        self.uncertain += near.0.uncertain[server];
+    }
+}

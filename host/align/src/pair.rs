@@ -1,0 +1,619 @@
+//! Two taps: which flow of one is which flow of the other, and which packet which.
+
+use std::cmp::Reverse;
+
+use crate::clock::Clock;
+use crate::tap::{Digest, End, Grouped, Map, NONE, Tap, TapFlow, flag, map};
+
+/// Flags that say what a packet is; boxes that merge segments may change PSH, routers the ECN flags.
+const IDENTITY: u8 = flag::SYN | flag::FIN | flag::RST | flag::ACK;
+/// Copies that follow each other by less are copies made by the network, ns.
+const COPY: u64 = 3_000_000;
+/// A header field says the same at both taps in so many of twenty packets: it is trusted to tell repeats apart.
+const TRUSTED_OF_20: u64 = 19;
+
+/// What became of a packet in a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Only in this capture.
+    #[default]
+    Alone,
+    /// In both.
+    Matched,
+    /// Its bytes are in packets of other sizes in the other capture; the partner is the first of them.
+    Pieces,
+    /// A further copy of a packet that is in both.
+    Copy,
+}
+
+/// Partner of each packet of a window, or [`NONE`].
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    pub partner: Vec<u32>,
+    pub fate: Vec<Fate>,
+}
+
+impl Side {
+    fn new(len: usize) -> Self {
+        Self {
+            partner: vec![NONE; len],
+            fate: vec![Fate::Alone; len],
+        }
+    }
+}
+
+/// Part of a large segment that did not come out at the other tap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    /// Place of the large segment in its window.
+    pub at: u32,
+    /// Sequence numbers, as at the tap of the large segment.
+    pub from: u32,
+    pub to: u32,
+    /// Segments of the size that the others have.
+    pub packets: u64,
+}
+
+/// One comparison of two windows.
+#[derive(Debug, Default)]
+pub(crate) struct Matches {
+    pub a: Side,
+    pub b: Side,
+    /// Holes in large segments of `a` and of `b`.
+    pub holes: [Vec<Hole>; 2],
+}
+
+/// How often a header field was the same at both taps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    equal: u64,
+    different: u64,
+}
+
+impl Tally {
+    fn add(&mut self, equal: bool) {
+        *(if equal { &mut self.equal } else { &mut self.different }) += 1;
+    }
+
+    fn trusted(self) -> bool {
+        self.equal > 0 && self.equal * (20 - TRUSTED_OF_20) >= self.different * TRUSTED_OF_20
+    }
+}
+
+/// A flow that both taps saw.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowPair {
+    pub a: u32,
+    pub b: u32,
+    /// One tap takes for the client what the other takes for the server.
+    pub flipped: bool,
+    /// Sequence numbers at `b` minus those at `a`, by the side as `a` names it.
+    delta: [u32; 2],
+    /// The client is on `a`'s side of the leg; `None`: not known.
+    pub client_near_a: Option<bool>,
+    pub matched: u64,
+}
+
+impl FlowPair {
+    /// Sequence numbers of a side (as `a` names it) at `b` minus those at `a`.
+    pub fn delta(&self, side: usize) -> u32 {
+        self.delta[side]
+    }
+
+    /// A box between the taps rewrites sequence numbers.
+    pub fn rewritten(&self) -> bool {
+        self.delta != [0, 0]
+    }
+}
+
+/// Two taps and what they have in common.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    /// Taps, the one with the smaller number first.
+    pub a: usize,
+    pub b: usize,
+    /// This pair's bit in [`Digest::done`].
+    pub bit: u16,
+    pub flows: Map<u32, FlowPair>,
+    /// Place in `b` to place in `a`.
+    reverse: Map<u32, u32>,
+    ip_ids: Tally,
+    stamps: Tally,
+    pub clock: Clock,
+    /// Matched packets of flows whose client is on `a`'s side, and on `b`'s.
+    pub votes: [u64; 2],
+}
+
+impl Pair {
+    pub fn new(a: usize, b: usize, bit: u16) -> Self {
+        Self {
+            a,
+            b,
+            bit,
+            flows: map(),
+            reverse: map(),
+            ip_ids: Tally::default(),
+            stamps: Tally::default(),
+            clock: Clock::new(),
+            votes: [0; 2],
+        }
+    }
+
+    /// Most clients are on `a`'s side.
+    pub fn a_first(&self) -> bool {
+        self.votes[0] >= self.votes[1]
+    }
+
+    /// Whether packets of a side (as `a` names it) pass `a` before `b`.
+    pub fn a_upstream(&self, flow: &FlowPair, side: usize) -> bool {
+        flow.client_near_a.unwrap_or(self.a_first()) == (side == 0)
+    }
+
+    fn join(&mut self, a: u32, b: u32, flows: (&TapFlow, &TapFlow), flipped: bool) {
+        let delta = [0, 1].map(
+            |side: usize| match (flows.0.isn[side], flows.1.isn[side ^ usize::from(flipped)]) {
+                (Some(a), Some(b)) => b.wrapping_sub(a),
+                _ => 0,
+            },
+        );
+        self.reverse.insert(b, a);
+        self.flows.insert(
+            a,
+            FlowPair {
+                a,
+                b,
+                flipped,
+                delta,
+                client_near_a: None,
+                matched: 0,
+            },
+        );
+    }
+
+    /// Forget a flow; the places are of tap `a`.
+    pub fn part(&mut self, a: u32) -> Option<FlowPair> {
+        let flow = self.flows.remove(&a)?;
+        self.reverse.remove(&flow.b);
+        Some(flow)
+    }
+
+    /// Find partners for flows that have none.
+    pub fn join_flows(&mut self, a: &Tap, b: &Tap) {
+        let mut open_a = open(a, |place| self.flows.contains_key(&place));
+        let mut open_b = open(b, |place| self.reverse.contains_key(&place));
+        if open_a.is_empty() || open_b.is_empty() {
+            return;
+        }
+        // The same addresses and ports, and if both know it, the same beginning.
+        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), same_beginning);
+        // The same addresses and ports, another beginning: a box that rewrites sequence numbers.
+        let alike = |x: &TapFlow, y: &TapFlow| (x.client == y.client).then_some(false);
+        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), alike);
+        // Other addresses, the same beginning: address translation.
+        let same_roles = |_: &TapFlow, _: &TapFlow| Some(false);
+        self.join_by(
+            a,
+            b,
+            &mut open_a,
+            &mut open_b,
+            |f| Some((f.isn[0]?, f.isn[1]?)),
+            same_roles,
+        );
+        let by_port = |f: &TapFlow| Some((f.isn[0]?, f.server.1));
+        self.join_by(a, b, &mut open_a, &mut open_b, by_port, same_roles);
+        // Both: the SYN's timestamp and IP id, which neither changes.
+        let by_mark = |f: &TapFlow| f.syn_mark.filter(|mark| mark.0 != 0 && mark.1 != 0);
+        self.join_by(a, b, &mut open_a, &mut open_b, by_mark, same_roles);
+        // Sizes of requests and responses, if no other flow has them.
+        let by_sizes = |f: &TapFlow| f.ends.fingerprint();
+        let once = |tap: &Tap, places: &[u32]| {
+            let mut count: Map<u64, u32> = map();
+            for sizes in places.iter().filter_map(|&place| by_sizes(flow(tap, place)?)) {
+                *count.entry(sizes).or_default() += 1;
+            }
+            count
+        };
+        let (once_a, once_b) = (once(a, &open_a), once(b, &open_b));
+        let unique = |f: &TapFlow| by_sizes(f).filter(|s| once_a.get(s) == Some(&1) && once_b.get(s) == Some(&1));
+        self.join_by(a, b, &mut open_a, &mut open_b, unique, same_roles);
+    }
+
+    /// Join flows with equal keys, in the order of time, where `fits` says how.
+    fn join_by<K: std::hash::Hash + Eq>(
+        &mut self,
+        a: &Tap,
+        b: &Tap,
+        open_a: &mut Vec<u32>,
+        open_b: &mut Vec<u32>,
+        key: impl Fn(&TapFlow) -> Option<K>,
+        fits: impl Fn(&TapFlow, &TapFlow) -> Option<bool>,
+    ) {
+        let mut waiting: Map<K, Vec<u32>> = map();
+        for &place in open_b.iter() {
+            if let Some(key) = flow(b, place).and_then(&key) {
+                waiting.entry(key).or_default().push(place);
+            }
+        }
+        let mut taken: Map<u32, ()> = map();
+        open_a.retain(|&place_a| {
+            let Some(flow_a) = flow(a, place_a) else { return false };
+            let Some(candidates) = key(flow_a).and_then(|key| waiting.get_mut(&key)) else {
+                return true;
+            };
+            for at in 0..candidates.len() {
+                let place_b = candidates[at];
+                if let Some(flow_b) = flow(b, place_b)
+                    && let Some(flipped) = fits(flow_a, flow_b)
+                {
+                    candidates.remove(at);
+                    taken.insert(place_b, ());
+                    self.join(place_a, place_b, (flow_a, flow_b), flipped);
+                    return false;
+                }
+            }
+            true
+        });
+        open_b.retain(|place| !taken.contains_key(place));
+    }
+
+    /// Compare the windows of both taps.
+    pub fn compare(&mut self, a: &Tap, groups_a: &Grouped, b: &Tap, groups_b: &Grouped) -> Matches {
+        let mut matches = Matches {
+            a: Side::new(a.window.len()),
+            b: Side::new(b.window.len()),
+            holes: [Vec::new(), Vec::new()],
+        };
+        let mut places: Vec<u32> = self.flows.keys().copied().collect();
+        places.sort_unstable();
+        for learn in [true, false] {
+            for &place in &places {
+                let Some(flow) = self.flows.get(&place).cloned() else {
+                    continue;
+                };
+                for side in 0..2 {
+                    let of = |window: &[Digest], group: &[u32], side: usize| {
+                        group
+                            .iter()
+                            .copied()
+                            .filter(|&at| {
+                                window[at as usize].side() == side && window[at as usize].done & self.bit == 0
+                            })
+                            .collect::<Vec<_>>()
+                    };
+                    let other = side ^ usize::from(flow.flipped);
+                    let compared = Compared {
+                        a: &a.window,
+                        b: &b.window,
+                        xs: of(&a.window, groups_a.of(flow.a), side),
+                        ys: of(&b.window, groups_b.of(flow.b), other),
+                        seq: flow.delta[side],
+                        ack: flow.delta[1 - side],
+                    };
+                    if learn {
+                        compared.learn(&mut self.ip_ids, &mut self.stamps);
+                    } else {
+                        compared.packets(self.ip_ids.trusted(), self.stamps.trusted(), &mut matches);
+                        compared.pieces(self.stamps.trusted(), &mut matches);
+                    }
+                }
+                if !learn {
+                    self.place_client(place, a, groups_a.of(flow.a), b, &matches);
+                }
+            }
+        }
+        self.votes = [0; 2];
+        for flow in self.flows.values() {
+            if let Some(near_a) = flow.client_near_a {
+                self.votes[usize::from(!near_a)] += flow.matched;
+            }
+        }
+        matches
+    }
+
+    /// On which side of the leg is the client? Whatever the clocks say, a packet and its answer cross the leg and come
+    /// back: the sum of both differences is a round trip, and its sign tells who is first.
+    fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
+        let mut sums = [(0i128, 0i128); 2];
+        let mut matched = 0;
+        for &at in group {
+            let at = at as usize;
+            if !matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces) {
+                continue;
+            }
+            matched += 1;
+            let other = b.window[matches.a.partner[at] as usize].time;
+            let (sum, count) = &mut sums[a.window[at].side()];
+            *sum += i128::from(other) - i128::from(a.window[at].time);
+            *count += 1;
+        }
+        let Some(flow) = self.flows.get_mut(&place) else { return };
+        flow.matched += matched;
+        let [(client, n), (server, m)] = sums;
+        if n > 0 && m > 0 && flow.client_near_a.is_none() {
+            // client / n > server / m
+            flow.client_near_a = Some(client * m > server * n);
+        }
+    }
+}
+
+fn flow(tap: &Tap, place: u32) -> Option<&TapFlow> {
+    tap.flows.get(place as usize)?.as_ref()
+}
+
+/// Flows without a partner, in the order of time.
+fn open(tap: &Tap, has_partner: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut open: Vec<(u64, u32)> = (0..tap.flows.len() as u32)
+        .filter(|&place| !has_partner(place))
+        .filter_map(|place| flow(tap, place).map(|flow| (flow.first, place)))
+        .collect();
+    open.sort_unstable();
+    open.into_iter().map(|(_, place)| place).collect()
+}
+
+fn ends(flow: &TapFlow) -> (End, End) {
+    (flow.client.min(flow.server), flow.client.max(flow.server))
+}
+
+/// Whether initial sequence numbers allow that both are one flow, and whether the roles are exchanged.
+fn same_beginning(a: &TapFlow, b: &TapFlow) -> Option<bool> {
+    let flipped = a.client != b.client;
+    let mut differ = false;
+    for side in 0..2usize {
+        if let (Some(x), Some(y)) = (a.isn[side], b.isn[side ^ usize::from(flipped)]) {
+            if x == y {
+                return Some(flipped);
+            }
+            differ = true;
+        }
+    }
+    (!differ).then_some(flipped)
+}
+
+/// One direction of one flow at both taps.
+struct Compared<'a> {
+    a: &'a [Digest],
+    b: &'a [Digest],
+    /// Places of its packets.
+    xs: Vec<u32>,
+    ys: Vec<u32>,
+    /// What `b` adds to sequence and acknowledgment numbers.
+    seq: u32,
+    ack: u32,
+}
+
+/// What a packet is, apart from which transmission of it.
+type Identity = (u64, u64);
+
+fn identity(p: &Digest, seq: u32, ack: u32) -> Identity {
+    let ack = if p.flags & flag::ACK != 0 {
+        p.ack.wrapping_add(ack)
+    } else {
+        0
+    };
+    (
+        u64::from(p.seq.wrapping_add(seq)) << 32 | u64::from(ack),
+        u64::from(p.len) << 8 | u64::from(p.flags & IDENTITY),
+    )
+}
+
+impl Compared<'_> {
+    /// Groups of packets with one identity at both taps.
+    fn groups(&self, mut each: impl FnMut(&[(Identity, u32)], &[(Identity, u32)])) {
+        let mut xs: Vec<_> = self
+            .xs
+            .iter()
+            .map(|&x| (identity(&self.a[x as usize], self.seq, self.ack), x))
+            .collect();
+        let mut ys: Vec<_> = self
+            .ys
+            .iter()
+            .map(|&y| (identity(&self.b[y as usize], 0, 0), y))
+            .collect();
+        xs.sort_unstable();
+        ys.sort_unstable();
+        let (mut xs, mut ys) = (xs.as_slice(), ys.as_slice());
+        while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
+            match x.cmp(&y) {
+                std::cmp::Ordering::Less => xs = &xs[1..],
+                std::cmp::Ordering::Greater => ys = &ys[1..],
+                std::cmp::Ordering::Equal => {
+                    let (n, m) = (
+                        xs.partition_point(|(key, _)| *key == x),
+                        ys.partition_point(|(key, _)| *key == x),
+                    );
+                    each(&xs[..n], &ys[..m]);
+                    (xs, ys) = (&xs[n..], &ys[m..]);
+                }
+            }
+        }
+    }
+
+    /// Do IP ids and timestamps come through?
+    fn learn(&self, ip_ids: &mut Tally, stamps: &mut Tally) {
+        self.groups(|xs, ys| {
+            if let ([(_, x)], [(_, y)]) = (xs, ys) {
+                let (x, y) = (&self.a[*x as usize], &self.b[*y as usize]);
+                if x.ip_id != 0 || y.ip_id != 0 {
+                    ip_ids.add(x.ip_id == y.ip_id);
+                }
+                if x.timestamps() && y.timestamps() {
+                    stamps.add(x.tsval == y.tsval);
+                }
+            }
+        });
+    }
+
+    /// Match packets that are the same in every respect that can be trusted.
+    fn packets(&self, ids: bool, stamps: bool, matches: &mut Matches) {
+        let transmission = |p: &Digest| (if ids { p.ip_id } else { 0 }, if stamps { p.tsval } else { 0 });
+        let (mut gx, mut gy) = (Vec::new(), Vec::new());
+        self.groups(|xs, ys| {
+            gx.clear();
+            gx.extend(xs.iter().map(|&(_, x)| (transmission(&self.a[x as usize]), x)));
+            gx.sort_unstable();
+            gy.clear();
+            gy.extend(ys.iter().map(|&(_, y)| (transmission(&self.b[y as usize]), y)));
+            gy.sort_unstable();
+            let (mut xs, mut ys) = (gx.as_slice(), gy.as_slice());
+            while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
+                if x < y {
+                    xs = &xs[1..];
+                } else if y < x {
+                    ys = &ys[1..];
+                } else {
+                    let (n, m) = (
+                        xs.partition_point(|(key, _)| *key == x),
+                        ys.partition_point(|(key, _)| *key == x),
+                    );
+                    self.transmissions(&xs[..n], &ys[..m], ids, matches);
+                    (xs, ys) = (&xs[n..], &ys[m..]);
+                }
+            }
+        });
+    }
+
+    /// Match packets that nothing but their order tells apart.
+    fn transmissions(&self, xs: &[((u16, u32), u32)], ys: &[((u16, u32), u32)], ids: bool, matches: &mut Matches) {
+        // With IP ids they are copies of one packet, the first of which went ahead. Without, they may be
+        // retransmissions, and the last one arrived: after it there was no need for another.
+        let n = xs.len().min(ys.len());
+        let (skip_x, skip_y) = if ids { (0, 0) } else { (xs.len() - n, ys.len() - n) };
+        for ((_, x), (_, y)) in xs[skip_x..].iter().zip(&ys[skip_y..]) {
+            let (x, y) = (*x as usize, *y as usize);
+            matches.a.partner[x] = y as u32;
+            matches.b.partner[y] = x as u32;
+            matches.a.fate[x] = Fate::Matched;
+            matches.b.fate[y] = Fate::Matched;
+        }
+        let mark = |group: &[((u16, u32), u32)], skip: usize, window: &[Digest], side: &mut Side| {
+            for (k, (_, at)) in group.iter().enumerate() {
+                if (skip..skip + n).contains(&k) {
+                    continue;
+                }
+                let time = |k: usize| window[group[k].1 as usize].time;
+                let near = |k: usize| group.get(k).is_some() && time(k).abs_diff(window[*at as usize].time) < COPY;
+                if ids || near(k.wrapping_sub(1)) || near(k + 1) {
+                    side.fate[*at as usize] = Fate::Copy;
+                }
+            }
+        };
+        mark(xs, skip_x, self.a, &mut matches.a);
+        mark(ys, skip_y, self.b, &mut matches.b);
+    }
+
+    /// Match what is left by byte range: one large segment at one tap is several at the other (segmentation offload).
+    fn pieces(&self, stamps: bool, matches: &mut Matches) {
+        let Some(&first) = self.xs.first() else { return };
+        // Sequence numbers as distances from the first packet's.
+        let base = self.a[first as usize].seq.wrapping_add(self.seq);
+        let range = |p: &Digest, seq: u32| {
+            let from = i64::from(p.seq.wrapping_add(seq).wrapping_sub(base).cast_signed());
+            (from, from + i64::from(p.len))
+        };
+        let left = |places: &[u32], window: &[Digest], side: &Side, seq: u32| {
+            let mut left: Vec<(i64, i64, u32)> = places
+                .iter()
+                .filter(|&&at| side.fate[at as usize] == Fate::Alone && window[at as usize].len > 0)
+                .map(|&at| {
+                    let (from, to) = range(&window[at as usize], seq);
+                    (from, to, at)
+                })
+                .collect();
+            left.sort_unstable_by_key(|&(from, to, at)| (from, Reverse(to), at));
+            left
+        };
+        let xs = left(&self.xs, self.a, &matches.a, self.seq);
+        let ys = left(&self.ys, self.b, &matches.b, 0);
+        if xs.is_empty() || ys.is_empty() {
+            return;
+        }
+        let same = |x: u32, y: u32| {
+            let (x, y) = (&self.a[x as usize], &self.b[y as usize]);
+            !stamps || x.tsval == y.tsval || !x.timestamps() || !y.timestamps()
+        };
+        let mut overlaps = overlaps(&xs, &ys, same);
+        overlaps.sort_unstable();
+        for &(x, y) in &overlaps {
+            pieces_of(x, y, &mut matches.a);
+            pieces_of(y, x, &mut matches.b);
+        }
+        holes(&xs, &ys, self.a, overlaps.iter().copied(), &mut matches.holes[0]);
+        let mut turned: Vec<_> = overlaps.iter().map(|&(x, y)| (y, x)).collect();
+        turned.sort_unstable();
+        holes(&ys, &xs, self.b, turned.into_iter(), &mut matches.holes[1]);
+    }
+}
+
+/// From and to, as distances, and the place in the window.
+type Range = (i64, i64, u32);
+
+/// Which ranges carry the same bytes: pairs of places. Each byte of `ys` is taken once, by the latest of `xs` that has
+/// it: an earlier one was lost.
+fn overlaps(xs: &[Range], ys: &[Range], same: impl Fn(u32, u32) -> bool) -> Vec<(u32, u32)> {
+    let longest = ys.iter().map(|y| y.1 - y.0).max().unwrap_or(0);
+    let mut free: Vec<i64> = ys.iter().map(|y| y.1 - y.0).collect();
+    let mut latest_first: Vec<&Range> = xs.iter().collect();
+    latest_first.sort_unstable_by_key(|x| Reverse(x.2));
+    let mut out = Vec::new();
+    for x in latest_first {
+        let begin = ys.partition_point(|y| y.0 < x.0 - longest);
+        for (k, y) in ys.iter().enumerate().skip(begin).take_while(|(_, y)| y.0 < x.1) {
+            let common = x.1.min(y.1) - x.0.max(y.0);
+            if common > 0 && common <= free[k] && same(x.2, y.2) {
+                free[k] -= common;
+                out.push((x.2, y.2));
+            }
+        }
+    }
+    out
+}
+
+/// Note that `at` goes on in `other`; pairs come in ascending order, so the first partner is the earliest.
+fn pieces_of(at: u32, other: u32, side: &mut Side) {
+    let at = at as usize;
+    if side.fate[at] == Fate::Alone {
+        side.fate[at] = Fate::Pieces;
+        side.partner[at] = other;
+    }
+}
+
+/// Bytes of `large` that none of its partners among `small` has. `pairs` ascend.
+fn holes(
+    large: &[Range],
+    small: &[Range],
+    window: &[Digest],
+    pairs: impl Iterator<Item = (u32, u32)>,
+    out: &mut Vec<Hole>,
+) {
+    let place = |ranges: &[Range]| {
+        let mut by_place: Map<u32, (i64, i64)> = map();
+        by_place.extend(ranges.iter().map(|&(from, to, at)| (at, (from, to))));
+        by_place
+    };
+    let (large, small) = (place(large), place(small));
+    let mut parts: Map<u32, Vec<(i64, i64)>> = map();
+    for (at, other) in pairs {
+        parts.entry(at).or_default().push(small[&other]);
+    }
+    let mut ats: Vec<u32> = parts.keys().copied().collect();
+    ats.sort_unstable();
+    for at in ats {
+        let (from, to) = large[&at];
+        let parts = &mut parts.get_mut(&at).map(std::mem::take).unwrap_or_default();
+        parts.sort_unstable();
+        let size = parts.iter().map(|p| p.1 - p.0).max().unwrap_or(1).max(1);
+        let mut covered = from;
+        for &(start, end) in parts.iter().chain([&(to, to)]) {
+            if start > covered {
+                let seq = |distance: i64| window[at as usize].seq.wrapping_add((distance - from) as u32);
+                out.push(Hole {
+                    at,
+                    from: seq(covered),
+                    to: seq(start),
+                    packets: (start - covered).div_euclid(size) as u64 + u64::from((start - covered) % size != 0),
+                });
+            }
+            covered = covered.max(end);
+        }
+    }
+}

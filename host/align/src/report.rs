@@ -1,0 +1,236 @@
+//! What was found, as messages.
+
+use weir_analysis::pie::article;
+use weir_messages::{Timestamp, v1};
+use weir_record::time::utc_from_tai;
+
+use crate::clock::Stretch;
+use crate::tap::{Tap, most};
+use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares};
+
+/// Taps between which a packet and its answer need less are at one place, s.
+const ONE_PLACE: f64 = 100e-6;
+
+pub(crate) fn report(aligner: &Aligner) -> Result<Alignment, NothingInCommon> {
+    let order: Vec<usize> = aligner
+        .order
+        .clone()
+        .unwrap_or_else(|| (0..aligner.taps.len()).collect());
+    let mut missed = vec![0; aligner.taps.len()];
+    let mut legs = Vec::new();
+    for two in order.windows(2) {
+        let k = aligner.pair_of(two[0], two[1]);
+        let (from, to) = (&aligner.taps[two[0]], &aligner.taps[two[1]]);
+        let found = &aligner.found[k];
+        if found.tally.matched == 0 {
+            return Err(NothingInCommon {
+                one: from.name.clone(),
+                one_connections: from.connections,
+                other: to.name.clone(),
+                other_connections: to.connections,
+            });
+        }
+        let pair = &aligner.pairs[k];
+        // By the pair's order, 0 is its tap `a`.
+        let near = usize::from(pair.a != two[0]);
+        missed[pair.a] += found.tally.missed[0];
+        missed[pair.b] += found.tally.missed[1];
+        let stretches = aligner.fits[k].stretches();
+        legs.push(leg(from, to, found, near, &stretches));
+    }
+    let taps = order
+        .iter()
+        .map(|&at| {
+            let tap = &aligner.taps[at];
+            let place = most(&tap.places_seen).unwrap_or_default();
+            let ttl = |side: usize| Some(u32::from(place.ttls[side])).filter(|&ttl| ttl != 0);
+            v1::Tap {
+                file: tap.name.clone(),
+                packets: tap.packets,
+                missed_by_capture: missed[at],
+                ttl_client_side: ttl(0),
+                ttl_server_side: ttl(1),
+                mac_client_side: mac(place.macs[0]),
+                mac_server_side: mac(place.macs[1]),
+                connections: tap.connections,
+                connections_only_here: aligner.only_here[at],
+                given_up: tap.given_up,
+            }
+        })
+        .collect();
+    let mut pies = Vec::new();
+    // A relay between the taps: no connection goes the whole way, and none has a pie.
+    if aligner.shares.total > 0 {
+        pies.push(measured(&aligner.shares));
+        pies.extend(article(&aligner.traces[0], &aligner.traces[1]));
+        pies.push(one_tap(&aligner.shares));
+    }
+    Ok(Alignment {
+        taps,
+        legs,
+        pies,
+        nearest_client: order[0],
+    })
+}
+
+/// `near` is the pair's number of the tap nearer to the client.
+fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch]) -> v1::Leg {
+    let far = 1 - near;
+    let tally = &found.tally;
+    // The fit is of `b` against `a`, by `a`'s clock.
+    let turned: Vec<Stretch> = stretches
+        .iter()
+        .map(|s| {
+            if near == 0 {
+                return *s;
+            }
+            let there = |time: u64, offset: f64| time.wrapping_add_signed((offset * 1e9).round() as i64);
+            let span = s.end.saturating_sub(s.start) as f64 / 1e9;
+            Stretch {
+                start: there(s.start, s.offset),
+                end: there(s.end, s.offset + span * s.skew_ppm / 1e6),
+                offset: -s.offset,
+                skew_ppm: -s.skew_ppm,
+                ..*s
+            }
+        })
+        .collect();
+    let first = turned.first();
+    let round_trip = turned.iter().map(|s| s.round_trip).fold(f64::INFINITY, f64::min);
+    let round_trip = if round_trip.is_finite() { round_trip } else { 0.0 };
+    v1::Leg {
+        from: from.name.clone(),
+        to: to.name.clone(),
+        offset_seconds: first.map_or(0.0, |s| s.offset),
+        offset_width_seconds: first.map_or(0.0, |s| s.width),
+        skew_ppm: first.map_or(0.0, |s| s.skew_ppm),
+        skew_width_ppm: first.map_or(0.0, |s| s.skew_width_ppm),
+        matched: tally.matched,
+        only_from: tally.only[near],
+        only_to: tally.only[far],
+        lost_forward: tally.lost[near],
+        lost_backward: tally.lost[far],
+        delay_forward: found.delays[near].message(),
+        delay_backward: found.delays[far].message(),
+        duplicated_forward: tally.duplicated[near],
+        duplicated_backward: tally.duplicated[far],
+        undecided: tally.undecided,
+        outside: tally.outside,
+        clock: turned
+            .iter()
+            .map(|s| v1::ClockPiece {
+                start: Some(timestamp(s.start)),
+                end: Some(timestamp(s.end)),
+                offset_seconds: s.offset,
+                offset_width_seconds: s.width,
+                skew_ppm: s.skew_ppm,
+            })
+            .collect(),
+        round_trip_seconds: round_trip,
+        placement: placement(from, to, found, near, first.map(|_| round_trip)),
+    }
+}
+
+/// What TTL, MAC addresses and delays say about the places of two taps.
+fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Option<f64>) -> Vec<String> {
+    let mut out = Vec::new();
+    let places = most(&found.places).unwrap_or_default();
+    let (here, there) = (places[near], places[1 - near]);
+    let same_macs = here.macs == there.macs;
+    let known_macs = here.macs != [[0; 6]; 2] && there.macs != [[0; 6]; 2];
+    let same_ttl = here.ttls == there.ttls;
+    let forward = (here.ttls[0], there.ttls[0]);
+    let backward = (there.ttls[1], here.ttls[1]);
+    if same_ttl && same_macs && known_macs && round_trip.is_some_and(|rtt| rtt < ONE_PLACE) {
+        out.push("both taps are on the same segment: equal TTLs and MAC addresses, no delay between them".to_owned());
+    } else if round_trip.is_none() {
+        out.push("packets of one direction only are in both: the clocks cannot be compared".to_owned());
+    }
+    for (name, ttl) in [("forward", forward), ("backward", backward)] {
+        let (before, after) = ttl;
+        if before != 0 && after != 0 {
+            match before.cmp(&after) {
+                std::cmp::Ordering::Greater => {
+                    let hops = before - after;
+                    let routers = if hops == 1 { "router" } else { "routers" };
+                    out.push(format!("{hops} {routers} {name}: TTL {before} becomes {after}"));
+                }
+                std::cmp::Ordering::Less => out.push(format!(
+                    "TTL {before} becomes {after} {name}: something between the taps sends packets of its own"
+                )),
+                std::cmp::Ordering::Equal => {}
+            }
+        }
+    }
+    if same_ttl && !same_macs && known_macs {
+        out.push(
+            "MAC addresses differ and TTLs do not: a device between the taps passes packets on as they are".to_owned(),
+        );
+    }
+    let connections = |n: u64| {
+        if n == 1 {
+            "1 connection".to_owned()
+        } else {
+            format!("{n} connections")
+        }
+    };
+    if found.translated > 0 {
+        out.push(format!("addresses are translated: {}", connections(found.translated)));
+    }
+    if found.rewritten > 0 {
+        out.push(format!(
+            "sequence numbers are rewritten: {}",
+            connections(found.rewritten)
+        ));
+    }
+    if found.pieces > 0 {
+        out.push(format!(
+            "segments are cut or joined on the way (segmentation offload): {} packets",
+            found.pieces
+        ));
+    }
+    for tap in [from, to] {
+        if tap.clamped > 0 {
+            out.push(format!(
+                "{}: its clock was set back; {} packets have no time of their own and are in no delay",
+                tap.name, tap.clamped
+            ));
+        }
+    }
+    out
+}
+
+fn mac(mac: [u8; 6]) -> String {
+    if mac == [0; 6] {
+        return String::new();
+    }
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+fn timestamp(tai: u64) -> Timestamp {
+    Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn pie(method: &str, total: u64, [client, server]: [u64; 2], uncertainty: f64) -> v1::Pie {
+    v1::Pie {
+        client_seconds: seconds(client),
+        // Both ends may be busy at once when requests overlap: then nothing is left.
+        network_seconds: seconds(total.saturating_sub(client.saturating_add(server))),
+        server_seconds: seconds(server),
+        method: method.to_owned(),
+        uncertainty_seconds: Some(uncertainty),
+        total_seconds: seconds(total),
+    }
+}
+
+fn measured(shares: &Shares) -> v1::Pie {
+    pie("MEASURED", shares.total, shares.measured, 0.0)
+}
+
+fn one_tap(shares: &Shares) -> v1::Pie {
+    pie("ONE_TAP", shares.total, shares.one_tap, seconds(shares.uncertain))
+}

@@ -1,0 +1,376 @@
+//! One capture: its flows, and the packets that still wait to be matched.
+
+use foldhash::fast::FixedState;
+use weir_record::{Kind, Open, OpenMore, Packet, Record};
+
+use crate::ends::Ends;
+
+/// TCP flags.
+pub(crate) mod flag {
+    pub const FIN: u8 = 1;
+    pub const SYN: u8 = 2;
+    pub const RST: u8 = 4;
+    pub const ACK: u8 = 16;
+}
+
+const TCP: u8 = 6;
+/// Bits of [`Digest::bits`].
+const FROM_SERVER: u8 = 1;
+const HAS_TIMESTAMPS: u8 = 2;
+/// No flow.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What matching needs of a packet: 40 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest {
+    pub time: u64,
+    pub seq: u32,
+    pub ack: u32,
+    pub len: u32,
+    pub tsval: u32,
+    /// Place in [`Tap::flows`].
+    pub flow: u32,
+    pub window: u16,
+    pub ip_id: u16,
+    /// Pairs of taps (a bit each) in which this packet has been accounted for.
+    pub done: u16,
+    pub flags: u8,
+    pub ttl: u8,
+    pub bits: u8,
+}
+
+impl Digest {
+    /// 0: sent by the client, 1: by the server.
+    pub const fn side(&self) -> usize {
+        (self.bits & FROM_SERVER) as usize
+    }
+
+    pub const fn timestamps(&self) -> bool {
+        self.bits & HAS_TIMESTAMPS != 0
+    }
+
+    /// Sequence number after it: payload, SYN and FIN count.
+    pub const fn end(&self) -> u32 {
+        let marks = (self.flags & flag::SYN != 0) as u32 + (self.flags & flag::FIN != 0) as u32;
+        self.seq.wrapping_add(self.len).wrapping_add(marks)
+    }
+}
+
+/// Address and port.
+pub(crate) type End = ([u8; 16], u16);
+
+/// What packets of client and server tell of where a tap sits: TTL and MAC address; 0 if not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub ttls: [u8; 2],
+    pub macs: [[u8; 6]; 2],
+}
+
+impl Place {
+    /// The same by other names for client and server.
+    pub fn flipped(self, flipped: bool) -> Self {
+        let mut place = self;
+        if flipped {
+            place.ttls.reverse();
+            place.macs.reverse();
+        }
+        place
+    }
+}
+
+/// A TCP flow of one capture.
+#[derive(Clone, Debug)]
+pub(crate) struct TapFlow {
+    pub id: u64,
+    pub client: End,
+    pub server: End,
+    /// From SYNs: initial sequence numbers of client and server.
+    pub isn: [Option<u32>; 2],
+    /// TSval and IP id of the first SYN.
+    pub syn_mark: Option<(u32, u16)>,
+    pub first: u64,
+    pub last: u64,
+    pub packets: u64,
+    pub closed: bool,
+    /// Per side: highest sequence number among the packets that have left the window.
+    pub removed_to: [Option<u32>; 2],
+    /// In at least one other capture, too.
+    pub shared: bool,
+    /// TTL of the first packet of each side, and its MAC address.
+    pub place: Place,
+    pub ends: Ends,
+}
+
+/// One capture.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    pub name: String,
+    /// Waiting packets in the order of the capture.
+    pub window: Vec<Digest>,
+    pub flows: Vec<Option<TapFlow>>,
+    free: Vec<u32>,
+    /// Flow of each context index: id, place.
+    places: Vec<(u64, u32)>,
+    pub first: Option<u64>,
+    pub last: u64,
+    pub ended: bool,
+    pub packets: u64,
+    pub connections: u64,
+    pub given_up: u64,
+    /// Packets whose stamp equals the one before: moved there because their own ran backwards.
+    pub clamped: u64,
+    repeats: u32,
+    /// Connections by what they tell of the tap's place.
+    pub places_seen: Map<Place, u64>,
+}
+
+/// So many equal stamps in a row are no coincidence: the capture's clock was set back, and the engine, for which time
+/// does not run backwards, gave them the last time that it knew.
+const STUCK: u32 = 16;
+
+impl Tap {
+    pub fn new(name: String) -> Self {
+        Self {
+            name,
+            window: Vec::new(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            places: Vec::new(),
+            first: None,
+            last: 0,
+            ended: false,
+            packets: 0,
+            connections: 0,
+            given_up: 0,
+            clamped: 0,
+            repeats: 0,
+            places_seen: map(),
+        }
+    }
+
+    fn place(&self, record: &Record) -> Option<u32> {
+        let (id, place) = *self.places.get(record.flow().index())?;
+        (id == record.flow().0 && place != NONE).then_some(place)
+    }
+
+    /// Take in records in order.
+    pub fn push(&mut self, records: &[Record]) {
+        for r in records {
+            match r.kind() {
+                Some(Kind::Packet) if !r.is_continuation() => self.packet(r),
+                Some(Kind::Open) => self.open(r),
+                Some(Kind::Close) if !r.is_continuation() => {
+                    if let Some(place) = self.place(r)
+                        && let Some(flow) = &mut self.flows[place as usize]
+                    {
+                        flow.closed = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn open(&mut self, r: &Record) {
+        if r.is_continuation() {
+            if let Some(place) = self.place(r)
+                && let Some(flow) = &mut self.flows[place as usize]
+            {
+                let more = OpenMore::decode(r);
+                flow.place.macs = [more.client_mac, more.server_mac];
+            }
+            return;
+        }
+        let open = Open::decode(r);
+        let index = r.flow().index();
+        if self.places.len() <= index {
+            self.places.resize(index + 1, (0, NONE));
+        }
+        self.places[index] = (r.flow().0, NONE);
+        if open.protocol != TCP {
+            return;
+        }
+        self.connections += 1;
+        let flow = TapFlow {
+            id: r.flow().0,
+            client: (open.client_addr, open.client_port),
+            server: (open.server_addr, open.server_port),
+            isn: [None; 2],
+            syn_mark: None,
+            first: r.time(),
+            last: r.time(),
+            packets: 0,
+            closed: false,
+            removed_to: [None; 2],
+            shared: false,
+            place: Place::default(),
+            ends: Ends::default(),
+        };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.flows[place as usize] = Some(flow);
+                place
+            }
+            None => {
+                self.flows.push(Some(flow));
+                (self.flows.len() - 1) as u32
+            }
+        };
+        self.places[index].1 = place;
+    }
+
+    fn packet(&mut self, r: &Record) {
+        let time = r.time();
+        if self.first.is_some() && time == self.last {
+            self.repeats += 1;
+        } else {
+            self.repeats = 0;
+        }
+        self.first.get_or_insert(time);
+        self.last = self.last.max(time);
+        let Some(place) = self.place(r) else { return };
+        let Some(flow) = &mut self.flows[place as usize] else {
+            return;
+        };
+        let p = Packet::decode(r);
+        let mut bits = u8::from(r.server_to_client()) * FROM_SERVER;
+        if p.option_bits & 1 != 0 {
+            bits |= HAS_TIMESTAMPS;
+        }
+        let digest = Digest {
+            time,
+            seq: p.seq,
+            ack: if p.tcp_flags & flag::ACK != 0 { p.ack } else { 0 },
+            len: p.length,
+            tsval: p.tsval,
+            flow: place,
+            window: p.window,
+            ip_id: p.ip_id,
+            done: 0,
+            flags: p.tcp_flags,
+            ttl: p.ttl,
+            bits,
+        };
+        self.packets += 1;
+        flow.packets += 1;
+        flow.last = time;
+        if digest.flags & flag::SYN != 0 {
+            flow.isn[digest.side()].get_or_insert(digest.seq);
+            if digest.side() == 0 {
+                flow.syn_mark.get_or_insert((digest.tsval, digest.ip_id));
+            }
+        }
+        flow.ends.packet(&digest);
+        if self.repeats >= STUCK {
+            self.clamped += 1;
+        }
+        let ttl = &mut flow.place.ttls[digest.side()];
+        if *ttl == 0 {
+            *ttl = digest.ttl;
+        }
+        self.window.push(digest);
+    }
+
+    /// Whether the stamp at `at` of the window stands alone enough to be believed.
+    pub fn believable(&self, at: usize) -> bool {
+        if self.clamped == 0 {
+            return true;
+        }
+        let reach = STUCK as usize;
+        let time = self.window[at].time;
+        let same = |i: usize| self.window.get(i).is_some_and(|d| d.time == time);
+        let before = (1..=reach).take_while(|&k| at >= k && same(at - k)).count();
+        let after = (1..=reach).take_while(|&k| same(at + k)).count();
+        before + after < reach
+    }
+
+    /// Remove packets that `keep` does not want.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let mut at = 0;
+        let flows = &mut self.flows;
+        self.window.retain(|digest| {
+            at += 1;
+            let stays = keep(at - 1);
+            if !stays && let Some(flow) = &mut flows[digest.flow as usize] {
+                let high = &mut flow.removed_to[digest.side()];
+                if high.is_none_or(|high| (digest.end().wrapping_sub(high) as i32) > 0) {
+                    *high = Some(digest.end());
+                }
+            }
+            stays
+        });
+    }
+
+    /// Flows that are over and have no packet in the window.
+    pub fn over(&self) -> Vec<bool> {
+        let mut over: Vec<bool> = self
+            .flows
+            .iter()
+            .map(|flow| flow.as_ref().is_some_and(|flow| flow.closed || self.ended))
+            .collect();
+        for digest in &self.window {
+            over[digest.flow as usize] = false;
+        }
+        over
+    }
+
+    /// Forget a flow.
+    pub fn remove(&mut self, place: u32) -> Option<TapFlow> {
+        let flow = self.flows[place as usize].take()?;
+        let index = weir_record::FlowId(flow.id).index();
+        if self.places[index].0 == flow.id {
+            self.places[index].1 = NONE;
+        }
+        self.free.push(place);
+        *self.places_seen.entry(flow.place).or_default() += 1;
+        Some(flow)
+    }
+
+    /// Window in the order of flows: packets of flow `f` are `order[starts[f]..starts[f + 1]]`.
+    pub fn by_flow(&self) -> Grouped {
+        let mut starts = vec![0u32; self.flows.len() + 1];
+        for digest in &self.window {
+            starts[digest.flow as usize + 1] += 1;
+        }
+        for f in 1..starts.len() {
+            starts[f] += starts[f - 1];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0u32; self.window.len()];
+        for (at, digest) in self.window.iter().enumerate() {
+            let place = &mut next[digest.flow as usize];
+            order[*place as usize] = at as u32;
+            *place += 1;
+        }
+        Grouped { starts, order }
+    }
+}
+
+/// Places in the window, grouped by flow.
+#[derive(Debug)]
+pub(crate) struct Grouped {
+    starts: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl Grouped {
+    /// Packets of a flow, in the order of the capture.
+    pub fn of(&self, flow: u32) -> &[u32] {
+        let f = flow as usize;
+        &self.order[self.starts[f] as usize..self.starts[f + 1] as usize]
+    }
+}
+
+/// Hash maps of this crate: seeds fixed, so that equal input gives equal output.
+pub(crate) type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
+
+/// The key that was counted most often; of several the largest, so that the answer is always the same.
+pub(crate) fn most<K: Copy + Ord>(counts: &Map<K, u64>) -> Option<K> {
+    let (key, _) = counts.iter().max_by_key(|&(key, count)| (count, key))?;
+    Some(*key)
+}
+
+/// A map with a fixed seed.
+pub(crate) fn map<K, V>() -> Map<K, V> {
+    Map::with_hasher(FixedState::with_seed(0x7765_6972))
+}

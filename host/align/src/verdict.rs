@@ -1,0 +1,332 @@
+//! Packets that only one tap of a leg has: lost on the leg, missed by a capture, copied, or outside of what it covers.
+
+use crate::clock::Fit;
+use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
+use crate::tap::{Digest, Grouped, Tap, flag};
+
+/// A capture that proves to have missed a packet may have missed ACKs around it, ns.
+const AROUND_MISSED: u64 = 1_000_000_000;
+/// Packets before the other capture's first that still count as the same beginning.
+const SAME_BEGINNING: usize = 16;
+/// An ACK may be stamped before the data that it acknowledges, ns.
+const DISORDER: u64 = 1_000_000;
+
+/// Counts of one leg; index 0: forward, 1: backward, by the pair's order (first `a`, then `b`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub matched: u64,
+    /// Packets that only `a` has, and only `b`.
+    pub only: [u64; 2],
+    pub lost: [u64; 2],
+    pub duplicated: [u64; 2],
+    /// Missed by the capture of `a`, and of `b`.
+    pub missed: [u64; 2],
+    pub undecided: u64,
+    pub outside: u64,
+}
+
+/// Everything that a judgement needs.
+pub(crate) struct Court<'a> {
+    pub pair: &'a Pair,
+    pub a: &'a Tap,
+    pub b: &'a Tap,
+    pub groups: [&'a Grouped; 2],
+    pub matches: &'a Matches,
+    pub fit: &'a Fit,
+    /// Packets whose time has come, of `a` and of `b`.
+    pub ripe: [&'a [bool]; 2],
+    /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
+    pub seen_beyond: &'a dyn Fn(usize, usize) -> bool,
+}
+
+/// One direction of a flow.
+struct Direction<'a> {
+    flow: &'a FlowPair,
+    /// 0 if `a` is upstream, else 1.
+    up: usize,
+    /// Side of the sender, as each tap names it.
+    sender: [usize; 2],
+    /// Packets of the sender at both taps, of the receiver downstream.
+    packets: [Vec<u32>; 2],
+    answers: Vec<u32>,
+}
+
+impl Court<'_> {
+    fn tap(&self, which: usize) -> &Tap {
+        if which == 0 { self.a } else { self.b }
+    }
+
+    fn fate(&self, which: usize, at: u32) -> Fate {
+        let side = if which == 0 { &self.matches.a } else { &self.matches.b };
+        side.fate[at as usize]
+    }
+
+    fn waits(&self, which: usize, at: u32) -> bool {
+        let digest = &self.tap(which).window[at as usize];
+        self.ripe[which][at as usize] && digest.done & self.pair.bit == 0
+    }
+
+    /// A time of one tap on the clock of the other.
+    fn other_clock(&self, which: usize, time: u64) -> u64 {
+        if which == 0 {
+            time.wrapping_add_signed(self.fit.offset(time).unwrap_or(0))
+        } else {
+            // The fit is by `a`'s clock: two steps towards it are enough, drift is slow.
+            let near = time.wrapping_add_signed(-self.fit.offset(time).unwrap_or(0));
+            time.wrapping_add_signed(-self.fit.offset(near).unwrap_or(0))
+        }
+    }
+
+    /// Judge all that is ripe.
+    pub fn judge(&self) -> Tally {
+        let mut tally = Tally::default();
+        let mut flows: Vec<&FlowPair> = self.pair.flows.values().collect();
+        flows.sort_unstable_by_key(|flow| flow.a);
+        // Times at which each capture proved to miss packets; pure ACKs wait for them.
+        let mut missed = [Vec::new(), Vec::new()];
+        let mut acks: Vec<(usize, u64)> = Vec::new();
+        for flow in flows {
+            for side in 0..2 {
+                let direction = self.direction(flow, side);
+                self.upstream(&direction, &mut tally, &mut missed, &mut acks);
+                self.downstream(&direction, &mut tally, &mut missed);
+            }
+        }
+        for times in &mut missed {
+            times.sort_unstable();
+        }
+        for (up, time) in acks {
+            let down = 1 - up;
+            let from = missed[down].partition_point(|&m| m < time.saturating_sub(AROUND_MISSED));
+            if missed[down].get(from).is_some_and(|&m| m <= time + AROUND_MISSED) {
+                tally.undecided += 1;
+            } else {
+                tally.lost[up] += 1;
+            }
+        }
+        tally
+    }
+
+    fn direction<'f>(&self, flow: &'f FlowPair, side: usize) -> Direction<'f> {
+        let up = usize::from(!self.pair.a_upstream(flow, side));
+        let sender = [side, side ^ usize::from(flow.flipped)];
+        let of = |which: usize, side: usize| {
+            let place = if which == 0 { flow.a } else { flow.b };
+            let window = &self.tap(which).window;
+            let group = self.groups[which].of(place).iter().copied();
+            group
+                .filter(|&at| window[at as usize].side() == side)
+                .collect::<Vec<u32>>()
+        };
+        let down = 1 - up;
+        Direction {
+            flow,
+            up,
+            sender,
+            packets: [of(0, sender[0]), of(1, sender[1])],
+            answers: of(down, 1 - sender[down]),
+        }
+    }
+
+    fn is_of(&self, d: &Direction<'_>, which: usize, at: u32) -> bool {
+        let p = &self.tap(which).window[at as usize];
+        p.flow == [d.flow.a, d.flow.b][which] && p.side() == d.sender[which]
+    }
+
+    /// Packets that went in and did not come out.
+    fn upstream(&self, d: &Direction<'_>, tally: &mut Tally, missed: &mut [Vec<u64>; 2], acks: &mut Vec<(usize, u64)>) {
+        let (up, down) = (d.up, 1 - d.up);
+        let window = &self.tap(up).window;
+        let alone: Vec<u32> = d.packets[up]
+            .iter()
+            .copied()
+            .filter(|&at| self.waits(up, at) && matches!(self.fate(up, at), Fate::Alone | Fate::Copy))
+            .collect();
+        let holes: Vec<&Hole> = self.matches.holes[up]
+            .iter()
+            .filter(|hole| self.is_of(d, up, hole.at) && self.waits(up, hole.at))
+            .collect();
+        if alone.is_empty() && holes.is_empty() {
+            return;
+        }
+        let evidence = Evidence::collect(self, d);
+        let mut claims: Vec<(i64, i64)> = Vec::new();
+        // The latest first: of several transmissions it is the last that arrived.
+        for &at in alone.iter().rev() {
+            let p = &window[at as usize];
+            tally.only[up] += 1;
+            let there = self.other_clock(up, p.time);
+            let takes_room = p.end() != p.seq;
+            if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
+                tally.outside += 1;
+            } else if (self.seen_beyond)(up, at as usize) {
+                tally.missed[down] += 1;
+                missed[down].push(there);
+            } else if !takes_room {
+                acks.push((up, there));
+            } else {
+                let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
+                if evidence.delivered_unseen(range, there, &mut claims) {
+                    tally.missed[down] += 1;
+                    missed[down].push(there);
+                } else {
+                    tally.lost[up] += 1;
+                }
+            }
+        }
+        for hole in holes {
+            let there = self.other_clock(up, window[hole.at as usize].time);
+            let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
+            if evidence.delivered_unseen(range, there, &mut claims) {
+                tally.missed[down] += hole.packets;
+                missed[down].push(there);
+            } else {
+                tally.lost[up] += hole.packets;
+            }
+        }
+    }
+
+    /// The downstream capture began later. Two captures that begin together differ by what was lost at their very
+    /// beginning: then a packet that was sent again counts.
+    fn before_beginning(&self, up: usize, d: &Direction<'_>, at: u32, there: u64) -> bool {
+        let (tap, other) = (self.tap(up), self.tap(1 - up));
+        let Some(first) = other.first else { return true };
+        if there >= first {
+            return false;
+        }
+        let p = &tap.window[at as usize];
+        let earlier = tap.window.iter().take(SAME_BEGINNING + 1);
+        let many = earlier.filter(|p| self.other_clock(up, p.time) < first).count() > SAME_BEGINNING;
+        let again = d.packets[up].iter().any(|&k| {
+            let q = &tap.window[k as usize];
+            k > at && q.seq == p.seq && q.end() != q.seq
+        });
+        many || !again
+    }
+
+    /// Packets that came out and did not go in.
+    fn downstream(&self, d: &Direction<'_>, tally: &mut Tally, missed: &mut [Vec<u64>; 2]) {
+        let (up, down) = (d.up, 1 - d.up);
+        let window = &self.tap(down).window;
+        for &at in &d.packets[down] {
+            if !self.waits(down, at) {
+                continue;
+            }
+            let fate = self.fate(down, at);
+            if fate == Fate::Copy {
+                tally.only[down] += 1;
+                tally.duplicated[up] += 1;
+            } else if fate == Fate::Alone {
+                tally.only[down] += 1;
+                let there = self.other_clock(down, window[at as usize].time);
+                let tap = self.tap(up);
+                if tap.first.is_none_or(|first| there < first) || there > tap.last {
+                    tally.outside += 1;
+                } else if !(self.seen_beyond)(down, at as usize) {
+                    // Else the leg before has counted it.
+                    tally.missed[up] += 1;
+                    missed[up].push(there);
+                }
+            }
+        }
+        for hole in &self.matches.holes[down] {
+            if self.is_of(d, down, hole.at) && self.waits(down, hole.at) {
+                tally.missed[up] += hole.packets;
+                missed[up].push(self.other_clock(down, window[hole.at as usize].time));
+            }
+        }
+    }
+}
+
+/// What the downstream tap saw of a direction: its data and the receiver's acknowledgments. Sequence numbers are
+/// distances from a base there.
+struct Evidence {
+    base: u32,
+    /// What to add to a sequence number of each tap to have that of the downstream one.
+    shift: [u32; 2],
+    /// From, to, time; ascending.
+    data: Vec<(i64, i64, u64)>,
+    longest: i64,
+    /// Highest acknowledgment so far, time; both ascending.
+    acked: Vec<(i64, u64)>,
+    /// All before it has been seen and has left the window.
+    removed_to: Option<i64>,
+}
+
+impl Evidence {
+    fn collect(court: &Court<'_>, d: &Direction<'_>) -> Self {
+        let (up, down) = (d.up, 1 - d.up);
+        let delta = d.flow.delta(d.sender[0]);
+        let mut shift = [0; 2];
+        shift[up] = if up == 0 { delta } else { delta.wrapping_neg() };
+        let tap = court.tap(down);
+        let first = d.packets[up]
+            .first()
+            .map_or(0, |&at| court.tap(up).window[at as usize].seq);
+        let base = first.wrapping_add(shift[up]);
+        let distance = |seq: u32| i64::from(seq.wrapping_sub(base).cast_signed());
+        let mut data: Vec<_> = d.packets[down]
+            .iter()
+            .map(|&at| &tap.window[at as usize])
+            .filter(|p: &&Digest| p.end() != p.seq)
+            .map(|p| (distance(p.seq), distance(p.end()), p.time))
+            .collect();
+        data.sort_unstable();
+        let longest = data.iter().map(|p| p.1 - p.0).max().unwrap_or(0);
+        let mut acked: Vec<(i64, u64)> = Vec::new();
+        for p in d.answers.iter().map(|&at| &tap.window[at as usize]) {
+            if p.flags & flag::ACK != 0 && p.flags & flag::RST == 0 {
+                let ack = distance(p.ack);
+                if acked.last().is_none_or(|&(highest, _)| ack > highest) {
+                    acked.push((ack, p.time));
+                }
+            }
+        }
+        let place = if down == 0 { d.flow.a } else { d.flow.b };
+        let removed_to = tap.flows[place as usize]
+            .as_ref()
+            .and_then(|flow| flow.removed_to[d.sender[down]])
+            .map(distance);
+        Self {
+            base,
+            shift,
+            data,
+            longest,
+            acked,
+            removed_to,
+        }
+    }
+
+    fn distance(&self, which: usize, seq: u32) -> i64 {
+        i64::from(
+            seq.wrapping_add(self.shift[which])
+                .wrapping_sub(self.base)
+                .cast_signed(),
+        )
+    }
+
+    /// Whether the receiver acknowledged these bytes before the downstream tap had seen any copy of them, and this is
+    /// the transmission that brought them. `sent` is its time on the downstream clock.
+    fn delivered_unseen(&self, range: (i64, i64), sent: u64, claims: &mut Vec<(i64, i64)>) -> bool {
+        let reached = self.acked.partition_point(|&(ack, _)| ack < range.1);
+        let Some(&(_, time)) = self.acked.get(reached) else {
+            return false;
+        };
+        if time.saturating_add(DISORDER) < sent || self.removed_to.is_some_and(|to| to >= range.1) {
+            return false;
+        }
+        let mut covered = range.0;
+        let begin = self.data.partition_point(|p| p.0 < range.0 - self.longest);
+        for &(from, to, at) in self.data[begin..].iter().take_while(|p| p.0 < range.1) {
+            if at <= time.saturating_add(DISORDER) && from <= covered {
+                covered = covered.max(to);
+            }
+        }
+        let claimed = claims.iter().any(|c| c.0 < range.1 && range.0 < c.1);
+        if covered >= range.1 || claimed {
+            return false;
+        }
+        claims.push(range);
+        true
+    }
+}
