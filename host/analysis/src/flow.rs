@@ -1,11 +1,13 @@
 //! State per flow, addressed by the flow's context index.
 
-use weir_record::{Event, EventMore, FlowId, Open, OpenMore, what, width};
+use weir_record::{Block, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, what, width};
 
+use crate::limits::{self, Charged, Limits};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
 use crate::setup::SetupState;
-use crate::turns::{ClientFin, Turn};
+use crate::shares::{self, Measure, TimeShares};
+use crate::turns::{ClientFin, Finished, Turn};
 use crate::verdict::Verdict;
 use crate::windows::{Closed, Windows};
 
@@ -26,7 +28,6 @@ pub(crate) struct Direction {
     /// Segments that brought new bytes (from BLOCK).
     pub data_segments: u32,
     pub flight_max: u32,
-    pub windows: Windows,
     pub rtt: RoundTrips,
 }
 
@@ -130,6 +131,11 @@ impl StoredRoute {
     }
 }
 
+/// s of a round trip to ns.
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
 /// A flow of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -153,8 +159,12 @@ pub(crate) struct Flow {
     fin_ack: u32,
     pub setup: SetupState,
     pub directions: [Direction; 2],
+    /// Advertised by each side.
+    pub windows: [Windows; 2],
     pub turn: Option<Box<Turn>>,
     pub trouble: Option<Box<Trouble>>,
+    /// From the first transfer on that takes more than a flight.
+    pub limits: Option<Box<Limits>>,
 }
 
 /// TCP's protocol number.
@@ -185,8 +195,10 @@ impl Flow {
             fin_ack: 0,
             setup: SetupState::default(),
             directions: [Direction::default(), Direction::default()],
+            windows: [Windows::default(); 2],
             turn: None,
             trouble: None,
+            limits: None,
         }
     }
 
@@ -349,6 +361,142 @@ impl Flow {
         lost
     }
 
+    /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
+    pub fn limit_path(&self, side: usize, link: Option<f64>) -> limits::Path {
+        limits::Path {
+            segment: self.setup.segment(),
+            base: self.directions[side & 1].rtt.min().map(nanoseconds),
+            other: self.directions[1 - (side & 1)].rtt.min().map_or(0, nanoseconds),
+            link,
+        }
+    }
+
+    /// What transactions are measured with.
+    pub fn measure(&self, link: Option<f64>) -> Measure {
+        let [to_server, to_client] = &self.directions;
+        Measure {
+            to_client: to_client.rtt.min().map(nanoseconds),
+            to_server: to_server.rtt.min().map(nanoseconds),
+            segment: self.setup.segment(),
+            link,
+        }
+    }
+
+    /// A round trip of `side`'s data that is part of a transfer.
+    pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, link: Option<f64>, pool: &mut Pool) {
+        let s = side & 1;
+        let path = self.limit_path(s, link);
+        let scale = self.setup.scale(1 - s);
+        let window = scale.map(|shift| u32::from(rtt.window) << shift);
+        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        limits.sides[s].sample(time, rtt, window, &path);
+    }
+
+    /// A block of `side`; `tail` is the end of the one before it in the same transfer.
+    pub fn limit_block(
+        &mut self,
+        side: usize,
+        code: u8,
+        b: &Block,
+        tail: Option<u64>,
+        link: Option<f64>,
+        pool: &mut Pool,
+    ) {
+        let s = side & 1;
+        let slow = b.last.saturating_sub(b.first) > limits::SLACK
+            || tail.is_some_and(|tail| b.first.saturating_sub(tail) > limits::SHORTEST_PAUSE);
+        if self.limits.is_none() && !slow {
+            return;
+        }
+        let path = self.limit_path(s, link);
+        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        limits.sides[s].block(code, b, tail, &path);
+    }
+
+    /// An EVENT: windows and losses. `lost`: a segment of `side` was sent again.
+    pub fn limit_event(&mut self, side: usize, e: &Event, lost: bool, time: u64, link: Option<f64>, pool: &mut Pool) {
+        let s = side & 1;
+        let window = what::ZERO_WINDOW | what::SMALL_WINDOW | what::WINDOW_OPEN;
+        let heard = what::DUP_ACK | what::SACK;
+        let of_interest = window | heard | what::WINDOW_FULL | what::GAP;
+        if self.setup.done && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
+            let (own, other) = (self.limit_path(s, link), self.limit_path(1 - s, link));
+            let limits = self.limits.get_or_insert_with(|| pool.limits());
+            let [first, second] = &mut limits.sides;
+            let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
+            if e.what & (what::ZERO_WINDOW | what::SMALL_WINDOW) != 0 {
+                received.close(time, e.what & what::ZERO_WINDOW != 0, &other);
+            } else if e.what & what::WINDOW_OPEN != 0 {
+                received.open(time, &other);
+            }
+            if e.what & heard != 0 && e.what & what::DSACK == 0 {
+                received.loss(Some(0), time, &other);
+            }
+            if e.what & what::WINDOW_FULL != 0 {
+                let flight = e.seq.wrapping_add(e.length).wrapping_sub(e.acked);
+                sent.full(time, flight);
+            }
+            if lost {
+                let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * 64);
+                sent.loss(silent, time, &own);
+            } else if e.what & what::GAP != 0 {
+                sent.loss(Some(0), time, &own);
+            }
+        }
+    }
+
+    /// A transaction is over: charge its transfers and say whose time it was. `next`: the first packet of the next one.
+    pub fn account(&mut self, done: &Finished, next: u64, link: Option<f64>, pool: &mut Pool) -> TimeShares {
+        let m = self.measure(link);
+        let answered = done.response.is_some();
+        // What crosses is charged to the response, and a response ends where the next request begins.
+        let request_end = done.request_time.saturating_add(done.request);
+        let request_end = if answered {
+            request_end.min(done.response_time.max(done.request_time))
+        } else {
+            request_end
+        };
+        let response_end = done.response_time.saturating_add(done.response.unwrap_or(0));
+        let response_end = response_end.min(next).max(done.response_time);
+        let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
+        let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
+        let before = done.client.or_else(|| self.since_setup(done));
+        let time = TimeShares::transaction(done, before, &request, &response, &m);
+        if let Some(turn) = &mut self.turn {
+            turn.account(&time);
+        }
+        time
+    }
+
+    fn transfer(&mut self, s: usize, (from, to): (u64, u64), next: u64, link: Option<f64>, pool: &mut Pool) -> Charged {
+        let to = to.min(from.saturating_add(shares::LONGEST));
+        if self.limits.is_none() && to == from {
+            return Charged::default();
+        }
+        let path = self.limit_path(s, link);
+        if self.limits.is_none() && path.is_one_flight(to - from) {
+            return Charged::one_flight(to - from);
+        }
+        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        limits.sides[s].settle(from, to, next, &path)
+    }
+
+    /// Whose time the handshake took.
+    pub fn setup_time(&self) -> TimeShares {
+        self.setup.end_ns().map_or_else(TimeShares::default, |whole| {
+            TimeShares::setup(whole, &self.measure(None))
+        })
+    }
+
+    /// From the end of the handshake to the first transaction.
+    fn since_setup(&self, done: &Finished) -> Option<u64> {
+        let whole = self
+            .setup
+            .end_ns()
+            .filter(|_| done.index == 1 && self.how == ClientHow::Syn as u8)?;
+        Some(done.request_time.saturating_sub(self.first.saturating_add(whole)))
+    }
+
     /// The receiver of `side`'s data is known to have acknowledged up to `ack`.
     pub fn acknowledge(&mut self, side: usize, ack: u32, time: u64) {
         if self.trouble.is_some() {
@@ -408,6 +556,7 @@ impl Flow {
 pub(crate) struct Pool {
     turns: Vec<Box<Turn>>,
     troubles: Vec<Box<Trouble>>,
+    limits: Vec<Box<Limits>>,
 }
 
 /// Boxes kept at most.
@@ -420,6 +569,10 @@ impl Pool {
 
     fn trouble(&mut self) -> Box<Trouble> {
         self.troubles.pop().unwrap_or_default()
+    }
+
+    fn limits(&mut self) -> Box<Limits> {
+        self.limits.pop().unwrap_or_default()
     }
 
     /// Take the boxes of a flow that is done.
@@ -435,6 +588,12 @@ impl Pool {
         {
             trouble.clear();
             self.troubles.push(trouble);
+        }
+        if let Some(mut limits) = flow.limits.take()
+            && self.limits.len() < POOLED
+        {
+            limits.clear();
+            self.limits.push(limits);
         }
     }
 }

@@ -14,12 +14,14 @@ mod closing;
 mod findings;
 mod flow;
 mod lanes;
+mod limits;
 mod losses;
 mod message;
 pub mod pie;
 mod rtt;
 mod seq;
 mod setup;
+mod shares;
 mod signature;
 mod sink;
 mod statistics;
@@ -30,8 +32,8 @@ mod windows;
 
 use weir_messages::v1;
 use weir_record::{
-    Block, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, Setup,
-    SetupEnd, SetupMore, VERSION, what,
+    Block, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, RttHow,
+    Setup, SetupEnd, SetupMore, VERSION, what,
 };
 
 use findings::Findings;
@@ -39,6 +41,7 @@ use flow::{Flow, Pool, Slab};
 use lanes::Lanes;
 pub use lanes::StreamHealth;
 use message::CloseCounts;
+use shares::TimeShares;
 use signature::Signature;
 pub use sink::{Connection, Sink, Transaction};
 use statistics::Statistics;
@@ -47,11 +50,13 @@ use turns::Finished;
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
 
 /// Settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Config {
     /// Keep statistics per signature (they grow with the number of different signatures, up to
     /// 65,536).
     pub signatures: Signatures,
+    /// Bandwidth of the path in bits a second, when it is known; else it is inferred where it shows.
+    pub bandwidth: Option<f64>,
 }
 
 /// Whether statistics per signature are kept.
@@ -88,6 +93,8 @@ struct State {
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
     keep_statistics: bool,
+    /// Bytes a second of the path, if the user said so.
+    link: Option<f64>,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -101,6 +108,7 @@ impl Analyzer {
             lanes: Lanes::default(),
             state: State {
                 keep_statistics,
+                link: config.bandwidth.map(|bits| bits / 8.0),
                 ..State::default()
             },
         }
@@ -230,7 +238,8 @@ impl State {
         if let Some(times) = times {
             let done = message::setup_transaction(flow, &times);
             let setup = flow.setup;
-            self.transaction(r.flow(), &done, |out| setup.describe(out), sink);
+            let time = flow.setup_time();
+            self.transaction(r.flow(), &done, &time, |out| setup.describe(out), sink);
         }
     }
 
@@ -251,19 +260,39 @@ impl State {
         }
         let fin = flow.client_fin();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
-        if let Some(done) = turn.block(side, code, &block, fin) {
-            self.finished(r.flow(), &done, sink);
+        let tail = turn.tail(side);
+        let done = turn.block(side, code, &block, fin);
+        let time = done
+            .as_ref()
+            .map(|(done, _)| flow.account(done, block.first, self.link, &mut self.pool));
+        flow.limit_block(side, code, &block, tail, self.link, &mut self.pool);
+        if let Some((done, time)) = done.zip(time) {
+            self.finished(r.flow(), &done, &time, sink);
         }
     }
 
-    fn finished(&mut self, id: FlowId, (done, signature): &(Finished, Signature), sink: &mut impl Sink) {
-        self.transaction(id, done, |out| signature.write(out), sink);
+    fn finished(
+        &mut self,
+        id: FlowId,
+        (done, signature): &(Finished, Signature),
+        time: &TimeShares,
+        sink: &mut impl Sink,
+    ) {
+        self.transaction(id, done, time, |out| signature.write(out), sink);
     }
 
-    fn transaction(&mut self, id: FlowId, done: &Finished, describe: impl FnOnce(&mut String), sink: &mut impl Sink) {
+    fn transaction(
+        &mut self,
+        id: FlowId,
+        done: &Finished,
+        time: &TimeShares,
+        describe: impl FnOnce(&mut String),
+        sink: &mut impl Sink,
+    ) {
         self.signature.clear();
         describe(&mut self.signature);
         self.totals.transactions += 1;
+        self.totals.time.add(time);
         if self.keep_statistics {
             self.statistics.add(&self.signature, done);
         }
@@ -271,16 +300,24 @@ impl State {
             id,
             signature: &self.signature,
             done,
+            time,
         });
     }
 
     fn rtt(&mut self, r: &Record) {
         let side = usize::from(r.server_to_client());
-        let Some(flow) = self.flow(r) else { return };
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.directions[side].rtt.sample(rtt.rtt);
         flow.acknowledge(side, rtt.ack, r.time());
+        // A handshake is no transfer, nor is data that was acknowledged whole.
+        if r.arg() == RttHow::Data as u8 && (rtt.flight > 0 || flow.limits.is_some()) {
+            flow.limit_sample(side, r.time(), &rtt, self.link, &mut self.pool);
+        }
     }
 
     fn event(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
@@ -298,7 +335,8 @@ impl State {
         // A first FIN and a RST alone are no trouble.
         if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
             let more = more.map(EventMore::decode);
-            flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            flow.limit_event(side, &e, lost, r.time(), self.link, &mut self.pool);
             flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         }
     }
@@ -310,9 +348,12 @@ impl State {
         let d = &mut flow.directions[side];
         d.totals(i.packets, i.payload);
         d.flight_max = d.flight_max.max(i.flight_max);
-        d.windows.interval(i.window_min, i.window_max);
         if i.rtt_count > 0 {
             d.rtt.interval_min(i.rtt_min);
+        }
+        flow.windows[side].interval(i.window_min, i.window_max);
+        if let Some(limits) = &mut flow.limits {
+            limits.sides[side].flight(i.flight_max);
         }
     }
 
@@ -358,7 +399,8 @@ impl State {
         flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
-            self.finished(flow.id, &done, sink);
+            let time = flow.account(&done.0, u64::MAX, self.link, &mut self.pool);
+            self.finished(flow.id, &done, &time, sink);
         }
         self.findings.connection(&flow, cause);
         sink.connection(&Connection {

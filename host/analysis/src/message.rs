@@ -8,7 +8,9 @@ use weir_record::{ClientHow, CloseCause, FlowId, TunnelKind};
 
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
+use crate::limits::{Cause, Charges};
 use crate::setup::{Options, SetupTimes};
+use crate::shares::TimeShares;
 use crate::turns::{self, Finished, Shares};
 
 /// ns to s.
@@ -84,7 +86,7 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1
     let d = &flow.directions[side];
     let counts = flow.counts(side);
     let rtt = d.rtt.summary();
-    let windows = d.windows.bytes(flow.setup.scale(side).unwrap_or(0));
+    let windows = flow.windows[side].bytes(flow.setup.scale(side).unwrap_or(0));
     let small = flow.trouble.as_ref().map_or(0, |t| t.small_windows[side]);
     v1::Direction {
         packets: d.packets,
@@ -123,30 +125,35 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1
     }
 }
 
-/// The first version of the time shares: waiting for the application, the receiver's closed
-/// window, and the rest unknown.
+/// What limited a direction: its transfers as they were charged, and the time in which its application had nothing to
+/// send.
 fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
-    let (idle, transfer) = if side == 0 {
-        (shares.client, shares.request)
-    } else {
-        (shares.server, shares.response)
-    };
-    // The wait for a response holds a round trip between tap and server for each request.
-    let round_trips = if side == 0 {
-        0.0
-    } else {
-        flow.directions[0].rtt.min().unwrap_or(0.0) * f64::from(shares.answered)
-    };
-    let closed = flow.trouble.as_ref().map_or(0, |t| {
-        let c = &t.closed[1 - side];
-        c.zero.saturating_add(c.small)
+    let (time, transfers) = flow.turn.as_ref().map_or_else(Default::default, |turn| {
+        let time = turn.time();
+        if side == 0 {
+            (time.client + time.think, shares.request)
+        } else {
+            (time.server, shares.response)
+        }
     });
-    let closed = closed.min(transfer);
+    let by = flow
+        .limits
+        .as_ref()
+        .map_or_else(Charges::default, |l| l.sides[side].so_far());
+    // Transfers of one flight before the first longer one are not in the charges.
+    let one_flight = transfers.saturating_sub(by.sum());
     v1::LimitSeconds {
-        application: (seconds(idle) - round_trips).max(0.0),
-        receiver_window: seconds(closed),
-        unknown: seconds(transfer - closed),
-        ..v1::LimitSeconds::default()
+        application: seconds(time),
+        sender: seconds(by.sender()),
+        receiver_window: seconds(by.receiver()),
+        congestion: seconds(by.congestion()),
+        bandwidth: seconds(by.of(Cause::Bandwidth) + one_flight),
+        unknown: seconds(by.of(Cause::Unknown)),
+        nagle: seconds(by.of(Cause::Nagle)),
+        small_window: seconds(by.of(Cause::SmallWindow)),
+        zero_window: seconds(by.of(Cause::ZeroWindow)),
+        slow_start: seconds(by.of(Cause::SlowStart)),
+        recovery: seconds(by.of(Cause::Recovery)),
     }
 }
 
@@ -154,6 +161,10 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
 pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCounts; 2]) -> v1::Connection {
     let (kind, time) = closing(flow, cause);
     let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares());
+    let mut whose = flow.setup_time();
+    if let Some(turn) = &flow.turn {
+        whose.add(&turn.time());
+    }
     let route = flow.route();
     let vlans = [route.vlans & 0xfff, route.vlans >> 12 & 0xfff];
     v1::Connection {
@@ -177,6 +188,7 @@ pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCo
             .name()
             .to_owned(),
         tunnel_id: route.tunnel_id,
+        shares: Some(whose.message()),
     }
 }
 
@@ -193,6 +205,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         request: times.request,
         server: times.server,
         response: times.response,
+        response_time: 0,
         end: times.end,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
         overlapped: false,
@@ -200,7 +213,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
 }
 
 /// A transaction.
-pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished) -> v1::Transaction {
+pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished, time: &TimeShares) -> v1::Transaction {
     v1::Transaction {
         connection_id: id.0,
         index: done.index,
@@ -215,6 +228,7 @@ pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished) -> v1::T
         losses: done.losses,
         kind: done.kind.name().to_owned(),
         overlapped: done.overlapped,
+        shares: Some(time.message()),
     }
 }
 

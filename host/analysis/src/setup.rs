@@ -176,7 +176,12 @@ impl SetupState {
 
     /// First SYN to the end, s.
     pub fn end_seconds(&self) -> Option<f64> {
-        (self.done && self.end != UNKNOWN).then(|| seconds(self.end))
+        self.end_ns().map(seconds)
+    }
+
+    /// First SYN to the end, ns.
+    pub fn end_ns(&self) -> Option<u64> {
+        (self.done && self.end != UNKNOWN).then_some(self.end)
     }
 
     /// Round trip over the whole path in ns, when the handshake gave a clean one: first SYN to the

@@ -7,6 +7,7 @@ use crate::closing::closing;
 use crate::flow::Flow;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
+use crate::shares::TimeShares;
 use crate::turns::Finished;
 use crate::verdict::Verdict;
 
@@ -85,11 +86,12 @@ pub struct Transaction<'a> {
     pub(crate) id: FlowId,
     pub(crate) signature: &'a str,
     pub(crate) done: &'a Finished,
+    pub(crate) time: &'a TimeShares,
 }
 
 impl Transaction<'_> {
     /// All of it.
     pub fn message(&self) -> v1::Transaction {
-        message::transaction(self.id, self.signature, self.done)
+        message::transaction(self.id, self.signature, self.done, self.time)
     }
 }

@@ -212,6 +212,7 @@ mod tests {
                 request: 0,
                 server: Some(server),
                 response: None,
+                response_time: 0,
                 end: None,
                 losses: 0,
                 overlapped: false,

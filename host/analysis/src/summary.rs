@@ -5,6 +5,7 @@ use weir_record::{Port, PortMore, Record, Untracked};
 
 use crate::findings::Rate;
 use crate::message::{seconds, timestamp};
+use crate::shares::TimeShares;
 
 /// 16 lanes with 16 ports each.
 const PORTS: usize = 256;
@@ -28,6 +29,8 @@ pub(crate) struct Totals {
     pub connections: u64,
     pub other_flows: u64,
     pub transactions: u64,
+    /// Whose time the transactions took.
+    pub time: TimeShares,
     pub start: u64,
     pub end: u64,
 }
@@ -112,6 +115,7 @@ impl Totals {
             end: seen.then(|| timestamp(self.end)),
             cut_packets: sum(|p| p.cut),
             signatures,
+            delays: Some(self.time.message()),
         }
     }
 }

@@ -4,6 +4,7 @@
 use weir_record::{Block, BlockEnd};
 
 use crate::seq::before;
+use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
 
 /// Losses whose times are kept until it is known to which transaction they belong.
@@ -124,6 +125,8 @@ pub(crate) struct Finished {
     pub request: u64,
     pub server: Option<u64>,
     pub response: Option<u64>,
+    /// First response packet; 0 = none.
+    pub response_time: u64,
     pub end: Option<u64>,
     pub losses: u32,
     pub overlapped: bool,
@@ -170,6 +173,7 @@ struct Past {
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
     shares: Shares,
+    time: TimeShares,
     trouble: Option<Box<Trouble>>,
 }
 
@@ -203,6 +207,26 @@ impl Turn {
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
         self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
+    }
+
+    /// Whose time the transactions took that are over.
+    pub fn time(&self) -> TimeShares {
+        self.past.as_ref().map_or_else(TimeShares::default, |past| past.time)
+    }
+
+    /// Enter whose time a finished transaction took.
+    pub fn account(&mut self, time: &TimeShares) {
+        self.past.get_or_insert_default().time.add(time);
+    }
+
+    /// The end of the block of a side that a new block of it would follow in the same transfer.
+    pub fn tail(&self, side: usize) -> Option<u64> {
+        let own = match (side, &self.response) {
+            (0, None) => Some(&self.request),
+            (0, Some(_)) => None,
+            (_, response) => response.as_deref(),
+        };
+        own.filter(|own| !own.blocks.is_empty()).map(|own| own.last)
     }
 
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.
@@ -305,6 +329,7 @@ impl Turn {
             request: request_last.saturating_sub(request_time),
             server: (asked && answered).then(|| response.first.saturating_sub(request_last)),
             response: answered.then(|| response.last.saturating_sub(response.first)),
+            response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),
             losses,
             overlapped: request.overlapped,

@@ -17,10 +17,14 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     let [input] = args.inputs.as_slice() else {
         return taps::run(args);
     };
+    let config = Config {
+        bandwidth: args.bandwidth,
+        ..Config::default()
+    };
     match args.format {
         Format::Json => {
             let mut whole = Whole::new(args.segments);
-            let mut analyzer = Analyzer::new(Config::default());
+            let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
             let summary = analyzer.finish(&mut whole);
             output::json(args.output.as_deref(), &whole.finish(summary))?;
@@ -28,7 +32,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
         }
         Format::Text => {
             let mut collector = text::Collector::new(args.rows, args.segments);
-            let mut analyzer = Analyzer::new(Config::default());
+            let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
             let summary = analyzer.finish(&mut collector);
             output::write(args.output.as_deref(), |out| collector.print(input, &summary, out))?;

@@ -73,12 +73,29 @@ pub struct AnalyzeArgs {
     /// Rows of each table in text output
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
+    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
+    #[arg(long, value_name = "BITS", value_parser = bits)]
+    pub bandwidth: Option<f64>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
     #[arg(long)]
     pub segments: bool,
     #[command(flatten)]
     pub flow: FlowOptions,
+}
+
+/// A number with a decimal unit.
+fn bits(text: &str) -> Result<f64, String> {
+    let (digits, unit) = match text.chars().last() {
+        Some('k') => (&text[..text.len() - 1], 1e3),
+        Some('M') => (&text[..text.len() - 1], 1e6),
+        Some('G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number * unit),
+        _ => Err("a number above 0, with k, M or G for thousands, millions, billions of bits a second".into()),
+    }
 }
 
 #[derive(Clone, Copy, Debug, Args)]

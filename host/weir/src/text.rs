@@ -16,6 +16,8 @@ use weir_messages::v1::{
 use crate::format::{bytes, count, seconds};
 
 const BOLD: Style = Style::new().bold();
+/// Directions whose data was under way for less are not worth a row, s.
+const SHORT_TRANSFERS: f64 = 0.01;
 const DIM: Style = Style::new().dimmed();
 
 /// Collects what the text report shows.
@@ -119,6 +121,7 @@ impl Collector {
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
         print_findings(&self.findings, out)?;
+        print_delays(summary, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
         let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
@@ -444,6 +447,76 @@ fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, o
     writeln!(out, "{table}")
 }
 
+/// Whose time it was, over everything.
+fn print_delays(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let Some(shares) = summary.delays.filter(|shares| shares.total_seconds > 0.0) else {
+        return Ok(());
+    };
+    let note = format!("{} in setups and transactions", seconds(shares.total_seconds));
+    heading(out, "Whose time", &note)?;
+    let parts = [
+        ("user think", Some(shares.user_think_seconds)),
+        ("client processing", Some(shares.client_processing_seconds)),
+        ("server processing", Some(shares.server_processing_seconds)),
+        ("latency", shares.latency_seconds),
+        ("bandwidth", Some(shares.bandwidth_seconds)),
+        ("congestion", Some(shares.congestion_seconds)),
+        ("protocol", Some(shares.protocol_seconds)),
+    ];
+    for (name, part) in parts {
+        let share = part.unwrap_or(0.0) / shares.total_seconds;
+        let bar = "█".repeat((share.clamp(0.0, 1.0) * 40.0).round() as usize);
+        writeln!(out, "  {name:18} {:>10} {:5.1} % {bar}", optional(part), 100.0 * share)?;
+    }
+    Ok(())
+}
+
+/// What limited the directions that were under way for long.
+fn print_limits(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = table(
+        &[
+            "from",
+            "to",
+            "bytes",
+            "application",
+            "sender",
+            "receiver's window",
+            "congestion window",
+            "bandwidth",
+            "unknown",
+        ],
+        &[2, 3, 4, 5, 6, 7, 8],
+    );
+    let mut any = false;
+    for c in shown {
+        for (d, from, to) in [
+            (&c.client_to_server, &c.client, &c.server),
+            (&c.server_to_client, &c.server, &c.client),
+        ] {
+            let Some((d, l)) = d.as_ref().and_then(|d| Some((d, d.limit_seconds?))) else {
+                continue;
+            };
+            let network = [l.sender, l.receiver_window, l.congestion, l.bandwidth, l.unknown];
+            if network.iter().sum::<f64>() < SHORT_TRANSFERS {
+                continue;
+            }
+            any = true;
+            let mut row = vec![end(from), end(to), bytes(d.payload_bytes), seconds(l.application)];
+            row.extend(network.iter().map(|&s| if s == 0.0 { "·".into() } else { seconds(s) }));
+            table.add_row(row);
+        }
+    }
+    if any {
+        heading(
+            out,
+            "What limited transfers",
+            "time of data under way, and of an application with nothing to send",
+        )?;
+        writeln!(out, "{table}")?;
+    }
+    Ok(())
+}
+
 fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut data: Vec<_> = signatures
         .iter()
@@ -548,6 +621,7 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
 /// What a query returned, as tables.
 pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     if let Some(summary) = &answer.summary {
+        print_delays(summary, out)?;
         print_setups(&summary.signatures, usize::MAX, out)?;
         print_transactions(&summary.signatures, usize::MAX, out)?;
         print_untracked(summary, out)?;
@@ -558,6 +632,7 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     if !answer.connections.is_empty() {
         print_connections(&answer.connections, &answer.connections.len().to_string(), out)?;
         print_losses(&answer.connections, out)?;
+        print_limits(&answer.connections, out)?;
     }
     if !answer.transactions.is_empty() {
         print_each_transaction(&answer.transactions, out)?;

@@ -1,0 +1,713 @@
+//! What limited each transfer (`docs/src/limits.md`): every instant between the first and the last data packet of a
+//! request or a response is charged to exactly one cause.
+//!
+//! Nothing is decided while records come in: samples and spans are noted, and charged when the transfer is over (or
+//! when there are many of them), because what a pause was is known only when it ends.
+
+use weir_record::{Block, BlockEnd, Rtt};
+
+use crate::seq::before;
+
+/// Causes, in the order of [`Charges`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// The sending application had nothing to send.
+    Application,
+    /// The sender's buffer was full of unacknowledged data.
+    SendBuffer,
+    /// Nagle's algorithm waited for a delayed ACK.
+    Nagle,
+    /// The congestion window was growing from its start.
+    SlowStart,
+    /// The congestion window was below what an earlier loss had cut it from, or growing by and by.
+    CongestionWindow,
+    /// A lost segment was being recovered.
+    Recovery,
+    /// The receiver's window was used up.
+    ReceiverWindow,
+    /// The receiver's window was below one segment.
+    SmallWindow,
+    /// The receiver's window was 0.
+    ZeroWindow,
+    /// The link was busy.
+    Bandwidth,
+    Unknown,
+}
+
+impl Cause {
+    pub const COUNT: usize = Self::Unknown as usize + 1;
+}
+
+/// ns by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charges([u64; Cause::COUNT]);
+
+impl Charges {
+    pub fn add(&mut self, cause: Cause, ns: u64) {
+        let sum = &mut self.0[cause as usize];
+        *sum = sum.saturating_add(ns);
+    }
+
+    pub fn join(&mut self, other: &Self) {
+        for (sum, ns) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    pub const fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    pub fn sum(&self) -> u64 {
+        self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// The receiver's window in all its forms.
+    pub const fn receiver(&self) -> u64 {
+        self.of(Cause::ReceiverWindow).saturating_add(self.closed())
+    }
+
+    /// The receiver's window closed or below one segment.
+    pub const fn closed(&self) -> u64 {
+        self.of(Cause::SmallWindow).saturating_add(self.of(Cause::ZeroWindow))
+    }
+
+    /// The sender's own limits.
+    pub const fn sender(&self) -> u64 {
+        self.of(Cause::SendBuffer).saturating_add(self.of(Cause::Nagle))
+    }
+
+    /// The congestion window in all its forms.
+    pub const fn congestion(&self) -> u64 {
+        self.of(Cause::SlowStart)
+            .saturating_add(self.of(Cause::CongestionWindow))
+            .saturating_add(self.of(Cause::Recovery))
+    }
+}
+
+/// What the path and the peers tell of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    /// Bytes of a full segment.
+    pub segment: u32,
+    /// Smallest round trip from the tap to the receiver and back, ns.
+    pub base: Option<u64>,
+    /// Smallest round trip from the tap to the sender and back, ns.
+    pub other: u64,
+    /// Bytes a second, when the user said so.
+    pub link: Option<f64>,
+}
+
+impl Path {
+    /// One round trip over the whole path, ns.
+    fn round_trip(&self) -> u64 {
+        self.base.unwrap_or(0).saturating_add(self.other)
+    }
+
+    /// Whether a transfer of this length is one flight, which takes as long as the link needs.
+    pub fn is_one_flight(&self, ns: u64) -> bool {
+        ns <= self.round_trip().max(SLACK)
+    }
+
+    /// How far a packet may be from where it is expected, ns.
+    fn slack(&self) -> u64 {
+        (self.round_trip() / 4).max(SLACK)
+    }
+}
+
+/// Timing of hosts is not better than this, ns.
+pub(crate) const SLACK: u64 = 1_000_000;
+/// A pause shorter than this is none, ns.
+pub(crate) const SHORTEST_PAUSE: u64 = 200_000;
+/// An ACK that comes this much later than the fastest was delayed by its receiver (RFC 1122 4.2.3.2 allows 500 ms;
+/// in practice 25, 40, 100 or 200 ms).
+pub(crate) const DELAYED_ACK: u64 = 20_000_000;
+pub(crate) const DELAYED_ACK_MOST: u64 = 500_000_000;
+/// Samples or spans at which a transfer is charged up to the last of them.
+const MANY: usize = 192;
+/// Samples kept then, for comparison.
+const CONTEXT: usize = 8;
+/// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
+const ROOM: u32 = 3;
+/// Bytes that options take from a full segment, at most (RFC 9293 3.1).
+const OPTIONS: u32 = 40;
+/// Growth from one round trip to the next that only a congestion window shows.
+const GROWTH: f64 = 1.2;
+/// Differences up to this are none.
+const FLAT: f64 = 1.15;
+/// Round trips above the smallest by this factor are queueing.
+const QUEUE: f64 = 1.25;
+/// Share of the best rate that a transfer has of a link with a queue when another one is there.
+const SHARED: f64 = 0.4;
+/// Share of the link's rate at which it is busy.
+const BUSY: f64 = 0.9;
+/// Share of the bytes in flight that a burst has behind the tap at once.
+const MOST: f64 = 0.6;
+
+/// One round trip.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    time: u64,
+    /// ns.
+    rtt: u64,
+    ack: u32,
+    /// Bytes in flight behind the tap after the ACK, and at most since the sample before.
+    flight: u32,
+    flight_max: u32,
+    /// Window in bytes, if known.
+    window: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: u64,
+    to: u64,
+    cause: Cause,
+}
+
+/// What outranks what when spans overlap.
+const fn rank(cause: Cause) -> u8 {
+    match cause {
+        Cause::ZeroWindow => 8,
+        Cause::SmallWindow => 7,
+        Cause::Recovery => 6,
+        Cause::Nagle => 5,
+        Cause::ReceiverWindow => 4,
+        Cause::Application => 3,
+        Cause::SendBuffer => 2,
+        _ => 1,
+    }
+}
+
+/// The end of a block, for what comes after it.
+#[derive(Clone, Copy, Debug)]
+struct BlockTail {
+    last: u64,
+    /// It ended with PSH: the sender had no more.
+    pushed: bool,
+    /// Full segments only: the application did not stop there, its buffer did.
+    whole: bool,
+}
+
+/// What a transfer was limited by.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charged {
+    pub by: Charges,
+    /// Time that packets waited in queues, ns.
+    pub queueing: u64,
+}
+
+impl Charged {
+    /// A transfer that was one flight.
+    pub fn one_flight(ns: u64) -> Self {
+        let mut one = Self::default();
+        one.by.add(Cause::Bandwidth, ns);
+        one
+    }
+}
+
+/// One direction of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transfer {
+    samples: Vec<Sample>,
+    spans: Vec<Span>,
+    tail: Option<BlockTail>,
+    /// Of the transfer in progress: where its charges begin and end.
+    charged: Option<(u64, u64)>,
+    pending: Charged,
+    /// Window closed (true) or small (false) since.
+    closed: Option<(u64, bool)>,
+    /// When the window was full last.
+    full: Option<u64>,
+    last_ack: Option<u32>,
+    flight_since: u32,
+    rate_max: f64,
+    /// Most bytes in flight at a loss.
+    loss_flight: u32,
+    /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
+    pub sender_bytes: u32,
+    pub receiver_bytes: u32,
+    /// Most bytes in flight over the whole path.
+    pub peak: u32,
+    /// Best rate over a round trip while a queue stood, bytes/s.
+    pub link_rate: f64,
+    pub total: Charged,
+    pub delayed_acks: u32,
+    pub acks: u32,
+    pub nagle: u32,
+}
+
+/// Both directions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub sides: [Transfer; 2],
+}
+
+impl Limits {
+    /// For reuse: empty, with its memory.
+    pub fn clear(&mut self) {
+        for side in &mut self.sides {
+            side.samples.clear();
+            side.spans.clear();
+            *side = Transfer {
+                samples: std::mem::take(&mut side.samples),
+                spans: std::mem::take(&mut side.spans),
+                ..Transfer::default()
+            };
+        }
+    }
+}
+
+impl Transfer {
+    /// A round trip. `window` is the receiver's, in bytes.
+    pub fn sample(&mut self, time: u64, r: &Rtt, window: Option<u32>, path: &Path) {
+        if self.samples.len() >= MANY {
+            self.charge_some(path);
+        }
+        self.acks = self.acks.saturating_add(1);
+        if is_delayed(r.rtt, r.flight, path) {
+            self.delayed_acks = self.delayed_acks.saturating_add(1);
+        }
+        self.samples.push(Sample {
+            time,
+            rtt: r.rtt,
+            ack: r.ack,
+            flight: r.flight,
+            flight_max: self.flight_since.max(r.flight),
+            window,
+        });
+        self.flight_since = r.flight;
+    }
+
+    /// Bytes in flight behind the tap at some time since the last sample.
+    pub fn flight(&mut self, bytes: u32) {
+        self.flight_since = self.flight_since.max(bytes);
+    }
+
+    /// A block ended.
+    /// `before`: the end of the block before, if there was one in this transfer.
+    pub fn block(&mut self, code: u8, b: &Block, before: Option<u64>, path: &Path) {
+        self.flight(b.flight);
+        let noted = self.tail.filter(|tail| Some(tail.last) == before);
+        let tail = noted.or(before.map(|last| BlockTail {
+            last,
+            pushed: true,
+            whole: false,
+        }));
+        if let Some(tail) = tail {
+            self.pause(tail, b, path);
+        }
+        if let Some(full) = self.full.filter(|full| *full < b.last) {
+            // In the middle of a block: for as long as an ACK takes.
+            let to = full.saturating_add(path.round_trip()).min(b.last);
+            self.span(full, to, Cause::ReceiverWindow, path);
+            self.full = None;
+        }
+        let full = u32::from(b.max_segment);
+        let whole = full > 0 && full + OPTIONS >= path.segment && b.bytes.is_multiple_of(full);
+        if !whole && b.packets > 1 {
+            self.small_tail(b, path);
+        }
+        self.tail = Some(BlockTail {
+            last: b.last,
+            pushed: BlockEnd::from_u8(code) == Some(BlockEnd::Push),
+            whole,
+        });
+    }
+
+    /// The time between two blocks of a transfer.
+    fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
+        let gap = b.first.saturating_sub(tail.last);
+        if self.full.is_some_and(|full| full <= tail.last) {
+            self.full = None;
+            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
+            return;
+        }
+        if !tail.pushed || gap < SHORTEST_PAUSE.max(path.round_trip() / 8) {
+            return;
+        }
+        let trigger = self.trigger(tail.last, b.first, path);
+        let small = b.bytes < path.segment;
+        let cause = match trigger {
+            Some(ack) if small && is_delayed(ack.rtt, ack.flight, path) => {
+                self.nagle = self.nagle.saturating_add(1);
+                Cause::Nagle
+            }
+            _ if !tail.whole => Cause::Application,
+            // All was acknowledged, and the sender still waited.
+            None if gap > path.round_trip().saturating_add(path.slack()) => Cause::Application,
+            _ => Cause::SendBuffer,
+        };
+        self.span(tail.last, b.first, cause, path);
+    }
+
+    /// The ACK that let the sender go on at `next`, if one did.
+    fn trigger(&self, after: u64, next: u64, path: &Path) -> Option<Sample> {
+        let slack = path.slack();
+        let near = |s: &&Sample| s.time >= after && s.time <= next && next - s.time <= path.other.saturating_add(slack);
+        self.samples.iter().rev().take(4).find(near).copied()
+    }
+
+    /// A block whose last segment waited for an ACK (RFC 896), which its receiver delayed.
+    fn small_tail(&mut self, b: &Block, path: &Path) {
+        if b.last.saturating_sub(b.first) < DELAYED_ACK {
+            return;
+        }
+        let Some(ack) = self.trigger(b.first, b.last, path) else {
+            return;
+        };
+        if is_delayed(ack.rtt, ack.flight, path) {
+            self.nagle = self.nagle.saturating_add(1);
+            self.span(ack.time.saturating_sub(ack.rtt), b.last, Cause::Nagle, path);
+        }
+    }
+
+    /// Evidence of a loss at `time`, after a silence of the sender (`None`: a long one).
+    pub fn loss(&mut self, silent: Option<u64>, time: u64, path: &Path) {
+        let last = self.samples.last().map(|s| s.time).max(self.tail.map(|tail| tail.last));
+        let from = silent.map_or(last.unwrap_or(time), |silent| time.saturating_sub(silent));
+        if let Some(last) = self.samples.last() {
+            let in_flight = last.flight_max.max(self.flight_since);
+            self.loss_flight = self.loss_flight.max(in_flight).max(self.peak);
+        }
+        // The repeat is on its way until its ACK has come back.
+        let to = time.saturating_add(path.round_trip());
+        self.span(from, to, Cause::Recovery, path);
+    }
+
+    /// The receiver's window became 0 (`zero`) or small.
+    pub fn close(&mut self, time: u64, zero: bool, path: &Path) {
+        self.open(time, path);
+        self.closed = Some((time, zero));
+    }
+
+    /// The receiver's window opened. Data can follow when that has reached the sender and come back.
+    pub fn open(&mut self, time: u64, path: &Path) {
+        if let Some((since, zero)) = self.closed.take() {
+            self.span(since, time.saturating_add(path.other), closed_cause(zero), path);
+        }
+    }
+
+    /// The receiver's window was full: nothing more until it moves on.
+    pub fn full(&mut self, time: u64, flight: u32) {
+        self.flight(flight);
+        self.receiver_bytes = flight;
+        self.full = Some(time);
+    }
+
+    fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
+        if let Some(last) = self.spans.iter_mut().rev().take(3).find(|s| s.cause == cause)
+            && from <= last.to
+            && last.from <= to
+        {
+            last.from = last.from.min(from);
+            last.to = last.to.max(to);
+            return;
+        }
+        if self.spans.len() >= MANY {
+            self.charge_some(path);
+        }
+        self.spans.push(Span { from, to, cause });
+    }
+
+    /// Charge the transfer in progress up to its last sample.
+    fn charge_some(&mut self, path: &Path) {
+        let Some(last) = self.samples.last().map(|s| s.time) else {
+            self.spans.remove(0);
+            return;
+        };
+        let first = self.samples[0].time.saturating_sub(self.samples[0].rtt);
+        let (start, from) = self.charged.unwrap_or((first, first));
+        if last > from {
+            self.charge(from, last, path);
+            self.charged = Some((start, last));
+        }
+        let drop = self.samples.len().saturating_sub(CONTEXT);
+        self.samples.drain(..drop);
+        self.spans.retain(|s| s.to > last);
+        if self.spans.len() >= MANY {
+            self.spans.remove(0);
+        }
+    }
+
+    /// What is charged so far, with the transfer in progress.
+    pub fn so_far(&self) -> Charges {
+        let mut sum = self.total.by;
+        sum.join(&self.pending.by);
+        sum
+    }
+
+    /// The transfer from its first to its last data packet is over; what was noted before `next` belongs to it.
+    /// The charges add up to `to − from`.
+    pub fn settle(&mut self, from: u64, to: u64, next: u64, path: &Path) -> Charged {
+        let (start, charged) = self.charged.take().unwrap_or((from, from));
+        if from < start {
+            self.charge(from, start.min(to), path);
+        }
+        if charged < to {
+            self.charge(charged.max(from), to, path);
+        }
+        let mut done = std::mem::take(&mut self.pending);
+        balance(&mut done.by, to.saturating_sub(from));
+        done.queueing = done.queueing.min(done.by.sum());
+        self.total.by.join(&done.by);
+        self.total.queueing = self.total.queueing.saturating_add(done.queueing);
+        self.forget(next);
+        done
+    }
+
+    /// What was noted before `next`.
+    fn forget(&mut self, next: u64) {
+        if let Some(last) = self.samples.iter().rev().find(|s| s.time.saturating_sub(s.rtt) < next) {
+            self.last_ack = Some(last.ack);
+        }
+        self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
+        self.spans.retain(|s| s.to > next);
+        self.tail = None;
+        self.rate_max = 0.0;
+    }
+
+    /// Charge `from` to `to`.
+    fn charge(&mut self, from: u64, to: u64, path: &Path) {
+        let mut spans = std::mem::take(&mut self.spans);
+        if let Some((since, zero)) = self.closed
+            && since < to
+        {
+            spans.push(Span {
+                from: since,
+                to,
+                cause: closed_cause(zero),
+            });
+        }
+        let samples = std::mem::take(&mut self.samples);
+        let trips = self.trips(&samples, &spans, path);
+        let mut at = from;
+        let mut before = None;
+        for (i, trip) in trips.iter().enumerate() {
+            if trip.to <= at {
+                continue;
+            }
+            let end = trip.to.min(to);
+            if end <= at {
+                break;
+            }
+            let own = self.classify(&trips, i, path);
+            before = Some(own);
+            self.paint(at, end, own, &spans);
+            if let Some(base) = path.base {
+                let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
+                let waited = (above * (end - at) as f64) as u64;
+                self.pending.queueing = self.pending.queueing.saturating_add(waited);
+            }
+            at = end;
+        }
+        if at < to {
+            // Behind the last ACK: as before it. Without any, one flight, as fast as the link let it pass; or
+            // something that nothing tells.
+            let alone = if path.is_one_flight(to - at) {
+                Cause::Bandwidth
+            } else {
+                Cause::Unknown
+            };
+            self.paint(at, to, before.unwrap_or((alone, false)), &spans);
+        }
+        if self.closed.is_some_and(|(since, _)| since < to) {
+            spans.pop();
+        }
+        self.spans = spans;
+        self.samples = samples;
+    }
+
+    /// The samples in pieces of a round trip or more.
+    fn trips(&mut self, samples: &[Sample], spans: &[Span], path: &Path) -> Vec<Trip> {
+        let mut trips: Vec<Trip> = Vec::new();
+        let Some(first) = samples.first() else { return trips };
+        let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
+        // Of the piece in hand: its beginning, the ACK there, its round trips with data behind them, most in flight.
+        let (mut since, mut acked) = (start, self.last_ack);
+        let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
+        for (i, s) in samples.iter().enumerate() {
+            flight_max = flight_max.max(s.flight_max);
+            if s.flight > 0 {
+                sum = sum.saturating_add(s.rtt);
+                count += 1;
+            }
+            let is_last = i + 1 == samples.len();
+            if s.time.saturating_sub(since) < path.round_trip().max(SLACK) && !is_last {
+                continue;
+            }
+            let in_spans = |causes: &[Cause]| {
+                spans
+                    .iter()
+                    .filter(|span| causes.contains(&span.cause))
+                    .map(|span| span.to.min(s.time).saturating_sub(span.from.max(since)))
+                    .fold(0, u64::saturating_add)
+            };
+            let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
+            let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
+            let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
+            let bytes = acked.filter(|a| !before(s.ack, *a)).map(|a| s.ack.wrapping_sub(a));
+            let rtt = sum.checked_div(count).unwrap_or(s.rtt);
+            let short = ns < path.round_trip() / 2;
+            let previous = trips.last().filter(|_| short).copied();
+            let rate = match (previous, bytes) {
+                // The end of it: too short to tell.
+                (Some(previous), _) => previous.rate,
+                (None, Some(bytes)) => f64::from(bytes) / ns as f64 * 1e9,
+                (None, None) => f64::from(flight_max) / rtt.saturating_add(path.other).max(1) as f64 * 1e9,
+            };
+            // What is in flight over the whole path: rate × round trip (Little).
+            let flight = rate * (path.round_trip().max(rtt.saturating_add(path.other))) as f64 / 1e9;
+            trips.push(Trip {
+                to: s.time,
+                rtt,
+                rate,
+                flight,
+                flight_max,
+                queued: count > 0,
+                silent,
+                window: s.window,
+            });
+            (since, acked) = (s.time, Some(s.ack));
+            (sum, count, flight_max) = (0, 0, 0);
+        }
+        for t in &trips {
+            self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
+        }
+        // One piece can hold a burst; the middle one of three does not.
+        for three in trips.windows(3) {
+            let [a, b, c] = [three[0].rate, three[1].rate, three[2].rate];
+            self.rate_max = self.rate_max.max(a.max(b).min(a.min(b).max(c)));
+        }
+        trips
+    }
+
+    /// What limited trip `i`, spans apart; and whether it was as all trips around it, so that pauses after full
+    /// segments are those of a full send buffer.
+    fn classify(&mut self, trips: &[Trip], i: usize, path: &Path) -> (Cause, bool) {
+        let t = &trips[i];
+        if let Some(window) = t.window {
+            let room = (ROOM * path.segment).min(window / 4).max(window / 10);
+            if t.flight + f64::from(room) >= f64::from(window) {
+                self.receiver_bytes = window;
+                return (Cause::ReceiverWindow, false);
+            }
+        }
+        let base = path.base.unwrap_or(t.rtt) as f64;
+        let queued = t.queued && t.rtt as f64 > base * QUEUE + SLACK as f64;
+        if queued && self.rate_max > 0.0 && t.rate >= SHARED * self.rate_max {
+            self.link_rate = self.link_rate.max(self.rate_max);
+            return (Cause::Bandwidth, false);
+        }
+        if path.link.is_some_and(|link| t.rate >= BUSY * link) {
+            return (Cause::Bandwidth, false);
+        }
+        let growing = if self.loss_flight == 0 {
+            Cause::SlowStart
+        } else {
+            Cause::CongestionWindow
+        };
+        if f64::from(self.loss_flight) > t.flight {
+            return (growing, false);
+        }
+        // Never as much in flight before: only a growing congestion window shows that.
+        let before = trips[..i].iter().map(|t| t.flight).fold(0.0, f64::max);
+        let after = trips.get(i + 1).map_or(0.0, |t| t.flight);
+        if i == 0 || t.flight.max(after) >= before * GROWTH {
+            return (growing, false);
+        }
+        let far = |j: usize| trips.get(j).map_or(t.flight, |t| t.flight);
+        if far(i + CONTEXT) > far(i.saturating_sub(CONTEXT)) * FLAT {
+            return (Cause::CongestionWindow, false);
+        }
+        let around = &trips[i.saturating_sub(2)..(i + 3).min(trips.len())];
+        let most = around.iter().map(|t| t.flight).fold(0.0, f64::max);
+        let least = around.iter().map(|t| t.flight).fold(f64::INFINITY, f64::min);
+        if most > least * FLAT * FLAT {
+            return (Cause::Unknown, false);
+        }
+        // Flat. In bursts: silent for half of the trip, or most of the bytes behind the tap at once. Even arrival: the
+        // bytes behind the tap are those of their share of the round trip.
+        let even = t.rate * t.rtt as f64 / 1e9;
+        let flight_max = f64::from(t.flight_max);
+        let at_once = flight_max > even * QUEUE && flight_max > t.flight * MOST;
+        if t.silent > 0.5 || at_once {
+            self.sender_bytes = self.sender_bytes.max(most as u32).max(t.flight_max);
+            (Cause::SendBuffer, true)
+        } else {
+            self.link_rate = self.link_rate.max(t.rate);
+            (Cause::Bandwidth, true)
+        }
+    }
+
+    /// Charge `from` to `to` to `cause`, but for what spans cover.
+    fn paint(&mut self, from: u64, to: u64, (cause, flat): (Cause, bool), spans: &[Span]) {
+        let covers = |s: &&Span| s.from < to && s.to > from && (flat || s.cause != Cause::SendBuffer);
+        if !spans.iter().any(|s| covers(&s)) {
+            self.pending.by.add(cause, to - from);
+            return;
+        }
+        let mut cuts: Vec<u64> = spans
+            .iter()
+            .filter(covers)
+            .flat_map(|s| [s.from.max(from), s.to.min(to)])
+            .chain([from, to])
+            .collect();
+        cuts.sort_unstable();
+        for piece in cuts.windows(2) {
+            let (a, b) = (piece[0], piece[1]);
+            let over = spans
+                .iter()
+                .filter(covers)
+                .filter(|s| s.from <= a && s.to >= b)
+                .map(|s| s.cause)
+                .max_by_key(|cause| rank(*cause));
+            self.pending.by.add(over.unwrap_or(cause), b - a);
+        }
+    }
+}
+
+/// A piece of a transfer, a round trip or more long.
+#[derive(Clone, Copy, Debug)]
+struct Trip {
+    to: u64,
+    /// Mean round trip behind the tap, ns.
+    rtt: u64,
+    /// Bytes/s acknowledged.
+    rate: f64,
+    /// Bytes in flight over the whole path, on average.
+    flight: f64,
+    /// Bytes in flight behind the tap, at most.
+    flight_max: u32,
+    /// The round trips are those of a transfer under way, not of its end.
+    queued: bool,
+    /// Share of it between a full segment with PSH and the next segment.
+    silent: f64,
+    /// Receiver's window in bytes, if known.
+    window: Option<u32>,
+}
+
+const fn closed_cause(zero: bool) -> Cause {
+    if zero { Cause::ZeroWindow } else { Cause::SmallWindow }
+}
+
+/// Nothing was in flight any more, and the ACK was later than the path explains.
+pub(crate) fn is_delayed(rtt: u64, flight: u32, path: &Path) -> bool {
+    let late = rtt.saturating_sub(path.base.unwrap_or(rtt));
+    flight == 0 && (DELAYED_ACK..DELAYED_ACK_MOST).contains(&late)
+}
+
+/// Make the charges add up to `total`. They do, unless a record was lost.
+fn balance(charges: &mut Charges, total: u64) {
+    let sum = charges.sum();
+    if sum < total {
+        charges.add(Cause::Unknown, total - sum);
+    }
+    let mut over = sum.saturating_sub(total);
+    for ns in charges.0.iter_mut().rev() {
+        let less = over.min(*ns);
+        *ns -= less;
+        over -= less;
+    }
+    debug_assert_eq!(charges.sum(), total);
+}

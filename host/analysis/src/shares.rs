@@ -1,0 +1,210 @@
+//! Whose time it was (`docs/src/limits.md`): every instant of a transaction, and of the client's time before it, is
+//! charged once. The parts add up to the whole.
+
+use weir_messages::v1;
+
+use crate::limits::{Cause, Charged};
+use crate::message::seconds;
+use crate::turns::Finished;
+
+/// A client that sends nothing for longer waits for a person or a timer, ns.
+pub(crate) const USER_THINK: u64 = 1_000_000_000;
+/// No gap is longer: sums of parts cannot overflow.
+pub(crate) const LONGEST: u64 = 1 << 58;
+/// Bytes of a frame that are not payload: Ethernet, IPv4 and TCP headers without options.
+pub(crate) const HEADERS: u64 = 54;
+
+/// ns of a transaction, an operation or everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TimeShares {
+    pub think: u64,
+    pub client: u64,
+    pub server: u64,
+    pub latency: u64,
+    pub bandwidth: u64,
+    pub congestion: u64,
+    pub protocol: u64,
+    /// Of the protocol's, what a lossless path and open windows would save: recovery, and the receiver's windows.
+    pub recovery: u64,
+    pub receiver: u64,
+    pub sender: u64,
+    pub slow_start: u64,
+    /// Transactions, and those of them whose path's round trip is not known: the latency is in other parts.
+    pub transactions: u64,
+    pub blind: u64,
+}
+
+/// What a transaction is measured with; times in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measure {
+    /// Smallest round trip between tap and client.
+    pub to_client: Option<u64>,
+    /// Smallest round trip between tap and server.
+    pub to_server: Option<u64>,
+    pub segment: u32,
+    /// Bytes a second, when the user said so.
+    pub link: Option<f64>,
+}
+
+impl TimeShares {
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            think,
+            client,
+            server,
+            latency,
+            bandwidth,
+            congestion,
+            protocol,
+            recovery,
+            receiver,
+            sender,
+            slow_start,
+            transactions,
+            blind,
+        } = other;
+        for (sum, more) in [
+            (&mut self.think, think),
+            (&mut self.client, client),
+            (&mut self.server, server),
+            (&mut self.latency, latency),
+            (&mut self.bandwidth, bandwidth),
+            (&mut self.congestion, congestion),
+            (&mut self.protocol, protocol),
+            (&mut self.recovery, recovery),
+            (&mut self.receiver, receiver),
+            (&mut self.sender, sender),
+            (&mut self.slow_start, slow_start),
+            (&mut self.transactions, transactions),
+            (&mut self.blind, blind),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+
+    pub fn total(&self) -> u64 {
+        let network = [self.latency, self.bandwidth, self.congestion, self.protocol];
+        let hosts = [self.think, self.client, self.server];
+        hosts
+            .iter()
+            .chain(&network)
+            .fold(0, |sum: u64, ns| sum.saturating_add(*ns))
+    }
+
+    /// A handshake: one round trip, and what repeats and slow hosts added.
+    pub fn setup(whole: u64, m: &Measure) -> Self {
+        let trip = m.round_trip();
+        let whole = whole.min(LONGEST);
+        let latency = whole.min(trip.unwrap_or(0));
+        Self {
+            latency,
+            protocol: whole - latency,
+            transactions: 1,
+            blind: u64::from(trip.is_none()),
+            ..Self::default()
+        }
+    }
+
+    /// A transaction. `before`: from what went before it to its first packet.
+    pub fn transaction(
+        done: &Finished,
+        before: Option<u64>,
+        request: &Charged,
+        response: &Charged,
+        m: &Measure,
+    ) -> Self {
+        let before = before.map(|gap| gap.min(LONGEST));
+        let server = done.server.map(|gap| gap.min(LONGEST));
+        let mut s = Self {
+            transactions: 1,
+            blind: u64::from(m.round_trip().is_none()),
+            ..Self::default()
+        };
+        let asked = done.request_bytes > 0;
+        if let Some(gap) = before {
+            if asked {
+                // The packet before had to reach the client, and this one to come back.
+                let idle = s.less_latency(gap, m.to_client);
+                *(if idle > USER_THINK { &mut s.think } else { &mut s.client }) += idle;
+            } else {
+                s.server += s.less_latency(gap, m.to_server);
+            }
+        }
+        let idle = s.transfer(request, done.request_bytes, m);
+        s.client += idle;
+        if let Some(gap) = server {
+            let idle = s.less_latency(gap, m.to_server);
+            s.server += idle;
+        }
+        let idle = s.transfer(response, done.response_bytes, m);
+        s.server += idle;
+        debug_assert_eq!(
+            s.total(),
+            before.unwrap_or(0) + request.by.sum() + server.unwrap_or(0) + response.by.sum()
+        );
+        s
+    }
+
+    /// What is left of a gap without the round trip in it.
+    const fn less_latency(&mut self, gap: u64, trip: Option<u64>) -> u64 {
+        let trip = match trip {
+            Some(trip) if trip < gap => trip,
+            Some(_) => gap,
+            None => 0,
+        };
+        self.latency += trip;
+        gap - trip
+    }
+
+    /// The parts of a transfer. Returns the application's.
+    fn transfer(&mut self, charged: &Charged, bytes: u64, m: &Measure) -> u64 {
+        let by = &charged.by;
+        let application = by.of(Cause::Application);
+        let mut rest = by.sum() - application;
+        let on_wire = match m.link {
+            Some(link) => {
+                let wire = bytes + bytes.div_ceil(u64::from(m.segment.max(1))) * HEADERS;
+                (wire as f64 / link * 1e9) as u64
+            }
+            None => by.of(Cause::Bandwidth),
+        };
+        let bandwidth = on_wire.min(rest);
+        rest -= bandwidth;
+        let congestion = charged.queueing.min(rest);
+        rest -= congestion;
+        self.bandwidth += bandwidth;
+        self.congestion += congestion;
+        self.protocol += rest;
+        // What the protocol's part is made of, in proportion: bandwidth and queueing are parts of the same time.
+        let whole = (by.sum() - application).max(1);
+        let part = |ns: u64| (u128::from(ns) * u128::from(rest) / u128::from(whole)) as u64;
+        self.recovery += part(by.of(Cause::Recovery));
+        self.receiver += part(by.receiver());
+        self.sender += part(by.sender());
+        self.slow_start += part(by.of(Cause::SlowStart) + by.of(Cause::CongestionWindow));
+        application
+    }
+
+    /// The message.
+    pub fn message(&self) -> v1::TimeShares {
+        v1::TimeShares {
+            user_think_seconds: seconds(self.think),
+            client_processing_seconds: seconds(self.client),
+            server_processing_seconds: seconds(self.server),
+            latency_seconds: (self.blind == 0 || self.latency > 0).then(|| seconds(self.latency)),
+            bandwidth_seconds: seconds(self.bandwidth),
+            congestion_seconds: seconds(self.congestion),
+            protocol_seconds: seconds(self.protocol),
+            total_seconds: seconds(self.total()),
+        }
+    }
+}
+
+impl Measure {
+    pub const fn round_trip(&self) -> Option<u64> {
+        match (self.to_client, self.to_server) {
+            (Some(client), Some(server)) => Some(client + server),
+            _ => None,
+        }
+    }
+}
