@@ -393,8 +393,7 @@ impl Piece {
                 .clamp(RESOLUTION, MOST_NOISE)
                 .min(room)
         };
-        let (low, high) = level(-MAX_SLOPE, best, MAX_SLOPE, room - noise, f);
-        let slope = 0f64.clamp(low, high);
+        let slope = if f(0.0) >= room - noise { 0.0 } else { best };
         let (low, high) = level(-MAX_SLOPE, slope, MAX_SLOPE, 0.0, f);
         let highest = peak(low, high, |s| bounds.ceiling(s, start));
         let lowest = peak(low, high, |s| -bounds.floor(s, start));

@@ -320,11 +320,13 @@ impl Aligner {
             let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
             let a_near = pair.a == two[0];
             // A packet that a tap beyond the other one has did not get lost on the way.
-            let seen_beyond = |which: usize, at: usize| {
+            let beyond = |which: usize| {
                 let is_near = (which == 0) == a_near;
+                if is_near { &order[near + 2..] } else { &order[..near] }
+            };
+            let seen_beyond = |which: usize, at: usize| {
                 let tap = if which == 0 { pair.a } else { pair.b };
-                let beyond = if is_near { &order[near + 2..] } else { &order[..near] };
-                beyond.iter().any(|&other| {
+                beyond(which).iter().any(|&other| {
                     let k = self.pair_of(tap, other);
                     let side = if self.pairs[k].a == tap {
                         &matches[k].a
@@ -342,6 +344,7 @@ impl Aligner {
                 matches: &matches[k],
                 fit: &self.fits[k],
                 ripe: [&ripe[pair.a], &ripe[pair.b]],
+                tap_beyond: [0, 1].map(|which| !beyond(which).is_empty()),
                 seen_beyond: &seen_beyond,
             };
             let tally = court.judge();

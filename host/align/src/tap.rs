@@ -92,6 +92,8 @@ pub(crate) struct TapFlow {
     pub last: u64,
     pub packets: u64,
     pub closed: bool,
+    /// The server's side sent something.
+    pub answered: bool,
     /// Per side: highest sequence number among the packets that have left the window.
     pub removed_to: [Option<u32>; 2],
     /// In at least one other capture, too.
@@ -201,6 +203,7 @@ impl Tap {
             last: r.time(),
             packets: 0,
             closed: false,
+            answered: false,
             removed_to: [None; 2],
             shared: false,
             place: Place::default(),
@@ -254,6 +257,7 @@ impl Tap {
         self.packets += 1;
         flow.packets += 1;
         flow.last = time;
+        flow.answered |= digest.side() == 1;
         if digest.flags & flag::SYN != 0 {
             flow.isn[digest.side()].get_or_insert(digest.seq);
             if digest.side() == 0 {

@@ -2,7 +2,7 @@
 
 use crate::clock::Fit;
 use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
-use crate::tap::{Digest, Grouped, Tap, flag};
+use crate::tap::{Digest, Grouped, Map, Tap, flag, map};
 
 /// A capture that proves to have missed a packet may have missed ACKs around it, ns.
 const AROUND_MISSED: u64 = 1_000_000_000;
@@ -35,6 +35,8 @@ pub(crate) struct Court<'a> {
     pub fit: &'a Fit,
     /// Packets whose time has come, of `a` and of `b`.
     pub ripe: [&'a [bool]; 2],
+    /// Whether there is a tap beyond the other one, as tap 0 (`a`) or 1 (`b`) sees it.
+    pub tap_beyond: [bool; 2],
     /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
     pub seen_beyond: &'a dyn Fn(usize, usize) -> bool,
 }
@@ -92,6 +94,7 @@ impl Court<'_> {
                 self.downstream(&direction, &mut tally, &mut missed);
             }
         }
+        self.never_arrived(&mut tally);
         for times in &mut missed {
             times.sort_unstable();
         }
@@ -105,6 +108,55 @@ impl Court<'_> {
             }
         }
         tally
+    }
+
+    /// Connections that only one tap has, of hosts whose other connections both have, and that nobody at the far side
+    /// answered: their packets went in and did not come out. Answered ones took another way.
+    fn never_arrived(&self, tally: &mut Tally) {
+        let hosts = |which: usize, place: u32| {
+            let flow = self.tap(which).flows[place as usize].as_ref()?;
+            Some((flow.client.0, flow.server.0))
+        };
+        for (which, joined) in [
+            (0, self.pair.flows.values().map(|f| f.a).collect::<Vec<u32>>()),
+            (1, self.pair.flows.values().map(|f| f.b).collect()),
+        ] {
+            let mut known: Map<_, bool> = map();
+            for flow in self.pair.flows.values() {
+                let place = if which == 0 { flow.a } else { flow.b };
+                // Whether its client is on this tap's side of the leg.
+                let near_a = flow.client_near_a.unwrap_or(self.pair.a_first());
+                known.extend(hosts(which, place).map(|hosts| (hosts, near_a == (which == 0))));
+            }
+            let mut is_joined = vec![false; self.tap(which).flows.len()];
+            for place in joined {
+                is_joined[place as usize] = true;
+            }
+            for place in (0..is_joined.len() as u32).filter(|&place| !is_joined[place as usize]) {
+                let Some(&near) = hosts(which, place).and_then(|hosts| known.get(&hosts)) else {
+                    continue;
+                };
+                let Some(flow) = self.tap(which).flows[place as usize].as_ref() else {
+                    continue;
+                };
+                // Only clients on this side, and only while nobody answered.
+                if !near || flow.answered {
+                    continue;
+                }
+                for &at in self.groups[which].of(place) {
+                    if self.waits(which, at) {
+                        let there = self.other_clock(which, self.tap(which).window[at as usize].time);
+                        let other = self.tap(1 - which);
+                        tally.only[which] += 1;
+                        if other.first.is_some_and(|first| first <= there) && there <= other.last {
+                            tally.lost[which] += 1;
+                        } else {
+                            tally.outside += 1;
+                        }
+                    }
+                }
+            }
+        }
     }
 
     fn direction<'f>(&self, flow: &'f FlowPair, side: usize) -> Direction<'f> {
@@ -157,15 +209,19 @@ impl Court<'_> {
             tally.only[up] += 1;
             let there = self.other_clock(up, p.time);
             let takes_room = p.end() != p.seq;
+            let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
             if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
                 tally.outside += 1;
             } else if (self.seen_beyond)(up, at as usize) {
                 tally.missed[down] += 1;
                 missed[down].push(there);
-            } else if !takes_room {
+                // This transmission arrived: no other one of these bytes needs to have.
+                claims.push(range);
+            } else if !takes_room && !self.tap_beyond[up] {
                 acks.push((up, there));
+            } else if !takes_room {
+                tally.lost[up] += 1;
             } else {
-                let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
                 if evidence.delivered_unseen(range, there, &mut claims) {
                     tally.missed[down] += 1;
                     missed[down].push(there);
