@@ -24,7 +24,7 @@ pub enum Span {
 
 impl Span {
     /// The two ends.
-    pub(crate) fn ends(self) -> (f64, f64) {
+    pub fn ends(self) -> (f64, f64) {
         match self {
             Span::Fixed(value) => (value, value),
             Span::Range([low, high]) => (low, high),

@@ -20,7 +20,7 @@ pub mod link;
 mod netns;
 mod packet_socket;
 pub mod pcap;
-mod rng;
+pub mod rng;
 mod run;
 pub mod truth;
 pub mod wire;

@@ -5,13 +5,13 @@
 
 /// A stream of random numbers that depends on nothing but its seed.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng {
+pub struct Rng {
     state: u64,
 }
 
 impl Rng {
     /// A stream for one purpose: streams of different `purpose` are independent of each other.
-    pub(crate) fn new(seed: u64, purpose: u64) -> Self {
+    pub fn new(seed: u64, purpose: u64) -> Self {
         let mut rng = Rng { state: seed };
         let mixed_seed = rng.next_u64();
         Rng {
@@ -20,7 +20,7 @@ impl Rng {
     }
 
     /// The next 64 random bits.
-    pub(crate) fn next_u64(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -29,12 +29,12 @@ impl Rng {
     }
 
     /// Uniform in `0.0 .. 1.0`, 53 bits.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Uniform in `low ..= high` (the bias of the modulo-free product is below 2^-53 for the sizes used here).
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let span = high.saturating_sub(low) as f64 + 1.0;
         low + ((self.unit() * span) as u64).min(high.saturating_sub(low))
     }

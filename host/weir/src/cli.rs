@@ -48,6 +48,8 @@ pub enum Command {
     NicSim(NicSimArgs),
     /// Two namespaces, real TCP and a wire that loses, delays and reorders on purpose (needs root)
     Lab(weir_lab::Args),
+    /// Captures of simulated hosts, applications and links, with the truth about them
+    Scenario(weir_scenario::Args),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -47,6 +47,10 @@ fn main() -> ExitCode {
             .execute(&mut anstream::stdout())
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::new),
+        Command::Scenario(args) => args
+            .execute(&mut anstream::stdout())
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::new),
     };
     match result {
         Ok(code) => code,
