@@ -61,6 +61,8 @@ KERNELS = [
 
 BENCHES = [
     Bench("weir_axil_arbiter", AddressWidth=12),
+    Bench("weir_boot_rom", "of_a_file", Words=64, File=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
+    Bench("weir_boot_rom", "empty", Words=16),
     Bench(
         "weir_card",
         ports_only="named",
@@ -114,6 +116,7 @@ BENCHES = [
     Bench("weir_slice", "four_beats", Port=1, Bytes=256, Slots=1024, Requests=64, Depth=64),
     Bench("weir_skid", "narrow", Width=8),
     Bench("weir_skid", "wide", Width=512),
+    Bench("weir_soc_bus", RomBytes=4096, RamBytes=128 << 10, RegisterBytes=16 << 10),
     Bench("weir_stash", "small", Entries=8, FingerprintWidth=12, IndexWidth=8),
     Bench("weir_stash", "full_size", Entries=32, FingerprintWidth=80, IndexWidth=18),
     Bench("weir_stuck"),
@@ -131,6 +134,7 @@ BENCHES = [
         RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"',
     ),
     Bench("weir_watchdog"),
+    Bench("weir_wishbone_axil", AddressWidth=14),
     Bench("weir_tracker_bench", args=["-CFLAGS", "-O2"], ports_only=True),
 ]
 
