@@ -9,7 +9,7 @@ import stream
 import weir_records as records
 import weir_registers as table
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, FallingEdge, Timer
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 from registers import Registers
 from weir_datapath import CARD_MAC, RECORD_MAC, START, connection
@@ -307,3 +307,132 @@ async def power_on_to_records(dut):
     board.check_completions()
     assert await board.read(DMA_FRAMES) == len(board.packets) and await board.read(DMA_DROPPED) == 0
     assert await host.read("fault.status") == 0
+
+
+@cocotb.test()
+async def links_come_and_go(dut):
+    """A link that is lost within a frame: the frame ends there, marked, and the next one is whole. Frames for a port without
+    a link are dropped whole and counted. Damaged frames leave marked."""
+    board = Board(dut)
+    await board.start()
+    await board.aligned()
+    rng = stream.seeded()
+    first, second = board.lines
+    first.send(rng.randbytes(9216))
+    await Timer(400, "ns")
+    dut.line_up.value = 0b10
+    await Timer(300, "ns")
+    assert int(dut.send_rfi.value) == 0b01
+    await board.quiet()
+    assert not await board.count(0, "status") & ALIGNED
+    dut.line_up.value = 0b11
+    await board.aligned()
+    frame = rng.randbytes(500)
+    first.send(frame)
+    first.send(rng.randbytes(700), error=True)
+    await board.quiet()
+    assert second.sent == [frame]
+    assert [len(damaged) < 9216 for damaged in second.damaged] == [True, True] and len(second.damaged[1]) == 700
+    assert await board.count(0, "rx_alignments") == 2 and await board.count(0, "rx_errors") == 1
+
+    # Nobody listens at port 1: its FIFO and the elastic buffer fill, the rest is dropped.
+    dut.line_up.value = 0b01
+    before = await board.host.read("inline.port[0].frames_in")
+    await Timer(300, "ns")
+    frames = [rng.randbytes(9216) for _ in range(12)]
+    for frame in frames:
+        first.send(frame)
+    await board.quiet()
+    dropped = await board.host.read("inline.port[0].frames_dropped")
+    assert 0 < dropped < len(frames)
+    dut.line_up.value = 0b11
+    await board.aligned()
+    await Timer(8, "us")
+    passed = second.sent[1:]
+    assert passed == [frame for frame in frames if frame in passed] and len(passed) == len(frames) - dropped
+    assert await board.host.read("inline.port[0].frames_in") == before + len(frames)
+    assert await board.count(1, "tx_underflows") == 0 and await board.count(0, "rx_dropped") == 0
+
+    # A remote fault shows; a MAC that the host resets comes back; modules and loopback are the host's.
+    dut.line_remote_fault.value = 0b10
+    await Timer(200, "ns")
+    assert await board.count(1, "status") == ALIGNED | REMOTE_FAULT
+    dut.line_remote_fault.value = 0
+    assert await board.host.write_at(CONTROL[1], MAC_RESET | MODULE_RESET | LOW_POWER | LOOPBACK)
+    await Timer(300, "ns")
+    assert await board.count(1, "status") == IN_RESET
+    assert int(dut.qsfp_resetl.value) == 0b01 and int(dut.qsfp_lpmode.value) == 0b10
+    assert await board.read(CONTROL[1]) == MAC_RESET | MODULE_RESET | LOW_POWER | LOOPBACK
+    assert await board.host.write_at(CONTROL[1], 0)
+    await board.aligned()
+    frame = rng.randbytes(1514)
+    second.send(frame)
+    await board.quiet()
+    assert first.sent == [frame]
+
+
+@cocotb.test()
+async def the_host_goes_away(dut):
+    """Packets that the host does not take hold up records alone; a reset of PCIe within accesses and traffic leaves the
+    wires alone and the registers there; interrupts are messages, one for each rise."""
+    board = Board(dut)
+    await board.start()
+    await board.aligned()
+    host, rng = board.host, stream.seeded()
+    await host.write("digest.control", mode=1, slices_enable=1)
+    await host.write("system.control", cpu_reset=1, measure_reset=1)
+    await host.write("system.control", cpu_reset=1)
+    while not await host.read("system.status", "ready"):
+        pass
+    dut.host_takes_data.value = 0
+    packets = connection() * 8
+    for port, frame in packets:
+        board.lines[port].send(frame)
+    await board.quiet()
+    await Timer(5, "us")
+    await host.write("record.request", flush=1)
+    await Timer(2, "us")
+    assert not board.packets
+    for port in (0, 1):
+        assert board.lines[1 - port].sent == [frame for at, frame in packets if at == port]
+    # The host has no descriptors for some: the DMA takes and drops them.
+    await RisingEdge(dut.clk)  # in the host's clock, which run_host looks at in its middle
+    dut.host_takes_data.value, dut.host_drops.value = 1, 1
+    await Timer(3, "us")
+    dut.host_drops.value = 0
+    assert len(board.packets) == 1 + len(packets) and len(board.of_queue(RECORDS)) == 1
+    board.check_completions()
+    assert await board.read(DMA_DROPPED) == await board.read(DMA_FRAMES) == len(board.packets)
+
+    # An address where nothing is: an error, and an interrupt that the host asked for.
+    await host.write("fault.host_irq_enable", 0xFFFF)
+    for nowhere in (0x3FFC, BOARD + 0x0C * 4, BOARD + 0x100, 0x12345678):
+        assert (await host.read_at(nowhere))[1] is False and await host.write_at(nowhere, 1) is False
+    await Timer(500, "ns")
+    assert board.irqs == 1
+    await host.write("fault.status", await host.read("fault.status"))
+    await host.read_at(0x3FFC)
+    await Timer(500, "ns")
+    assert board.irqs == 2
+
+    # Resets at any moment of an access, under traffic.
+    sent = [[], []]
+    for line in board.lines:
+        line.sent.clear()
+    for delay in range(1, 200, 9):
+        for port, line in enumerate(board.lines):
+            sent[port].append(rng.randbytes(rng.randint(60, 3000)))
+            line.send(sent[port][-1])
+        cocotb.start_soon(host.master.read(table.REGISTERS["info.magic"], 4))
+        cocotb.start_soon(host.master.write(table.REGISTERS["system.scratch"], bytes(4)))
+        await Timer(delay, "ns")
+        dut.rst.value = 1
+        await Timer(200, "ns")
+        dut.rst.value = 0
+        await Timer(400, "ns")
+        await host.write("system.scratch", delay + 1000)
+        assert await host.read("system.scratch") == delay + 1000
+        assert await board.read(MAGIC) == int.from_bytes(b"WBOA", "big")
+    await board.quiet()
+    for port in (0, 1):
+        assert board.lines[1 - port].sent == sent[port] and not board.lines[port].damaged

@@ -7,7 +7,7 @@
 // Backpressure s_ready is a register. Room that m_ made is seen at s_ four or five clocks later.
 // Resets       Either side's reset empties the FIFO and resets the other: s_reset and m_reset tell. A reset is to last
 //              for 16 clocks of the slower side; meanwhile s_ready may be high, and what comes then is lost.
-// Constraints  hw/boards/common/crossings.xdc finds pointers and memory by their names.
+// Constraints  hw/boards/common/crossings.tcl finds pointers and memory by their names.
 
 `default_nettype none
 
@@ -55,7 +55,7 @@ module weir_async_fifo #(
   endfunction
 
   (* ram_style = RamStyle *)
-  logic [Width-1:0] memory[Depth];
+  logic [Width-1:0] async_memory[Depth];
 
   // --- Resets: each side knows of the other's before it can see what that made of the pointers -----
 
@@ -96,7 +96,7 @@ module weir_async_fifo #(
 
   always_ff @(posedge s_clk) begin
     if (write) begin
-      memory[write_pointer[AddressWidth-1:0]] <= s_data;
+      async_memory[write_pointer[AddressWidth-1:0]] <= s_data;
     end
   end
 
@@ -117,7 +117,7 @@ module weir_async_fifo #(
 
   pointer_t read_pointer, read_next, write_gray_seen;
   // Output register of the RAM, then m_data: with both, a block RAM keeps its own output register.
-  logic [Width-1:0] ram_data;
+  logic [Width-1:0] async_data;
   logic ram_valid, has_word, read, ram_advance, out_advance;
 
   weir_sync #(
@@ -137,10 +137,10 @@ module weir_async_fifo #(
 
   always_ff @(posedge m_clk) begin
     if (read) begin
-      ram_data <= memory[read_pointer[AddressWidth-1:0]];
+      async_data <= async_memory[read_pointer[AddressWidth-1:0]];
     end
     if (out_advance) begin
-      m_data <= ram_data;
+      m_data <= async_data;
     end
   end
 

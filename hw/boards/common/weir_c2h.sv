@@ -7,7 +7,8 @@
 //              fall within a frame. Streams take turns.
 // Throughput   One beat per clock.
 // Latency      Store and forward, since the DMA wants the length first.
-// Backpressure To the streams; nothing is lost here.
+// Backpressure To the streams; nothing is lost here but in a reset.
+// Resets       m_rst loses what is inside; the rest of a frame that is just coming is taken and dropped.
 // Hazards      Beats are whole: records and slices are of 64 bytes. A frame is to be shorter than Depth beats.
 
 `default_nettype none
@@ -45,20 +46,28 @@ module weir_c2h #(
   logic in_frame;
   logic [LengthWidth-1:0] beats;
   logic [512:0] chosen, joined;
-  logic chosen_valid, chosen_ready, joined_valid, joined_ready;
+  logic chosen_valid, chosen_ready, skid_ready, joined_valid, joined_ready;
   logic data_ready, length_ready;
   queue_t joined_queue;
   logic   joined_in_frame;
   logic takes, s_reset, m_reset;
 
+  logic skipping, accepts, open_after;
+
+  assign chosen_ready = skipping || (skid_ready && !s_reset);
+  assign accepts = chosen_valid && chosen_ready;
+  assign open_after = accepts ? !s_tlast[queue] : in_frame;
+
   always_ff @(posedge s_clk) begin
-    if (chosen_valid && chosen_ready) in_frame <= !s_tlast[queue];
+    in_frame <= open_after;
+    skipping <= open_after && (skipping || s_reset);
     // The next stream that has something, else the next one.
-    if (chosen_valid && chosen_ready ? s_tlast[queue] : !in_frame && !chosen_valid) begin
+    if (!open_after && (accepts || !chosen_valid)) begin
       queue <= queue == queue_t'(Queues - 1) ? '0 : queue + 1'b1;
     end
-    if (s_reset) begin
+    if (s_rst) begin
       in_frame <= 1'b0;
+      skipping <= 1'b0;
       queue <= '0;
     end
   end
@@ -77,8 +86,8 @@ module weir_c2h #(
       .clk(s_clk),
       .rst(s_reset),
       .s_data({queue, chosen}),
-      .s_valid(chosen_valid),
-      .s_ready(chosen_ready),
+      .s_valid(chosen_valid && !skipping && !s_reset),
+      .s_ready(skid_ready),
       .m_data({joined_queue, joined}),
       .m_valid(joined_valid),
       .m_ready(joined_ready)

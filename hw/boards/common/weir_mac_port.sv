@@ -50,12 +50,14 @@ module weir_mac_port
     output var logic mac_tx_send_rfi
 );
 
-  logic dropped, cut, rx_hold, aligned_before;
+  logic dropped, cut, rx_hold, link_down, aligned_before;
 
   // A link that is lost ends what was coming.
+  always_ff @(posedge mac_clk) link_down <= mac_rst || !mac_rx_aligned;
+
   weir_reset rx_reset (
       .clk  (mac_clk),
-      .clear(mac_rst || !mac_rx_aligned),
+      .clear(link_down),
       .rst  (rx_hold)
   );
 

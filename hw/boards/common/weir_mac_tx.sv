@@ -55,7 +55,7 @@ module weir_mac_tx #(
 
   beat_t in, out;
   logic fifo_ready, fifo_valid, fifo_s_reset, fifo_m_reset;
-  logic takes, skipping, in_frame;
+  logic takes, skipping, in_frame, may_leave;
 
   assign in = '{error: s_terror, last: s_tlast, keep: s_tkeep, data: s_tdata};
   assign s_tready = fifo_ready || skipping;
@@ -99,7 +99,7 @@ module weir_mac_tx #(
 
   logic [Hold-1:0] starts;
   count_t due, due_gray, due_gray_seen, due_seen, left;
-  logic may_leave, out_in_frame;
+  logic out_in_frame;
 
   always_ff @(posedge s_clk) begin
     starts   <= {starts[Hold-2:0], takes && !skipping && !in_frame};

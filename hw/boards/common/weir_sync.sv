@@ -2,7 +2,7 @@
 //
 // Promise      m_data is s_data, Stages clocks later or one more; each bit for itself, so a number that changes in more
 //              than one bit at a time is to come as a Gray code.
-// Constraints  hw/boards/common/crossings.xdc finds the first stage by its name.
+// Constraints  hw/boards/common/crossings.tcl finds `crossing` by its name.
 // Hazards      s_data is to come straight from registers. There is no reset: m_data shows what s_data was.
 
 `default_nettype none
@@ -21,13 +21,17 @@ module weir_sync #(
   end
 
   (* async_reg = "true" *)
-  logic [Stages-1:0][Width-1:0] stage;
+  logic [Width-1:0] crossing;
+  (* async_reg = "true" *)
+  logic [Stages-2:0][Width-1:0] settling;
 
   always_ff @(posedge clk) begin
-    stage <= {stage[Stages-2:0], s_data};
+    crossing <= s_data;
+    settling[0] <= crossing;
+    for (int i = 1; i < Stages - 1; i++) settling[i] <= settling[i-1];
   end
 
-  assign m_data = stage[Stages-1];
+  assign m_data = settling[Stages-2];
 
 endmodule
 
