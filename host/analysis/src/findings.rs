@@ -5,11 +5,14 @@ use std::fmt::Write;
 use weir_messages::v1;
 use weir_record::CloseCause;
 
+use crate::ceilings::{Mishap, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::lanes::StreamHealth;
+use crate::limits::Cause;
 use crate::message::{Failure, failed, seconds, timestamp};
 use crate::setup::Outcome;
+use crate::summary::Totals;
 
 /// Connection ids that a finding names; its evidence tells how many there are.
 const IDS: usize = 1000;
@@ -79,6 +82,35 @@ impl Rate {
     }
 }
 
+/// Transfers that one limit held.
+#[derive(Clone, Debug, Default)]
+struct Limited {
+    group: Group,
+    ns: u64,
+    /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trip.
+    most: (u64, f64, u64),
+}
+
+/// Kinds of findings about limits, what they are about, and the key of their value.
+const LIMITS: [(&str, &str, &str); 3] = [
+    ("SENDER_LIMITED", "The senders' buffers held transfers", "bytes"),
+    ("RECEIVER_LIMITED", "The receivers' windows held transfers", "bytes"),
+    ("BANDWIDTH_LIMITED", "The link was busy", "bitsPerSecond"),
+];
+/// A limit is worth pointing out from this time and this share of its direction's transfers on.
+const LIMIT_LEAST: u64 = 100_000_000;
+const LIMIT_SHARE: u64 = 4;
+/// Turns from which on a connection's latency is worth pointing out, and the share of its time.
+const CHATTY_TURNS: u32 = 10;
+const CHATTY_SHARE: u64 = 3;
+/// Application bytes of a turn below which a connection works byte by byte, and turns from which on that matters.
+const TINY_BYTES: u64 = 64;
+const TINY_TURNS: u32 = 100;
+/// Speed of light in fibre, km/s.
+const LIGHT: f64 = 200_000.0;
+/// Sums of time above the duration by this factor: connections worked side by side.
+const PARALLEL: f64 = 1.2;
+
 /// Everything that findings are made of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
@@ -95,6 +127,15 @@ pub(crate) struct Findings {
     small_ns: u64,
     missed: Group,
     missed_segments: u64,
+    mishap: Group,
+    mishap_shift: u8,
+    mishap_stripped: u64,
+    limited: [Limited; LIMITS.len()],
+    chatty: Group,
+    /// Round trip and bytes of a turn of the connection that lost most to latency, and what it lost, ns.
+    chatty_most: (u64, u64, u64),
+    tiny: Group,
+    tiny_turns: u64,
     abortive: Group,
     abortive_by: [u64; 2],
     after_fin: u64,
@@ -104,7 +145,7 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// A connection is over (`cause`), or the input is.
-    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>) {
+    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>, link: Option<f64>) {
         let (kind, _) = closing(flow, cause);
         let failure = failed(kind, flow);
         match failure {
@@ -119,6 +160,7 @@ impl Findings {
         }
         self.rates(flow);
         self.windows(flow);
+        self.limits(flow, link);
         let missed = flow.counts(0).missed + flow.counts(1).missed;
         if missed > 0 {
             self.missed.add(flow);
@@ -163,7 +205,11 @@ impl Findings {
         let (mut zero, mut small, mut zeros, mut smalls) = (0u64, 0u64, 0, 0);
         for side in 0..2 {
             zero = zero.saturating_add(trouble.closed[side].zero);
-            small = small.saturating_add(trouble.closed[side].small);
+            small = small.saturating_add(
+                flow.limits
+                    .as_ref()
+                    .map_or(0, |l| l.sides[side].total.by.of(Cause::SmallWindow)),
+            );
             zeros += trouble.zero_windows[side];
             smalls += trouble.small_windows[side];
         }
@@ -180,19 +226,230 @@ impl Findings {
         }
     }
 
+    /// What held the connection's transfers, and its turns.
+    fn limits(&mut self, flow: &Flow, link: Option<f64>) {
+        let m = flow.measure(link);
+        let trip = m.round_trip().unwrap_or(0);
+        for side in 0..2 {
+            if let Some(mishap) = mishap(flow, side, &m) {
+                let (Mishap::Applied(shift) | Mishap::Stripped(shift)) = mishap;
+                self.mishap.add(flow);
+                self.mishap_shift = shift;
+                self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
+            }
+            let Some(limits) = &flow.limits else { continue };
+            let t = &limits.sides[side];
+            let by = &t.total.by;
+            let rate = link.unwrap_or(t.link_rate);
+            let costs = [
+                (by.of(Cause::SendBuffer), f64::from(t.sender_bytes)),
+                (by.of(Cause::ReceiverWindow), f64::from(t.receiver_bytes)),
+                (by.of(Cause::Bandwidth), rate * 8.0),
+            ];
+            for (limited, (ns, value)) in self.limited.iter_mut().zip(costs) {
+                if ns < LIMIT_LEAST || ns < by.sum() / LIMIT_SHARE || value == 0.0 {
+                    continue;
+                }
+                limited.group.add(flow);
+                limited.ns = limited.ns.saturating_add(ns);
+                if ns > limited.most.0 {
+                    limited.most = (ns, value, trip);
+                }
+            }
+        }
+        let Some(turn) = &flow.turn else { return };
+        let turns = turn.shares().answered;
+        if turns < CHATTY_TURNS {
+            return;
+        }
+        let time = turn.time();
+        let payload = flow.directions[0].payload.saturating_add(flow.directions[1].payload);
+        let bytes = payload / u64::from(turns);
+        if turns >= TINY_TURNS && bytes < TINY_BYTES {
+            self.tiny.add(flow);
+            self.tiny_turns += u64::from(turns);
+        }
+        let own = time.total().saturating_sub(time.think);
+        if time.latency >= LIMIT_LEAST && time.latency >= own / CHATTY_SHARE {
+            self.chatty.add(flow);
+            if time.latency > self.chatty_most.2 {
+                self.chatty_most = (trip, bytes, time.latency);
+            }
+        }
+    }
+
+    fn scale_mishaps(&self) -> Option<v1::Finding> {
+        if self.mishap.count == 0 {
+            return None;
+        }
+        let shift = self.mishap_shift;
+        let mut evidence = Vec::new();
+        let applied = self.mishap.count - self.mishap_stripped;
+        if applied > 0 {
+            evidence.push(format!(
+                "{}: windows fell to 1/{} right after the start and stayed, without data to fill them: a box scales by {shift} although the handshake says otherwise",
+                connections(applied),
+                1u32 << shift
+            ));
+        }
+        if self.mishap_stripped > 0 {
+            evidence.push(format!(
+                "{}: more in flight than an unscaled window can allow: the peers use a scale (at least {shift}) that the handshake at the tap does not show; the option was taken out before it",
+                connections(self.mishap_stripped)
+            ));
+        }
+        Some(finding(
+            "WINDOW_SCALE_MISHAP",
+            "CRITICAL",
+            0.9,
+            "A window scale is not applied as agreed".to_owned(),
+            evidence,
+            &self.mishap,
+            &[("shift", f64::from(shift))],
+        ))
+    }
+
+    fn limited(&self, which: usize) -> Option<v1::Finding> {
+        let limited = &self.limited[which];
+        let (kind, title, key) = LIMITS[which];
+        let (ns, value, trip) = limited.most;
+        if limited.group.count == 0 {
+            return None;
+        }
+        let cost = seconds(limited.ns);
+        let mut evidence = vec![format!(
+            "{} waited {cost:.3} s in all; most: {:.3} s",
+            connections(limited.group.count),
+            seconds(ns)
+        )];
+        let rate = if key == "bytes" {
+            evidence.push(format!(
+                "no more than {value:.0} bytes were in flight there, for no other reason"
+            ));
+            (trip > 0).then(|| value * 8.0 / seconds(trip))
+        } else {
+            Some(value)
+        };
+        if let Some(rate) = rate {
+            let path = if trip > 0 {
+                format!(" over a round trip of {:.1} ms", seconds(trip) * 1e3)
+            } else {
+                String::new()
+            };
+            evidence.push(format!("that is {:.2} Mbit/s at most{path}", rate / 1e6));
+        }
+        Some(finding(
+            kind,
+            "WARNING",
+            0.8,
+            format!("{title} for {cost:.3} s"),
+            evidence,
+            &limited.group,
+            &[
+                (key, value),
+                ("seconds", cost),
+                ("rttSeconds", seconds(trip)),
+                ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
+            ],
+        ))
+    }
+
+    /// Turns that each cost a round trip: fatter pipes do not help (SMB's 61 K blocks at 40 ms and more).
+    fn latency_bound(&self) -> Option<v1::Finding> {
+        if self.chatty.count == 0 {
+            return None;
+        }
+        let (trip, bytes, lost) = self.chatty_most;
+        let ceiling = bytes as f64 * 8.0 / seconds(trip).max(1e-9);
+        let evidence = vec![
+            format!(
+                "{} spent a third of their time or more on round trips of their turns; most: {:.3} s",
+                connections(self.chatty.count),
+                seconds(lost)
+            ),
+            format!(
+                "{bytes} application bytes a turn over {:.1} ms: {:.3} Mbit/s at most, however fast the link is; a window of that size is all it uses",
+                seconds(trip) * 1e3,
+                ceiling / 1e6
+            ),
+            format!(
+                "light in fibre gets {:.0} km there and back in that time: only a shorter path or fewer turns help",
+                seconds(trip) / 2.0 * LIGHT
+            ),
+        ];
+        Some(finding(
+            "LATENCY_BOUND",
+            "WARNING",
+            0.9,
+            format!("{} wait for round trips", connections(self.chatty.count)),
+            evidence,
+            &self.chatty,
+            &[
+                ("rttSeconds", seconds(trip)),
+                ("ceilingBitsPerSecond", ceiling),
+                ("bytesPerTurn", bytes as f64),
+                ("lightKilometres", seconds(trip) / 2.0 * LIGHT),
+            ],
+        ))
+    }
+
+    fn tiny_turns(&self) -> Option<v1::Finding> {
+        if self.tiny.count == 0 {
+            return None;
+        }
+        Some(finding(
+            "ONE_BYTE_APPLICATION",
+            "WARNING",
+            0.9,
+            format!("{} carry a few bytes a turn", connections(self.tiny.count)),
+            vec![format!(
+                "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
+                self.tiny_turns
+            )],
+            &self.tiny,
+            &[("turns", self.tiny_turns as f64)],
+        ))
+    }
+
+    /// Sums over connections that work at the same time say nothing of how long anyone waited.
+    fn parallel(&self, time: u64, duration: u64) -> Option<v1::Finding> {
+        let factor = time as f64 / duration.max(1) as f64;
+        if factor < PARALLEL || time < LIMIT_LEAST {
+            return None;
+        }
+        Some(finding(
+            "PARALLEL_CONNECTIONS",
+            "INFO",
+            1.0,
+            format!("{factor:.1} transactions are in progress at once on average"),
+            vec![format!(
+                "transactions take {:.3} s in all within {:.3} s: shares of time are those of the sum, not of a user's wait; look at one connection",
+                seconds(time),
+                seconds(duration)
+            )],
+            &Group::default(),
+            &[("inProgress", factor)],
+        ))
+    }
+
     /// Segments that were delivered but are not in the capture.
     pub const fn missed_segments(&self) -> u64 {
         self.missed_segments
     }
 
-    /// The findings, in a fixed order. `dropped`: frames that the sources say they lost.
-    pub fn list(&self, dropped: u64, health: StreamHealth) -> Vec<v1::Finding> {
+    /// The findings, in a fixed order.
+    pub fn list(&self, totals: &Totals, health: StreamHealth) -> Vec<v1::Finding> {
         let mut out = Vec::new();
         out.extend(self.failed_connections());
         out.extend(self.retransmission_rate());
         out.extend(self.zero_windows());
         out.extend(self.small_windows());
-        out.extend(self.capture_loss(dropped, health));
+        out.extend(self.scale_mishaps());
+        out.extend((0..LIMITS.len()).filter_map(|which| self.limited(which)));
+        out.extend(self.latency_bound());
+        out.extend(self.tiny_turns());
+        out.extend(self.parallel(totals.time.total(), totals.end.saturating_sub(totals.start)));
+        out.extend(self.capture_loss(totals.dropped(), health));
         out.extend(self.abortive_close());
         out
     }

@@ -131,6 +131,10 @@ impl StoredRoute {
     }
 }
 
+/// Segments in flight, or round trips of a direction, from which on a transfer is watched.
+const FLIGHT: u32 = 4;
+const TRIPS: u32 = 6;
+
 /// s of a round trip to ns.
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
@@ -385,6 +389,11 @@ impl Flow {
     /// A round trip of `side`'s data that is part of a transfer.
     pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, link: Option<f64>, pool: &mut Pool) {
         let s = side & 1;
+        let segment = self.setup.segment();
+        // Most transfers are one flight.
+        if self.limits.is_none() && rtt.flight < FLIGHT * segment && self.directions[s].rtt.count() < TRIPS {
+            return;
+        }
         let path = self.limit_path(s, link);
         let scale = self.setup.scale(1 - s);
         let window = scale.map(|shift| u32::from(rtt.window) << shift);
@@ -483,9 +492,10 @@ impl Flow {
 
     /// Whose time the handshake took.
     pub fn setup_time(&self) -> TimeShares {
-        self.setup.end_ns().map_or_else(TimeShares::default, |whole| {
-            TimeShares::setup(whole, &self.measure(None))
-        })
+        let trip = self.setup.path_rtt().or_else(|| self.setup.response_ns());
+        self.setup
+            .end_ns()
+            .map_or_else(TimeShares::default, |whole| TimeShares::setup(whole, trip))
     }
 
     /// From the end of the handshake to the first transaction.

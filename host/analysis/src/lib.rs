@@ -10,7 +10,9 @@
 //! again.
 #![forbid(unsafe_code)]
 
+mod ceilings;
 mod closing;
+mod diagnosis;
 mod findings;
 mod flow;
 mod lanes;
@@ -93,8 +95,6 @@ struct State {
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
     keep_statistics: bool,
-    /// Bytes a second of the path, if the user said so.
-    link: Option<f64>,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -108,7 +108,7 @@ impl Analyzer {
             lanes: Lanes::default(),
             state: State {
                 keep_statistics,
-                link: config.bandwidth.map(|bits| bits / 8.0),
+                totals: Totals::new(config.bandwidth.map(|bits| bits / 8.0)),
                 ..State::default()
             },
         }
@@ -147,13 +147,13 @@ impl Analyzer {
             .flows
             .iter()
             .filter(|flow| flow.is_tcp())
-            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2]))
+            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2], self.state.totals.link))
     }
 
     /// The findings and the summary of what has been seen so far; open connections are not in
     /// them.
     pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {
-        for finding in self.state.findings.list(self.state.totals.dropped(), self.health()) {
+        for finding in self.state.findings.list(&self.state.totals, self.health()) {
             sink.finding(finding);
         }
         self.state.summary()
@@ -259,13 +259,14 @@ impl State {
             flow.acknowledge(1 - side, block.ack, r.time());
         }
         let fin = flow.client_fin();
+        self.totals.figures.message();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
         let tail = turn.tail(side);
         let done = turn.block(side, code, &block, fin);
         let time = done
             .as_ref()
-            .map(|(done, _)| flow.account(done, block.first, self.link, &mut self.pool));
-        flow.limit_block(side, code, &block, tail, self.link, &mut self.pool);
+            .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
+        flow.limit_block(side, code, &block, tail, self.totals.link, &mut self.pool);
         if let Some((done, time)) = done.zip(time) {
             self.finished(r.flow(), &done, &time, sink);
         }
@@ -293,6 +294,7 @@ impl State {
         describe(&mut self.signature);
         self.totals.transactions += 1;
         self.totals.time.add(time);
+        self.totals.figures.transaction(done);
         if self.keep_statistics {
             self.statistics.add(&self.signature, done);
         }
@@ -316,7 +318,7 @@ impl State {
         flow.acknowledge(side, rtt.ack, r.time());
         // A handshake is no transfer, nor is data that was acknowledged whole.
         if r.arg() == RttHow::Data as u8 && (rtt.flight > 0 || flow.limits.is_some()) {
-            flow.limit_sample(side, r.time(), &rtt, self.link, &mut self.pool);
+            flow.limit_sample(side, r.time(), &rtt, self.totals.link, &mut self.pool);
         }
     }
 
@@ -336,7 +338,7 @@ impl State {
         if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
-            flow.limit_event(side, &e, lost, r.time(), self.link, &mut self.pool);
+            flow.limit_event(side, &e, lost, r.time(), self.totals.link, &mut self.pool);
             flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         }
     }
@@ -399,14 +401,16 @@ impl State {
         flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
-            let time = flow.account(&done.0, u64::MAX, self.link, &mut self.pool);
+            let time = flow.account(&done.0, u64::MAX, self.totals.link, &mut self.pool);
             self.finished(flow.id, &done, &time, sink);
         }
-        self.findings.connection(&flow, cause);
+        self.findings.connection(&flow, cause, self.totals.link);
+        self.totals.figures.connection(&flow);
         sink.connection(&Connection {
             flow: &flow,
             cause,
             counts: ending.counts,
+            link: self.totals.link,
         });
         self.pool.take_back(&mut flow);
     }

@@ -6,6 +6,7 @@ use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
 use weir_record::{ClientHow, CloseCause, FlowId, TunnelKind};
 
+use crate::ceilings::{ceilings, inferred_scale};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::{Cause, Charges};
@@ -82,7 +83,7 @@ pub(crate) const fn has_setup(flow: &Flow) -> bool {
     flow.setup.done || flow.how > ClientHow::SynAck as u8
 }
 
-fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1::Direction {
+fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link: Option<f64>) -> v1::Direction {
     let d = &flow.directions[side];
     let counts = flow.counts(side);
     let rtt = d.rtt.summary();
@@ -120,9 +121,18 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares) -> v1
             median_seconds: rtt.median,
             p95_seconds: rtt.p95,
             samples: rtt.samples,
+            delayed_ack_share: delayed_acks(flow, side),
         }),
         limit_seconds: Some(limits(flow, side, shares)),
+        ceilings: ceilings(flow, side, link),
+        inferred_window_scale: inferred_scale(flow, side).map(u32::from),
     }
+}
+
+/// Share of delayed ACKs, if there were longer transfers.
+fn delayed_acks(flow: &Flow, side: usize) -> Option<f64> {
+    let transfer = &flow.limits.as_ref()?.sides[side];
+    (transfer.acks > 0).then(|| f64::from(transfer.delayed_acks) / f64::from(transfer.acks))
 }
 
 /// What limited a direction: its transfers as they were charged, and the time in which its application had nothing to
@@ -158,7 +168,12 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
 }
 
 /// A connection. `cause` is `None` while it is open.
-pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCounts; 2]) -> v1::Connection {
+pub(crate) fn connection(
+    flow: &Flow,
+    cause: Option<CloseCause>,
+    close: [CloseCounts; 2],
+    link: Option<f64>,
+) -> v1::Connection {
     let (kind, time) = closing(flow, cause);
     let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares());
     let mut whose = flow.setup_time();
@@ -179,8 +194,8 @@ pub(crate) fn connection(flow: &Flow, cause: Option<CloseCause>, close: [CloseCo
         }),
         duration_seconds: seconds(flow.last.saturating_sub(flow.first)),
         turns: shares.answered,
-        client_to_server: Some(direction(flow, 0, close[0], shares)),
-        server_to_client: Some(direction(flow, 1, close[1], shares)),
+        client_to_server: Some(direction(flow, 0, close[0], shares, link)),
+        server_to_client: Some(direction(flow, 1, close[1], shares, link)),
         client_known_by: ClientHow::from_u8(flow.how).map_or("", ClientHow::name).to_owned(),
         vlans: vlans.into_iter().filter(|id| *id != 0).collect(),
         tunnel: TunnelKind::from_u8(route.tunnel_kind)

@@ -103,6 +103,11 @@ impl RoundTrips {
         }
     }
 
+    /// Samples so far.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Brings the samples into the cache.
     pub fn warm(&self) -> u32 {
         self.more.as_ref().map_or(0, |more| more.min.to_bits())

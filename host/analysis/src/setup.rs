@@ -171,7 +171,12 @@ impl SetupState {
 
     /// Last SYN before the answer to the answer, s.
     pub fn response_seconds(&self) -> Option<f64> {
-        (self.done && self.response != UNKNOWN).then(|| seconds(self.response))
+        self.response_ns().map(seconds)
+    }
+
+    /// Last SYN before the answer to the answer, ns.
+    pub fn response_ns(&self) -> Option<u64> {
+        (self.done && self.response != UNKNOWN).then_some(self.response)
     }
 
     /// First SYN to the end, s.

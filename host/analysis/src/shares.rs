@@ -91,9 +91,8 @@ impl TimeShares {
             .fold(0, |sum: u64, ns| sum.saturating_add(*ns))
     }
 
-    /// A handshake: one round trip, and what repeats and slow hosts added.
-    pub fn setup(whole: u64, m: &Measure) -> Self {
-        let trip = m.round_trip();
+    /// A handshake: one round trip, and what repeats added. `trip`: that of its own packets, when they show it.
+    pub fn setup(whole: u64, trip: Option<u64>) -> Self {
         let whole = whole.min(LONGEST);
         let latency = whole.min(trip.unwrap_or(0));
         Self {

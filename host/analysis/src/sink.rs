@@ -45,12 +45,13 @@ pub struct Connection<'a> {
     pub(crate) flow: &'a Flow,
     pub(crate) cause: Option<CloseCause>,
     pub(crate) counts: [CloseCounts; 2],
+    pub(crate) link: Option<f64>,
 }
 
 impl Connection<'_> {
     /// All of it.
     pub fn message(&self) -> v1::Connection {
-        message::connection(self.flow, self.cause, self.counts)
+        message::connection(self.flow, self.cause, self.counts, self.link)
     }
 
     /// `Setup.outcome`, if there is a setup to tell of.

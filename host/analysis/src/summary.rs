@@ -3,6 +3,7 @@
 use weir_messages::v1;
 use weir_record::{Port, PortMore, Record, Untracked};
 
+use crate::diagnosis::Figures;
 use crate::findings::Rate;
 use crate::message::{seconds, timestamp};
 use crate::shares::TimeShares;
@@ -31,11 +32,22 @@ pub(crate) struct Totals {
     pub transactions: u64,
     /// Whose time the transactions took.
     pub time: TimeShares,
+    pub figures: Figures,
+    /// Bytes a second of the path, if the user said so.
+    pub link: Option<f64>,
     pub start: u64,
     pub end: u64,
 }
 
 impl Totals {
+    /// Nothing yet. `link`: bytes a second of the path, if the user said so.
+    pub fn new(link: Option<f64>) -> Self {
+        Self {
+            link,
+            ..Self::default()
+        }
+    }
+
     /// A flow was seen from `first` to `last`.
     pub fn span(&mut self, first: u64, last: u64) {
         self.start = if self.start == 0 { first } else { self.start.min(first) };
@@ -116,6 +128,11 @@ impl Totals {
             cut_packets: sum(|p| p.cut),
             signatures,
             delays: Some(self.time.message()),
+            bottlenecks: Figures::bottlenecks(&self.time),
+            diagnosis: self.figures.diagnosis(&self.time),
+            statistics: self
+                .figures
+                .statistics(&self.time, self.end.saturating_sub(self.start), self.link),
         }
     }
 }

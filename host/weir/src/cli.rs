@@ -36,6 +36,8 @@ pub enum Command {
     Analyze(AnalyzeArgs),
     /// Split an exchange into client, network and server time from two captures of it
     Pie(PieArgs),
+    /// Print the packet table of one connection
+    Packets(PacketsArgs),
     /// Print the flow records that the engine makes of a capture file
     Records(RecordsArgs),
     /// Run the daemon: ports in, records and answers out over gRPC
@@ -143,6 +145,24 @@ impl StatisticsOptions {
             services: self.services,
         })
     }
+}
+
+#[derive(Debug, Args)]
+pub struct PacketsArgs {
+    /// Capture file
+    #[arg(value_name = "FILE")]
+    pub input: String,
+    /// Connection, by the id that weir analyze gives; not needed when the capture has one
+    #[arg(long, value_name = "ID")]
+    pub connection: Option<u64>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub flow: FlowOptions,
 }
 
 #[derive(Debug, Args)]

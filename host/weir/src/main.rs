@@ -10,6 +10,7 @@ mod format;
 mod measure;
 mod nic_sim;
 mod output;
+mod packets;
 mod pie;
 mod query;
 mod records;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Pie(args) => pie::run(&args),
+        Command::Packets(args) => packets::run(&args),
         Command::Records(args) => records::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Capture(args) => capture::run(&args),

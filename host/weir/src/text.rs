@@ -18,6 +18,8 @@ use crate::format::{bytes, count, seconds};
 const BOLD: Style = Style::new().bold();
 /// Directions whose data was under way for less are not worth a row, s.
 const SHORT_TRANSFERS: f64 = 0.01;
+/// Bottlenecks shown.
+const MOST_BOTTLENECKS: usize = 5;
 const DIM: Style = Style::new().dimmed();
 
 /// Collects what the text report shows.
@@ -95,7 +97,8 @@ impl Sink for Collector {
     }
 }
 
-fn table(headers: &[&str], right: &[usize]) -> Table {
+/// A table with these columns to the right.
+pub fn table(headers: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -122,6 +125,7 @@ impl Collector {
         self.header(name, summary, out)?;
         print_findings(&self.findings, out)?;
         print_delays(summary, out)?;
+        print_diagnosis(summary, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
         let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
@@ -149,6 +153,7 @@ impl Collector {
             print_segments(&segments, &self.ends, out)?;
         }
         print_transactions(&summary.signatures, self.rows, out)?;
+        print_statistics(summary, out)?;
         print_untracked(summary, out)
     }
 
@@ -471,6 +476,70 @@ fn print_delays(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// What cost most, and what crosses a threshold; the other categories are in the JSON.
+fn print_diagnosis(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    if summary.bottlenecks.is_empty() {
+        return Ok(());
+    }
+    heading(
+        out,
+        "Bottlenecks",
+        "the most that each costs; thresholds in the manual (Diagnosis)",
+    )?;
+    for (i, b) in summary.bottlenecks.iter().take(MOST_BOTTLENECKS).enumerate() {
+        writeln!(
+            out,
+            "  {}. {:18} {:>10} {:5.1} %  {}",
+            i + 1,
+            b.name.to_lowercase().replace('_', " "),
+            seconds(b.seconds),
+            100.0 * b.share,
+            b.remedy
+        )?;
+    }
+    for d in summary.diagnosis.iter().filter(|d| d.verdict != "NO_BOTTLENECK") {
+        writeln!(
+            out,
+            "  {:22} {:.1} % of {} ({}: from {} %)",
+            d.category.to_lowercase().replace('_', " "),
+            100.0 * d.value,
+            d.of.trim_start_matches("share of "),
+            d.verdict.to_lowercase().replace('_', " "),
+            100.0
+                * if d.verdict == "BOTTLENECK" {
+                    d.bottleneck
+                } else {
+                    d.potential
+                }
+        )?;
+    }
+    Ok(())
+}
+
+/// The statistics table.
+fn print_statistics(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    if summary.statistics.is_empty() {
+        return Ok(());
+    }
+    heading(out, "Statistics", "over all connections")?;
+    let mut table = table(&["", "unit", "total", "client", "server"], &[2, 3, 4]);
+    let figure = |value: Option<f64>, unit: &str| match value {
+        None => "·".to_owned(),
+        Some(value) if unit.is_empty() || unit == "bytes" => count(value.round() as u64),
+        Some(value) => format!("{value:.6}"),
+    };
+    for s in &summary.statistics {
+        table.add_row(vec![
+            s.name.clone(),
+            s.unit.clone(),
+            figure(s.total, &s.unit),
+            figure(s.client, &s.unit),
+            figure(s.server, &s.unit),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
 /// What limited the directions that were under way for long.
 fn print_limits(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
     let mut table = table(
@@ -484,8 +553,13 @@ fn print_limits(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
             "congestion window",
             "bandwidth",
             "unknown",
+            "Mbit/s",
+            "ceilings: window",
+            "sender",
+            "loss",
+            "link",
         ],
-        &[2, 3, 4, 5, 6, 7, 8],
+        &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
     );
     let mut any = false;
     for c in shown {
@@ -503,6 +577,15 @@ fn print_limits(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
             any = true;
             let mut row = vec![end(from), end(to), bytes(d.payload_bytes), seconds(l.application)];
             row.extend(network.iter().map(|&s| if s == 0.0 { "·".into() } else { seconds(s) }));
+            let c = d.ceilings.unwrap_or_default();
+            let rates = [
+                Some(c.measured_bits_per_second).filter(|rate| *rate > 0.0),
+                c.receiver_window_bits_per_second,
+                c.sender_bits_per_second,
+                c.loss_bits_per_second,
+                c.link_bits_per_second,
+            ];
+            row.extend(rates.map(|rate| rate.map_or_else(|| "·".into(), |rate| format!("{:.3}", rate / 1e6))));
             table.add_row(row);
         }
     }
@@ -622,6 +705,8 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
 pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     if let Some(summary) = &answer.summary {
         print_delays(summary, out)?;
+        print_diagnosis(summary, out)?;
+        print_statistics(summary, out)?;
         print_setups(&summary.signatures, usize::MAX, out)?;
         print_transactions(&summary.signatures, usize::MAX, out)?;
         print_untracked(summary, out)?;
@@ -645,7 +730,7 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Time of day, microseconds.
-fn clock(t: &weir_messages::Timestamp) -> String {
+pub fn clock(t: &weir_messages::Timestamp) -> String {
     t.to_string().chars().skip(11).take(15).collect()
 }
 

@@ -1,0 +1,104 @@
+//! What each limit would allow a direction (`docs/src/limits.md`), and window scales that its data betrays.
+
+use weir_messages::v1;
+
+use crate::flow::Flow;
+use crate::limits::Cause;
+use crate::message::seconds;
+use crate::shares::Measure;
+
+/// Speed of light in fibre, km/s; half of the round trip is the way there.
+const LIGHT: f64 = 200_000.0;
+/// A window that changes by a factor that is a power of two to this share is taken for another scale.
+const POWER: f64 = 0.05;
+/// Smallest shift that a mishap shows: receivers that read slowly halve their windows, too.
+const LEAST_SHIFT: u8 = 3;
+/// Largest shift (RFC 7323 2.3).
+const MOST_SHIFT: u8 = 14;
+/// Largest window without scaling.
+const UNSCALED: u64 = 65_535;
+
+/// Ceilings of a direction; `None` when its transfers were single flights. `link`: bytes a second, when the user said so.
+pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1::Ceilings> {
+    let transfer = &flow.limits.as_ref()?.sides[side];
+    let by = transfer.so_far();
+    let under_way = by.sum() - by.of(Cause::Application);
+    if under_way == 0 || transfer.acks == 0 {
+        return None;
+    }
+    let trip = flow.measure(None).round_trip().map(seconds).filter(|trip| *trip > 0.0);
+    let per_trip = |bytes: f64| trip.map(|trip| bytes * 8.0 / trip);
+    let link = link.or((transfer.link_rate > 0.0).then_some(transfer.link_rate));
+    let d = &flow.directions[side];
+    let counts = flow.counts(side);
+    let data = u64::from(d.data_segments) + counts.repeated_segments;
+    let loss = counts.retransmitted_data as f64 / data.max(1) as f64;
+    let segment = f64::from(flow.setup.segment());
+    Some(v1::Ceilings {
+        measured_bits_per_second: d.payload as f64 * 8.0 / seconds(under_way),
+        receiver_window_bits_per_second: window(flow, 1 - side).and_then(|bytes| per_trip(bytes as f64)),
+        sender_bits_per_second: (transfer.sender_bytes > 0)
+            .then(|| per_trip(f64::from(transfer.sender_bytes)))
+            .flatten(),
+        // Rate < MSS / (RTT · √(2p/3)).
+        loss_bits_per_second: (loss > 0.0)
+            .then(|| per_trip(segment / (2.0 * loss / 3.0).sqrt()))
+            .flatten(),
+        link_bits_per_second: link.map(|link| link * 8.0),
+        round_trip_seconds: trip,
+        ideal_window_bytes: link.zip(trip).map(|(link, trip)| link * trip),
+        light_kilometres: trip.map(|trip| trip / 2.0 * LIGHT),
+    })
+}
+
+/// Largest window of a side in bytes, if its scale is known.
+fn window(flow: &Flow, side: usize) -> Option<u64> {
+    let shift = flow.setup.scale(side)?;
+    flow.windows[side].bytes(shift).map(|(_, most)| most)
+}
+
+/// The least shift that lets the peer's flight fit this side's windows, when the handshake does not tell one.
+pub(crate) fn inferred_scale(flow: &Flow, side: usize) -> Option<u8> {
+    if flow.setup.scale(side).is_some() {
+        return None;
+    }
+    fitting(flow, side)
+}
+
+fn fitting(flow: &Flow, side: usize) -> Option<u8> {
+    let (_, most) = flow.windows[side].bytes(0)?;
+    let flight = u64::from(flow.directions[1 - side].flight_max);
+    // A segment more may be on its way than the tap's last window allows.
+    let flight = flight.saturating_sub(u64::from(flow.setup.segment()));
+    (0..=MOST_SHIFT).find(|shift| most << shift >= flight)
+}
+
+/// A window scale that went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mishap {
+    /// The side's windows dropped by 2^shift and stayed: it scales although the handshake says otherwise.
+    Applied(u8),
+    /// The peer sends as if the side's windows were scaled by 2^shift: the option was lost before the tap.
+    Stripped(u8),
+}
+
+/// The mishap of a side's windows, if there is one.
+pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
+    let shift = flow.setup.scale(side)?;
+    let (least, most) = flow.windows[side].bytes(0)?;
+    if shift == 0 && most <= UNSCALED {
+        let flight = u64::from(flow.directions[1 - side].flight_max);
+        if flight > UNSCALED + u64::from(m.segment) && flight > 2 * most {
+            return fitting(flow, side).map(Mishap::Stripped);
+        }
+    }
+    let stuck = flow.trouble.as_ref().is_some_and(|t| {
+        let small = t.closed[side].small;
+        t.small_windows[side] > 0 && small > flow.last.saturating_sub(flow.first) / 2
+    });
+    let ratio = (most as f64 / least.max(1) as f64).log2();
+    let drop = ratio.round();
+    let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
+    let small = least << shift < u64::from(m.segment);
+    (stuck && is_power && small && least > 0).then_some(Mishap::Applied(drop as u8))
+}

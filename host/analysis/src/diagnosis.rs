@@ -1,0 +1,354 @@
+//! The whole input as an expert's tables: which part of the time is a bottleneck, which bottleneck counts most, and the
+//! figures behind it (`docs/src/diagnosis.md`, which repeats [`THRESHOLDS`]; a test holds them equal).
+
+use weir_messages::v1;
+
+use crate::flow::Flow;
+use crate::limits::Cause;
+use crate::message::seconds;
+use crate::shares::{HEADERS, Measure, TimeShares};
+use crate::turns::Finished;
+
+/// A category, from which value on it is a potential bottleneck, and from which on it is one.
+pub(crate) struct Threshold {
+    pub category: &'static str,
+    pub potential: f64,
+    pub bottleneck: f64,
+    /// What the value is.
+    pub of: &'static str,
+}
+
+const fn threshold(category: &'static str, potential: f64, bottleneck: f64, of: &'static str) -> Threshold {
+    Threshold {
+        category,
+        potential,
+        bottleneck,
+        of,
+    }
+}
+
+const OF_TIME: &str = "share of the time";
+const OF_DATA: &str = "share of the data packets";
+
+/// All thresholds of the diagnosis.
+pub(crate) const THRESHOLDS: [Threshold; 12] = [
+    threshold("CLIENT_PROCESSING", 0.2, 0.4, OF_TIME),
+    threshold("SERVER_PROCESSING", 0.2, 0.4, OF_TIME),
+    threshold("LATENCY", 0.2, 0.4, OF_TIME),
+    threshold("BANDWIDTH", 0.3, 0.6, OF_TIME),
+    threshold("CONGESTION", 0.1, 0.25, OF_TIME),
+    threshold("PROTOCOL", 0.2, 0.4, OF_TIME),
+    threshold("TCP_WINDOW", 0.1, 0.3, OF_TIME),
+    threshold("FROZEN_WINDOW", 0.01, 0.05, OF_TIME),
+    threshold("NAGLE", 0.01, 0.05, OF_TIME),
+    threshold("RETRANSMISSIONS", 0.005, 0.02, OF_DATA),
+    threshold("OUT_OF_SEQUENCE", 0.005, 0.02, OF_DATA),
+    threshold("CONNECTION_RESETS", 0.01, 0.05, "share of the connections"),
+];
+
+/// Figures of one direction over everything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    packets: u64,
+    payload: u64,
+    data: u64,
+    retransmitted: u64,
+    out_of_order: u64,
+    triples: u64,
+    /// Most application bytes in one turn, and most unacknowledged.
+    turn: u64,
+    in_flight: u32,
+    /// ns.
+    closed: u64,
+    nagle: u64,
+}
+
+/// What the tables are made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    sides: [Side; 2],
+    turns: u64,
+    messages: u64,
+    connections: u64,
+    resets: u64,
+    /// Of the connection with most payload.
+    most: u64,
+    path: Measure,
+    /// Bytes/s.
+    link: f64,
+}
+
+impl Figures {
+    /// A block ended: an application message.
+    pub const fn message(&mut self) {
+        self.messages += 1;
+    }
+
+    /// A transaction is over.
+    pub fn transaction(&mut self, done: &Finished) {
+        for (side, bytes) in self.sides.iter_mut().zip([done.request_bytes, done.response_bytes]) {
+            side.turn = side.turn.max(bytes);
+        }
+        self.turns += u64::from(done.request_bytes > 0 && done.response_bytes > 0);
+    }
+
+    /// A connection is over.
+    pub fn connection(&mut self, flow: &Flow) {
+        self.connections += 1;
+        self.resets += u64::from(flow.sent_rst(0) || flow.sent_rst(1));
+        let mut payload = 0;
+        for (s, side) in self.sides.iter_mut().enumerate() {
+            let d = &flow.directions[s];
+            side.packets = side.packets.saturating_add(d.packets);
+            side.payload = side.payload.saturating_add(d.payload);
+            side.in_flight = side.in_flight.max(d.flight_max);
+            side.data = side.data.saturating_add(u64::from(d.data_segments));
+            payload += d.payload;
+            if flow.trouble.is_some() {
+                let counts = flow.counts(s);
+                side.data = side.data.saturating_add(counts.repeated_segments);
+                side.retransmitted += counts.retransmitted_data;
+                side.out_of_order += counts.out_of_order;
+                side.triples += counts.duplicate_triples;
+            }
+            if let Some(limits) = &flow.limits {
+                let transfer = &limits.sides[s];
+                side.closed = side.closed.saturating_add(transfer.total.by.closed());
+                side.nagle = side.nagle.saturating_add(transfer.total.by.of(Cause::Nagle));
+                self.link = self.link.max(transfer.link_rate);
+            }
+        }
+        if payload > self.most {
+            self.most = payload;
+            self.path = flow.measure(None);
+        }
+    }
+
+    fn value(&self, category: &str, time: &TimeShares) -> f64 {
+        let of_time = |ns: u64| ns as f64 / time.total().max(1) as f64;
+        let [c, s] = &self.sides;
+        let of_data = |n: u64| n as f64 / (c.data + s.data).max(1) as f64;
+        match category {
+            "CLIENT_PROCESSING" => of_time(time.client),
+            "SERVER_PROCESSING" => of_time(time.server),
+            "LATENCY" => of_time(time.latency),
+            "BANDWIDTH" => of_time(time.bandwidth),
+            "CONGESTION" => of_time(time.congestion),
+            "PROTOCOL" => of_time(time.protocol),
+            "TCP_WINDOW" => of_time(time.receiver.saturating_add(time.sender)),
+            "FROZEN_WINDOW" => of_time(c.closed.saturating_add(s.closed)),
+            "NAGLE" => of_time(c.nagle.saturating_add(s.nagle)),
+            "RETRANSMISSIONS" => of_data(c.retransmitted + s.retransmitted),
+            "OUT_OF_SEQUENCE" => of_data(c.out_of_order + s.out_of_order),
+            _ => self.resets as f64 / self.connections.max(1) as f64,
+        }
+    }
+
+    /// The diagnosis table.
+    pub fn diagnosis(&self, time: &TimeShares) -> Vec<v1::Diagnosis> {
+        if time.total() == 0 {
+            return Vec::new();
+        }
+        let row = |t: &Threshold| {
+            let value = self.value(t.category, time);
+            let verdict = if value >= t.bottleneck {
+                "BOTTLENECK"
+            } else if value >= t.potential {
+                "POTENTIAL_BOTTLENECK"
+            } else {
+                "NO_BOTTLENECK"
+            };
+            v1::Diagnosis {
+                category: t.category.to_owned(),
+                verdict: verdict.to_owned(),
+                value,
+                potential: t.potential,
+                bottleneck: t.bottleneck,
+                of: t.of.to_owned(),
+            }
+        };
+        THRESHOLDS.iter().map(row).collect()
+    }
+
+    /// Bottlenecks by the seconds that they cost, most first.
+    pub fn bottlenecks(time: &TimeShares) -> Vec<v1::Bottleneck> {
+        let known = [time.receiver, time.sender, time.recovery, time.slow_start];
+        let other = known.iter().fold(time.protocol, |rest, ns| rest.saturating_sub(*ns));
+        let costs = [
+            ("USER_THINK", time.think, "nothing: people and timers"),
+            ("CLIENT_PROCESSING", time.client, "a faster client"),
+            ("SERVER_PROCESSING", time.server, "a faster server"),
+            ("LATENCY", time.latency, "fewer turns, or a shorter path"),
+            ("BANDWIDTH", time.bandwidth, "a faster link, or fewer bytes"),
+            ("CONGESTION", time.congestion, "a link without queues"),
+            (
+                "RECEIVER_WINDOW",
+                time.receiver,
+                "a larger window, or a receiver that reads faster",
+            ),
+            ("SENDER", time.sender, "a larger send buffer, or no Nagle"),
+            ("LOSS_RECOVERY", time.recovery, "a path without loss"),
+            ("CONGESTION_WINDOW", time.slow_start, "longer connections, less loss"),
+            ("PROTOCOL_OTHER", other, "not known"),
+        ];
+        let mut costs: Vec<_> = costs.into_iter().filter(|cost| cost.1 > 0).collect();
+        costs.sort_by_key(|cost| std::cmp::Reverse(cost.1));
+        costs
+            .into_iter()
+            .map(|(name, ns, remedy)| v1::Bottleneck {
+                name: name.to_owned(),
+                seconds: seconds(ns),
+                share: ns as f64 / time.total().max(1) as f64,
+                remedy: remedy.to_owned(),
+            })
+            .collect()
+    }
+
+    /// The statistics table, in the order of the published one. `duration`: first to last packet, ns.
+    pub fn statistics(&self, time: &TimeShares, duration: u64, link: Option<f64>) -> Vec<v1::Statistic> {
+        if time.total() == 0 {
+            return Vec::new();
+        }
+        let [c, s] = &self.sides;
+        let both = |value: fn(&Side) -> f64| row3(value(c) + value(s), value(c), value(s));
+        let total = |value: f64| (Some(value), None, None);
+        let network = time.latency + time.bandwidth + time.congestion + time.protocol;
+        let bytes = (c.payload + s.payload) as f64;
+        let packets = (c.packets + s.packets) as f64;
+        // Records have no frame sizes.
+        let frames = |side: &Side| (side.payload + side.packets * HEADERS) as f64;
+        let parallel = time.total().saturating_sub(duration);
+        // One way, as such tables have it.
+        let latency = self.path.round_trip().map(|trip| trip as f64 / 2e6);
+        let link = link.or((self.link > 0.0).then_some(self.link));
+        let rows = [
+            (
+                "User Think Time",
+                "s",
+                (Some(seconds(time.think)), Some(seconds(time.think)), None),
+            ),
+            (
+                "Effect of Processing",
+                "s",
+                row3(
+                    seconds(time.client + time.server),
+                    seconds(time.client),
+                    seconds(time.server),
+                ),
+            ),
+            ("Effect of Network", "s", total(seconds(network))),
+            ("Parallel Effects", "s", total(seconds(parallel))),
+            ("Duration", "s", total(seconds(duration))),
+            (
+                "Response Time",
+                "s",
+                total(seconds(time.total() - parallel.min(time.total()))),
+            ),
+            ("Application Turns", "", total(self.turns as f64)),
+            ("Application Messages", "", total(self.messages as f64)),
+            ("Application Data", "bytes", both(|s| s.payload as f64)),
+            (
+                "Average Application Message",
+                "bytes",
+                total(bytes / self.messages.max(1) as f64),
+            ),
+            ("Network Packets", "", both(|s| s.packets as f64)),
+            (
+                "Network Data (without TCP options)",
+                "bytes",
+                row3(frames(c) + frames(s), frames(c), frames(s)),
+            ),
+            (
+                "Average Network Packet",
+                "bytes",
+                total((frames(c) + frames(s)) / packets.max(1.0)),
+            ),
+            ("Latency", "ms", (latency, None, None)),
+            ("Effect of Latency", "s", total(seconds(time.latency))),
+            ("Bandwidth", "kbit/s", (link.map(|link| link * 8.0 / 1e3), None, None)),
+            ("Effect of Bandwidth", "s", total(seconds(time.bandwidth))),
+            ("Effect of Protocol", "s", total(seconds(time.protocol))),
+            ("Effect of Congestion", "s", total(seconds(time.congestion))),
+            (
+                "Effect of Network Transfer",
+                "s",
+                total(seconds(network - time.latency)),
+            ),
+            (
+                "Max Application Bytes Per Turn",
+                "bytes",
+                (None, Some(c.turn as f64), Some(s.turn as f64)),
+            ),
+            (
+                "Max Unacknowledged Data",
+                "bytes",
+                (None, Some(f64::from(c.in_flight)), Some(f64::from(s.in_flight))),
+            ),
+            ("Retransmissions", "", both(|s| s.retransmitted as f64)),
+            ("Out of Sequence Packets", "", both(|s| s.out_of_order as f64)),
+            ("Connection Resets", "", total(self.resets as f64)),
+            ("TCP Frozen Window", "s", both(|s| seconds(s.closed))),
+            ("TCP Nagle's Algorithm", "s", both(|s| seconds(s.nagle))),
+            (
+                "TCP Triple-Duplicate ACK Loss Indications",
+                "",
+                both(|s| s.triples as f64),
+            ),
+        ];
+        rows.into_iter()
+            .map(|(name, unit, (total, client, server))| v1::Statistic {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                total,
+                client,
+                server,
+            })
+            .collect()
+    }
+}
+
+const fn row3(total: f64, client: f64, server: f64) -> (Option<f64>, Option<f64>, Option<f64>) {
+    (Some(total), Some(client), Some(server))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page is the one file that users read; it must say what the code does.
+    #[test]
+    fn the_page_has_all_thresholds() {
+        let page = include_str!("../../../docs/src/diagnosis.md");
+        for t in &THRESHOLDS {
+            let row = format!("| `{}` | {} | {} | {} |", t.category, t.of, t.potential, t.bottleneck);
+            assert!(page.contains(&row), "not in docs/src/diagnosis.md: {row}");
+        }
+        assert_eq!(page.matches("\n| `").count(), THRESHOLDS.len(), "a row too many");
+    }
+
+    #[test]
+    fn the_most_costly_comes_first_and_all_add_up() {
+        let time = TimeShares {
+            server: 5_000,
+            protocol: 90_000,
+            receiver: 60_000,
+            recovery: 20_000,
+            latency: 7_000,
+            ..TimeShares::default()
+        };
+        let list = Figures::bottlenecks(&time);
+        let names: Vec<_> = list.iter().map(|b| b.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "RECEIVER_WINDOW",
+                "LOSS_RECOVERY",
+                "PROTOCOL_OTHER",
+                "LATENCY",
+                "SERVER_PROCESSING"
+            ]
+        );
+        let sum: f64 = list.iter().map(|b| b.seconds).sum();
+        assert!((sum - seconds(time.total())).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,307 @@
+//! What limited transfers, and whose time it was, on rebuilt published cases and on each rule.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{C, Conversation, S, analyze, only, records};
+use weir_analysis::{Analyzer, Config};
+use weir_engine::Config as EngineConfig;
+use weir_messages::v1;
+
+const MSS: u32 = 1460;
+
+/// Shaken hands, the tap at the client's side: 1 ms to the client, `trip` s to the server and back.
+fn start(trip: f64, client_scale: Option<u8>, server_scale: Option<u8>) -> Conversation {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, client_scale);
+    c.syn(trip, S, 900, 101, server_scale);
+    c.packet(trip + 0.001, C, "A", 101, 901, 0);
+    c
+}
+
+fn finding<'a>(a: &'a v1::Analysis, kind: &str) -> &'a v1::Finding {
+    let kinds: Vec<_> = a.findings.iter().map(|f| f.kind.as_str()).collect();
+    a.findings
+        .iter()
+        .find(|f| f.kind == kind)
+        .unwrap_or_else(|| panic!("no {kind} in {kinds:?}"))
+}
+
+fn value(f: &v1::Finding, key: &str) -> f64 {
+    match f.values[key].value {
+        Some(v1::finding_value::Value::Number(number)) => number,
+        ref other => panic!("{key}: {other:?}"),
+    }
+}
+
+/// The parts of every share and every limit add up.
+fn check_sums(a: &v1::Analysis) {
+    for t in &a.transactions {
+        let s = t.shares.unwrap();
+        let parts = s.user_think_seconds
+            + s.client_processing_seconds
+            + s.server_processing_seconds
+            + s.latency_seconds.unwrap_or(0.0)
+            + s.bandwidth_seconds
+            + s.congestion_seconds
+            + s.protocol_seconds;
+        assert!((parts - s.total_seconds).abs() < 1e-9, "{s:?}");
+    }
+}
+
+/// "It Was the Best of Load Balancers": the balancer agrees on scale 0 and a window of 32,768, and after a few packets
+/// says 254; the client sends 254 bytes every 5 s, and 3 KB take 52 s. Then 1.5 MB come back, 32 KB in flight, over
+/// 130 ms, to a client with a window of 131,072.
+fn load_balancer() -> Conversation {
+    let trip = 0.130;
+    let mut c = start(trip, Some(9), Some(0));
+    c.packets[1].window = 32_768;
+    let (mut seq, mut at) = (101, 0.2);
+    // A few hundred bytes, answered with the first windows.
+    c.packet(at, C, "AP", seq, 901, 400).window = 256;
+    seq += 400;
+    c.packet(at + trip, S, "A", 901, seq, 0).window = 32_768;
+    at += trip + 0.001;
+    c.packet(at, C, "AP", seq, 901, 300).window = 256;
+    seq += 300;
+    c.packet(at + trip, S, "A", 901, seq, 0).window = 254;
+    at += trip;
+    for _ in 0..10 {
+        at += 5.0;
+        c.packet(at, C, "A", seq, 901, 254).window = 256;
+        seq += 254;
+        c.packet(at + trip, S, "A", 901, seq, 0).window = 254;
+    }
+    at += 2.0;
+    c.packet(at, C, "AP", seq, 901, 60).window = 256;
+    seq += 60;
+    at += trip + 8.0;
+    // The download: 22 segments in each round trip, 1.5 MB.
+    let mut sent = 901;
+    for _ in 0..48 {
+        for i in 0..22 {
+            c.packet(
+                at + f64::from(i) * 1e-4,
+                S,
+                if i == 21 { "AP" } else { "A" },
+                sent,
+                seq,
+                MSS,
+            )
+            .window = 254;
+            sent += MSS;
+        }
+        c.packet(at + 0.004, C, "A", seq, sent, 0).window = 256;
+        at += trip;
+    }
+    c
+}
+
+#[test]
+fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
+    let a = analyze(&load_balancer().packets);
+    check_sums(&a);
+    let c = only(&a);
+    let limits = c.client_to_server.unwrap().limit_seconds.unwrap();
+    assert!((51.0..=53.0).contains(&limits.small_window), "{limits:?}");
+    let mishap = finding(&a, "WINDOW_SCALE_MISHAP");
+    assert!((value(mishap, "shift") - 7.0).abs() < 1e-9);
+    let small = finding(&a, "SMALL_WINDOW");
+    assert!((51.0..=53.0).contains(&value(small, "seconds")), "{small:?}");
+    // The next one: 32 KB in flight, far below the client's 131,072.
+    let down = c.server_to_client.unwrap().limit_seconds.unwrap();
+    assert!(down.sender > 5.0 && down.receiver_window < 0.1, "{down:?}");
+    let sender = finding(&a, "SENDER_LIMITED");
+    assert!((value(sender, "bytes") / 32_120.0 - 1.0).abs() < 0.05, "{sender:?}");
+    let first = &a.summary.as_ref().unwrap().bottlenecks[..2];
+    assert_eq!(
+        (first[0].name.as_str(), first[1].name.as_str()),
+        ("RECEIVER_WINDOW", "SERVER_PROCESSING")
+    );
+}
+
+/// Without scaling, 65,535 bytes a round trip of 130 ms are 4 Mbit/s at most.
+#[test]
+fn an_unscaled_window_over_130_ms_is_4_mbit() {
+    let trip = 0.130;
+    let mut c = start(trip, None, None);
+    c.packet(0.2, C, "AP", 101, 901, 200).window = 65_535;
+    let (mut at, mut sent) = (0.2 + trip, 901);
+    for _ in 0..40 {
+        for i in 0..44 {
+            c.packet(at + f64::from(i) * 1e-4, S, "A", sent, 301, MSS);
+            sent += MSS;
+        }
+        c.packet(at + 0.006, C, "A", 301, sent, 0).window = 65_535;
+        at += trip;
+    }
+    let a = analyze(&c.packets);
+    let d = only(&a).server_to_client.unwrap();
+    let limits = d.limit_seconds.unwrap();
+    assert!(limits.receiver_window > 0.9 * 39.0 * trip, "{limits:?}");
+    let ceilings = d.ceilings.unwrap();
+    let ceiling = ceilings.receiver_window_bits_per_second.unwrap();
+    assert!((3.9e6..4.1e6).contains(&ceiling), "{ceilings:?}");
+    // 40 windows in 39 round trips.
+    assert!(ceilings.measured_bits_per_second <= ceiling * 1.03, "{ceilings:?}");
+    let limited = finding(&a, "RECEIVER_LIMITED");
+    assert!((value(limited, "bytes") - 65_535.0).abs() < 1.0, "{limited:?}");
+}
+
+/// An FTP download over T1: 1,428,870 bytes, 196 ms there and back, 16 KB in flight at most, 21 losses.
+fn t1_download() -> Vec<weir_engine::Meta> {
+    let (near, far) = (0.002, 0.194);
+    let segment_time = f64::from(MSS + 54) * 8.0 / 1.544e6;
+    let mut c = Conversation::new(1043);
+    c.syn(0.0, C, 100, 0, None);
+    c.syn(far, S, 900, 101, None);
+    c.packet(far + near, C, "A", 101, 901, 0);
+    c.packet(far + near + 0.01, C, "AP", 101, 901, 25).window = 17_520;
+    let client = 126;
+    let mut at = far + near + 0.01 + far + 0.001;
+    let (mut sent, total) = (0u32, 1_428_870u32);
+    let (mut window, mut losses) = (2u32, 0);
+    let mut turn = 0;
+    while sent < total {
+        turn += 1;
+        let lose = turn % 6 == 5 && losses < 21;
+        let count = window.min(11);
+        let start = sent;
+        for i in 0..count {
+            let len = MSS.min(total - sent);
+            // One is lost before the tap, in every sixth turn.
+            if len > 0 && !(lose && i == 0) {
+                c.packet(at + f64::from(i) * segment_time, S, "A", 901 + sent, client, len);
+            }
+            sent += len;
+            if !lose && i % 2 == 1 {
+                let heard = at + f64::from(i) * segment_time + near;
+                c.packet(heard, C, "A", client, 901 + sent, 0).window = 17_520;
+            }
+        }
+        let end = at + f64::from(count) * segment_time;
+        if lose {
+            losses += 1;
+            for i in 1..count {
+                let edges = (901 + start + MSS, 901 + start + MSS * (i + 1));
+                c.sack(
+                    at + f64::from(i) * segment_time + near,
+                    C,
+                    client,
+                    901 + start,
+                    &[edges],
+                );
+            }
+            // The retransmission timer, then slow start anew.
+            let again = end + 0.6;
+            c.packet(again, S, "A", 901 + start, client, MSS);
+            c.packet(again + near, C, "A", client, 901 + sent, 0).window = 17_520;
+            at = again + near + far;
+            window = 2;
+        } else {
+            c.packet(end + near, C, "A", client, 901 + sent, 0).window = 17_520;
+            at = at.max(end - far) + near + far;
+            window = (window * 2).min(11);
+        }
+    }
+    c.packets
+}
+
+fn analyze_at(packets: &[weir_engine::Meta], bandwidth: f64) -> v1::Analysis {
+    let config = Config {
+        bandwidth: Some(bandwidth),
+        ..Config::default()
+    };
+    let mut analyzer = Analyzer::new(config);
+    let mut out = v1::Analysis::default();
+    analyzer.push(&records(packets, EngineConfig::file()), &mut out);
+    out.summary = Some(analyzer.finish(&mut out));
+    out
+}
+
+#[test]
+fn a_download_over_t1_is_held_by_protocol() {
+    let a = analyze_at(&t1_download(), 1.544e6);
+    check_sums(&a);
+    let summary = a.summary.as_ref().unwrap();
+    let shares = summary.delays.unwrap();
+    assert!((36.0..40.0).contains(&shares.total_seconds), "{shares:?}");
+    assert!(shares.protocol_seconds > 0.7 * shares.total_seconds, "{shares:?}");
+    // 1,428,870 bytes and their headers at 1,544 kbit/s.
+    assert!((7.0..8.5).contains(&shares.bandwidth_seconds), "{shares:?}");
+    assert!((0.39..0.60).contains(&shares.latency_seconds.unwrap()), "{shares:?}");
+    let d = only(&a).server_to_client.unwrap();
+    assert_eq!(d.max_in_flight / 1000, 16, "16 KB in flight");
+    let ideal = d.ceilings.unwrap().ideal_window_bytes.unwrap();
+    assert!((37_000.0..39_000.0).contains(&ideal), "38 KB would fill it: {ideal}");
+    let verdict = |category: &str| {
+        let row = summary.diagnosis.iter().find(|d| d.category == category).unwrap();
+        row.verdict.as_str()
+    };
+    assert_eq!(verdict("PROTOCOL"), "BOTTLENECK");
+    assert_eq!(verdict("SERVER_PROCESSING"), "NO_BOTTLENECK");
+    assert_eq!(verdict("RETRANSMISSIONS"), "BOTTLENECK");
+    let statistic = |name: &str| summary.statistics.iter().find(|s| s.name == name).unwrap();
+    assert_eq!(statistic("Retransmissions").server, Some(21.0));
+    assert_eq!(statistic("Max Application Bytes Per Turn").server, Some(1_428_870.0));
+    assert_eq!(statistic("Latency").total.map(|ms| ms.round()), Some(98.0));
+    assert_eq!(summary.statistics.len(), 28, "every row of the published table");
+}
+
+/// Small messages in turns: each costs a round trip, however fast the link.
+#[test]
+fn turns_over_a_long_path_are_latency() {
+    let trip = 0.250;
+    let mut c = start(trip, Some(8), Some(8));
+    let (mut at, mut client, mut server) = (0.3, 101, 901);
+    for _ in 0..20 {
+        c.packet(at, C, "AP", client, server, 100);
+        client += 100;
+        at += trip + 0.002;
+        for i in 0..42u32 {
+            c.packet(
+                at + f64::from(i) * 1e-5,
+                S,
+                if i == 41 { "AP" } else { "A" },
+                server,
+                client,
+                MSS,
+            );
+            server += MSS;
+        }
+        at += 0.003;
+        c.packet(at, C, "A", client, server, 0);
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let latency = finding(&a, "LATENCY_BOUND");
+    let bytes = f64::from(42 * MSS + 100);
+    assert!((value(latency, "rttSeconds") - 0.251).abs() < 0.005, "{latency:?}");
+    let ceiling = value(latency, "ceilingBitsPerSecond");
+    assert!((ceiling / (bytes * 8.0 / 0.251) - 1.0).abs() < 0.05, "{latency:?}");
+    let shares = a.summary.unwrap().delays.unwrap();
+    assert!(
+        (shares.latency_seconds.unwrap() / (21.0 * 0.251) - 1.0).abs() < 0.05,
+        "{shares:?}"
+    );
+    assert!((0.03..0.08).contains(&shares.server_processing_seconds), "{shares:?}");
+}
+
+/// RFC 896 and RFC 1122 4.2.3.2: the tail of a message waits for an ACK that waits for more data.
+#[test]
+fn nagle_and_a_delayed_ack() {
+    let mut c = start(0.010, Some(8), Some(8));
+    let (mut at, mut seq) = (0.1, 101);
+    for _ in 0..10 {
+        c.packet(at, C, "A", seq, 901, MSS);
+        c.packet(at + 0.050, S, "A", 901, seq + MSS, 0);
+        c.packet(at + 0.052, C, "AP", seq + MSS, 901, 300);
+        c.packet(at + 0.0621, S, "A", 901, seq + MSS + 300, 0);
+        seq += MSS + 300;
+        at += 0.2;
+    }
+    let a = analyze(&c.packets);
+    let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
+    // The first has no shortest round trip but the handshake's.
+    assert!((0.45..=0.53).contains(&limits.nagle), "{limits:?}");
+}
