@@ -60,6 +60,7 @@ fn read(args: &PacketsArgs, digests: bool, mut take: impl FnMut(&Record)) -> Res
             ..Config::file()
         },
         profile: Profile::Full,
+        statistics: None,
     };
     source::read(Path::new(&args.input), &options, |records| {
         records.iter().for_each(&mut take)
@@ -130,7 +131,7 @@ impl Table {
                 self.rows.push(PacketRow {
                     number: p.number,
                     time: Some(Timestamp::from_unix_nanos(nanos)),
-                    delta_seconds: previous.map_or(0.0, |previous| (i128::from(nanos) - previous) as f64 / 1e9),
+                    delta_seconds: previous.map_or(0.0, |previous| nanos.saturating_sub(previous) as f64 / 1e9),
                     from_server: side == 1,
                     wire_bytes: u32::from(p.wire),
                     ttl: u32::from(p.ttl),

@@ -148,6 +148,7 @@ impl Collector {
         };
         print_connections(&shown, &note, out)?;
         print_losses(&shown, out)?;
+        print_limits(&shown, out)?;
         if let Some(mut segments) = self.segments.take() {
             segments.sort_by_key(|s| s.time);
             print_segments(&segments, &self.ends, out)?;
