@@ -161,8 +161,9 @@ end-to-end: test-weir ## what make run does, on the demo capture
 	@WEIR_BIN=$(TEST_WEIR) pytest -q -rs .ci
 
 .PHONY: nic-sim-test
-nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's, registers over its socket
-	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim pytest -q -rs rtl-tests/test_nic_sim.py
+nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's; weir serve keeps it through faults
+	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim \
+		pytest -q -rs -n 2 --dist worksteal rtl-tests/test_card_service.py rtl-tests/test_nic_sim.py
 	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) -p weir-card --test nic_sim -- --show-output
 
 .PHONY: docs

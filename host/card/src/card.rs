@@ -8,7 +8,7 @@ use crate::heartbeat::Heartbeat;
 use crate::image::Image;
 use crate::mailbox::{Mailbox, Message, Timing};
 use crate::protocol::{
-    ABI_MAJOR, ABI_MINOR, FaultEntry, HelloReply, HelloRequest, Key, MAX_PAYLOAD_WORDS, Opcode, RAM_BASE,
+    ABI_MAJOR, ABI_MINOR, BootStage, FaultEntry, HelloReply, HelloRequest, Key, MAX_PAYLOAD_WORDS, Opcode, RAM_BASE,
     ReadFaultLogReply, SLOT_A_BASE, SelfTestReply, SelfTestRequest, State, Statistics, TimeSyncReply, TimeSyncRequest,
     UPDATE_CHUNK_WORDS, UpdateBeginRequest, UpdateDataRequest,
 };
@@ -109,16 +109,19 @@ impl<R: Registers> Card<R> {
     /// Wait until firmware says that it runs.
     ///
     /// # Errors
-    /// [`CardError::NotBooted`].
+    /// [`CardError::NotBooted`], at once when the boot ROM finds no good image.
     pub fn wait_for_boot(&mut self) -> Result<(), CardError> {
         let deadline = Instant::now() + self.timing.boot;
-        while self.registers.read32(host::FIRMWARE_VERSION)? == 0 {
-            if Instant::now() >= deadline {
-                return Err(CardError::NotBooted(self.registers.read32(host::BOOT_STAGE)?));
+        loop {
+            let stage = self.registers.read32(host::BOOT_STAGE)?;
+            if stage == BootStage::Firmware as u32 || stage == BootStage::Tested as u32 {
+                return Ok(());
+            }
+            if is_no_image(stage) || Instant::now() >= deadline {
+                return Err(CardError::NotBooted(stage));
             }
             std::thread::sleep(self.timing.poll);
         }
-        Ok(())
     }
 
     /// Tell each other's versions: the first request.
@@ -267,6 +270,11 @@ impl<R: Registers + Send + 'static> Card<R> {
     ) -> Result<Heartbeat, CardError> {
         Heartbeat::start(self.registers.clone(), period, alive)
     }
+}
+
+/// Whether this boot stage is the end of a boot without a good image; what is wrong with the slots is in its other bytes.
+pub(crate) fn is_no_image(stage: u32) -> bool {
+    stage & 0xff == BootStage::NoImage as u32
 }
 
 fn words<const N: usize>(opcode: Opcode, reply: &[u32]) -> Result<&[u32; N], CardError> {

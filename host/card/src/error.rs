@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::access::AccessError;
-use crate::event::state_name;
+use crate::card::is_no_image;
+use crate::event::{no_image, state_name};
 use crate::image::ImageProblem;
 use crate::protocol::{ABI_MAJOR, ABI_MINOR, Opcode, Status, self_test_bit};
 use crate::registers::system::{BOOT_REASON, BOOT_REASON_HOST, BOOT_REASON_RESTART, BOOT_REASON_WATCHDOG};
@@ -98,6 +99,7 @@ impl fmt::Display for CardError {
             Self::ShortReply(opcode, words) => {
                 write!(f, "the card's reply to {} has {words} words only", opcode.name())
             }
+            Self::NotBooted(stage) if is_no_image(*stage) => f.write_str(&no_image(*stage)),
             Self::NotBooted(stage) => write!(f, "the card's firmware did not start; boot stage {stage}"),
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::NoFirmware => f.write_str("the card runs no firmware; give an image to load (--firmware)"),

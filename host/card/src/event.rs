@@ -19,6 +19,11 @@ pub enum Event {
         /// Version of the image.
         version: u32,
     },
+    /// The boot ROM found no good image.
+    NoImage {
+        /// `host.boot_stage`.
+        stage: u32,
+    },
     /// Firmware answered.
     Firmware(HelloReply),
     /// Measuring was started.
@@ -67,6 +72,7 @@ impl Event {
         match self {
             Self::Attached(_) => "ATTACHED".into(),
             Self::Loading { .. } => "FIRMWARE_LOADING".into(),
+            Self::NoImage { .. } => "FIRMWARE_REFUSED".into(),
             Self::Firmware(_) => "FIRMWARE".into(),
             Self::Started { .. } => "STARTED".into(),
             Self::Lost(_) => "LOST".into(),
@@ -85,7 +91,7 @@ impl Event {
     /// How bad it is.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Fault(_) | Self::Lost(_) => Severity::Error,
+            Self::Fault(_) | Self::Lost(_) | Self::NoImage { .. } => Severity::Error,
             Self::Service { alive: false } | Self::Garbage { .. } => Severity::Warning,
             Self::State(change) if change.state == CardState::Fault as u32 => Severity::Error,
             Self::Log(log) if log.code == LogCode::Bypass as u32 => Severity::Warning,
@@ -126,6 +132,12 @@ fn hardware(bits: u32) -> String {
         .map(|&(_, text)| text)
         .collect();
     told.join(", ")
+}
+
+/// What the boot ROM says of its slots.
+pub(crate) fn no_image(stage: u32) -> String {
+    let slot = |shift: u32| image_error(stage >> shift & 0xff);
+    format!("no slot of the card holds a good image: A {}, B {}", slot(8), slot(16))
 }
 
 fn image_error(number: u32) -> String {
@@ -188,6 +200,7 @@ impl fmt::Display for Event {
                 info.ports, info.contexts, info.abi.0, info.abi.1
             ),
             Self::Loading { version: number } => write!(f, "firmware {} is loaded", version(*number)),
+            Self::NoImage { stage } => f.write_str(&no_image(*stage)),
             Self::Firmware(hello) => {
                 let reason = BootReason::from_u32(hello.boot_reason).map_or("UNKNOWN", BootReason::name);
                 write!(

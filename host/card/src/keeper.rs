@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::access::{AccessError, Registers};
-use crate::card::{Card, Info};
+use crate::card::{Card, Info, is_no_image};
 use crate::error::CardError;
 use crate::event::Event;
 use crate::heartbeat::Heartbeat;
@@ -234,8 +234,8 @@ impl<S: Service> Keeper<S> {
     /// Firmware that answers.
     fn firmware(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
         let held = system::STATUS_CPU_IN_RESET.get(card.registers().read32(system::STATUS)?) == 1;
+        let runs = !held && !self.silent && self.boots(card)?;
         let version = card.registers().read32(host::FIRMWARE_VERSION)?;
-        let runs = !held && !self.silent && version != 0;
         match &self.settings.image {
             Some(image) if !runs || image.header.version != version => {
                 self.service.tell(&Event::Loading {
@@ -251,6 +251,19 @@ impl<S: Service> Keeper<S> {
         self.report.hello = hello;
         self.service.tell(&Event::Firmware(hello));
         Ok(())
+    }
+
+    /// Whether a boot that may be under way ends with firmware that runs.
+    fn boots(&mut self, card: &mut Card<S::Registers>) -> Result<bool, CardError> {
+        match card.wait_for_boot() {
+            Ok(()) => Ok(true),
+            Err(CardError::NotBooted(stage)) if is_no_image(stage) => {
+                self.service.tell(&Event::NoImage { stage });
+                Ok(false)
+            }
+            Err(CardError::NotBooted(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Until the card is IDLE: its self-test is done, and what it measured for someone before has ended.
@@ -327,15 +340,14 @@ impl<S: Service> Keeper<S> {
                 stalled = !stalled;
                 self.service.tell(&Event::Service { alive: !stalled });
             }
-            let now = card.registers().read32(system::BOOT)?;
-            let held = system::STATUS_CPU_IN_RESET.get(card.registers().read32(system::STATUS)?) == 1;
-            if held || now != boots {
-                return Err(CardError::Reset(now, held));
-            }
+            still_of(card, boots)?;
             self.hear(card)?;
             if asked.is_none_or(|at: Instant| at.elapsed() >= ASK) {
                 asked = Some(Instant::now());
-                self.ask(card)?;
+                let answered = self.ask(card);
+                // A reset in the midst of it explains whatever was answered.
+                still_of(card, boots)?;
+                answered?;
                 let state = self.report.state;
                 if state.state != CardState::Running as u32 {
                     return Err(CardError::NotRunning(state.state));
@@ -429,6 +441,16 @@ impl<S: Service> Keeper<S> {
         self.report.phase = phase;
         self.service.show(&self.report);
     }
+}
+
+/// That the CPU was not reset since `system.boot` was this, and is not held.
+fn still_of<R: Registers>(card: &mut Card<R>, boots: u32) -> Result<(), CardError> {
+    let now = card.registers().read32(system::BOOT)?;
+    let held = system::STATUS_CPU_IN_RESET.get(card.registers().read32(system::STATUS)?) == 1;
+    if held || now != boots {
+        return Err(CardError::Reset(now, held));
+    }
+    Ok(())
 }
 
 /// A question that was damaged on its way is asked once more.

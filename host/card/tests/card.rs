@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use weir_card::mailbox::encode;
 use weir_card::protocol::{
-    ABI_MAJOR, ABI_MINOR, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES, IMAGE_MAGIC, ImageHeader, Key, Opcode,
-    RAM_BASE, SLOT_A_BASE, State, Status,
+    ABI_MAJOR, ABI_MINOR, BootStage, CardState, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES, IMAGE_MAGIC,
+    ImageHeader, Key, Opcode, RAM_BASE, SLOT_A_BASE, State, Status,
 };
 use weir_card::registers::{Register, clock, host, info, mailbox, system};
-use weir_card::{AccessError, Card, CardError, Image, ImageProblem, Registers, SocketRegisters, Timing, crc32};
+use weir_card::{
+    AccessError, Card, CardError, Event, Image, ImageProblem, Keeper, Registers, Report, Service, Settings,
+    SocketRegisters, Timing, crc32,
+};
 
 type Answer = Box<dyn FnMut(&[u32]) -> Vec<Vec<u32>> + Send>;
 
@@ -89,6 +92,7 @@ impl Registers for Mock {
             system::CONTROL if before & 1 == 1 && value & 1 == 0 && self.boots => {
                 assert_eq!(self.memory.get(&slot), Some(&IMAGE_MAGIC));
                 self.values.insert(host::FIRMWARE_VERSION.0, self.memory[&(slot + 4)]);
+                self.values.insert(host::BOOT_STAGE.0, BootStage::Tested as u32);
             }
             _ => {}
         }
@@ -335,6 +339,185 @@ fn the_heartbeat_is_held_back_while_the_host_is_not_alive() {
         assert!(Instant::now() < deadline);
     }
     assert!(!heartbeat.held_back());
+}
+
+/// A firmware in a few words: what it is in, and what it was told.
+#[derive(Default)]
+struct Firmware {
+    state: u32,
+    asked: u32,
+    configured: Vec<Vec<(u32, u32)>>,
+    faults: Vec<FaultEntry>,
+}
+
+/// What a keeper needs, with all that it told.
+struct Kept {
+    firmware: Arc<Mutex<Firmware>>,
+    events: Arc<Mutex<Vec<Event>>>,
+    end: Arc<AtomicBool>,
+    epoch: u16,
+    version: u32,
+}
+
+impl Service for Kept {
+    type Registers = Mock;
+
+    fn connect(&mut self) -> Result<Mock, AccessError> {
+        let firmware = Arc::clone(&self.firmware);
+        let faults = self.firmware.lock().unwrap().faults.len() as u32;
+        let mock = Mock::new(move |request| {
+            let mut firmware = firmware.lock().unwrap();
+            let payload = payload(request);
+            let answer = match Opcode::from_u32(opcode(request)).unwrap() {
+                Opcode::Hello => vec![0; 6],
+                Opcode::GetState => {
+                    firmware.asked += 1;
+                    // It leaves RUNNING by itself, once.
+                    if firmware.asked == 4 {
+                        firmware.state = CardState::Idle as u32;
+                    }
+                    let state = State {
+                        state: firmware.state,
+                        ..State::default()
+                    };
+                    state.encode().to_vec()
+                }
+                Opcode::Statistics => vec![0; 25],
+                Opcode::Configure => {
+                    let pairs = payload.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+                    firmware.configured.push(pairs);
+                    vec![]
+                }
+                Opcode::Start => {
+                    firmware.state = CardState::Running as u32;
+                    vec![]
+                }
+                Opcode::Stop => {
+                    firmware.state = CardState::Idle as u32;
+                    vec![]
+                }
+                Opcode::ReadFaultLog => {
+                    let entries = firmware.faults.iter().filter(|entry| entry.sequence >= payload[0]);
+                    let words: Vec<_> = entries.flat_map(FaultEntry::encode).collect();
+                    [vec![firmware.faults.len() as u32, words.len() as u32 / 8], words].concat()
+                }
+                _ => vec![],
+            };
+            vec![reply(request, Status::Ok, &answer)]
+        });
+        Ok(mock
+            .with(host::FIRMWARE_VERSION, self.version)
+            .with(host::BOOT_STAGE, BootStage::Tested as u32)
+            .with(host::FAULT_COUNT, faults)
+            .with(info::CLOCK_KHZ, 300_000)
+            .with(info::HEARTBEAT_CLOCKS, 300_000)
+            .with(system::CONTROL, 2))
+    }
+
+    fn epoch(&mut self) -> Result<u16, String> {
+        self.epoch += 1;
+        Ok(self.epoch)
+    }
+
+    fn alive(&self) -> Box<dyn FnMut() -> bool + Send> {
+        Box::new(|| true)
+    }
+
+    fn tai_now(&self) -> u64 {
+        0
+    }
+
+    fn tell(&mut self, event: &Event) {
+        if *event == (Event::Started { epoch: 2 }) {
+            self.end.store(true, Ordering::Relaxed);
+        }
+        self.events.lock().unwrap().push(event.clone());
+    }
+
+    fn show(&mut self, _: &Report) {}
+}
+
+type Told = (Result<(), CardError>, Vec<String>, Arc<Mutex<Firmware>>);
+
+fn keep(version: u32, image: Option<Image>, values: Vec<(Key, u32)>) -> Told {
+    let firmware = Arc::new(Mutex::new(Firmware {
+        state: CardState::Idle as u32,
+        ..Firmware::default()
+    }));
+    firmware.lock().unwrap().faults.push(FaultEntry {
+        sequence: 1,
+        code: 2,
+        ..FaultEntry::default()
+    });
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let end = Arc::new(AtomicBool::new(false));
+    let kept = Kept {
+        firmware: Arc::clone(&firmware),
+        events: Arc::clone(&events),
+        end: Arc::clone(&end),
+        epoch: 0,
+        version,
+    };
+    let settings = Settings {
+        image,
+        values,
+        timing: Timing {
+            boot: Duration::from_millis(60),
+            ..Timing::default()
+        },
+        host_version: 1,
+    };
+    let result = Keeper::new(kept, settings).run(&end);
+    let names = events.lock().unwrap().iter().map(Event::name).collect();
+    (result, names, firmware)
+}
+
+#[test]
+fn a_keeper_starts_a_card_again_with_another_epoch_and_another_seed() {
+    let (result, names, firmware) = keep(7, None, vec![(Key::HostTimeoutUs, 50_000)]);
+    result.unwrap();
+    let told = [
+        "ATTACHED",
+        "FIRMWARE",
+        "FAULT_WATCHDOG",
+        "STARTED",
+        "LOST",
+        "FIRMWARE",
+        "STARTED",
+        "STOPPED",
+    ];
+    assert_eq!(names, told);
+    let firmware = firmware.lock().unwrap();
+    assert_eq!(firmware.state, CardState::Idle as u32);
+    let value = |start: usize, key: Key| {
+        let pairs = firmware.configured[start].iter();
+        pairs
+            .filter(|(k, _)| *k == key as u32)
+            .map(|&(_, value)| value)
+            .next_back()
+    };
+    let seed = |start| -> Vec<u32> {
+        (Key::Seed0 as u32..=Key::Seed12 as u32)
+            .map(|key| value(start, Key::from_u32(key).unwrap()).unwrap())
+            .collect()
+    };
+    assert_ne!(seed(0), seed(1));
+    assert_ne!(seed(0), [0; 13]);
+    assert_eq!((value(0, Key::Epoch), value(1, Key::Epoch)), (Some(1), Some(2)));
+    // A quarter of the 1 ms that the inline path waits.
+    assert_eq!(value(1, Key::BeatUs), Some(250));
+    assert_eq!(value(1, Key::HostTimeoutUs), Some(50_000));
+}
+
+#[test]
+fn a_keeper_loads_firmware_of_another_version_and_none_only_if_some_runs() {
+    let newer = Image::parse(&image(&[1, 2, 3])).unwrap();
+    let (result, names, _) = keep(newer.header.version, Some(newer.clone()), vec![]);
+    result.unwrap();
+    assert!(!names.contains(&"FIRMWARE_LOADING".to_owned()), "{names:?}");
+    let (result, names, _) = keep(newer.header.version + 1, Some(newer), vec![]);
+    result.unwrap();
+    assert_eq!(names[..3], ["ATTACHED", "FIRMWARE_LOADING", "FIRMWARE"]);
 }
 
 /// A simulated card's end of the socket: gives these answers, and back what it was asked.

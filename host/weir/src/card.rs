@@ -17,7 +17,7 @@ use crate::error::Failure;
 
 /// A simulated card is some thousand times slower than a card.
 const SIMULATED: Timing = Timing {
-    reply: Duration::from_secs(20),
+    reply: Duration::from_secs(60),
     boot: Duration::from_secs(240),
     poll: Duration::from_millis(1),
 };
