@@ -135,22 +135,9 @@ impl Clock {
 
     /// The pieces in which the clocks ran evenly.
     pub fn fit(&self) -> Fit {
-        let mut cuts = Vec::new();
-        cut(&self.blocks, 0, &mut cuts);
-        let mut pieces = Vec::new();
-        let mut from = 0;
-        for to in cuts.iter().copied().chain([self.blocks.len()]) {
-            let mut part = &self.blocks[from..to];
-            // The blocks at a cut may hold packets of both sides of it.
-            if from > 0 && part.len() > 3 {
-                part = &part[1..];
-            }
-            if to < self.blocks.len() && part.len() > 3 {
-                part = &part[..part.len() - 1];
-            }
-            pieces.extend(Piece::of(part));
-            from = to;
-        }
+        let mut parts = Vec::new();
+        cut(&self.blocks, &mut parts);
+        let pieces = parts.into_iter().filter_map(Piece::of).collect();
         Fit {
             base_time: self.base_time,
             base: self.base,
@@ -159,17 +146,20 @@ impl Clock {
     }
 }
 
-/// Find where the blocks fall apart, ascending; `at` is the index of the first.
-fn cut(blocks: &[Block], at: usize, cuts: &mut Vec<usize>) {
+/// Parts of blocks in which the clocks ran evenly. The block at a cut may hold packets of both sides of it, and is left
+/// out.
+fn cut<'a>(blocks: &'a [Block], parts: &mut Vec<&'a [Block]>) {
     if blocks.len() < 2 {
+        parts.push(blocks);
         return;
     }
-    let Some(k) = impossible(blocks).or_else(|| jump(blocks)) else {
+    let Some(k) = jump(blocks).or_else(|| impossible(blocks)) else {
+        parts.push(blocks);
         return;
     };
-    cut(&blocks[..k], at, cuts);
-    cuts.push(at + k);
-    cut(&blocks[k..], at + k, cuts);
+    cut(&blocks[..k], parts);
+    let rest = if k + 1 < blocks.len() { k + 1 } else { k };
+    cut(&blocks[rest..], parts);
 }
 
 /// If no line is possible: the cut after which both neighbourhoods have most room.
@@ -191,7 +181,8 @@ fn impossible(blocks: &[Block]) -> Option<usize> {
     let room = |part: &[Block]| Bounds::of(part).widest().map_or(f64::INFINITY, |(_, room)| room);
     let score = |k: usize| {
         let before = room(&blocks[k.saturating_sub(NEIGHBOURS)..k]);
-        let after = room(&blocks[k..(k + NEIGHBOURS).min(blocks.len())]);
+        // The block at the cut may hold packets of both sides.
+        let after = room(&blocks[(k + 1).min(blocks.len())..(k + 1 + NEIGHBOURS).min(blocks.len())]);
         before.min(after)
     };
     (good.saturating_sub(NEIGHBOURS).max(1)..=good).max_by(|&a, &b| score(a).total_cmp(&score(b)).then(a.cmp(&b)))
@@ -224,10 +215,27 @@ fn spread(floors: &[Floors]) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// A step that leaves a line possible: both floors move by the same amount, in opposite senses.
+/// Drift that most of the blocks show, whatever steps lie between: the median over neighbourhoods.
+fn trend(blocks: &[Block]) -> f64 {
+    let mut slopes: Vec<f64> = blocks
+        .windows(NEIGHBOURS + 1)
+        .flat_map(|w| {
+            let (first, last) = (&w[0], &w[NEIGHBOURS]);
+            [(first.above, last.above), (first.below, last.below)]
+        })
+        .filter_map(|(first, last)| {
+            let (first, last) = (first?, last?);
+            (last.0 > first.0).then(|| (last.1 - first.1) / (last.0 - first.0))
+        })
+        .collect();
+    slopes.sort_by(f64::total_cmp);
+    let median = slopes.get(slopes.len() / 2).copied().unwrap_or(0.0);
+    median.clamp(-MAX_SLOPE, MAX_SLOPE)
+}
+
+/// A step: the floors of both directions move by the same amount, in opposite senses.
 fn jump(blocks: &[Block]) -> Option<usize> {
-    let bounds = Bounds::of(blocks);
-    let (slope, _) = bounds.widest()?;
+    let slope = trend(blocks);
     let floors = floors(blocks, slope);
     let lowest = |part: &[Floors]| {
         let of = |pick: fn(&Floors) -> Option<f64>| {
@@ -239,9 +247,9 @@ fn jump(blocks: &[Block]) -> Option<usize> {
     let spread = spread(&floors);
     let threshold = SMALLEST_JUMP.max(4.0 * spread);
     let mut best: Option<(f64, usize)> = None;
-    for k in 1..blocks.len() {
+    for k in 1..blocks.len() - 1 {
         let before = lowest(&floors[k.saturating_sub(NEIGHBOURS)..k]);
-        let after = lowest(&floors[k..(k + NEIGHBOURS).min(floors.len())]);
+        let after = lowest(&floors[k + 1..(k + 1 + NEIGHBOURS).min(floors.len())]);
         let (Some(before), Some(after)) = (before, after) else {
             continue;
         };
@@ -473,5 +481,166 @@ impl Fit {
                 round_trip: p.room / 1e9,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// xorshift64*: equal seeds, equal numbers.
+    struct Random(u64);
+
+    impl Random {
+        fn next(&mut self) -> f64 {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        fn between(&mut self, low: f64, high: f64) -> f64 {
+            low + (high - low) * self.next()
+        }
+
+        /// Queueing: mostly little, sometimes much.
+        fn queue(&mut self, mean: f64) -> f64 {
+            -mean * (1.0 - self.next()).ln()
+        }
+    }
+
+    const START: u64 = 1_700_000_037_000_000_000;
+
+    /// A leg: smallest delays, queueing, ns.
+    #[derive(Clone, Copy)]
+    struct Path {
+        forward: f64,
+        backward: f64,
+        queue: f64,
+    }
+
+    /// `packets` over `seconds`, both directions in random order, against the offset that `truth` has at a time (s).
+    fn run(
+        random: &mut Random,
+        packets: u32,
+        seconds: f64,
+        path: impl Fn(f64) -> Path,
+        truth: impl Fn(f64) -> f64,
+    ) -> Fit {
+        let mut clock = Clock::new();
+        for k in 0..packets {
+            let t = seconds * (f64::from(k) + random.next()) / f64::from(packets);
+            let path = path(t);
+            let backward = random.next() < 0.4;
+            let queue = random.queue(path.queue);
+            let apparent = if backward {
+                -path.backward - queue
+            } else {
+                path.forward + queue
+            };
+            clock.add(START + (t * 1e9) as u64, (truth(t) + apparent).round() as i64, backward);
+        }
+        clock.fit()
+    }
+
+    fn offset_at(fit: &Fit, t: f64) -> f64 {
+        fit.offset(START + (t * 1e9) as u64).expect("pieces") as f64
+    }
+
+    const EVEN: Path = Path {
+        forward: 10e6,
+        backward: 10e6,
+        queue: 300e3,
+    };
+
+    #[test]
+    fn the_truth_is_within_the_stated_width() {
+        for seed in 1..=60 {
+            let mut random = Random(seed);
+            let offset = random.between(-1e13, 1e13).round();
+            let ppm = random.between(-200.0, 200.0);
+            let path = Path {
+                forward: random.between(1e4, 3e7),
+                backward: random.between(1e4, 3e7),
+                queue: random.between(1e3, 2e6),
+            };
+            let packets = random.between(20.0, 4000.0) as u32;
+            let seconds = random.between(0.5, 300.0);
+            let truth = |t: f64| offset + t * ppm * 1e3;
+            let fit = run(&mut random, packets, seconds, |_| path, truth);
+            let stretches = fit.stretches();
+            assert_eq!(stretches.len(), 1, "seed {seed}: no clock was set");
+            let s = stretches[0];
+            let t = (s.start - START) as f64 / 1e9;
+            let error = (s.offset * 1e9 - truth(t)).abs();
+            assert!(error <= 0.5e9 * s.width + 1.0, "seed {seed}: {error} ns, {s:?}");
+            assert!(
+                s.round_trip * 1e9 >= path.forward + path.backward - 1.0,
+                "seed {seed}: {s:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_middle_is_right_on_an_even_path() {
+        for (seed, ppm) in [(1, 0.0), (2, 43.0), (3, -120.0)] {
+            let mut random = Random(seed);
+            let truth = |t: f64| -17.3e9 + t * ppm * 1e3;
+            let fit = run(&mut random, 5000, 60.0, |_| EVEN, truth);
+            for t in [1.0, 30.0, 59.0] {
+                let error = (offset_at(&fit, t) - truth(t)).abs();
+                assert!(error < 20e3, "{ppm} ppm at {t} s: {error} ns");
+            }
+            assert!((fit.stretches()[0].skew_ppm - ppm).abs() < 0.5, "{:?}", fit.stretches());
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_begins_a_new_piece() {
+        // Far beyond the round trip, around it, and below it, where lines stay possible.
+        for (seed, step) in [(1, 3e9), (2, -3e9), (3, 25e6), (4, -15e6), (5, 5e6), (6, -1e6)] {
+            let mut random = Random(seed);
+            let truth = |t: f64| {
+                if t < 20.0 {
+                    1e9 + t * 30e3
+                } else {
+                    1e9 + t * 30e3 + step
+                }
+            };
+            let fit = run(&mut random, 6000, 60.0, |_| EVEN, truth);
+            let stretches = fit.stretches();
+            assert_eq!(stretches.len(), 2, "{step}: {stretches:?}");
+            let begin = (stretches[1].start - START) as f64 / 1e9;
+            assert!((begin - 20.0).abs() < 1.0, "{step}: at {begin} s");
+            for t in [2.0, 18.0, 22.0, 58.0] {
+                let error = (offset_at(&fit, t) - truth(t)).abs();
+                assert!(error < 100e3, "{step} at {t} s: {error} ns");
+            }
+        }
+    }
+
+    #[test]
+    fn another_route_is_no_clock_that_was_set() {
+        let mut random = Random(9);
+        let path = |t: f64| Path {
+            forward: if t < 30.0 { 10e6 } else { 18e6 },
+            ..EVEN
+        };
+        let fit = run(&mut random, 6000, 60.0, path, |_| 5e9);
+        assert_eq!(fit.stretches().len(), 1, "{:?}", fit.stretches());
+    }
+
+    #[test]
+    fn many_packets_need_no_more_memory() {
+        let mut random = Random(4);
+        let mut clock = Clock::new();
+        for k in 0..400_000u64 {
+            let backward = k % 3 == 0;
+            let delay = 10e6 + random.queue(300e3);
+            let difference = if backward { 7e9 - delay } else { 7e9 + delay };
+            clock.add(START + k * 100_000, difference as i64, backward);
+        }
+        assert!(clock.blocks.len() <= MAX_BLOCKS);
+        assert!((offset_at(&clock.fit(), 20.0) - 7e9).abs() < 5e3);
     }
 }

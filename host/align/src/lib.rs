@@ -174,7 +174,7 @@ impl Aligner {
             {
                 return Some(other);
             }
-            self.step(false);
+            self.step(Some(behind));
             if self.taps[behind].window.len() >= self.window {
                 self.give_up(behind);
             }
@@ -200,7 +200,7 @@ impl Aligner {
         for tap in &mut self.taps {
             tap.ended = true;
         }
-        self.step(true);
+        self.step(None);
         report::report(&self)
     }
 
@@ -232,8 +232,9 @@ impl Aligner {
         self.reference_time(tap, self.taps[tap].last)
     }
 
-    /// Match what is in the windows and judge what every tap is well past.
-    fn step(&mut self, last: bool) {
+    /// Match what is in the windows and judge what every tap is well past, because a window is full or (`None`) all have
+    /// ended.
+    fn step(&mut self, full: Option<usize>) {
         let groups: Vec<Grouped> = self.taps.iter().map(Tap::by_flow).collect();
         let mut matches: Vec<Matches> = Vec::with_capacity(self.pairs.len());
         for pair in &mut self.pairs {
@@ -249,7 +250,7 @@ impl Aligner {
         if self.order.is_none() {
             self.order = self.find_order();
         }
-        let ripe = self.ripe(last);
+        let ripe = self.ripe(full);
         for (k, pair) in self.pairs.iter_mut().enumerate() {
             let mut clock = std::mem::replace(&mut pair.clock, clock::Clock::new());
             feed(&mut clock, pair, &self.taps, &matches[k], &mut |first| {
@@ -265,11 +266,11 @@ impl Aligner {
         for (tap, ripe) in self.taps.iter_mut().zip(&ripe) {
             tap.retain(|at| !ripe[at]);
         }
-        self.forget_flows(last);
+        self.forget_flows(full.is_none());
     }
 
-    /// Which packets every tap is well past.
-    fn ripe(&self, last: bool) -> Vec<Vec<bool>> {
+    /// Which packets every tap is well past, so that the full window becomes emptier; all of them at the end.
+    fn ripe(&self, full: Option<usize>) -> Vec<Vec<bool>> {
         let margin = |tap: &Tap| {
             let span = tap
                 .window
@@ -284,7 +285,7 @@ impl Aligner {
         (0..self.taps.len())
             .map(|tap| {
                 let window = &self.taps[tap].window;
-                match horizon.filter(|_| !last) {
+                match horizon.filter(|_| full.is_some()) {
                     None => vec![true; window.len()],
                     Some(horizon) => window
                         .iter()
@@ -403,25 +404,32 @@ impl Aligner {
         }
     }
 
-    /// A matched packet is accounted for when its first sighting is ripe, with its partner, which may stay longer for
-    /// other pairs.
+    /// A matched packet is accounted for when its first sighting is ripe, with its partner and all copies, which may stay
+    /// longer for other pairs.
     fn mark_done(&mut self, matches: &[Matches], ripe: &[Vec<bool>]) {
         for (pair, matches) in self.pairs.iter().zip(matches) {
-            for at in 0..matches.a.fate.len() {
-                let partner = matches.a.partner[at];
-                if partner == tap::NONE {
-                    continue;
-                }
-                let (x, y) = (self.taps[pair.a].window[at], self.taps[pair.b].window[partner as usize]);
-                let Some(flow) = pair.flows.get(&x.flow) else { continue };
-                let ripe = if pair.a_upstream(flow, x.side()) {
-                    ripe[pair.a][at]
-                } else {
-                    ripe[pair.b][partner as usize]
-                };
-                if ripe && (x.done | y.done) & pair.bit == 0 {
-                    self.taps[pair.a].window[at].done |= pair.bit;
-                    self.taps[pair.b].window[partner as usize].done |= pair.bit;
+            // Once from each side: a copy has a partner that has another one.
+            for (own, other, side) in [(pair.a, pair.b, &matches.a), (pair.b, pair.a, &matches.b)] {
+                for (at, (&partner, &fate)) in side.partner.iter().zip(&side.fate).enumerate() {
+                    if partner == tap::NONE {
+                        continue;
+                    }
+                    let partner = partner as usize;
+                    let at_a = if own == pair.a { at } else { partner };
+                    let p = &self.taps[pair.a].window[at_a];
+                    let Some(flow) = pair.flows.get(&p.flow) else { continue };
+                    let own_upstream = pair.a_upstream(flow, p.side()) == (own == pair.a);
+                    let due = if own_upstream {
+                        ripe[own][at]
+                    } else {
+                        ripe[other][partner]
+                    };
+                    if due {
+                        self.taps[own].window[at].done |= pair.bit;
+                        if fate != Fate::Copy {
+                            self.taps[other].window[partner].done |= pair.bit;
+                        }
+                    }
                 }
             }
         }

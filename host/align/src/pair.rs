@@ -22,11 +22,11 @@ pub(crate) enum Fate {
     Matched,
     /// Its bytes are in packets of other sizes in the other capture; the partner is the first of them.
     Pieces,
-    /// A further copy of a packet that is in both.
+    /// A further copy of a packet that is in both; the partner is the other capture's first.
     Copy,
 }
 
-/// Partner of each packet of a window, or [`NONE`].
+/// Partner of each packet of a window, or [`NONE`], and what became of it.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub partner: Vec<u32>,
@@ -50,8 +50,6 @@ pub(crate) struct Hole {
     /// Sequence numbers, as at the tap of the large segment.
     pub from: u32,
     pub to: u32,
-    /// Segments of the size that the others have.
-    pub packets: u64,
 }
 
 /// One comparison of two windows.
@@ -313,8 +311,9 @@ impl Pair {
     /// On which side of the leg is the client? Whatever the clocks say, a packet and its answer cross the leg and come
     /// back: the sum of both differences is a round trip, and its sign tells who is first.
     fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
-        let mut sums = [(0i128, 0i128); 2];
-        let mut matched = 0;
+        let mut last: [Option<i64>; 2] = [None; 2];
+        let mut turn = None;
+        let (mut near_a, mut near_b, mut matched) = (0u64, 0u64, 0);
         for &at in group {
             let at = at as usize;
             if !matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces) {
@@ -322,16 +321,21 @@ impl Pair {
             }
             matched += 1;
             let other = b.window[matches.a.partner[at] as usize].time;
-            let (sum, count) = &mut sums[a.window[at].side()];
-            *sum += i128::from(other) - i128::from(a.window[at].time);
-            *count += 1;
+            let side = a.window[at].side();
+            last[side] = Some(other.wrapping_sub(a.window[at].time) as i64);
+            // Neighbours in time, so that a clock that was set in between spoils one comparison.
+            if turn != Some(side)
+                && let [Some(client), Some(server)] = last
+            {
+                near_a += u64::from(client > server);
+                near_b += u64::from(client < server);
+            }
+            turn = Some(side);
         }
         let Some(flow) = self.flows.get_mut(&place) else { return };
         flow.matched += matched;
-        let [(client, n), (server, m)] = sums;
-        if n > 0 && m > 0 && flow.client_near_a.is_none() {
-            // client / n > server / m
-            flow.client_near_a = Some(client * m > server * n);
+        if near_a != near_b && flow.client_near_a.is_none() {
+            flow.client_near_a = Some(near_a > near_b);
         }
     }
 }
@@ -485,7 +489,7 @@ impl Compared<'_> {
             matches.a.fate[x] = Fate::Matched;
             matches.b.fate[y] = Fate::Matched;
         }
-        let mark = |group: &[((u16, u32), u32)], skip: usize, window: &[Digest], side: &mut Side| {
+        let mark = |group: &[((u16, u32), u32)], skip: usize, window: &[Digest], original: u32, side: &mut Side| {
             for (k, (_, at)) in group.iter().enumerate() {
                 if (skip..skip + n).contains(&k) {
                     continue;
@@ -494,11 +498,12 @@ impl Compared<'_> {
                 let near = |k: usize| group.get(k).is_some() && time(k).abs_diff(window[*at as usize].time) < COPY;
                 if ids || near(k.wrapping_sub(1)) || near(k + 1) {
                     side.fate[*at as usize] = Fate::Copy;
+                    side.partner[*at as usize] = original;
                 }
             }
         };
-        mark(xs, skip_x, self.a, &mut matches.a);
-        mark(ys, skip_y, self.b, &mut matches.b);
+        mark(xs, skip_x, self.a, ys[skip_y].1, &mut matches.a);
+        mark(ys, skip_y, self.b, xs[skip_x].1, &mut matches.b);
     }
 
     /// Match what is left by byte range: one large segment at one tap is several at the other (segmentation offload).
@@ -601,7 +606,6 @@ fn holes(
         let (from, to) = large[&at];
         let parts = &mut parts.get_mut(&at).map(std::mem::take).unwrap_or_default();
         parts.sort_unstable();
-        let size = parts.iter().map(|p| p.1 - p.0).max().unwrap_or(1).max(1);
         let mut covered = from;
         for &(start, end) in parts.iter().chain([&(to, to)]) {
             if start > covered {
@@ -610,7 +614,6 @@ fn holes(
                     at,
                     from: seq(covered),
                     to: seq(start),
-                    packets: (start - covered).div_euclid(size) as u64 + u64::from((start - covered) % size != 0),
                 });
             }
             covered = covered.max(end);

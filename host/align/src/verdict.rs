@@ -51,6 +51,19 @@ struct Direction<'a> {
     /// Packets of the sender at both taps, of the receiver downstream.
     packets: [Vec<u32>; 2],
     answers: Vec<u32>,
+    /// Largest payload at both taps.
+    largest: [u32; 2],
+}
+
+impl Direction<'_> {
+    /// How many segments so many bytes were, going by the largest that a tap has of this direction: one packet before
+    /// segmentation offload is several after it.
+    fn segments(&self, which: usize, bytes: u32) -> u64 {
+        match self.largest[which] {
+            0 => 1,
+            largest => u64::from(bytes.div_ceil(largest).max(1)),
+        }
+    }
 }
 
 impl Court<'_> {
@@ -61,6 +74,11 @@ impl Court<'_> {
     fn fate(&self, which: usize, at: u32) -> Fate {
         let side = if which == 0 { &self.matches.a } else { &self.matches.b };
         side.fate[at as usize]
+    }
+
+    fn partner(&self, which: usize, at: u32) -> usize {
+        let side = if which == 0 { &self.matches.a } else { &self.matches.b };
+        side.partner[at as usize] as usize
     }
 
     fn waits(&self, which: usize, at: u32) -> bool {
@@ -171,11 +189,21 @@ impl Court<'_> {
                 .collect::<Vec<u32>>()
         };
         let down = 1 - up;
+        let packets = [of(0, sender[0]), of(1, sender[1])];
+        let largest = [0, 1].map(|which: usize| {
+            let window = &self.tap(which).window;
+            packets[which]
+                .iter()
+                .map(|&at| window[at as usize].len)
+                .max()
+                .unwrap_or(0)
+        });
         Direction {
             flow,
             up,
             sender,
-            packets: [of(0, sender[0]), of(1, sender[1])],
+            packets,
+            largest,
             answers: of(down, 1 - sender[down]),
         }
     }
@@ -210,6 +238,7 @@ impl Court<'_> {
             let there = self.other_clock(up, p.time);
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
+            let segments = d.segments(down, p.len);
             if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
                 tally.outside += 1;
             } else if (self.seen_beyond)(up, at as usize) {
@@ -223,21 +252,22 @@ impl Court<'_> {
                 tally.lost[up] += 1;
             } else {
                 if evidence.delivered_unseen(range, there, &mut claims) {
-                    tally.missed[down] += 1;
+                    tally.missed[down] += segments;
                     missed[down].push(there);
                 } else {
-                    tally.lost[up] += 1;
+                    tally.lost[up] += segments;
                 }
             }
         }
         for hole in holes {
+            let segments = d.segments(down, hole.to.wrapping_sub(hole.from));
             let there = self.other_clock(up, window[hole.at as usize].time);
             let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
             if evidence.delivered_unseen(range, there, &mut claims) {
-                tally.missed[down] += hole.packets;
+                tally.missed[down] += segments;
                 missed[down].push(there);
             } else {
-                tally.lost[up] += hole.packets;
+                tally.lost[up] += segments;
             }
         }
     }
@@ -265,10 +295,16 @@ impl Court<'_> {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(down).window;
         for &at in &d.packets[down] {
-            if !self.waits(down, at) {
+            let fate = self.fate(down, at);
+            let due = if fate == Fate::Copy {
+                // With the packet that it is a copy of.
+                self.ripe[up][self.partner(down, at)] && window[at as usize].done & self.pair.bit == 0
+            } else {
+                self.waits(down, at)
+            };
+            if !due {
                 continue;
             }
-            let fate = self.fate(down, at);
             if fate == Fate::Copy {
                 tally.only[down] += 1;
                 tally.duplicated[up] += 1;
@@ -287,7 +323,7 @@ impl Court<'_> {
         }
         for hole in &self.matches.holes[down] {
             if self.is_of(d, down, hole.at) && self.waits(down, hole.at) {
-                tally.missed[up] += hole.packets;
+                tally.missed[up] += d.segments(up, hole.to.wrapping_sub(hole.from));
                 missed[up].push(self.other_clock(down, window[hole.at as usize].time));
             }
         }

@@ -1,0 +1,551 @@
+//! Conversations over a path of two legs whose every loss is known, seen by three taps that see only what passes them:
+//! boxes that translate addresses and rewrite sequence numbers, segmentation offload, captures that drop, small windows.
+//! Seeds are fixed and named in every message.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use weir_align::Alignment;
+use weir_engine::meta::tcp;
+use weir_engine::{End, Key, Meta, Options};
+
+const MS: u64 = 1_000_000;
+const T0: u64 = 1_700_000_037_000_000_000;
+const MSS: u32 = 1000;
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        (self.next() * n as f64) as u64
+    }
+}
+
+/// What the path does.
+#[derive(Clone, Copy)]
+struct Path {
+    loss: f64,
+    copies: f64,
+    /// Timestamps option, and IP ids other than 0.
+    timestamps: bool,
+    ip_ids: bool,
+    connections: u16,
+}
+
+const PATH: Path = Path {
+    loss: 0.03,
+    copies: 0.01,
+    timestamps: true,
+    ip_ids: true,
+    connections: 30,
+};
+
+/// A packet at a tap, in true time.
+#[derive(Clone, Debug)]
+struct Seen {
+    tap: usize,
+    meta: Meta,
+    from_client: bool,
+    /// It, or a copy of it, reached the last tap of its way.
+    arrived: bool,
+}
+
+#[derive(Default)]
+struct World {
+    seen: Vec<Seen>,
+    /// By leg and direction (0: from the client).
+    lost: [[u64; 2]; 2],
+    copied: [[u64; 2]; 2],
+    ids: [u16; 2],
+}
+
+struct Side {
+    end: End,
+    next: u32,
+}
+
+fn end(last: u8, port: u16) -> End {
+    let mut addr = [0; 16];
+    (addr[10], addr[11]) = (0xff, 0xff);
+    addr[12..].copy_from_slice(&[10, 0, 0, last]);
+    End { addr, port }
+}
+
+impl World {
+    /// A packet on its way from tap to tap; when it arrived.
+    fn send(&mut self, random: &mut Random, path: Path, time: u64, from_client: bool, meta: Meta) -> Option<u64> {
+        let direction = usize::from(!from_client);
+        let mut meta = meta;
+        self.ids[direction] = self.ids[direction].wrapping_add(1).max(1);
+        meta.ip_id = if path.ip_ids { self.ids[direction] } else { 0 };
+        if path.timestamps {
+            meta.options.timestamps = Some(((time / MS) as u32, 7));
+        }
+        let first = self.seen.len();
+        let (mut times, mut arrived) = (vec![time], Some(time));
+        for hop in 0..3 {
+            let tap = if from_client { hop } else { 2 - hop };
+            for &time in &times {
+                let meta = Meta { time, ..meta };
+                self.seen.push(Seen {
+                    tap,
+                    meta,
+                    from_client,
+                    arrived: false,
+                });
+            }
+            arrived = times.first().copied();
+            if hop == 2 {
+                break;
+            }
+            let leg = if from_client { hop } else { 1 - hop };
+            let mut out = Vec::new();
+            for time in times {
+                if random.next() < path.loss {
+                    self.lost[leg][direction] += 1;
+                    continue;
+                }
+                // 2 and 5 ms, and a little that keeps the order of a burst.
+                let time = time + [2, 5][leg] * MS + random.below(5_000);
+                out.push(time);
+                if random.next() < path.copies {
+                    self.copied[leg][direction] += 1;
+                    out.push(time + 100_000);
+                }
+            }
+            times = out;
+        }
+        let end = if from_client { 2 } else { 0 };
+        let reached = self.seen[first..].iter().any(|seen| seen.tap == end);
+        for seen in &mut self.seen[first..] {
+            seen.arrived = reached;
+        }
+        arrived.filter(|_| reached)
+    }
+
+    /// Send until it arrives.
+    fn deliver(&mut self, random: &mut Random, path: Path, mut time: u64, from_client: bool, meta: Meta) -> u64 {
+        let mut wait = 300 * MS;
+        loop {
+            if let Some(arrival) = self.send(random, path, time, from_client, meta) {
+                return arrival;
+            }
+            time += wait + random.below(MS);
+            wait *= 2;
+        }
+    }
+
+    fn conversation(&mut self, random: &mut Random, path: Path, start: u64, port: u16) {
+        let mut sides = [
+            Side {
+                end: end(1, port),
+                next: (random.next() * 4e9) as u32,
+            },
+            Side {
+                end: end(2, 443),
+                next: (random.next() * 4e9) as u32,
+            },
+        ];
+        let packet = |sides: &[Side; 2], from: usize, flags: u8, len: u32| {
+            let (key, from_low) = Key::new(sides[from].end, sides[1 - from].end, 6);
+            Meta {
+                key,
+                from_low,
+                wire: 54 + len,
+                payload: len,
+                seq: sides[from].next,
+                ack: if flags & tcp::ACK != 0 { sides[1 - from].next } else { 0 },
+                flags,
+                window: 60_000,
+                ttl: 64,
+                options: Options {
+                    mss: if flags & tcp::SYN != 0 { 1460 } else { 0 },
+                    scale: 255,
+                    ..Options::default()
+                },
+                ..Meta::default()
+            }
+        };
+        let mut now = self.deliver(random, path, start, true, packet(&sides, 0, tcp::SYN, 0));
+        sides[0].next = sides[0].next.wrapping_add(1);
+        now = self.deliver(random, path, now, false, packet(&sides, 1, tcp::SYN | tcp::ACK, 0));
+        sides[1].next = sides[1].next.wrapping_add(1);
+        self.send(random, path, now, true, packet(&sides, 0, tcp::ACK, 0));
+        for turn in 0..6 + random.below(6) {
+            let from = (turn % 2) as usize;
+            now += random.below(20) * MS;
+            let segments = 1 + random.below(30);
+            let mut arrivals = Vec::new();
+            for k in 0..segments {
+                let len = if k + 1 == segments {
+                    1 + random.below(999) as u32
+                } else {
+                    MSS
+                };
+                let meta = packet(&sides, from, tcp::ACK, len);
+                // 8 µs apart on a link of 1 Gbit/s.
+                arrivals.push(self.deliver(random, path, now + k * 8_000, from == 0, meta));
+                sides[from].next = sides[from].next.wrapping_add(len);
+                // The receiver acknowledges every second segment that came in order.
+                if k % 2 == 1 {
+                    let so_far = *arrivals.iter().max().unwrap();
+                    self.send(random, path, so_far, from != 0, packet(&sides, 1 - from, tcp::ACK, 0));
+                }
+            }
+            now = arrivals.into_iter().max().unwrap();
+            // All of it, so that there is evidence whatever comes next.
+            self.deliver(random, path, now + MS, from != 0, packet(&sides, 1 - from, tcp::ACK, 0));
+            now += 60 * MS;
+        }
+        for from in 0..2 {
+            now = self.deliver(
+                random,
+                path,
+                now,
+                from == 0,
+                packet(&sides, from, tcp::FIN | tcp::ACK, 0),
+            );
+            sides[from].next = sides[from].next.wrapping_add(1);
+        }
+        self.deliver(random, path, now, true, packet(&sides, 0, tcp::ACK, 0));
+    }
+
+    fn new(seed: u64, path: Path) -> Self {
+        let mut random = Random(seed);
+        let mut world = Self::default();
+        for k in 0..path.connections {
+            let start = T0 + (1000 + random.below(4000)) * MS;
+            world.conversation(&mut random, path, start, 40_000 + k);
+        }
+        // Nobody's last packet is the capture's last.
+        let quiet = Path {
+            loss: 0.0,
+            copies: 0.0,
+            ..path
+        };
+        let last = world.seen.iter().map(|seen| seen.meta.time).max().unwrap();
+        world.conversation(&mut random, quiet, T0, 39_999);
+        world.conversation(&mut random, quiet, last + 1000 * MS, 39_998);
+        world.seen.sort_by_key(|seen| seen.meta.time);
+        world
+    }
+
+    /// What a tap captured: packets that `keep` wants, changed by `change`, on a clock.
+    fn capture(&self, tap: usize, clock: impl Fn(u64) -> u64, keep: impl Fn(usize, &Seen) -> bool) -> Vec<Meta> {
+        self.seen
+            .iter()
+            .enumerate()
+            .filter(|(at, seen)| seen.tap == tap && keep(*at, seen))
+            .map(|(_, seen)| Meta {
+                time: clock(seen.meta.time),
+                ttl: seen.meta.ttl - if seen.from_client { tap } else { 2 - tap } as u8,
+                ..seen.meta
+            })
+            .collect()
+    }
+}
+
+fn plain(time: u64) -> u64 {
+    time
+}
+
+fn late(time: u64) -> u64 {
+    time + 123_456_789_000 + (time - T0) / 20_000
+}
+
+fn early(time: u64) -> u64 {
+    time - 7_000_000_123 - (time - T0) / 50_000
+}
+
+fn all(_: usize, _: &Seen) -> bool {
+    true
+}
+
+fn losses(answer: &Alignment) -> Vec<[u64; 2]> {
+    answer
+        .legs
+        .iter()
+        .map(|leg| [leg.lost_forward, leg.lost_backward])
+        .collect()
+}
+
+fn copies(answer: &Alignment) -> Vec<[u64; 2]> {
+    let of = |leg: &weir_messages::v1::Leg| [leg.duplicated_forward, leg.duplicated_backward];
+    answer.legs.iter().map(of).collect()
+}
+
+/// Undecided and outside on all legs, missed by all captures.
+fn rest(answer: &Alignment) -> [u64; 3] {
+    [
+        answer.legs.iter().map(|leg| leg.undecided).sum(),
+        answer.legs.iter().map(|leg| leg.outside).sum(),
+        answer.taps.iter().map(|tap| tap.missed_by_capture).sum(),
+    ]
+}
+
+/// Offsets of the clocks above, at the start of the first stretch.
+fn offsets_are_right(answer: &Alignment, seed: u64) {
+    for (leg, to, sign) in [(0, late as fn(u64) -> u64, 1.0), (1, early, -1.0)] {
+        let leg = &answer.legs[leg];
+        let start = weir_record::time::tai_from_utc(leg.clock[0].start.unwrap().unix_nanos() as u64);
+        // The first leg starts from the plain clock; the second ends where `early` is and starts from `late`.
+        let truth = if sign > 0.0 {
+            to(start) as f64 - start as f64
+        } else {
+            let time = start - 123_456_789_000 - (start - 123_456_789_000 - T0) / 20_001;
+            to(time) as f64 - late(time) as f64
+        };
+        let error = (1e9 * leg.offset_seconds - truth).abs();
+        assert!(
+            error <= 0.5e9 * leg.offset_width_seconds,
+            "seed {seed}: {error} ns of {leg:?}"
+        );
+        assert!(error < 50_000.0, "seed {seed}: {error} ns of {leg:?}");
+    }
+}
+
+#[test]
+fn losses_and_copies_are_exact_on_each_leg() {
+    for seed in 1..=6 {
+        let world = World::new(seed, PATH);
+        let captures = [
+            support::records_of(&world.capture(0, plain, all)),
+            support::records_of(&world.capture(1, late, all)),
+            support::records_of(&world.capture(2, early, all)),
+        ];
+        for window in [weir_align::WINDOW, 1500] {
+            let answer = support::align_within(&captures, window).unwrap();
+            assert_eq!(
+                losses(&answer),
+                world.lost,
+                "seed {seed}, window {window} {:?}",
+                rest(&answer)
+            );
+            assert_eq!(copies(&answer), world.copied, "seed {seed}, window {window}");
+            assert_eq!(rest(&answer), [0, 0, 0], "seed {seed}, window {window}");
+            offsets_are_right(&answer, seed);
+        }
+    }
+}
+
+#[test]
+fn without_ids_and_timestamps_the_number_of_losses_is_exact() {
+    for seed in 11..=14 {
+        let path = Path {
+            timestamps: false,
+            ip_ids: false,
+            copies: 0.0,
+            ..PATH
+        };
+        let world = World::new(seed, path);
+        let captures: Vec<_> = (0..3)
+            .map(|tap| support::records_of(&world.capture(tap, plain, all)))
+            .collect();
+        let answer = support::align(&captures).unwrap();
+        assert_eq!(losses(&answer), world.lost, "seed {seed} {:?}", rest(&answer));
+    }
+}
+
+#[test]
+fn a_capture_that_drops_is_not_the_network() {
+    for seed in 21..=24 {
+        let world = World::new(seed, PATH);
+        // Of two taps, only data tells: the receiver acknowledges what the capture lacks.
+        let dropped = |at: usize, seen: &Seen| at % 17 == 3 && seen.meta.payload > 0 && seen.arrived;
+        for tap in [0, 2] {
+            // Copies of one packet may each be dropped; whatever is left of it, it was there.
+            let path = Path { copies: 0.0, ..PATH };
+            let world = World::new(seed, path);
+            let mut captures: Vec<_> = [0, 2].map(|tap| world.capture(tap, plain, all)).into();
+            captures[tap / 2] = world.capture(tap, plain, |at, seen| !dropped(at, seen));
+            let count = world
+                .seen
+                .iter()
+                .enumerate()
+                .filter(|(at, s)| s.tap == tap && dropped(*at, s))
+                .count();
+            assert!(count > 20, "{count}");
+            let captures: Vec<_> = captures.iter().map(|packets| support::records_of(packets)).collect();
+            let answer = support::align(&captures).unwrap();
+            let missed: Vec<u64> = answer.taps.iter().map(|tap| tap.missed_by_capture).collect();
+            let expected = if tap == 0 { [count as u64, 0] } else { [0, count as u64] };
+            assert_eq!(missed, expected, "seed {seed}, tap {tap}");
+            let data_and_all: u64 = losses(&answer)[0].iter().sum::<u64>() + answer.legs[0].undecided;
+            let truth: u64 = world.lost.iter().flatten().sum();
+            assert_eq!(data_and_all, truth, "seed {seed}, tap {tap}");
+        }
+        // Of three, everything that arrived does.
+        let any = |at: usize, seen: &Seen| at % 13 == 5 && seen.arrived && seen.tap == 1;
+        let captures = [
+            world.capture(0, plain, all),
+            world.capture(1, late, |at, seen| !any(at, seen)),
+            world.capture(2, early, all),
+        ];
+        let count = world
+            .seen
+            .iter()
+            .enumerate()
+            .filter(|(at, seen)| any(*at, seen))
+            .count() as u64;
+        let captures: Vec<_> = captures.iter().map(|packets| support::records_of(packets)).collect();
+        let answer = support::align(&captures).unwrap();
+        let missed = answer.taps[1].missed_by_capture;
+        // A copy made before the tap and dropped by it looks like one made behind it.
+        assert!(
+            missed.abs_diff(count) <= world.copied.iter().flatten().sum(),
+            "seed {seed}: {missed} of {count}"
+        );
+    }
+}
+
+/// Addresses translated, sequence numbers of one or both sides moved, between taps 0 and 1.
+fn behind_box(packets: &mut [Meta], translate: bool, client_shift: u32, server_shift: u32) {
+    for meta in packets {
+        let (low, high) = (meta.key.low, meta.key.high);
+        let from = if meta.from_low { low } else { high };
+        let is_client = from.port != 443;
+        let (mut source, mut destination) = if meta.from_low { (low, high) } else { (high, low) };
+        if translate {
+            let client = if is_client { &mut source } else { &mut destination };
+            client.addr[12..].copy_from_slice(&[192, 0, 2, 77]);
+            client.port = client.port.wrapping_add(9_000);
+        }
+        (meta.key, meta.from_low) = Key::new(source, destination, 6);
+        let (own, other) = if is_client {
+            (client_shift, server_shift)
+        } else {
+            (server_shift, client_shift)
+        };
+        meta.seq = meta.seq.wrapping_add(own);
+        if meta.flags & tcp::ACK != 0 {
+            meta.ack = meta.ack.wrapping_add(other);
+        }
+    }
+}
+
+#[test]
+fn boxes_that_translate_and_rewrite() {
+    for (seed, translate, client, server) in [
+        (31, true, 0, 0),
+        (32, false, 0x1234_5678, 0),
+        (33, false, 0x9876_5432, 0xf000_0001),
+        (34, true, 0x7777_7777, 0x1111_1111),
+    ] {
+        let world = World::new(seed, Path { copies: 0.0, ..PATH });
+        let near = world.capture(0, plain, all);
+        let mut far = world.capture(2, late, all);
+        behind_box(&mut far, translate, client, server);
+        let captures = [support::records_of(&near), support::records_of(&far)];
+        let answer = support::align(&captures).unwrap();
+        let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+        assert_eq!(losses(&answer), [truth], "seed {seed} {:?}", rest(&answer));
+        assert_eq!(answer.taps[0].connections_only_here, 0, "seed {seed}");
+        let said = answer.legs[0].placement.join("; ");
+        assert_eq!(
+            said.contains("addresses are translated: 32 connections"),
+            translate,
+            "{said}"
+        );
+        assert_eq!(
+            said.contains("sequence numbers are rewritten: 32"),
+            client != 0,
+            "{said}"
+        );
+        assert!(said.contains("2 routers forward: TTL 64 becomes 62"), "{said}");
+    }
+}
+
+/// Bursts as one large packet, as the sender's own capture shows them when its card cuts them.
+fn joined(packets: Vec<Meta>) -> Vec<Meta> {
+    let mut out: Vec<Meta> = Vec::new();
+    for meta in packets {
+        let same = out.iter_mut().rev().take(200).find(|last| {
+            last.key == meta.key
+                && last.from_low == meta.from_low
+                && meta.payload > 0
+                && last.payload > 0
+                && last.payload < 40_000
+                && last.seq.wrapping_add(last.payload) == meta.seq
+                && last.ack == meta.ack
+                && last.options.timestamps == meta.options.timestamps
+                && meta.time - last.time < 500_000
+        });
+        match same {
+            Some(last) => {
+                last.payload += meta.payload;
+                last.wire += meta.payload;
+            }
+            None => out.push(meta),
+        }
+    }
+    out
+}
+
+#[test]
+fn segmentation_offload_at_one_tap() {
+    for seed in 41..=44 {
+        let path = Path { copies: 0.0, ..PATH };
+        let world = World::new(seed, path);
+        let (mut near, mut others): (Vec<Meta>, Vec<Meta>) = world
+            .capture(0, plain, all)
+            .into_iter()
+            .partition(|meta| meta.payload > 0 && meta.from_low == (meta.key.low.port != 443));
+        let before = near.len();
+        near = joined(near);
+        assert!(near.len() < before / 4, "{} of {before}", near.len());
+        let large = near.len();
+        others.extend(near);
+        others.sort_by_key(|meta| meta.time);
+        let captures = [
+            support::records_of(&others),
+            support::records_of(&world.capture(2, late, all)),
+        ];
+        let answer = support::align(&captures).unwrap();
+        let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+        assert_eq!(
+            losses(&answer),
+            [truth],
+            "seed {seed}, {large} large {:?}",
+            rest(&answer)
+        );
+        assert_eq!(rest(&answer), [0, 0, 0], "seed {seed}");
+        assert!(
+            answer.legs[0]
+                .placement
+                .iter()
+                .any(|line| line.contains("segmentation offload"))
+        );
+    }
+}
+
+#[test]
+fn a_clock_set_back_is_said_and_spoils_nothing_before() {
+    let world = World::new(51, Path { copies: 0.0, ..PATH });
+    let middle = T0 + 4000 * MS;
+    let set_back = |time: u64| if time < middle { time } else { time - 1500 * MS };
+    let captures = [
+        support::records_of(&world.capture(0, plain, all)),
+        support::records_of(&world.capture(2, set_back, all)),
+    ];
+    let answer = support::align(&captures).unwrap();
+    let leg = &answer.legs[0];
+    assert!(
+        leg.placement
+            .iter()
+            .any(|line| line.starts_with("B: its clock was set back")),
+        "{leg:?}"
+    );
+    assert!(leg.offset_seconds.abs() < 50e-6, "{leg:?}");
+    let last = leg.clock.last().unwrap();
+    assert!((last.offset_seconds + 1.5).abs() < 0.1, "{leg:?}");
+    let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+    assert_eq!(losses(&answer), [truth], "{leg:?}");
+}
