@@ -5,15 +5,16 @@
 // The lines are for a bench to drive and look at: beats of 64 bytes, which the bench spaces as 100 Gb/s does.
 //
 // Receives     Only while enabled and aligned (which takes AlignClocks of a line that is up); no back-pressure.
-// Sends        At 100 Gb/s with preamble, check sequence and gap counted: tx_axis_tready falls when the buffer of 256
-//              bytes is full. A pause within a frame (tready high, tvalid low) is an underflow: tx_unfout rises, and the
+// Sends        At 100 Gb/s with preamble, check sequence and gap counted: tx_axis_tready falls when the buffer is full;
+//              until then a beat per clock is taken, which PG203 does not rule out for a whole frame. A pause within a frame (tready high, tvalid low) is an underflow: tx_unfout rises, and the
 //              frame ends on the line there, marked bad. Nothing is taken while not enabled.
 // Clock        There is no PLL: gt_ref_clk_p is to be the user clock.
 
 `default_nettype none
 
 module cmac_model #(
-    parameter int AlignClocks = 40
+    parameter int AlignClocks = 40,
+    parameter int BufferBytes = 256
 ) (
     input var logic [3:0] gt_rxp_in,
     input var logic [3:0] gt_rxn_in,
@@ -84,7 +85,7 @@ module cmac_model #(
   // 12.5 GB/s in 322.265625 MHz, in 1/1024 bytes.
   localparam int BytesPerClock = 39_719;
   localparam int Byte = 1024;
-  localparam int Buffer = 256 * Byte;
+  localparam int Buffer = BufferBytes * Byte;
   // Preamble, check sequence, gap.
   localparam int Overhead = 24 * Byte;
 
