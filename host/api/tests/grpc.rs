@@ -36,6 +36,7 @@ struct Server {
     log: Arc<RecordLog>,
     facts: Arc<FactStore>,
     capture: Arc<CaptureState>,
+    appliance: Arc<ApplianceState>,
     shutdown: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -51,13 +52,14 @@ impl Server {
         );
         let facts = Arc::new(FactStore::new(limits));
         let capture = Arc::new(CaptureState::default());
+        let appliance = Arc::new(ApplianceState::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let services = Services {
             log: log.clone(),
             facts: facts.clone(),
             capture: capture.clone(),
-            appliance: Arc::new(ApplianceState::default()),
+            appliance: appliance.clone(),
             heartbeat: Duration::from_millis(100),
         };
         let (shutdown, stop) = oneshot::channel();
@@ -73,6 +75,7 @@ impl Server {
             log,
             facts,
             capture,
+            appliance,
             shutdown: Some(shutdown),
             task,
         }
@@ -711,4 +714,55 @@ proptest! {
             .unwrap()
             .block_on(kill_and_resume(kills, batch));
     }
+}
+
+#[tokio::test]
+async fn events_are_sent_and_followed_until_the_server_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let add = |text: &str| {
+        server.appliance.events.add(Event {
+            text: text.to_owned(),
+            ..Event::default()
+        });
+    };
+    let mut client = ApplianceServiceClient::new(server.channel().await);
+    let mut ask = async |after, follow| {
+        let request = WatchEventsRequest { after, follow };
+        client.watch_events(request).await.unwrap().into_inner()
+    };
+    add("one");
+    add("two");
+    let mut all = ask(0, false).await;
+    let mut next = async || all.message().await.unwrap().map(|response| response.event.unwrap());
+    assert_eq!(
+        next().await.map(|event| (event.number, event.text)),
+        Some((1, "one".into()))
+    );
+    assert_eq!(
+        next().await.map(|event| (event.number, event.text)),
+        Some((2, "two".into()))
+    );
+    assert_eq!(next().await, None);
+
+    let mut followed = ask(1, true).await;
+    let two = tokio::time::timeout(WAIT, followed.message()).await.unwrap().unwrap();
+    assert_eq!(two.unwrap().event.unwrap().text, "two");
+    add("three");
+    let three = tokio::time::timeout(WAIT, followed.message()).await.unwrap().unwrap();
+    assert_eq!(three.unwrap().event.unwrap().number, 3);
+
+    let mut status = ApplianceServiceClient::new(server.channel().await);
+    let before = status.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+    assert_eq!((before.card, before.subscribers), (None, 1));
+    server.appliance.set_card(CardStatus {
+        state: "RUNNING".into(),
+        ..CardStatus::default()
+    });
+    let after = status.get_status(GetStatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(after.card.unwrap().state, "RUNNING");
+    drop(status);
+    let end = tokio::spawn(async move { followed.message().await.unwrap_err().code() });
+    server.stop().await;
+    assert_eq!(end.await.unwrap(), Code::Unavailable);
 }
