@@ -45,6 +45,7 @@ LOOP_US = 970  # the firmware's longest turn
 HEARTBEAT_CLOCKS = 300_000  # of the simulated card
 SETTINGS = {"HOST_TIMEOUT_US": HOST_TIMEOUT_US, "BEAT_US": BEAT_US, "HEALTHY_PERIODS": HEALTHY_PERIODS}
 WATCHDOG_CLOCKS = 3 * KHZ  # 3 ms: more than a boot, during which the boot ROM hardly kicks
+PPS_US = 100
 FRAMES_PER_FLOW = 8
 LOG_HEADER = 64  # of a segment of the record log
 RESET_CPU = 1
@@ -211,7 +212,7 @@ def test_a_card_under_traffic_survives_what_is_done_to_it(tmp_path):
     wire = traffic(tmp_path / "wire.pcap", 60_000)
     with pair("wsv") as (near, far):
         sim = [WEIR, "nic-sim", "--wire0", wire, "--records", f"eth:{near}", "--socket", socket, "--hold"]
-        sim += ["--pace", 1000, "--seen", seen, "--passed", passed]
+        sim += ["--pace", 1000, "--pps", PPS_US * KHZ // 1000, "--seen", seen, "--passed", passed]
         with running(sim, tmp_path / "sim.log") as simulation:
             regs = Registers(socket)
             service = Service(tmp_path, socket, far)
@@ -328,13 +329,14 @@ def a_killed_cpu(regs, service):
 
 
 def attach_again_without_a_boot(regs, socket, link, folder):
-    """weir capture takes the card over as the service left it."""
+    """weir capture takes the card over as the service left it, and has its clock follow the edges of a PPS input."""
     boots = regs.read("system.boot")
     command = [WEIR, "capture", "--card", f"eth:{link}", "--control", socket, "-f", "json"]
-    command += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
+    clock = {"SERVO_SOURCE": int(card.ServoSource.PPS), "SERVO_PERIOD_US": PPS_US}
+    command += [word for key, value in (SETTINGS | clock).items() for word in ("--set", f"{key}={value}")]
     log = folder / "capture.log"
     with running(command, log) as process:
-        regs.until(lambda: "card: MEASURED" in log.read_text())
+        regs.until(lambda: "card: MEASURED" in log.read_text() and "the clock is LOCKED" in log.read_text())
         assert ended(process) == 0
     said = log.read_text()
     assert "card: STOPPED" in said and "FIRMWARE_LOADING" not in said
