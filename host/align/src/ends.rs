@@ -67,6 +67,10 @@ impl Ends {
             self.reset = true;
             return;
         }
+        // First: an answer that acknowledges is a round trip, too.
+        if p.flags & flag::ACK != 0 {
+            self.acknowledge(r, p);
+        }
         let end = p.end();
         let mut news = false;
         let mut bytes = 0;
@@ -99,9 +103,6 @@ impl Ends {
             self.sent(s, p.time, bytes > 0);
             self.halves[s].all_acked = None;
             self.halves[r].resent = false;
-        }
-        if p.flags & flag::ACK != 0 {
-            self.acknowledge(r, p);
         }
     }
 

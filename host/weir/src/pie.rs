@@ -1,43 +1,39 @@
 //! `weir pie`: client, network and server time from two captures of one exchange.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::pie::{Trace, article};
-use weir_engine::{Config, Profile};
 use weir_messages::v1::Analysis;
 
-use crate::cli::{Format, PieArgs};
+use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
-use crate::{analyze, output, source, text};
+use crate::{output, taps, text};
 
 /// Run the command.
 pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
-    let mut code = ExitCode::SUCCESS;
-    let mut trace = |path: &Path| {
-        let options = source::Options {
-            engine: Config {
-                digests: true,
-                ..Config::file()
-            },
-            profile: Profile::Full,
-            statistics: None,
-        };
-        let mut trace = Trace::default();
-        let outcome = source::read(path, &options, |records| trace.push(records)).map_err(Failure::new)?;
-        if outcome.error.is_some() {
-            code = analyze::report(outcome);
-        }
+    let inputs = [&args.client, &args.server].map(|path| path.display().to_string());
+    let mut traces = [Trace::default(); 2];
+    let flow = FlowOptions { ignore_vlan: false };
+    let (alignment, code) = taps::align(&inputs, &flow, |tap, records| traces[tap].push(records))?;
+    for (input, trace) in inputs.iter().zip(&traces) {
         if trace.frames() == 0 {
-            let path = path.display();
             return Err(Failure::new(format_args!(
-                "{path}: no packet of a flow is in it; is it the right capture?"
+                "{input}: no packet of a flow is in it; is it the right capture?"
             )));
         }
-        Ok(trace)
-    };
-    let (near_client, near_server) = (trace(&args.client)?, trace(&args.server)?);
-    let pies: Vec<_> = article(&near_client, &near_server).into_iter().collect();
+    }
+    // The article's arithmetic takes all frames of both captures as they are.
+    let mut pies: Vec<_> = article(&traces[0], &traces[1]).into_iter().collect();
+    match alignment {
+        Ok(alignment) => {
+            if alignment.nearest_client != 0 {
+                let [client, server] = &inputs;
+                anstream::eprintln!("weir: {server} is nearer to the client than {client}; exchange them");
+            }
+            pies.extend(alignment.pies.into_iter().filter(|pie| pie.method != "ARTICLE"));
+        }
+        Err(error) => anstream::eprintln!("weir: {error}. Without that, there is the article's arithmetic only"),
+    }
     match args.format {
         Format::Json => output::json(
             None,

@@ -1,11 +1,11 @@
-//! `weir analyze A B [C...]`: captures of one path, matched packet by packet.
+//! Captures of one path, read side by side and matched packet by packet: `weir analyze A B [C...]`, and the pies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use weir_align::{Aligner, Alignment};
+use weir_align::{Aligner, Alignment, NothingInCommon};
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::CaptureError;
 use weir_engine::Profile;
@@ -13,7 +13,7 @@ use weir_messages::v1::Summary;
 use weir_record::Record;
 
 use crate::analyze::Whole;
-use crate::cli::{AnalyzeArgs, Format};
+use crate::cli::{AnalyzeArgs, FlowOptions, Format};
 use crate::error::Failure;
 use crate::{analyze, output, source, text};
 
@@ -53,71 +53,17 @@ struct Read<S> {
     code: ExitCode,
 }
 
-/// One capture and its own analysis.
-struct Tap<S> {
-    records: Receiver<Vec<Record>>,
-    reader: thread::JoinHandle<Result<source::Outcome, CaptureError>>,
-    analyzer: Analyzer,
-    sink: S,
-}
-
 fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
-    for input in &args.inputs {
-        if input == "-" || input.contains("://") {
-            return Err(Failure::new(format_args!(
-                "{input}: several taps are capture files; give a file in its place"
-            )));
-        }
-        if args.inputs.iter().filter(|other| *other == input).count() > 1 {
-            return Err(Failure::new(format_args!(
-                "{input}: given twice; each file is one tap of the path"
-            )));
-        }
-    }
-    let engine = weir_engine::Config {
-        digests: true,
-        vlan_in_key: !args.flow.ignore_vlan,
-        ..weir_engine::Config::file()
+    let config = Config {
+        bandwidth: args.bandwidth,
+        ..Config::default()
     };
-    let mut taps: Vec<Tap<S>> = args
-        .inputs
-        .iter()
-        .map(|input| {
-            let (sender, records) = sync_channel(AHEAD);
-            let path = PathBuf::from(input);
-            Tap {
-                records,
-                reader: thread::spawn(move || read_file(&path, engine, &sender)),
-                analyzer: Analyzer::new(Config::default()),
-                sink: sink(),
-            }
-        })
-        .collect();
-    let mut aligner = Aligner::new(args.inputs.iter().cloned());
-    while let Some(at) = aligner.next_tap() {
-        let tap = &mut taps[at];
-        match tap.records.recv() {
-            Ok(records) => {
-                tap.analyzer.push(&records, &mut tap.sink);
-                aligner.push(at, &records);
-            }
-            Err(_) => aligner.end(at),
-        }
-    }
-    let mut code = ExitCode::SUCCESS;
-    let mut answers = Vec::new();
-    for (input, tap) in args.inputs.iter().zip(taps) {
-        let joined = tap
-            .reader
-            .join()
-            .map_err(|_| Failure::new(format_args!("{input}: the reader failed; please report the capture")))?;
-        let outcome = joined.map_err(Failure::new)?;
-        if outcome.error.is_some() {
-            code = analyze::report(outcome);
-        }
-        answers.push((tap.analyzer, tap.sink));
-    }
-    let alignment = aligner.finish().map_err(Failure::new)?;
+    let mut answers: Vec<(Analyzer, S)> = args.inputs.iter().map(|_| (Analyzer::new(config), sink())).collect();
+    let (alignment, code) = align(&args.inputs, &args.flow, |tap, records| {
+        let (analyzer, sink) = &mut answers[tap];
+        analyzer.push(records, sink);
+    })?;
+    let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
     let summary = analyzer.finish(&mut answer);
     Ok(Read {
@@ -128,8 +74,73 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
     })
 }
 
+/// Read captures side by side; their records go to `take` with the number of the capture, too. The exit code tells
+/// whether all could be read to their end.
+pub fn align(
+    inputs: &[String],
+    flow: &FlowOptions,
+    mut take: impl FnMut(usize, &[Record]),
+) -> Result<(Result<Alignment, NothingInCommon>, ExitCode), Failure> {
+    for input in inputs {
+        if input == "-" || input.contains("://") {
+            return Err(Failure::new(format_args!(
+                "{input}: several taps are capture files; give a file in its place"
+            )));
+        }
+        if inputs.iter().filter(|other| *other == input).count() > 1 {
+            return Err(Failure::new(format_args!(
+                "{input}: given twice; each file is one tap of the path"
+            )));
+        }
+    }
+    let engine = weir_engine::Config {
+        digests: true,
+        vlan_in_key: !flow.ignore_vlan,
+        ..weir_engine::Config::file()
+    };
+    let readers: Vec<Reader> = inputs.iter().map(|input| Reader::start(input, engine)).collect();
+    let mut aligner = Aligner::new(inputs.iter().cloned());
+    while let Some(tap) = aligner.next_tap() {
+        match readers[tap].records.recv() {
+            Ok(records) => {
+                take(tap, &records);
+                aligner.push(tap, &records);
+            }
+            Err(_) => aligner.end(tap),
+        }
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (input, reader) in inputs.iter().zip(readers) {
+        let joined = reader.thread.join();
+        let read =
+            joined.map_err(|_| Failure::new(format_args!("{input}: the reader failed; please report the capture")))?;
+        let outcome = read.map_err(Failure::new)?;
+        if outcome.error.is_some() {
+            code = analyze::report(outcome);
+        }
+    }
+    Ok((aligner.finish(), code))
+}
+
+/// Reads a capture on a thread of its own.
+struct Reader {
+    records: Receiver<Vec<Record>>,
+    thread: thread::JoinHandle<Result<source::Outcome, CaptureError>>,
+}
+
+impl Reader {
+    fn start(input: &str, engine: weir_engine::Config) -> Self {
+        let (sender, records) = sync_channel(AHEAD);
+        let path = PathBuf::from(input);
+        Self {
+            records,
+            thread: thread::spawn(move || read_file(&path, engine, &sender)),
+        }
+    }
+}
+
 fn read_file(
-    path: &std::path::Path,
+    path: &Path,
     engine: weir_engine::Config,
     records: &SyncSender<Vec<Record>>,
 ) -> Result<source::Outcome, CaptureError> {

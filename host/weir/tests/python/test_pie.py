@@ -58,6 +58,47 @@ def test_the_articles_own_arithmetic(tmp_path):
     assert pie["networkSeconds"] == pytest.approx(0.505112, abs=1e-9)
 
 
+def test_measured_beside_it(tmp_path):
+    near_client = capture(tmp_path / "client.pcap", NEAR_CLIENT)
+    near_server = capture(tmp_path / "server.pcap", NEAR_SERVER)
+    run = subprocess.run(
+        [WEIR, "pie", near_client, near_server, "-f", "json"], capture_output=True, check=True, timeout=60
+    )
+    pies = {p["method"]: p for p in json.loads(run.stdout)["pie"]}
+    measured = pies["MEASURED"]
+    # SYN-ACK to request; SYN to SYN-ACK, and request to response, in which the pure ACK counts for nothing.
+    assert measured["clientSeconds"] == pytest.approx(0.000393, abs=1e-9)
+    assert measured["serverSeconds"] == pytest.approx(0.000059 + 0.257878, abs=1e-9)
+    assert measured["totalSeconds"] == pytest.approx(0.763442, abs=1e-9)
+    # At the client alone: the round trip of SYN and SYN-ACK is taken off what the server seems to need.
+    assert pies["ONE_TAP"]["serverSeconds"] == pytest.approx(0.763442 - 0.254111 - 0.252704, abs=1e-9)
+
+
+def test_both_captures_in_one_analysis(tmp_path):
+    near_client = capture(tmp_path / "client.pcap", NEAR_CLIENT)
+    near_server = capture(tmp_path / "server.pcap", NEAR_SERVER)
+    for order in ([near_client, near_server], [near_server, near_client]):
+        run = subprocess.run([WEIR, "analyze", *order, "-f", "json"], capture_output=True, check=True, timeout=60)
+        answer = json.loads(run.stdout)
+        assert [tap["file"] for tap in answer["taps"]] == [str(near_client), str(near_server)]
+        (leg,) = answer["legs"]
+        assert (leg["matched"], leg["onlyFrom"], leg["onlyTo"]) == ("6", "0", "0")
+        # The offset lies between the differences of the fastest packets forward and backward.
+        low, high = -0.253659, 0.000252
+        middle, width = leg["offsetSeconds"], leg["offsetWidthSeconds"]
+        assert middle - width / 2 <= (low + high) / 2 <= middle + width / 2
+        assert {pie["method"] for pie in answer["pie"]} == {"MEASURED", "ARTICLE", "ONE_TAP"}
+    text = subprocess.run([WEIR, "analyze", *order], capture_output=True, check=True, timeout=60).stdout.decode()
+    assert "client ──[client.pcap]── leg 1 ──[server.pcap]── server" in text
+
+
+def test_a_file_given_twice_is_refused(tmp_path):
+    near_client = capture(tmp_path / "client.pcap", NEAR_CLIENT)
+    run = subprocess.run([WEIR, "analyze", near_client, near_client], capture_output=True, timeout=60)
+    assert run.returncode == 1
+    assert b"client.pcap: given twice" in run.stderr
+
+
 def test_a_capture_without_packets_is_refused(tmp_path):
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
