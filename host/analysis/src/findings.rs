@@ -228,6 +228,34 @@ impl Findings {
 
     /// What held the connection's transfers, and its turns.
     fn limits(&mut self, flow: &Flow, link: Option<f64>) {
+        // Most flows had one flight and no trouble; their round trips need not be looked up.
+        if flow.limits.is_some() || flow.trouble.is_some() {
+            self.transfers(flow, link);
+        }
+        let Some(turn) = &flow.turn else { return };
+        let turns = turn.shares().answered;
+        if turns < CHATTY_TURNS {
+            return;
+        }
+        let time = turn.time();
+        let payload = flow.directions[0].payload.saturating_add(flow.directions[1].payload);
+        let bytes = payload / u64::from(turns);
+        if turns >= TINY_TURNS && bytes < TINY_BYTES {
+            self.tiny.add(flow);
+            self.tiny_turns += u64::from(turns);
+        }
+        let own = time.total().saturating_sub(time.think);
+        if time.latency >= LIMIT_LEAST && time.latency >= own / CHATTY_SHARE {
+            self.chatty.add(flow);
+            if time.latency > self.chatty_most.2 {
+                let trip = flow.measure(link).round_trip().unwrap_or(0);
+                self.chatty_most = (trip, bytes, time.latency);
+            }
+        }
+    }
+
+    /// What held its transfers.
+    fn transfers(&mut self, flow: &Flow, link: Option<f64>) {
         let m = flow.measure(link);
         let trip = m.round_trip().unwrap_or(0);
         for side in 0..2 {
@@ -255,25 +283,6 @@ impl Findings {
                 if ns > limited.most.0 {
                     limited.most = (ns, value, trip);
                 }
-            }
-        }
-        let Some(turn) = &flow.turn else { return };
-        let turns = turn.shares().answered;
-        if turns < CHATTY_TURNS {
-            return;
-        }
-        let time = turn.time();
-        let payload = flow.directions[0].payload.saturating_add(flow.directions[1].payload);
-        let bytes = payload / u64::from(turns);
-        if turns >= TINY_TURNS && bytes < TINY_BYTES {
-            self.tiny.add(flow);
-            self.tiny_turns += u64::from(turns);
-        }
-        let own = time.total().saturating_sub(time.think);
-        if time.latency >= LIMIT_LEAST && time.latency >= own / CHATTY_SHARE {
-            self.chatty.add(flow);
-            if time.latency > self.chatty_most.2 {
-                self.chatty_most = (trip, bytes, time.latency);
             }
         }
     }

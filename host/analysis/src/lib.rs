@@ -19,6 +19,7 @@ mod lanes;
 mod limits;
 mod losses;
 mod message;
+mod operations;
 pub mod pie;
 mod rtt;
 mod seq;
@@ -43,6 +44,7 @@ use flow::{Flow, Pool, Slab};
 use lanes::Lanes;
 pub use lanes::StreamHealth;
 use message::CloseCounts;
+use operations::Operations;
 use shares::TimeShares;
 use signature::Signature;
 pub use sink::{Connection, Sink, Transaction};
@@ -59,6 +61,8 @@ pub struct Config {
     pub signatures: Signatures,
     /// Bandwidth of the path in bits a second, when it is known; else it is inferred where it shows.
     pub bandwidth: Option<f64>,
+    /// Put transactions of two hosts together to operations, which end when there is none for so many seconds.
+    pub operations: Option<f64>,
 }
 
 /// Whether statistics per signature are kept.
@@ -95,6 +99,7 @@ struct State {
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
     keep_statistics: bool,
+    operations: Option<Operations>,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -108,6 +113,7 @@ impl Analyzer {
             lanes: Lanes::default(),
             state: State {
                 keep_statistics,
+                operations: config.operations.map(Operations::new),
                 totals: Totals::new(config.bandwidth.map(|bits| bits / 8.0)),
                 ..State::default()
             },
@@ -225,7 +231,10 @@ impl State {
     }
 
     fn setup(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
-        let Some(flow) = self.flow(r) else { return };
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
         if flow.setup.done {
             return;
         }
@@ -239,6 +248,9 @@ impl State {
             let done = message::setup_transaction(flow, &times);
             let setup = flow.setup;
             let time = flow.setup_time();
+            if let Some(operations) = &mut self.operations {
+                operations.add(&flow.route(), &done, &time);
+            }
             self.transaction(r.flow(), &done, &time, |out| setup.describe(out), sink);
         }
     }
@@ -268,6 +280,9 @@ impl State {
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
         flow.limit_block(side, code, &block, tail, self.totals.link, &mut self.pool);
         if let Some((done, time)) = done.zip(time) {
+            if let Some(operations) = &mut self.operations {
+                operations.add(&flow.route(), &done.0, &time);
+            }
             self.finished(r.flow(), &done, &time, sink);
         }
     }
@@ -402,6 +417,9 @@ impl State {
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
             let time = flow.account(&done.0, u64::MAX, self.totals.link, &mut self.pool);
+            if let Some(operations) = &mut self.operations {
+                operations.add(&flow.route(), &done.0, &time);
+            }
             self.finished(flow.id, &done, &time, sink);
         }
         self.findings.connection(&flow, cause, self.totals.link);
@@ -417,8 +435,15 @@ impl State {
 
     fn summary(&mut self) -> v1::Summary {
         let signatures = self.statistics.table();
-        self.totals
-            .message(self.findings.rates, self.findings.missed_segments(), signatures)
+        let (operations, operations_left_out) =
+            self.operations.as_ref().map_or_else(Default::default, Operations::list);
+        v1::Summary {
+            operations,
+            operations_left_out,
+            ..self
+                .totals
+                .message(self.findings.rates, self.findings.missed_segments(), signatures)
+        }
     }
 }
 

@@ -297,7 +297,7 @@ impl Transfer {
         if let Some(tail) = tail {
             self.pause(tail, b, path);
         }
-        if let Some(full) = self.full.filter(|full| *full < b.last) {
+        if let Some(full) = self.full.filter(|full| full.saturating_add(path.slack()) < b.last) {
             // In the middle of a block: for as long as an ACK takes.
             let to = full.saturating_add(path.round_trip()).min(b.last);
             self.span(full, to, Cause::ReceiverWindow, path);
@@ -318,7 +318,7 @@ impl Transfer {
     /// The time between two blocks of a transfer.
     fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
         let gap = b.first.saturating_sub(tail.last);
-        if self.full.is_some_and(|full| full <= tail.last) {
+        if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
             self.full = None;
             self.span(tail.last, b.first, Cause::ReceiverWindow, path);
             return;
@@ -558,11 +558,16 @@ impl Transfer {
             };
             // What is in flight over the whole path: rate × round trip (Little).
             let flight = rate * (path.round_trip().max(rtt.saturating_add(path.other))) as f64 / 1e9;
+            let gross = bytes.map_or(flight, |bytes| {
+                let whole = s.time.saturating_sub(since).max(path.round_trip()).max(1);
+                f64::from(bytes) / whole as f64 * path.round_trip().max(rtt.saturating_add(path.other)) as f64
+            });
             trips.push(Trip {
                 to: s.time,
                 rtt,
                 rate,
                 flight,
+                gross,
                 flight_max,
                 queued: count > 0,
                 silent,
@@ -588,7 +593,7 @@ impl Transfer {
         let t = &trips[i];
         if let Some(window) = t.window {
             let room = (ROOM * path.segment).min(window / 4).max(window / 10);
-            if t.flight + f64::from(room) >= f64::from(window) {
+            if t.gross + f64::from(room) >= f64::from(window) {
                 self.receiver_bytes = window;
                 return (Cause::ReceiverWindow, false);
             }
@@ -642,7 +647,13 @@ impl Transfer {
 
     /// Charge `from` to `to` to `cause`, but for what spans cover.
     fn paint(&mut self, from: u64, to: u64, (cause, flat): (Cause, bool), spans: &[Span]) {
-        let covers = |s: &&Span| s.from < to && s.to > from && (flat || s.cause != Cause::SendBuffer);
+        let outranked = |s: &Span| match s.cause {
+            Cause::SendBuffer => !flat,
+            // What looks like the end of a message is the end of the window.
+            Cause::Application => cause == Cause::ReceiverWindow,
+            _ => false,
+        };
+        let covers = |s: &&Span| s.from < to && s.to > from && !outranked(s);
         if !spans.iter().any(|s| covers(&s)) {
             self.pending.by.add(cause, to - from);
             return;
@@ -675,8 +686,10 @@ struct Trip {
     rtt: u64,
     /// Bytes/s acknowledged.
     rate: f64,
-    /// Bytes in flight over the whole path, on average.
+    /// Bytes in flight over the whole path, on average while the application had some.
     flight: f64,
+    /// The same with its pauses.
+    gross: f64,
     /// Bytes in flight behind the tap, at most.
     flight_max: u32,
     /// The round trips are those of a transfer under way, not of its end.

@@ -24,9 +24,14 @@ pub(crate) fn timestamp(tai: u64) -> Timestamp {
     Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
 }
 
+/// An address as text.
+pub(crate) fn address(addr: [u8; 16]) -> String {
+    Ipv6Addr::from(addr).to_canonical().to_string()
+}
+
 fn endpoint(addr: [u8; 16], port: u16) -> v1::Endpoint {
     v1::Endpoint {
-        address: Ipv6Addr::from(addr).to_canonical().to_string(),
+        address: address(addr),
         port: u32::from(port),
     }
 }

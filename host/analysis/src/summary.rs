@@ -133,6 +133,7 @@ impl Totals {
             statistics: self
                 .figures
                 .statistics(&self.time, self.end.saturating_sub(self.start), self.link),
+            ..v1::Summary::default()
         }
     }
 }

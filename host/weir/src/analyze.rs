@@ -19,6 +19,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     };
     let config = Config {
         bandwidth: args.bandwidth,
+        operations: args.operations,
         ..Config::default()
     };
     match args.format {

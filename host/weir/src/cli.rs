@@ -80,6 +80,9 @@ pub struct AnalyzeArgs {
     /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
     #[arg(long, value_name = "BITS", value_parser = bits)]
     pub bandwidth: Option<f64>,
+    /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
+    #[arg(long, value_name = "SECONDS")]
+    pub operations: Option<f64>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
     #[arg(long)]

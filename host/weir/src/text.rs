@@ -126,6 +126,7 @@ impl Collector {
         print_findings(&self.findings, out)?;
         print_delays(summary, out)?;
         print_diagnosis(summary, out)?;
+        print_operations(summary, self.rows, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
         let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
@@ -536,6 +537,56 @@ fn print_statistics(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
             figure(s.total, &s.unit),
             figure(s.client, &s.unit),
             figure(s.server, &s.unit),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+/// Operations, the longest first.
+fn print_operations(summary: &Summary, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+    if summary.operations.is_empty() {
+        return Ok(());
+    }
+    let left_out = summary.operations_left_out;
+    let all = summary.operations.len() as u64 + left_out;
+    let mut longest: Vec<_> = summary.operations.iter().collect();
+    longest.sort_by(|a, b| b.duration_seconds.total_cmp(&a.duration_seconds));
+    let note = format!("{} of {all}, longest first", longest.len().min(rows));
+    heading(out, "Operations", &note)?;
+    let mut table = table(
+        &[
+            "start",
+            "client",
+            "server",
+            "transactions",
+            "duration",
+            "think",
+            "client",
+            "server",
+            "latency",
+            "bandwidth",
+            "congestion",
+            "protocol",
+            "parallel",
+        ],
+        &[3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+    );
+    for o in longest.into_iter().take(rows) {
+        let s = o.shares.unwrap_or_default();
+        table.add_row(vec![
+            o.start.as_ref().map_or_else(String::new, clock),
+            o.client_address.clone(),
+            o.server_address.clone(),
+            count(o.transactions),
+            seconds(o.duration_seconds),
+            seconds(s.user_think_seconds),
+            seconds(s.client_processing_seconds),
+            seconds(s.server_processing_seconds),
+            optional(s.latency_seconds),
+            seconds(s.bandwidth_seconds),
+            seconds(s.congestion_seconds),
+            seconds(s.protocol_seconds),
+            seconds(o.parallel_seconds),
         ]);
     }
     writeln!(out, "{table}")
