@@ -39,6 +39,10 @@ run: build $(if $(filter sim,$(NIC)),nic-sim) ## replay a capture through DPDK, 
 nic-sim: setup ## build the simulated card, bin/weir-nic-sim (5 minutes); weir nic-sim runs it
 	@rtl-tests/nic_sim.py
 
+.PHONY: lab
+lab: build ## real TCP over a wire that misbehaves on purpose, and how much of it Weir finds (root, 2 minutes); SEED=n for another run
+	@bin/weir lab --all -o build/lab $(if $(SEED),--seed $(SEED))
+
 .PHONY: bench
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench

@@ -1,7 +1,8 @@
 //! State per flow, addressed by the flow's context index.
 
-use weir_record::{Block, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, what, width};
+use weir_record::{Block, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, Setup, what, width};
 
+use crate::handshake::Handshake;
 use crate::limits::{self, Charged, Limits};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
@@ -10,6 +11,9 @@ use crate::shares::{self, Measure, TimeShares};
 use crate::turns::{ClientFin, Finished, Turn};
 use crate::verdict::Verdict;
 use crate::windows::{Closed, Windows};
+
+/// Samples whose smallest is taken for the path's own.
+const ENOUGH_SAMPLES: u32 = 4;
 
 /// Which packet closed the connection first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +65,7 @@ pub(crate) struct Trouble {
     pub zero_windows: [u32; 2],
     pub small_windows: [u32; 2],
     fin_repeat: u64,
+    pub handshake: Handshake,
     /// The latest SYN that was repeated had no window scale although the first had one.
     pub scale_dropped: bool,
 }
@@ -68,10 +73,13 @@ pub(crate) struct Trouble {
 impl Trouble {
     fn clear(&mut self) {
         let [mut a, mut b] = std::mem::take(&mut self.losses);
+        let mut handshake = std::mem::take(&mut self.handshake);
         a.clear();
         b.clear();
+        handshake.clear();
         *self = Self {
             losses: [a, b],
+            handshake,
             ..Self::default()
         };
     }
@@ -229,11 +237,14 @@ impl Flow {
     pub fn path(&self, side: usize) -> Path {
         let ns = |d: &Direction| d.rtt.min().map(|s| (s * 1e9) as u64);
         let [client, server] = &self.directions;
-        let rtt = self.setup.path_rtt().or_else(|| Some(ns(client)? + ns(server)?));
+        // The handshake's may have waited in a queue.
+        let sum = || Some(ns(client)? + ns(server)?);
+        let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
+        let far = &self.directions[side & 1];
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         Path {
             rtt,
-            far: ns(&self.directions[side & 1]),
+            far: ns(far).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
         }
@@ -312,6 +323,7 @@ impl Flow {
         let trouble = self.trouble.get_or_insert_with(|| pool.trouble());
         let mut lost = false;
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
+            trouble.handshake.repeat(s, e, more, time, !pending);
             if e.what & what::COPY == 0 {
                 let answer = usize::from(e.what & what::SYN_ACK_REPEAT != 0);
                 trouble.syn_repeats[answer] = trouble.syn_repeats[answer].saturating_add(1);
@@ -515,6 +527,54 @@ impl Flow {
                 trouble.losses[side & 1].acknowledge(ack, time, path);
             }
         }
+    }
+
+    /// The SETUP record, before the setup takes it in. Returns the SYNs and SYN-ACKs in its counts
+    /// that were copies.
+    pub fn handshake(&mut self, setup: &Setup) -> [u8; 2] {
+        let Some(trouble) = &mut self.trouble else {
+            return [0; 2];
+        };
+        let [client, server] = &mut trouble.losses;
+        let copies = trouble
+            .handshake
+            .settle(setup, [&mut client.counts, &mut server.counts]);
+        for (repeats, copies) in trouble.syn_repeats.iter_mut().zip(copies) {
+            *repeats = repeats.saturating_sub(u32::from(copies));
+        }
+        copies
+    }
+
+    /// Smallest round trip between tap and server, ns.
+    fn server_rtt(&self) -> Option<u64> {
+        self.directions[0].rtt.min().map(|s| (s * 1e9) as u64)
+    }
+
+    /// What was lost of a handshake in which something came again, in words.
+    pub fn explain_setup(&self) -> Option<String> {
+        let handshake = &self.trouble.as_ref()?.handshake;
+        handshake.explain(&self.setup, self.server_rtt())
+    }
+
+    /// Verdicts on what came again of the handshake.
+    pub fn handshake_verdicts(&self) -> impl Iterator<Item = Verdict> + '_ {
+        let (connection, near) = (self.id, self.server_rtt());
+        let verdicts = self
+            .trouble
+            .iter()
+            .flat_map(move |t| t.handshake.verdicts(&self.setup, near));
+        verdicts.map(move |(repeat, place, evidence)| Verdict {
+            connection,
+            from_server: repeat.from_server,
+            time: repeat.time,
+            seq: repeat.seq,
+            length: repeat.length,
+            class: repeat.class,
+            cause: Handshake::CAUSE,
+            place,
+            evidence,
+            episode: 0,
+        })
     }
 
     /// Take out the verdicts on segments that are final.

@@ -15,6 +15,7 @@ mod closing;
 mod diagnosis;
 mod findings;
 mod flow;
+mod handshake;
 mod lanes;
 mod limits;
 mod losses;
@@ -240,7 +241,8 @@ impl State {
         }
         let setup = Setup::decode(r);
         let more = more.map_or(NO_OPTIONS, SetupMore::decode);
-        let times = flow.setup.record(r.arg(), &setup, &more);
+        let copies = flow.handshake(&setup);
+        let times = flow.setup.record(r.arg(), &setup, &more, copies);
         if matches!(SetupEnd::from_u8(r.arg()), Some(SetupEnd::Done | SetupEnd::Reset)) {
             flow.last = flow.last.max(r.time());
         }
@@ -413,6 +415,7 @@ impl State {
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
         flow.settle(ending.next, ending.acknowledged);
+        flow.handshake_verdicts().for_each(|verdict| sink.segment(&verdict));
         flow.verdicts().for_each(|verdict| sink.segment(&verdict));
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {

@@ -12,9 +12,9 @@ use crate::seq::{Range, at_or_before, before, earlier, later};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
 /// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
-const GAPS: usize = 32;
+const GAPS: usize = 128;
 /// SACK ranges kept per direction.
-const RANGES: usize = 8;
+const RANGES: usize = 16;
 /// Verdicts kept open per direction, for D-SACKs and late originals.
 const OPEN: usize = 64;
 /// Reordering is over within 3 ms when no round trip is known (Wireshark's rule for out-of-order
@@ -27,6 +27,10 @@ const TIMEOUT_FLOOR: u64 = 100_000_000;
 const TIMEOUT_UNKNOWN: u64 = 500_000_000;
 /// Unit of `EVENT.since_data`, ns.
 const SINCE_UNIT: u64 = 64;
+/// Copies from which on a direction may be mirrored as a whole.
+const MIRRORED: u64 = 8;
+/// Segments behind the newest one among which its neighbours' copies come.
+const NEAR: u64 = 3;
 /// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
 /// 4.5).
 const FAR: u32 = 1 << 30;
@@ -102,6 +106,7 @@ pub(crate) struct Entry {
     pub evidence: Evidence,
     pub episode: u32,
     tsval: u32,
+    ip_id: u16,
     /// Segments that were lost if the place says so.
     lost: u32,
 }
@@ -111,7 +116,7 @@ pub(crate) struct Entry {
 pub(crate) struct Path {
     /// Round trip over the whole path, ns.
     pub rtt: Option<u64>,
-    /// Smallest round trip between the tap and the receiver, ns.
+    /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
     /// Bytes of a full segment.
     pub segment: u32,
@@ -156,12 +161,20 @@ pub(crate) struct Losses {
     acked: Option<u32>,
     /// Time of the receiver's last duplicate-ACK or SACK evidence.
     evidence: u64,
+    /// Number and IP id of the last segment that a record told, and whether another one had the
+    /// same id: some hosts send the same in every packet (RFC 6864).
+    last_id: (u32, u16),
+    constant_id: bool,
+    /// Time of the last segment below the expected.
+    last_below: u64,
     last_repeat: u64,
     last_cause: Option<Cause>,
     /// What was sent when the recovery in progress began (RFC 6582 3.2).
     recover: Option<u32>,
     /// Byte of the last window probe.
     probe: Option<u32>,
+    /// The receiver has sent SACK blocks, whatever was seen of the handshake.
+    sack_seen: bool,
     fin_seen: bool,
 }
 
@@ -183,6 +196,7 @@ impl Losses {
 
     /// The receiver acknowledged everything before `ack`, at `time` at the latest.
     pub fn acknowledge(&mut self, ack: u32, time: u64, path: Path) {
+        let path = self.with_sack(path);
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
         }
@@ -217,6 +231,13 @@ impl Losses {
                     path,
                 );
             }
+        }
+    }
+
+    fn with_sack(&self, path: Path) -> Path {
+        Path {
+            sack: path.sack || self.sack_seen,
+            ..path
         }
     }
 
@@ -269,10 +290,15 @@ impl Losses {
                 path,
             );
         }
+        self.constant_id |= self.last_id.1 == e.ip_id && self.last_id.0 != e.seq;
+        self.last_id = (e.seq, e.ip_id);
         if e.what & (what::PROBE | what::BELOW) == what::PROBE {
             self.probe = Some(e.seq);
         }
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
+        if segment.is_some() && e.length > 0 {
+            self.last_below = time;
+        }
         if e.tcp_flags & FIN != 0 {
             self.fin_seen = true;
         }
@@ -285,10 +311,13 @@ impl Losses {
         if e.what & unused != 0 || e.tcp_flags & RST != 0 {
             return;
         }
-        if e.what & (what::SACK | what::DUP_ACK) != 0 {
+        // A D-SACK alone asks for nothing.
+        let asks = e.what & what::SACK != 0 && more.is_some_and(|more| says_hole(e, more));
+        if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
             self.evidence = time;
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
+            self.sack_seen = true;
             self.sack(e, more, time, path);
         }
         if e.tcp_flags & ACK != 0 {
@@ -335,7 +364,7 @@ impl Losses {
     }
 
     /// A SACK block covers what was sent again and was not covered before (RFC 2018 4: the block
-    /// tells of data received): the first copy was lost, unless the block comes too soon.
+    /// tells of data received): the first copy was lost.
     fn arrived(&mut self, range: Range, time: u64, path: Path) {
         if self.sacked.iter().any(|old| old.covers(range)) {
             return;
@@ -345,10 +374,15 @@ impl Losses {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
             let is_news = range.covers(entry.range) && !self.sacked.iter().any(|old| old.overlap(entry.range) > 0);
-            if is_repeat && is_news && !entry.place.is_spurious() && !entry.evidence.has(sign::SACKED_AFTER) {
-                if time.saturating_sub(entry.time) < soonest {
-                    self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
-                } else {
+            let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
+            if is_repeat
+                && is_news
+                && !doubtful
+                && !entry.place.is_spurious()
+                && !entry.evidence.has(sign::SACKED_AFTER)
+            {
+                // Sooner it may be of the first copy; then a D-SACK follows.
+                if time.saturating_sub(entry.time) >= soonest {
                     self.change(i, Place::BehindTap, sign::SACKED_AFTER);
                 }
             }
@@ -381,6 +415,7 @@ impl Losses {
 
     /// The precedence follows Wireshark: keep-alive, spurious, fast, out of order, the rest.
     fn below(&mut self, e: &Event, time: u64, path: Path) -> Segment {
+        let path = self.with_sack(path);
         let fin = e.tcp_flags & FIN != 0;
         let fin_repeat = e.what & what::FIN_REPEAT != 0;
         let data = Range {
@@ -402,6 +437,7 @@ impl Losses {
             evidence: Evidence::NONE,
             episode: 0,
             tsval: e.tsval,
+            ip_id: e.ip_id,
             lost: 0,
         };
         if e.length > 0 && e.what & what::PARTIAL == 0 {
@@ -409,6 +445,12 @@ impl Losses {
         }
         if e.what & what::COPY != 0 {
             // A mirror's work unless the receiver says that it got it, too.
+            entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
+            return self.copy(entry, path);
+        }
+        let same = |o: &Entry| o.range == old && o.ip_id == e.ip_id && o.tsval == e.tsval;
+        if e.ip_id != 0 && !self.constant_id && self.open.iter().any(same) {
+            self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);
         }
@@ -456,7 +498,7 @@ impl Losses {
             entry.evidence = entry.evidence.with(sign::OLDER_TSVAL);
             return self.harmless(entry, Class::Reordered);
         }
-        if unseen == 0 && delivered == 0 && self.nobody_asked(e, time, path) {
+        if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, time, path) {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::NOBODY_ASKED);
             return self.copy(entry, path);
@@ -490,8 +532,18 @@ impl Losses {
             evidence = evidence.with(s);
         }
         let waited = matches!(cause, Cause::Timeout | Cause::TailProbe);
-        let timer = cause == Cause::Timeout;
-        let asked = evidence.has(sign::SACK_HOLE) || evidence.has(sign::DUPLICATE_ACKS);
+        // Without SACK, a timer's recovery sends again what was received, too; and nobody tells of
+        // a FIN that came twice.
+        let timer = cause == Cause::Timeout && e.length > 0 && (path.sack || !signs.has(sign::BATCH));
+        let asked = [sign::SACK_HOLE, sign::DUPLICATE_ACKS, sign::PARTIAL_ACK]
+            .into_iter()
+            .any(|sign| evidence.has(sign));
+        // So near to what was new a moment ago, it may be a copy that nobody asked for.
+        let distance = e.expected.wrapping_sub(entry.range.to);
+        let near = path.segments(distance) <= NEAR && self.follows_new(e, entry.time);
+        let soon = since_data(e) < path.rtt.unwrap_or(REORDERING);
+        let doubtful = near && soon && unseen == 0 && !asked && !timer;
+        evidence = evidence.with_if(sign::NOBODY_ASKED, doubtful);
         entry.place = if unseen > 0 {
             Place::BeforeTap
         } else if acked {
@@ -541,12 +593,37 @@ impl Losses {
     }
 
     /// A repeat without a reason: no ACK or SACK asked for it, the sender was not waiting, and no
-    /// recovery is under way. Senders do not do that; networks and mirror ports do.
-    fn nobody_asked(&self, e: &Event, time: u64, path: Path) -> bool {
-        let Some(rtt) = path.rtt else { return false };
-        let quiet = |then: u64| then == 0 || time.saturating_sub(then) > rtt + rtt / 2;
+    /// timer's recovery is under way, which sends everything again. Senders do not do that; networks
+    /// and mirror ports do.
+    fn nobody_asked(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
+        // Not even a probe timer is as short (RFC 8985 7.2).
+        let wait = path.rtt.unwrap_or(REORDERING);
+        let quiet = |then: u64| then == 0 || time.saturating_sub(then) > wait + wait / 2;
         let heard = e.what & what::ACKED_UNKNOWN == 0;
-        heard && e.dup_acks < 2 && since_data(e) < rtt && quiet(self.evidence) && quiet(self.last_repeat)
+        if !heard || since_data(e) >= wait || e.length == 0 {
+            return false;
+        }
+        if quiet(self.last_repeat) && quiet(self.evidence) {
+            return e.dup_acks < 2;
+        }
+        // The segment before this one was sent for the first time, and this is the same.
+        if old.to == e.expected && self.follows_new(e, time) {
+            return true;
+        }
+        // Where nearly everything comes twice, what SACK did not ask for is a copy in a recovery, too.
+        let mirrored = self.counts.duplicates >= MIRRORED && self.counts.duplicates > 4 * self.counts.retransmitted;
+        let chain = e.dup_acks >= 2 && e.seq == e.acked;
+        mirrored && path.sack && !chain && !self.is_hole(old)
+    }
+
+    /// The data segment before this one was none below the expected.
+    fn follows_new(&self, e: &Event, time: u64) -> bool {
+        time.saturating_sub(since_data(e)) > self.last_below + 2 * SINCE_UNIT
+    }
+
+    /// SACK blocks above a range leave it out.
+    fn is_hole(&self, range: Range) -> bool {
+        range.len() > 0 && self.sacked.iter().any(|r| at_or_before(range.to, r.from))
     }
 
     fn begin_episode(&mut self, entry: &mut Entry, expected: u32) {
@@ -563,11 +640,18 @@ impl Losses {
         let rtt = path.rtt.unwrap_or(0);
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
-        let hole = old.len() > 0 && self.sacked.iter().any(|r| at_or_before(old.to, r.from));
+        let hole = self.is_hole(old);
         let chain = e.dup_acks >= 2 && e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
+        // RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what
+        // had been sent asks for what it stops at.
+        let recovering = self.recover.is_some_and(|recover| before(e.seq, recover));
+        let answered = self.open.last().is_some_and(|last| before(last.range.from, e.acked));
+        let recent = time.saturating_sub(self.last_repeat) <= 2 * rtt.max(REORDERING);
+        let partial = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked && recovering && answered && recent;
         let asked = Evidence::NONE
             .with_if(sign::SACK_HOLE, hole)
-            .with_if(sign::DUPLICATE_ACKS, chain);
+            .with_if(sign::DUPLICATE_ACKS, chain)
+            .with_if(sign::PARTIAL_ACK, partial);
         let prompt = self.evidence != 0 && time.saturating_sub(self.evidence) <= PROMPT.max(rtt);
         if (hole || chain) && (prompt || since < path.timeout()) {
             return (Cause::Fast, asked);
@@ -579,6 +663,8 @@ impl Losses {
         }
         if since >= path.timeout() {
             (Cause::Timeout, asked.with(sign::TIMER))
+        } else if partial {
+            (Cause::Fast, asked)
         } else if old.to == e.expected && path.is_probe_time(since) {
             (Cause::TailProbe, asked.with(sign::TAIL))
         } else {
@@ -615,9 +701,10 @@ impl Losses {
     fn settle(&mut self, i: usize, path: Path) {
         let entry = self.open[i];
         let acked = self.acked.is_some_and(|ack| at_or_before(entry.range.to, ack));
-        let silent = path.sack && acked && entry.range.len() > 0 && !entry.evidence.has(sign::DSACKED);
+        let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
         let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
-        if silent && repeat {
+        let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
+        if silent && repeat && !doubtful {
             self.change(i, Place::BehindTap, sign::NO_DSACK);
         }
     }
@@ -759,6 +846,7 @@ impl Losses {
             evidence,
             episode: 0,
             tsval: 0,
+            ip_id: 0,
             lost: 0,
         });
     }
@@ -767,6 +855,7 @@ impl Losses {
     /// filled nor acknowledged were lost, nobody knows where; what was acknowledged beyond it was
     /// delivered and not captured.
     pub fn close(&mut self, next: Option<u32>, time: u64, path: Path) {
+        let path = self.with_sack(path);
         for gap in std::mem::take(&mut self.gaps) {
             self.give_up(&gap, path);
         }
@@ -783,6 +872,14 @@ impl Losses {
         }
         self.done.append(&mut self.open);
     }
+}
+
+/// A SACK block above the ACK leaves a hole.
+fn says_hole(e: &Event, more: &EventMore) -> bool {
+    let skipped = usize::from(e.what & what::DSACK != 0);
+    let ends = [more.right0, more.right1, more.right2, more.right3];
+    let ends = &ends[..usize::from(more.sack_count.min(4))];
+    ends.iter().skip(skipped).any(|right| before(e.ack, *right))
 }
 
 fn since_data(e: &Event) -> u64 {
@@ -805,7 +902,10 @@ fn reordering(gap: &Gap, e: &Event, time: u64, path: Path) -> (bool, Evidence) {
     // What asks for the fill travels from the tap to the receiver, to the sender and back: a fill
     // that comes sooner was not asked for (Tstat), unless a timer ran already when the gap showed.
     let asked_for = path.rtt.map_or(REORDERING, |rtt| rtt - rtt / 10);
-    let soon = late <= path.reordering() || late < asked_for && gap.since < TIMEOUT_FLOOR;
+    // An equal TSval rules that timer out; after a second of silence none of before runs; and it
+    // would have to run out just then.
+    let no_timer = gap.tsval != 0 && e.tsval != 0 || gap.since < TIMEOUT_FLOOR || gap.since == u64::MAX;
+    let soon = late <= path.reordering() || late < asked_for && (no_timer || late < asked_for / 2);
     (soon, Evidence::NONE.with_if(sign::SOON, soon))
 }
 
@@ -886,11 +986,16 @@ mod tests {
     #[test]
     fn gaps_are_bounded() {
         let mut losses = Losses::default();
-        for i in 0..100 {
+        let made = 3 * GAPS as u32;
+        for i in 0..made {
             losses.sent(&event(what::GAP, i * 3000 + 1500, i * 3000, 1500), u64::from(i), PATH);
         }
         assert_eq!(losses.gaps.len(), GAPS);
         losses.close(None, 200, PATH);
-        assert_eq!(losses.counts.lost_unknown, 200, "1,500 bytes are two segments");
+        assert_eq!(
+            losses.counts.lost_unknown,
+            2 * u64::from(made),
+            "1,500 bytes are two segments"
+        );
     }
 }

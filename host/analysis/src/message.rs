@@ -59,6 +59,7 @@ fn setup(flow: &Flow) -> v1::Setup {
         client_options: s.options(0).map(options),
         server_options: s.options(1).map(options),
         missing: s.missing(),
+        explanation: flow.explain_setup().unwrap_or_default(),
     }
 }
 

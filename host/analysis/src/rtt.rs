@@ -123,6 +123,11 @@ impl RoundTrips {
         (!min.is_nan()).then(|| f64::from(min))
     }
 
+    /// How many samples there are.
+    pub const fn samples(&self) -> u32 {
+        self.count
+    }
+
     /// Min, nearest-rank median and 95th percentile.
     pub fn summary(&self) -> Summary {
         let samples = u64::from(self.count);

@@ -176,6 +176,14 @@ signs! {
     NO_ACK = 20, 0.8;
     /// A SACK block covered it for the first time when an answer to it was due.
     SACKED_AFTER = 22, 0.95;
+    /// The ACK that answered a retransmission stops where it begins.
+    PARTIAL_ACK = 23, 0.9;
+    /// The options of the SYN-ACK tell which SYN the server had.
+    SYN_OPTIONS = 24, 0.95;
+    /// The server sent two SYN-ACKs for one SYN: it had an earlier one.
+    SECOND_ANSWER = 25, 0.9;
+    /// The server reset the connection long after the last SYN: it had held it half open.
+    LATE_RESET = 26, 0.85;
     /// Neither filled nor acknowledged when the flow ended.
     OPEN_GAP = 21, 0.5;
 }

@@ -176,6 +176,54 @@ fn lost_syn_connections() {
     assert_eq!(sent.retransmitted_packets, 2, "repeated SYNs are retransmissions");
 }
 
+/// The 3, 6, 9, 12 and 21 second setups, and those that were reset after a minute: what was lost.
+#[test]
+fn the_sentence_about_each_slow_setup() {
+    let w = Some(8);
+    let explained = |syns: &[(f64, Option<u8>)], answer, reset| {
+        let a = handshake(syns, answer, reset);
+        only(&a).setup.as_ref().unwrap().explanation.clone()
+    };
+    let all = [(0.0, w), (3.0, w), (9.0, None)];
+    let three = explained(&all[..2], Some((3.0005, w)), None);
+    assert_eq!(
+        three,
+        "The first SYN was unanswered for 3.0 s: lost between the tap and the server, or its SYN-ACK on the way back to the tap; nothing tells which."
+    );
+    let six = explained(&all[..2], Some((6.0, w)), None);
+    assert!(
+        six.ends_with("The SYN-ACK came 3.0 s after the last SYN: the server's timer sent it again, so one before it was lost between the server and the tap."),
+        "{six}"
+    );
+    let nine = explained(&all, Some((9.0005, None)), None);
+    assert_eq!(
+        nine,
+        "The last SYN had no window scale, and neither had the SYN-ACK: the server knew only that SYN, so the first 2 SYNs were lost between the tap and the server (9.0 s)."
+    );
+    let twelve = explained(&all, Some((12.0, None)), None);
+    assert!(
+        twelve.starts_with(&nine) && twelve.contains("The SYN-ACK came 3.0 s after"),
+        "{twelve}"
+    );
+    let scaled = explained(&all, Some((9.0005, w)), None);
+    assert!(
+        scaled.starts_with("The server had an earlier SYN when the last one came (its SYN-ACK has the window scale"),
+        "{scaled}"
+    );
+    let ignored = explained(&all, None, None);
+    assert!(ignored.starts_with("None of 3 SYNs in 9.0 s was answered"), "{ignored}");
+    assert!(
+        ignored.ends_with("nothing shows that it knew of the connection."),
+        "{ignored}"
+    );
+    let reset = explained(&all, None, Some(72.652));
+    assert_eq!(
+        reset,
+        "None of 3 SYNs was answered, and 63.7 s after the last one the server reset the connection: it had held it half open, so SYNs arrived and its SYN-ACKs were lost between the server and the tap."
+    );
+    assert_eq!(explained(&all[..1], Some((0.0005, w)), None), "", "nothing came again");
+}
+
 #[test]
 fn ignored_and_reset_connections() {
     let w = Some(8);

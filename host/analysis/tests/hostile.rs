@@ -19,6 +19,7 @@ fn check(a: &v1::Analysis) {
             let d = d.as_ref().unwrap();
             let classes = d.fast_retransmissions
                 + d.timeout_retransmissions
+                + d.tail_loss_probes
                 + d.spurious_retransmissions
                 + d.unknown_retransmissions;
             assert!(classes <= d.retransmitted_packets, "{d:?}");

@@ -104,8 +104,8 @@ fn a_fill_soon_after_a_pause_was_sent_again() {
     let mut c = start();
     seg(&mut c, 0.100, 0);
     seg(&mut c, 0.330, 2); // 1 was lost before the tap at 0.100
-    seg(&mut c, 0.345, 1);
-    ack(&mut c, 0.375, 3);
+    seg(&mut c, 0.361, 1);
+    ack(&mut c, 0.391, 3);
     let d = server(&c);
     assert_eq!((d.out_of_order, d.lost_upstream), (0, 1));
     assert_eq!(causes(&d), [0, 0, 0, 1], "nothing tells why it was sent again");
@@ -358,16 +358,21 @@ fn without_sack_a_lonely_timeout_has_no_place() {
 /// RFC 3522 by time: an answer to the repeat needs a round trip of its side (30 ms here).
 #[test]
 fn an_ack_sooner_than_a_round_trip_is_that_of_the_first_copy() {
-    for (at, spurious) in [(0.360, 1), (0.380, 0)] {
+    for (at, spurious) in [(0.460, 1), (0.480, 0)] {
         let mut c = start();
-        seg(&mut c, 0.060, 0);
-        ack(&mut c, 0.090, 1);
-        for n in 1..4 {
-            seg(&mut c, 0.100, n);
+        for m in &mut c.packets {
+            m.options.sack_permitted = false; // no D-SACK will come
         }
-        seg(&mut c, 0.350, 1);
-        ack(&mut c, at, 4);
-        seg(&mut c, at + 0.001, 2); // the sender had not got that ACK yet
+        for n in 0..4u32 {
+            seg(&mut c, 0.060 + 0.04 * f64::from(n), n);
+            ack(&mut c, 0.090 + 0.04 * f64::from(n), n + 1);
+        }
+        for n in 4..7 {
+            seg(&mut c, 0.300, n);
+        }
+        seg(&mut c, 0.450, 4);
+        ack(&mut c, at, 7);
+        seg(&mut c, at + 0.001, 5); // the sender had not got that ACK yet
         let d = server(&c);
         assert_eq!(
             (d.spurious_retransmissions, d.lost_downstream),
@@ -601,4 +606,145 @@ fn a_repeated_fin_is_a_retransmission() {
     c.packet(0.44, S, "A", 902, A + 1, 0);
     let d = server(&c);
     assert_eq!((d.retransmitted_packets, causes(&d)), (1, [0, 1, 0, 0]));
+}
+
+/// What came again of a handshake: sent at these times, SYN-ACKs after 10 ms where `answered`.
+fn slow_setup(packets: &[(f64, bool)], ack: f64) -> Conversation {
+    let mut c = Conversation::new(40_000);
+    for (at, from_client) in packets {
+        let (seq, acked) = if *from_client { (100, 0) } else { (900, 101) };
+        c.syn(*at, *from_client, seq, acked, Some(8));
+    }
+    c.packet(ack, C, "A", 101, 901, 0);
+    c.packet(ack + 0.001, C, "AP", 101, 901, 100);
+    c.packet(ack + 0.011, S, "AP", 901, 201, 100);
+    c.packet(ack + 0.041, C, "A", 201, 1001, 0);
+    c
+}
+
+fn places(c: &Conversation) -> Vec<(Class, Place)> {
+    verdicts(c).iter().map(|v| (v.class, v.place)).collect()
+}
+
+#[test]
+fn a_syn_again_behind_its_syn_ack_shows_that_lost_behind_the_tap() {
+    let c = slow_setup(&[(0.0, C), (0.010, S), (1.0, C), (1.010, S)], 1.040);
+    // The second SYN-ACK answers the second SYN; that the first was lost is told twice.
+    let expected = [
+        (Class::Retransmission, Place::AckBehindTap),
+        (Class::Retransmission, Place::BehindTap),
+    ];
+    assert_eq!(places(&c), expected);
+    assert!(
+        only(&analyze(&c.packets))
+            .setup
+            .as_ref()
+            .unwrap()
+            .explanation
+            .contains("lost between the tap and the client")
+    );
+}
+
+/// The server answers in 10 ms; 4 ms after the SYN, its own timer speaks.
+#[test]
+fn a_syn_ack_sooner_than_an_answer_shows_one_lost_before() {
+    let c = slow_setup(&[(0.0, C), (1.0, C), (1.004, S)], 1.040);
+    assert_eq!(places(&c), [(Class::Retransmission, Place::AckBeforeTap)]);
+    let c = slow_setup(&[(0.0, C), (1.0, C), (1.010, S)], 1.040);
+    assert_eq!(places(&c), [(Class::Retransmission, Place::Unknown)]);
+}
+
+#[test]
+fn two_syn_acks_for_one_syn_show_one_lost_before() {
+    let c = slow_setup(&[(0.0, C), (1.0, C), (1.010, S), (1.020, S)], 1.040);
+    assert_eq!(places(&c)[0], (Class::Retransmission, Place::AckBeforeTap));
+    assert!(verdicts(&c)[0].evidence.has(sign::SECOND_ANSWER));
+}
+
+#[test]
+fn a_syn_ack_behind_the_clients_ack_shows_that_lost() {
+    let mut c = slow_setup(&[(0.0, C), (0.010, S)], 0.040);
+    c.syn(1.010, S, 900, 101, Some(8));
+    assert_eq!(places(&c), [(Class::Retransmission, Place::AckBehindTap)]);
+}
+
+/// No SYN timer is as short; a mirror port is. Linux sends SYN-ACKs with IP id 0.
+#[test]
+fn mirrored_handshakes_are_not_repeated_ones() {
+    let mut c = slow_setup(&[(0.0, C), (0.000_01, C), (0.010, S), (0.010_01, S)], 0.040);
+    for m in &mut c.packets[..4] {
+        m.ip_id = 0;
+    }
+    assert_eq!(places(&c), [(Class::Copy, Place::Capture); 2]);
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!(
+        (setup.outcome.as_str(), setup.syn_count, setup.syn_ack_count),
+        ("OK", 1, 1)
+    );
+    let (cs, sc) = (only(&a).client_to_server.unwrap(), server(&c));
+    assert_eq!((cs.retransmitted_packets, sc.retransmitted_packets), (0, 0));
+    assert_eq!((cs.network_duplicates, sc.network_duplicates), (1, 1));
+}
+
+/// RFC 6582 3.2, without SACK: the ACK of the first repeat stops at the second hole.
+#[test]
+fn a_partial_ack_asks_for_the_next_hole() {
+    let mut c = start();
+    for m in &mut c.packets {
+        m.options.sack_permitted = false;
+    }
+    for n in 0..6 {
+        seg(&mut c, 0.100, n);
+    }
+    for _ in 0..4 {
+        ack(&mut c, 0.130, 0);
+    }
+    seg(&mut c, 0.141, 0);
+    ack(&mut c, 0.171, 3);
+    seg(&mut c, 0.182, 3);
+    ack(&mut c, 0.212, 6);
+    let v = verdicts(&c);
+    assert_eq!((v[0].cause, v[0].place), (Cause::Fast, Place::BehindTap));
+    assert_eq!((v[1].cause, v[1].place), (Cause::Fast, Place::BehindTap));
+    assert!(v[1].evidence.has(sign::PARTIAL_ACK));
+}
+
+/// In a recovery, too: what was sent for the first time just now is not sent again yet.
+#[test]
+fn the_newest_segment_again_is_a_copy_even_in_a_recovery() {
+    let mut c = start();
+    for n in 0..4 {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 901, &[edges(1, 4)]);
+    seg(&mut c, 0.141, 0);
+    seg(&mut c, 0.142, 4);
+    let mut copy = *c.packets.last().unwrap();
+    copy.time += 2000;
+    copy.ip_id += 1; // not the same packet by COPY
+    c.packets.push(copy);
+    ack(&mut c, 0.172, 5);
+    let d = server(&c);
+    assert_eq!((d.retransmitted_packets, d.network_duplicates), (1, 1));
+}
+
+/// Of a mirrored retransmission, the second is no other one.
+#[test]
+fn a_copy_of_a_retransmission_is_a_copy() {
+    let mut c = start();
+    for n in 0..4 {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 901, &[edges(1, 4)]);
+    seg(&mut c, 0.141, 0);
+    let copy = *c.packets.last().unwrap();
+    seg(&mut c, 0.141_001, 4);
+    c.packets.push(weir_engine::Meta {
+        time: support::T0 + ns(0.141_002),
+        ..copy
+    });
+    ack(&mut c, 0.171, 5);
+    let d = server(&c);
+    assert_eq!((d.retransmitted_packets, d.network_duplicates), (1, 1));
 }

@@ -50,8 +50,13 @@ pub struct Scenario {
     pub leg1: Leg,
     /// Middle tap to server.
     pub leg2: Leg,
+    /// What the tap in the middle does to its own capture.
+    pub tap: TapConfig,
     /// The request/response application.
     pub app: AppConfig,
+    /// What the analysis of the capture must reach; without it the scenario is no test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassConfig>,
     /// Kernel settings of the client, such as `"net.ipv4.tcp_sack" = "0"`.
     pub client_sysctl: BTreeMap<String, String>,
     /// Kernel settings of the server.
@@ -68,7 +73,9 @@ impl Default for Scenario {
             snap_length: 65_535,
             leg1: Leg::default(),
             leg2: Leg::default(),
+            tap: TapConfig::default(),
             app: AppConfig::default(),
+            pass: None,
             client_sysctl: BTreeMap::new(),
             server_sysctl: BTreeMap::new(),
         }
@@ -83,6 +90,55 @@ pub struct Leg {
     pub c2s: LinkConfig,
     /// Server to client.
     pub s2c: LinkConfig,
+}
+
+/// Misdeeds of the capture: the frames themselves travel on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TapConfig {
+    /// Probability that the capture misses a frame.
+    pub drop: f64,
+    /// Probability that the capture has a frame twice, as with mirror ports.
+    pub copy: f64,
+    /// How long after the first the second copy comes, microseconds.
+    pub copy_us: f64,
+}
+
+/// What the analysis must reach, as shares (`docs/src/lab.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PassConfig {
+    /// Cases of the classes that the scenario is about; fewer test nothing.
+    pub at_least: u64,
+    /// Losses placed on the right side of the tap, of those placed.
+    pub location: f64,
+    /// Losses without a place.
+    pub unknown: f64,
+    /// Losses that a rule excludes.
+    pub excluded: f64,
+    /// Reordered segments that were called lost.
+    pub reordered_as_loss: f64,
+    /// Spurious retransmissions that were called so.
+    pub spurious: f64,
+    /// Frames missed by the capture that were called lost by the network.
+    pub capture_blamed: f64,
+    /// Copies in the capture that were called copies.
+    pub copies: f64,
+}
+
+impl Default for PassConfig {
+    fn default() -> Self {
+        PassConfig {
+            at_least: 30,
+            location: 0.99,
+            unknown: 0.03,
+            excluded: 0.05,
+            reordered_as_loss: 0.01,
+            spurious: 0.95,
+            capture_blamed: 0.0,
+            copies: 0.99,
+        }
+    }
 }
 
 /// What one direction of one leg does to frames. A frame meets, in this order: loss, the queue and its rate, delay and
@@ -111,6 +167,11 @@ pub struct LinkConfig {
     /// Loss that comes and goes with the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub periodic: Option<PeriodicLoss>,
+    /// Loss in bursts: runs of frames, however long apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<BurstLoss>,
+    /// Probability that a frame without payload, SYN, FIN and RST is lost.
+    pub ack_loss: f64,
     /// Loss of frames with SYN only (SYN, or SYN-ACK in the direction from the server).
     pub syn_loss: Vec<SynLoss>,
 }
@@ -128,6 +189,8 @@ impl Default for LinkConfig {
             duplicate: 0.0,
             duplicate_ms: 0.1,
             periodic: None,
+            burst: None,
+            ack_loss: 0.0,
             syn_loss: Vec::new(),
         }
     }
@@ -145,6 +208,19 @@ pub struct PeriodicLoss {
     #[serde(default)]
     pub phase_s: f64,
     /// Probability of loss in the lossy part.
+    #[serde(default = "certain")]
+    pub probability: f64,
+}
+
+/// The two-state model of Gilbert (Bell System Technical Journal 39, 1960): every frame may begin or end a burst.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BurstLoss {
+    /// Probability that a burst begins with a frame.
+    pub begin: f64,
+    /// Probability that it ends before a frame.
+    pub end: f64,
+    /// Probability of loss in a burst.
     #[serde(default = "certain")]
     pub probability: f64,
 }
@@ -277,13 +353,35 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 25] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
     ("periodic", include_str!("../scenarios/periodic.toml")),
     ("bottleneck", include_str!("../scenarios/bottleneck.toml")),
     ("disorder", include_str!("../scenarios/disorder.toml")),
+    ("loss-before", include_str!("../scenarios/loss-before.toml")),
+    ("loss-behind", include_str!("../scenarios/loss-behind.toml")),
+    ("loss-upload", include_str!("../scenarios/loss-upload.toml")),
+    ("loss-acks", include_str!("../scenarios/loss-acks.toml")),
+    ("bursts", include_str!("../scenarios/bursts.toml")),
+    ("loss-periods", include_str!("../scenarios/loss-periods.toml")),
+    ("syn-loss", include_str!("../scenarios/syn-loss.toml")),
+    ("reordering", include_str!("../scenarios/reordering.toml")),
+    ("late-originals", include_str!("../scenarios/late-originals.toml")),
+    ("duplicates", include_str!("../scenarios/duplicates.toml")),
+    ("ack-loss", include_str!("../scenarios/ack-loss.toml")),
+    ("queue", include_str!("../scenarios/queue.toml")),
+    ("queue-behind", include_str!("../scenarios/queue-behind.toml")),
+    ("capture-drops", include_str!("../scenarios/capture-drops.toml")),
+    (
+        "capture-drops-loss",
+        include_str!("../scenarios/capture-drops-loss.toml"),
+    ),
+    ("mirror", include_str!("../scenarios/mirror.toml")),
+    ("no-sack", include_str!("../scenarios/no-sack.toml")),
+    ("no-timestamps", include_str!("../scenarios/no-timestamps.toml")),
+    ("everything", include_str!("../scenarios/everything.toml")),
 ];
 
 impl Scenario {
@@ -351,6 +449,9 @@ impl Scenario {
         ] {
             link.check().map_err(|problem| format!("{key}.{problem}"))?;
         }
+        in_range("tap.drop", self.tap.drop, 0.0, 1.0)?;
+        in_range("tap.copy", self.tap.copy, 0.0, 1.0)?;
+        in_range("tap.copy_us", self.tap.copy_us, 0.0, 1e6)?;
         for key in self.client_sysctl.keys().chain(self.server_sysctl.keys()) {
             let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
             if !key.starts_with("net.") || !is_plain || key.contains("..") {
@@ -373,6 +474,12 @@ impl LinkConfig {
         in_range("loss", self.loss, 0.0, 1.0)?;
         in_range("reorder", self.reorder, 0.0, 1.0)?;
         in_range("duplicate", self.duplicate, 0.0, 1.0)?;
+        in_range("ack_loss", self.ack_loss, 0.0, 1.0)?;
+        if let Some(burst) = &self.burst {
+            in_range("burst.begin", burst.begin, 0.0, 1.0)?;
+            in_range("burst.end", burst.end, 0.0, 1.0)?;
+            in_range("burst.probability", burst.probability, 0.0, 1.0)?;
+        }
         if self.rate_mbit != 0.0 {
             in_range("rate_mbit", self.rate_mbit, 0.001, 100_000.0)?;
             in_range("queue_bytes", self.queue_bytes as f64, 1514.0, 1e9)?;

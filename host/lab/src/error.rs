@@ -47,6 +47,11 @@ pub enum LabError {
         /// The limit, in seconds.
         seconds: f64,
     },
+    /// The analysis does not keep the limits of these scenarios.
+    Limits {
+        /// Their names.
+        failed: Vec<String>,
+    },
     /// A signal asked the run to stop.
     Interrupted,
 }
@@ -80,6 +85,11 @@ impl fmt::Display for LabError {
             LabError::TimeLimit { seconds } => write!(
                 f,
                 "the run was stopped after {seconds} s (time_limit_s in the scenario); raise the limit or ask for less"
+            ),
+            LabError::Limits { failed } => write!(
+                f,
+                "limits not kept: {}; the NAME-misses.txt beside the captures tell what was judged wrong",
+                failed.join(", ")
             ),
             LabError::Interrupted => {
                 write!(f, "stopped by a signal; the files written so far are kept")

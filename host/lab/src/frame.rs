@@ -1,15 +1,22 @@
 //! The few header fields of a frame that the truth log names.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const IP_PROTOCOL_TCP: u8 = 6;
 /// TCP flag bit: SYN (RFC 9293 section 3.1).
 pub const TCP_SYN: u8 = 0x02;
+const OPTION_END: u8 = 0;
+const OPTION_NOTHING: u8 = 1;
+/// RFC 2018 2.
+const OPTION_SACK_PERMITTED: u8 = 4;
+const TCP_FIN: u8 = 0x01;
+const TCP_RST: u8 = 0x04;
+const TCP_ACK: u8 = 0x10;
 
 /// TCP over IPv4 as the lab's hosts send it: no VLAN, no fragments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpSummary {
     /// Source address.
     pub src: IpAddr,
@@ -29,6 +36,8 @@ pub struct TcpSummary {
     pub flags: u8,
     /// IPv4 identification.
     pub ip_id: u16,
+    /// A SYN that permits SACK.
+    pub sack_permitted: bool,
 }
 
 impl TcpSummary {
@@ -56,14 +65,39 @@ impl TcpSummary {
             ack: be32(tcp, 8)?,
             len: u32::try_from(payload_len).ok()?,
             flags: *tcp.get(13)?,
+            sack_permitted: has_option(tcp.get(20..tcp_header_len)?, OPTION_SACK_PERMITTED),
             ip_id: be16(ip, 4)?,
         })
+    }
+
+    /// An ACK and nothing else.
+    pub fn is_pure_ack(&self) -> bool {
+        self.len == 0 && self.flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK) == TCP_ACK
+    }
+
+    /// Sequence numbers that the segment takes: payload, SYN and FIN (RFC 9293 3.4).
+    pub fn sequence_len(&self) -> u32 {
+        self.len + u32::from(self.flags & TCP_SYN != 0) + u32::from(self.flags & TCP_FIN != 0)
     }
 
     /// SYN is set: a SYN or a SYN-ACK.
     pub fn is_syn(&self) -> bool {
         self.flags & TCP_SYN != 0
     }
+}
+
+/// Whether TCP options have one of this kind (RFC 9293 3.1).
+fn has_option(mut options: &[u8], wanted: u8) -> bool {
+    while let [kind, rest @ ..] = options {
+        match (*kind, rest) {
+            (kind, _) if kind == wanted => return true,
+            (OPTION_END, _) => return false,
+            (OPTION_NOTHING, rest) => options = rest,
+            (_, [len, ..]) if *len >= 2 => options = options.get(usize::from(*len)..).unwrap_or_default(),
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -111,6 +145,17 @@ pub(crate) mod tests {
             (77, 9, 0x18, 0x1234)
         );
         assert!(!summary.is_syn());
+    }
+
+    #[test]
+    fn options_are_walked() {
+        assert!(has_option(&[2, 4, 5, 180, 1, 3, 3, 7, 4, 2], OPTION_SACK_PERMITTED));
+        assert!(
+            !has_option(&[2, 4, 4, 4, 0, 4, 2], OPTION_SACK_PERMITTED),
+            "inside of another, behind the end"
+        );
+        assert!(!has_option(&[8, 0, 4, 2], OPTION_SACK_PERMITTED), "no length");
+        assert!(!has_option(&[8], OPTION_SACK_PERMITTED));
     }
 
     #[test]

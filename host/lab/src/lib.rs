@@ -22,6 +22,7 @@ mod packet_socket;
 pub mod pcap;
 pub mod rng;
 mod run;
+pub mod score;
 pub mod truth;
 pub mod wire;
 

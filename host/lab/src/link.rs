@@ -46,6 +46,7 @@ pub struct Link {
     last_exit_ns: u64,
     /// SYN frames that matched each rule, and how many of them the rule lost.
     syn_counts: Vec<(u64, u64)>,
+    in_burst: bool,
 }
 
 /// The random numbers for one frame. All are drawn for every frame, so that switching one impairment on or off does
@@ -57,6 +58,9 @@ struct Draws {
     jitter: f64,
     reorder: f64,
     duplicate: f64,
+    ack: f64,
+    burst_turn: f64,
+    burst: f64,
 }
 
 impl Link {
@@ -69,6 +73,7 @@ impl Link {
             queued_bytes: 0,
             last_exit_ns: 0,
             syn_counts: vec![(0, 0); config.syn_loss.len()],
+            in_burst: false,
             config,
         }
     }
@@ -82,6 +87,9 @@ impl Link {
             jitter: self.rng.unit(),
             reorder: self.rng.unit(),
             duplicate: self.rng.unit(),
+            ack: self.rng.unit(),
+            burst_turn: self.rng.unit(),
+            burst: self.rng.unit(),
         };
         if self.loses_syn(tcp, draws.syn) {
             return Decision::Drop(Cause::SynLoss);
@@ -91,6 +99,12 @@ impl Link {
             && draws.periodic < periodic.probability
         {
             return Decision::Drop(Cause::PeriodicLoss);
+        }
+        if self.is_lost_in_burst(&draws) {
+            return Decision::Drop(Cause::BurstLoss);
+        }
+        if draws.ack < self.config.ack_loss && tcp.is_some_and(TcpSummary::is_pure_ack) {
+            return Decision::Drop(Cause::AckLoss);
         }
         if draws.loss < self.config.loss {
             return Decision::Drop(Cause::RandomLoss);
@@ -118,6 +132,13 @@ impl Link {
             held_back_ns,
             copy_exit_ns: is_copied.then(|| exit_ns + ns(self.config.duplicate_ms, NS_PER_MS)),
         })
+    }
+
+    fn is_lost_in_burst(&mut self, draws: &Draws) -> bool {
+        let Some(burst) = self.config.burst else { return false };
+        let turns = draws.burst_turn < if self.in_burst { burst.end } else { burst.begin };
+        self.in_burst ^= turns;
+        self.in_burst && draws.burst < burst.probability
     }
 
     /// Applies the first SYN rule that matches the frame.
@@ -180,7 +201,7 @@ fn ns(value: f64, unit: f64) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::SynLoss;
+    use crate::config::{BurstLoss, SynLoss};
     use crate::frame::tests::tcp_frame;
 
     const MS: u64 = 1_000_000;
@@ -339,6 +360,41 @@ mod tests {
         assert!(lost_at(500) && lost_at(749));
         assert!(!lost_at(750) && !lost_at(1499));
         assert!(lost_at(1500) && !lost_at(1750));
+    }
+
+    /// Gilbert's model: bursts of 1 / `end` frames, the share `begin` / (`begin` + `end`) of all frames.
+    #[test]
+    fn bursts_are_as_long_and_as_often_as_configured() {
+        let mut link = link(LinkConfig {
+            burst: Some(BurstLoss {
+                begin: 0.01,
+                end: 0.25,
+                probability: 1.0,
+            }),
+            ..LinkConfig::default()
+        });
+        let n = 100_000;
+        let lost: Vec<_> = (0..n)
+            .map(|i| link.decide(i, 100, None) == Decision::Drop(Cause::BurstLoss))
+            .collect();
+        let frames = lost.iter().filter(|lost| **lost).count() as f64;
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        assert!((3500.0..=4200.0).contains(&frames), "{frames}");
+        assert!((3.6..=4.4).contains(&(frames / bursts)), "{frames} in {bursts}");
+    }
+
+    #[test]
+    fn ack_loss_spares_data_syn_fin_and_rst() {
+        let mut link = link(LinkConfig {
+            ack_loss: 1.0,
+            ..LinkConfig::default()
+        });
+        let mut is_lost = |flags, payload| {
+            let tcp = TcpSummary::parse(&tcp_frame(80, flags, 1, payload)).unwrap();
+            link.decide(0, 60, Some(&tcp)) == Decision::Drop(Cause::AckLoss)
+        };
+        assert!(is_lost(0x10, 0));
+        assert!(!is_lost(0x18, 5) && !is_lost(0x12, 0) && !is_lost(0x11, 0) && !is_lost(0x14, 0));
     }
 
     #[test]

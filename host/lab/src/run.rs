@@ -4,10 +4,11 @@ use crate::app::{self, READY};
 use crate::clock::Clock;
 use crate::config::{Scenario, SynLoss};
 use crate::error::LabError;
+use crate::frame::TcpSummary;
 use crate::netns::{Hosts, MTU, Namespace, frames_received};
 use crate::packet_socket::PacketSocket;
 use crate::pcap::PcapWriter;
-use crate::truth::{Cause, Direction};
+use crate::truth::{Cause, Direction, Journey, Passage};
 use crate::wire::{Output, Wire};
 use nix::poll::{PollFd, PollFlags, poll, ppoll};
 use nix::sys::time::TimeSpec;
@@ -61,6 +62,8 @@ pub struct FrameCounts {
 /// What a run did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabReport {
+    /// Name of the scenario.
+    pub name: String,
     /// The middle tap's capture.
     pub tap: PathBuf,
     /// The capture at the client.
@@ -69,6 +72,8 @@ pub struct LabReport {
     pub server_tap: PathBuf,
     /// The wire's truth.
     pub wire_truth: PathBuf,
+    /// What became of each frame.
+    pub journeys: PathBuf,
     /// The application's truth.
     pub app_truth: PathBuf,
     /// The scenario with every setting.
@@ -121,6 +126,7 @@ impl fmt::Display for LabReport {
             &self.client_tap,
             &self.server_tap,
             &self.wire_truth,
+            &self.journeys,
             &self.app_truth,
             &self.scenario,
         ] {
@@ -237,6 +243,7 @@ struct Paths {
     client_tap: PathBuf,
     server_tap: PathBuf,
     wire_truth: PathBuf,
+    journeys: PathBuf,
     app_truth: PathBuf,
     scenario: PathBuf,
     /// Each side's own records, joined into `app_truth` and removed.
@@ -255,6 +262,7 @@ impl Paths {
             client_tap: file("-client.pcap"),
             server_tap: file("-server.pcap"),
             wire_truth: file("-wire.jsonl"),
+            journeys: file("-frames.jsonl"),
             app_truth: file("-app.jsonl"),
             scenario: file("-scenario.toml"),
             client_records: file("-client.tmp"),
@@ -418,6 +426,8 @@ struct Engine<'a> {
     truth: BufWriter<File>,
     counts: [FrameCounts; 2],
     deeds: BTreeMap<Cause, u64>,
+    /// By number of the frame, less 1.
+    journeys: Vec<Journey>,
     late_deliveries: u64,
     latest_delivery_ns: u64,
     last_activity: Instant,
@@ -441,6 +451,7 @@ impl<'a> Engine<'a> {
             truth: BufWriter::new(truth),
             counts: [FrameCounts::default(); 2],
             deeds: BTreeMap::new(),
+            journeys: Vec::new(),
             late_deliveries: 0,
             latest_delivery_ns: 0,
             last_activity: Instant::now(),
@@ -526,7 +537,15 @@ impl<'a> Engine<'a> {
             }
             let now_ns = self.clock.now_ns();
             end.record(now_ns, &buffer[..len])?;
-            self.wire.take(now_ns, direction, &buffer[..len]);
+            let frame = self.wire.take(now_ns, direction, &buffer[..len]);
+            self.journeys.push(Journey {
+                frame,
+                time_ns: now_ns,
+                direction,
+                tap: Vec::new(),
+                arrived_ns: Vec::new(),
+                tcp: TcpSummary::parse(&buffer[..len]),
+            });
             self.counts[direction as usize].taken += 1;
             self.last_activity = Instant::now();
         }
@@ -540,24 +559,41 @@ impl<'a> Engine<'a> {
             match output {
                 Output::Tap {
                     time_ns,
+                    number,
+                    captured,
+                    mirrored,
                     direction,
                     frame,
                 } => {
-                    self.counts[direction as usize].at_tap += 1;
+                    self.counts[direction as usize].at_tap += u64::from(!mirrored);
+                    if let Some(journey) = self.journeys.get_mut(number as usize - 1) {
+                        journey.tap.push(Passage {
+                            time_ns,
+                            captured,
+                            mirrored,
+                        });
+                    }
+                    if !captured {
+                        continue;
+                    }
                     self.tap
                         .write(time_ns, &frame)
                         .map_err(LabError::io(format!("writing {}", self.paths.tap.display())))?;
                 }
                 Output::Deliver {
                     time_ns,
+                    number,
                     direction,
                     frame,
-                } => self.deliver(time_ns, direction, &frame)?,
+                } => {
+                    if let Some(journey) = self.journeys.get_mut(number as usize - 1) {
+                        journey.arrived_ns.push(time_ns);
+                    }
+                    self.deliver(time_ns, direction, &frame)?;
+                }
                 Output::Truth(truth) => {
                     *self.deeds.entry(truth.cause).or_default() += 1;
-                    serde_json::to_writer(&mut self.truth, &truth)
-                        .map_err(std::io::Error::from)
-                        .and_then(|()| self.truth.write_all(b"\n"))
+                    write_line(&mut self.truth, &truth)
                         .map_err(LabError::io(format!("writing {}", self.paths.wire_truth.display())))?;
                 }
             }
@@ -593,6 +629,8 @@ impl<'a> Engine<'a> {
         ] {
             flushed.map_err(LabError::io(format!("writing {}", path.display())))?;
         }
+        write_journeys(&self.paths.journeys, &self.journeys)
+            .map_err(LabError::io(format!("writing {}", self.paths.journeys.display())))?;
         for (end, counts) in [(&self.client, self.counts[0]), (&self.server, self.counts[1])] {
             let sent = frames_received(&end.interface).map_or(0, |frames| frames - end.frames_before);
             if sent > counts.taken {
@@ -604,10 +642,12 @@ impl<'a> Engine<'a> {
         }
         let [c2s, s2c] = self.counts;
         Ok(LabReport {
+            name: self.scenario.name.clone(),
             tap: self.paths.tap.clone(),
             client_tap: self.paths.client_tap.clone(),
             server_tap: self.paths.server_tap.clone(),
             wire_truth: self.paths.wire_truth.clone(),
+            journeys: self.paths.journeys.clone(),
             app_truth: self.paths.app_truth.clone(),
             scenario: self.paths.scenario.clone(),
             c2s,
@@ -621,6 +661,19 @@ impl<'a> Engine<'a> {
             latest_delivery_ns: self.latest_delivery_ns,
         })
     }
+}
+
+fn write_line(out: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+fn write_journeys(path: &Path, journeys: &[Journey]) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    for journey in journeys {
+        write_line(&mut out, journey)?;
+    }
+    out.flush()
 }
 
 /// The ignored port is a rule of leg 2: its SYNs pass the tap and are lost behind it.

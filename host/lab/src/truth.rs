@@ -1,10 +1,10 @@
 //! What the wire did, one record per deed, written as JSON Lines.
 
 use crate::frame::TcpSummary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A direction of travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Client to server.
@@ -13,7 +13,7 @@ pub enum Direction {
     S2c,
 }
 
-/// What happened to a frame. The first five are drops.
+/// What happened to a frame. The first seven are drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -23,6 +23,10 @@ pub enum Cause {
     PeriodicLoss,
     /// Lost because it carries SYN.
     SynLoss,
+    /// Lost in a burst.
+    BurstLoss,
+    /// Lost because it carries nothing but an ACK.
+    AckLoss,
     /// The queue in front of the rate limit was full.
     QueueFull,
     /// The wire already holds as many frames as it may.
@@ -35,6 +39,10 @@ pub enum Cause {
     Reorder,
     /// A second copy was made.
     Duplicate,
+    /// The capture missed it.
+    CaptureDrop,
+    /// The capture has it twice.
+    CaptureCopy,
 }
 
 impl Cause {
@@ -42,7 +50,13 @@ impl Cause {
     pub fn is_drop(self) -> bool {
         matches!(
             self,
-            Cause::RandomLoss | Cause::PeriodicLoss | Cause::SynLoss | Cause::QueueFull | Cause::WireFull
+            Cause::RandomLoss
+                | Cause::PeriodicLoss
+                | Cause::SynLoss
+                | Cause::BurstLoss
+                | Cause::AckLoss
+                | Cause::QueueFull
+                | Cause::WireFull
         )
     }
 }
@@ -52,7 +66,7 @@ impl Cause {
 pub struct WireTruth {
     /// When the frame entered the leg, UTC nanoseconds.
     pub time_ns: u64,
-    /// 1: client to tap, 2: tap to server.
+    /// 1: client to tap, 2: tap to server; 0: the tap's capture.
     pub leg: u8,
     /// Direction of the frame.
     pub direction: Direction,
@@ -70,6 +84,35 @@ pub struct WireTruth {
     /// Its time in the middle tap's capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tap_time_ns: Option<u64>,
+    /// Addresses and TCP fields; absent for other traffic.
+    #[serde(flatten)]
+    pub tcp: Option<TcpSummary>,
+}
+
+/// One frame at the tap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    /// UTC nanoseconds.
+    pub time_ns: u64,
+    /// The capture has it.
+    pub captured: bool,
+    /// It is there only in the capture: a mirror's copy.
+    pub mirrored: bool,
+}
+
+/// Everything that became of one frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journey {
+    /// Number of the frame, as in [`WireTruth`].
+    pub frame: u64,
+    /// When the wire took it in, UTC nanoseconds.
+    pub time_ns: u64,
+    /// Direction of the frame.
+    pub direction: Direction,
+    /// When it passed the tap; more than once if it was copied before.
+    pub tap: Vec<Passage>,
+    /// When it reached its host; never, once or, if it was copied, more often.
+    pub arrived_ns: Vec<u64>,
     /// Addresses and TCP fields; absent for other traffic.
     #[serde(flatten)]
     pub tcp: Option<TcpSummary>,

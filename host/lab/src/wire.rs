@@ -1,9 +1,10 @@
 //! The path between the two hosts: four links and a heap of timed events. No clock and no I/O: frames and times go in,
 //! what passes the tap, what arrives and what was done come out, in time order.
 
-use crate::config::Scenario;
+use crate::config::{Scenario, TapConfig};
 use crate::frame::TcpSummary;
 use crate::link::{Decision, Link};
+use crate::rng::Rng;
 use crate::truth::{Cause, Direction, WireTruth};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,6 +20,12 @@ pub enum Output {
     Tap {
         /// UTC nanoseconds; never goes backwards.
         time_ns: u64,
+        /// Number of the frame.
+        number: u64,
+        /// The capture has it.
+        captured: bool,
+        /// It is there only in the capture.
+        mirrored: bool,
         /// Which way it goes.
         direction: Direction,
         /// The whole frame.
@@ -28,6 +35,8 @@ pub enum Output {
     Deliver {
         /// Due time, UTC nanoseconds.
         time_ns: u64,
+        /// Number of the frame.
+        number: u64,
         /// Which way it went.
         direction: Direction,
         /// The whole frame.
@@ -47,6 +56,8 @@ struct Travelling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Tap,
+    /// A copy that only the capture sees.
+    Mirror,
     End,
 }
 
@@ -87,6 +98,8 @@ impl Ord for Event {
 pub struct Wire {
     /// By leg (0, 1), then by direction (client to server, server to client).
     links: [[Link; 2]; 2],
+    tap: TapConfig,
+    tap_rng: Rng,
     events: BinaryHeap<Reverse<Event>>,
     outputs: VecDeque<Output>,
     frames_taken: u64,
@@ -103,6 +116,8 @@ impl Wire {
                 [link(&scenario.leg1.c2s, 1), link(&scenario.leg1.s2c, 2)],
                 [link(&scenario.leg2.c2s, 3), link(&scenario.leg2.s2c, 4)],
             ],
+            tap: scenario.tap.clone(),
+            tap_rng: Rng::new(seed, 5),
             events: BinaryHeap::new(),
             outputs: VecDeque::new(),
             frames_taken: 0,
@@ -111,8 +126,8 @@ impl Wire {
     }
 
     /// Takes a frame in from the host at the start of `direction`. Times must not go backwards, and [`Wire::advance`]
-    /// must not have been given a later one.
-    pub fn take(&mut self, now_ns: u64, direction: Direction, frame: &[u8]) {
+    /// must not have been given a later one. Returns the frame's number.
+    pub fn take(&mut self, now_ns: u64, direction: Direction, frame: &[u8]) -> u64 {
         self.frames_taken += 1;
         let travelling = Travelling {
             number: self.frames_taken,
@@ -120,6 +135,7 @@ impl Wire {
             frame: Rc::from(frame),
         };
         self.cross(now_ns, Place::Tap, travelling);
+        self.frames_taken
     }
 
     /// Time of the next event.
@@ -141,18 +157,32 @@ impl Wire {
             } = event;
             let frame = Rc::clone(&travelling.frame);
             let direction = travelling.direction;
+            let number = travelling.number;
             match place {
                 Place::Tap => {
+                    let captured = self.capture(time_ns, &travelling);
                     self.outputs.push_back(Output::Tap {
                         time_ns,
+                        number,
+                        captured,
+                        mirrored: false,
                         direction,
                         frame,
                     });
                     self.cross(time_ns, Place::End, travelling);
                 }
+                Place::Mirror => self.outputs.push_back(Output::Tap {
+                    time_ns,
+                    number,
+                    captured: true,
+                    mirrored: true,
+                    direction,
+                    frame,
+                }),
                 Place::End => {
                     self.outputs.push_back(Output::Deliver {
                         time_ns,
+                        number,
                         direction,
                         frame,
                     });
@@ -166,13 +196,48 @@ impl Wire {
         self.outputs.pop_front()
     }
 
+    /// Whether the capture has the frame; if it has it twice, the second copy is scheduled.
+    fn capture(&mut self, now_ns: u64, travelling: &Travelling) -> bool {
+        // Both are drawn always, as for the links.
+        let (drop, copy) = (self.tap_rng.unit(), self.tap_rng.unit());
+        let copy_ns = (self.tap.copy_us * 1e3).round() as u64;
+        let (cause, extra_ns) = if drop < self.tap.drop {
+            (Cause::CaptureDrop, None)
+        } else if copy < self.tap.copy {
+            (Cause::CaptureCopy, Some(copy_ns))
+        } else {
+            return true;
+        };
+        self.outputs.push_back(Output::Truth(WireTruth {
+            time_ns: now_ns,
+            leg: 0,
+            direction: travelling.direction,
+            cause,
+            extra_ns,
+            frame: travelling.number,
+            frame_len: travelling.frame.len() as u32,
+            passed_tap: true,
+            tap_time_ns: Some(now_ns),
+            tcp: TcpSummary::parse(&travelling.frame),
+        }));
+        if cause == Cause::CaptureCopy {
+            let copy = Travelling {
+                number: travelling.number,
+                direction: travelling.direction,
+                frame: Rc::clone(&travelling.frame),
+            };
+            self.schedule(now_ns + copy_ns, Place::Mirror, copy);
+        }
+        cause != Cause::CaptureDrop
+    }
+
     /// Sends a frame over one leg towards `to`.
     fn cross(&mut self, now_ns: u64, to: Place, travelling: Travelling) {
         let direction = travelling.direction;
         // Client to server meets leg 1 first, server to client leg 2.
         let leg = match (direction, to) {
             (Direction::C2s, Place::Tap) | (Direction::S2c, Place::End) => 0,
-            (Direction::C2s, Place::End) | (Direction::S2c, Place::Tap) => 1,
+            _ => 1,
         };
         let tcp = TcpSummary::parse(&travelling.frame);
         let frame_len = travelling.frame.len();
@@ -188,7 +253,7 @@ impl Wire {
         let truth = |cause: Cause, extra_ns: Option<u64>, exit_ns: Option<u64>| {
             let tap_time_ns = match to {
                 Place::Tap => exit_ns,
-                Place::End => Some(now_ns),
+                Place::Mirror | Place::End => Some(now_ns),
             };
             Output::Truth(WireTruth {
                 time_ns: now_ns,
@@ -330,6 +395,44 @@ mod tests {
             );
             assert!(!outputs.iter().any(|o| matches!(o, Output::Deliver { .. })));
         }
+    }
+
+    /// What the capture does to itself, the frames do not feel.
+    #[test]
+    fn the_capture_misses_and_copies_frames_that_travel_on() {
+        let mut wire = Wire::new(&scenario("[tap]\ndrop = 0.2\ncopy = 0.3\ncopy_us = 7"), 0);
+        let mut outputs = Vec::new();
+        for i in 0..1000u64 {
+            wire.advance(i * MS);
+            wire.take(i * MS, Direction::C2s, &tcp_frame(80, 0x18, i as u32, 10));
+            outputs.extend(std::iter::from_fn(|| wire.next_output()));
+        }
+        outputs.extend(drain(&mut wire));
+        let (mut delivered, mut captured, mut copies, mut deeds) = (0, 0, 0, [0, 0]);
+        for output in &outputs {
+            match output {
+                Output::Deliver { .. } => delivered += 1,
+                Output::Tap {
+                    time_ns,
+                    mirrored: true,
+                    ..
+                } => {
+                    copies += 1;
+                    assert_eq!(time_ns % MS, 7000);
+                }
+                Output::Tap { captured: true, .. } => captured += 1,
+                Output::Tap { .. } => {}
+                Output::Truth(truth) => {
+                    assert_eq!((truth.leg, truth.passed_tap), (0, true));
+                    deeds[usize::from(truth.cause == Cause::CaptureCopy)] += 1;
+                }
+            }
+        }
+        assert_eq!((delivered, captured + deeds[0], copies), (1000, 1000, deeds[1]));
+        assert!(
+            (150..250).contains(&deeds[0]) && (190..290).contains(&deeds[1]),
+            "{deeds:?}"
+        );
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
+use weir_lab::config::PassConfig;
 use weir_lab::frame::TcpSummary;
 use weir_lab::pcap::{self, PcapFrame};
+use weir_lab::score::score;
 use weir_lab::{LabConfig, LabError, LabReport, Scenario, run};
 
 /// Everything at once: each kind of deed, each kind of close, a refused and an ignored connection.
@@ -55,6 +57,33 @@ ignored = 1
 ignored_timeout_ms = 1500
 "#;
 
+/// Losses on both sides of the tap, reordering, a capture that misses frames.
+const CHECKED: &str = r#"
+name = "checked"
+seed = 5
+time_limit_s = 40
+snap_length = 96
+[leg1.c2s]
+delay_ms = 4
+[leg1.s2c]
+delay_ms = 4
+loss = 0.02
+[leg2.c2s]
+delay_ms = 8
+[leg2.s2c]
+delay_ms = 8
+loss = 0.02
+reorder = 0.01
+reorder_ms = 4
+[tap]
+drop = 0.003
+[app]
+connections = 8
+concurrency = 4
+requests = 2
+response_bytes = [100000, 300000]
+"#;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == "lab-app") {
@@ -93,6 +122,8 @@ fn main() -> ExitCode {
     captures_are_the_truth(&report);
     connections_are_the_truth(&report);
     println!("ok: a rough run");
+    the_analysis_keeps_its_limits(&config(CHECKED));
+    println!("ok: a checked run");
 
     stopped_by_its_limit(&config("time_limit_s = 1\n[app]\nserver_ms = 20000"));
     println!("ok: a run that takes too long");
@@ -128,6 +159,20 @@ fn namespaces() -> Vec<String> {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with(&ours) || name.starts_with("weirlab-999999999-"))
         .collect()
+}
+
+/// What Weir says of the capture, against the journeys of the frames.
+fn the_analysis_keeps_its_limits(config: &LabConfig) {
+    let score = score(&run(config).unwrap()).unwrap();
+    print!("{score}");
+    // A small run: one case is more than a per cent.
+    let limits = PassConfig {
+        location: 0.97,
+        reordered_as_loss: 0.05,
+        spurious: 0.5,
+        ..PassConfig::default()
+    };
+    assert_eq!(score.failures(&limits), Vec::<String>::new(), "{:#?}", score.misses);
 }
 
 fn frames(path: &Path) -> Vec<PcapFrame> {

@@ -1,0 +1,307 @@
+//! Which packet of a handshake was lost, and the sentence that an expert would write about it
+//! (`docs/src/losses.md`).
+
+use weir_record::{Event, EventMore, Setup, setup_bit, what};
+
+use crate::losses::Counts;
+use crate::message::seconds;
+use crate::setup::{NO_SCALE, Outcome, SetupState};
+use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
+
+/// Repeats kept; the SYN timers of all stacks give up sooner.
+const REPEATS: usize = 16;
+/// No SYN timer is as short as this (RFC 6298 2.1: 1 s; in use, 250 ms and more): the same SYN
+/// again sooner is a copy.
+const SYN_TIMER_LEAST: u64 = 100_000_000;
+/// An answer this much later than a round trip is the server's own timer, not its answer.
+const SERVER_TIMER_LEAST: u64 = 500_000_000;
+
+/// A SYN or SYN-ACK that came again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SynRepeat {
+    pub time: u64,
+    pub seq: u32,
+    pub length: u32,
+    pub from_server: bool,
+    without_scale: bool,
+    /// The handshake was over.
+    late: bool,
+    pub class: Class,
+}
+
+/// What is kept of a handshake in which something came again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handshake {
+    repeats: Vec<SynRepeat>,
+    setup: Option<Setup>,
+}
+
+/// What became of the packets of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Story {
+    /// Where the packets were lost that made the client send its SYN again before any SYN-ACK
+    /// passed the tap.
+    silence: Place,
+    sign: Option<Sign>,
+}
+
+impl Handshake {
+    pub fn clear(&mut self) {
+        self.repeats.clear();
+        self.setup = None;
+    }
+
+    /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`.
+    pub fn repeat(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, late: bool) {
+        if self.repeats.len() < REPEATS {
+            self.repeats.push(SynRepeat {
+                time,
+                seq: e.seq,
+                length: e.length,
+                from_server: side == 1,
+                without_scale: more.is_some_and(|m| m.scale == NO_SCALE),
+                late,
+                class: if e.what & what::COPY == 0 {
+                    Class::Retransmission
+                } else {
+                    Class::Copy
+                },
+            });
+        }
+    }
+
+    /// The SETUP record has come: find the copies among what came again. Returns how many of each
+    /// side's were counted as repeats by the engine.
+    pub fn settle(&mut self, setup: &Setup, counts: [&mut Counts; 2]) -> [u8; 2] {
+        let [client, server] = counts;
+        let mut copies = [0; 2];
+        let mut last = [setup.first_syn, setup.syn_ack];
+        let mut asked = 0;
+        for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
+            let side = usize::from(repeat.from_server);
+            // A server answers each SYN, so a SYN that came again explains a second SYN-ACK.
+            let answers = repeat.from_server && repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
+            let soon = last[side] != 0 && repeat.time.saturating_sub(last[side]) < SYN_TIMER_LEAST;
+            if repeat.class == Class::Retransmission && soon && !answers {
+                repeat.class = Class::Copy;
+                copies[side] += 1;
+                let counts = if repeat.from_server { &mut *server } else { &mut *client };
+                counts.retransmitted = counts.retransmitted.saturating_sub(1);
+                counts.retransmitted_bytes = counts.retransmitted_bytes.saturating_sub(u64::from(repeat.length));
+                counts.duplicates += 1;
+            }
+            last[side] = repeat.time;
+            if !repeat.from_server && repeat.class == Class::Retransmission {
+                asked = repeat.time;
+            }
+        }
+        self.setup = Some(*setup);
+        copies
+    }
+
+    fn syn_repeats(&self) -> impl Iterator<Item = &SynRepeat> {
+        let again = |r: &&SynRepeat| !r.from_server && r.class == Class::Retransmission;
+        self.repeats.iter().filter(again)
+    }
+
+    fn syn_ack_repeats(&self) -> impl Iterator<Item = &SynRepeat> {
+        let again = |r: &&SynRepeat| r.from_server && r.class == Class::Retransmission;
+        self.repeats.iter().filter(again)
+    }
+
+    /// SYN repeats before the first SYN-ACK passed the tap.
+    fn unanswered(&self, setup: &Setup) -> impl Iterator<Item = &SynRepeat> {
+        let syn_ack = setup.syn_ack;
+        self.syn_repeats().filter(move |r| syn_ack == 0 || r.time < syn_ack)
+    }
+
+    /// What the SYNs that nobody answered tell. `near`: smallest round trip between tap and server.
+    fn story(&self, setup: &Setup, state: &SetupState, near: Option<u64>) -> Story {
+        let answered = setup.bits & setup_bit::SYN_ACK != 0;
+        let wait = setup.syn_ack.saturating_sub(setup.last_syn);
+        let last_without_scale = self.unanswered(setup).last().is_some_and(|r| r.without_scale);
+        let first_scale = state.options(0).is_some_and(|o| o.scale.is_some());
+        let answer_scale = state.options(1).is_some_and(|o| o.scale.is_some());
+        let (silence, sign) = if !answered {
+            let late_reset = state.outcome == Outcome::ResetLate && state.reset_by_server();
+            if late_reset {
+                (Place::AckBeforeTap, Some(sign::LATE_RESET))
+            } else {
+                (Place::Unknown, None)
+            }
+        } else if first_scale && last_without_scale {
+            // A SYN-ACK offers window scale only if its SYN did (RFC 7323 2.2): it tells which SYN
+            // the server had.
+            let place = if answer_scale {
+                Place::AckBeforeTap
+            } else {
+                Place::BehindTap
+            };
+            (place, Some(sign::SYN_OPTIONS))
+        } else if near.is_some_and(|near| wait < near - near / 5) {
+            (Place::AckBeforeTap, Some(sign::SOON))
+        } else if self.second_answer(setup) {
+            (Place::AckBeforeTap, Some(sign::SECOND_ANSWER))
+        } else {
+            (Place::Unknown, None)
+        };
+        Story { silence, sign }
+    }
+
+    /// The server sent its SYN-ACK twice although one SYN had come since its last: one answers, the
+    /// other comes from its timer, so it had an earlier SYN.
+    fn second_answer(&self, setup: &Setup) -> bool {
+        self.syn_ack_repeats()
+            .any(|r| !r.late && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
+    }
+
+    /// What was lost before each repeat.
+    pub fn verdicts(
+        &self,
+        state: &SetupState,
+        near: Option<u64>,
+    ) -> impl Iterator<Item = (SynRepeat, Place, Evidence)> {
+        let setup = self.setup.unwrap_or(NO_SETUP);
+        let story = self.story(&setup, state, near);
+        let mut last_syn_ack = setup.syn_ack;
+        self.repeats.iter().map(move |repeat| {
+            if repeat.class == Class::Copy {
+                return (*repeat, Place::Capture, Evidence::NONE.with(sign::NOBODY_ASKED));
+            }
+            let timer = Evidence::NONE.with(sign::TIMER);
+            let answered = setup.syn_ack != 0 && repeat.time >= setup.syn_ack;
+            let (place, evidence) = match (repeat.from_server, answered) {
+                (false, true) => (Place::AckBehindTap, timer.with(sign::ACKED)),
+                (false, false) => {
+                    let evidence = story.sign.map_or(timer, |sign| timer.with(sign));
+                    (story.silence, evidence)
+                }
+                (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
+                (true, _) if repeat.time.saturating_sub(last_syn_ack) < SERVER_TIMER_LEAST => {
+                    // The timer's and the answer to a SYN: either would have been sent.
+                    (Place::Unknown, Evidence::NONE.with(sign::SOON))
+                }
+                (true, _) => (Place::BehindTap, timer),
+            };
+            if repeat.from_server {
+                last_syn_ack = repeat.time;
+            }
+            (*repeat, place, evidence)
+        })
+    }
+
+    /// The cause of every repeat of a SYN.
+    pub const CAUSE: Cause = Cause::Timeout;
+
+    /// What happened, in a sentence or two; none when nothing came again.
+    pub fn explain(&self, state: &SetupState, near: Option<u64>) -> Option<String> {
+        let setup = self.setup?;
+        let syns = self.syn_repeats().count();
+        let unanswered = self.unanswered(&setup).count();
+        if syns == 0 && self.syn_ack_repeats().next().is_none() {
+            return None;
+        }
+        let mut out = Vec::new();
+        if unanswered > 0 {
+            out.push(self.silence(&setup, state, near, unanswered));
+        }
+        if syns > unanswered {
+            out.push(
+                "The SYN-ACK passed the tap and the client sent its SYN again: \
+                 the SYN-ACK was lost between the tap and the client."
+                    .to_owned(),
+            );
+        }
+        let wait = setup.syn_ack.saturating_sub(setup.last_syn);
+        if setup.syn_ack != 0 && setup.last_syn != 0 && wait >= SERVER_TIMER_LEAST + near.unwrap_or(0) {
+            out.push(format!(
+                "The SYN-ACK came {} after the last SYN: the server's timer sent it again, \
+                 so one before it was lost between the server and the tap.",
+                duration(wait)
+            ));
+        }
+        let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
+        if syns == unanswered && self.syn_ack_repeats().any(timer) {
+            out.push(
+                "The server sent its SYN-ACK again before the client answered: \
+                 the first was lost between the tap and the client."
+                    .to_owned(),
+            );
+        }
+        if self.syn_ack_repeats().any(|r| r.late) {
+            out.push(
+                "The server sent its SYN-ACK again although the client's ACK had passed the tap: \
+                 that ACK was lost between the tap and the server."
+                    .to_owned(),
+            );
+        }
+        Some(out.join(" "))
+    }
+
+    fn silence(&self, setup: &Setup, state: &SetupState, near: Option<u64>, unanswered: usize) -> String {
+        let story = self.story(setup, state, near);
+        let lost = if unanswered == 1 {
+            "the first SYN was".to_owned()
+        } else {
+            format!("the first {unanswered} SYNs were")
+        };
+        let waited = duration(setup.last_syn.saturating_sub(setup.first_syn));
+        match (story.silence, setup.syn_ack != 0) {
+            (Place::BehindTap, _) => format!(
+                "The last SYN had no window scale, and neither had the SYN-ACK: the server knew only that SYN, \
+                 so {lost} lost between the tap and the server ({waited})."
+            ),
+            (Place::AckBeforeTap, true) => format!(
+                "The server had an earlier SYN when the last one came ({}): \
+                 its SYN-ACK was lost between the server and the tap ({waited}).",
+                match story.sign {
+                    Some(s) if s == sign::SYN_OPTIONS => "its SYN-ACK has the window scale that the last SYN left out",
+                    Some(s) if s == sign::SECOND_ANSWER => "it sent its SYN-ACK twice for it",
+                    _ => "its SYN-ACK came sooner than an answer can",
+                }
+            ),
+            (Place::AckBeforeTap, false) => format!(
+                "None of {} SYNs was answered, and {} after the last one the server reset the connection: it had held it \
+                 half open, so SYNs arrived and its SYN-ACKs were lost between the server and the tap.",
+                unanswered + 1,
+                duration(setup.end.saturating_sub(setup.last_syn))
+            ),
+            (_, true) => format!(
+                "{} unanswered for {waited}: lost between the tap and the server, or its SYN-ACK on the way back to the \
+                 tap; nothing tells which.",
+                if unanswered == 1 {
+                    "The first SYN was".to_owned()
+                } else {
+                    format!("The first {unanswered} SYNs were")
+                }
+            ),
+            (_, false) => format!(
+                "None of {} SYNs in {waited} was answered: they or their SYN-ACKs were lost between the tap and the \
+                 server, or the server did not answer; nothing shows that it knew of the connection.",
+                unanswered + 1
+            ),
+        }
+    }
+}
+
+fn duration(ns: u64) -> String {
+    let s = seconds(ns);
+    if s < 1.0 {
+        format!("{:.1} ms", s * 1e3)
+    } else {
+        format!("{s:.1} s")
+    }
+}
+
+/// A SETUP record that was lost.
+const NO_SETUP: Setup = Setup {
+    first_syn: 0,
+    last_syn: 0,
+    syn_ack: 0,
+    end: 0,
+    syn_count: 0,
+    syn_ack_count: 0,
+    bits: 0,
+    syn_payload: 0,
+    end_window: 0,
+};

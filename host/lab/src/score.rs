@@ -1,0 +1,908 @@
+//! What Weir says about a run's capture, held against what became of each frame (`docs/src/lab.md`).
+//!
+//! The truth comes from the journeys of the frames alone. So do the rules that exclude a loss: they say what no tap in
+//! the middle can know, without a look at Weir's answer.
+
+use crate::app::read_lines;
+use crate::config::PassConfig;
+use crate::error::LabError;
+use crate::run::LabReport;
+use crate::truth::{Direction, Journey, Passage};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::Path;
+use weir_analysis::{Analyzer, Class, Config, Connection, Place, Sink, Transaction, Verdict};
+use weir_capture::{CaptureFile, Feed};
+use weir_engine::Engine;
+use weir_record::time::utc_from_tai;
+
+/// What a segment at the tap truly was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Truth {
+    /// Sent for the first time and in order.
+    New,
+    /// Sent for the first time and overtaken.
+    Reordered,
+    /// Copied by the network before the tap.
+    Copied,
+    /// Copied by the capture.
+    Mirrored,
+    /// Sent again although nothing was lost.
+    Spurious,
+    /// The same without SACK, so that no D-SACK can tell.
+    SpuriousBlind,
+    /// The same of a FIN without data: hosts that have closed do not tell of what came twice.
+    SpuriousFin,
+    /// Sent again; lost between its sender and the tap.
+    LostBefore,
+    /// Sent again; lost between the tap and its receiver.
+    LostBehind,
+    /// Missed by the capture alone.
+    NotCaptured,
+}
+
+/// What Weir said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Answer {
+    /// Nothing.
+    Nothing,
+    /// Reordered, by the network or in the capture.
+    Reordered,
+    /// A copy.
+    Copy,
+    /// A spurious retransmission.
+    Spurious,
+    /// A retransmission; lost before the tap.
+    LostBefore,
+    /// A retransmission; lost behind the tap.
+    LostBehind,
+    /// A retransmission or a loss without a place.
+    Unknown,
+    /// Missed by the capture.
+    Missed,
+    /// A window probe or keep-alive.
+    Probe,
+}
+
+/// Why a loss is excluded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// Its bytes never passed the tap again.
+    NeverAgain,
+    /// Lost before the tap, and nothing behind it passed the tap before its bytes did: there is no gap.
+    TailBeforeTap,
+    /// Lost before the tap, when its bytes had passed the tap before: there is no trace of it.
+    SeenBefore,
+    /// The capture missed the segment itself or what was sent in its place.
+    NotCaptured,
+}
+
+impl Rule {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::NeverAgain => "never sent again",
+            Self::TailBeforeTap => "last of its burst, before the tap",
+            Self::SeenBefore => "a repeat before the tap of what the tap had seen",
+            Self::NotCaptured => "missed by the capture as well",
+        }
+    }
+}
+
+/// Counts of one run, or of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Score {
+    /// Segments at the tap.
+    pub matrix: BTreeMap<(Truth, Answer), u64>,
+    /// Losses, by where they happened and where Weir says they did.
+    pub losses: BTreeMap<(Truth, Answer), u64>,
+    /// Losses that are not judged.
+    pub excluded: BTreeMap<Rule, u64>,
+    /// Judgements that differ, one line each.
+    pub misses: Vec<String>,
+}
+
+/// Connection, by the ports of client and server, and direction.
+type Stream = (u16, u16, Direction);
+
+/// One transmission of a segment. Offsets count from the stream's first sequence number.
+struct Sent<'a> {
+    journey: &'a Journey,
+    seq: u32,
+    from: i64,
+    to: i64,
+}
+
+impl Sent<'_> {
+    /// How it passed the tap, copies aside.
+    fn passage(&self) -> Option<Passage> {
+        self.journey.tap.first().copied()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.journey.arrived_ns.is_empty()
+    }
+}
+
+/// Weir's answers about one stream.
+#[derive(Default)]
+struct Answers {
+    /// By time at the tap and sequence number.
+    segments: HashMap<(u64, u32), Verdict>,
+    /// Bytes never seen.
+    ranges: Vec<Verdict>,
+}
+
+/// Collects verdicts and the ports of their connections.
+#[derive(Default)]
+struct Collector {
+    verdicts: Vec<Verdict>,
+    ports: HashMap<u64, (u16, u16)>,
+}
+
+impl Sink for Collector {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let message = connection.message();
+        let port = |end: Option<weir_messages::v1::Endpoint>| end.map_or(0, |end| end.port as u16);
+        self.ports
+            .insert(message.id, (port(message.client), port(message.server)));
+    }
+
+    fn transaction(&mut self, _: &Transaction<'_>) {}
+
+    fn finding(&mut self, _: weir_messages::v1::Finding) {}
+
+    fn segment(&mut self, verdict: &Verdict) {
+        self.verdicts.push(*verdict);
+    }
+}
+
+/// Judges what Weir makes of a run's capture.
+pub fn score(report: &LabReport) -> Result<Score, LabError> {
+    let journeys: Vec<Journey> = read_lines(&report.journeys)?;
+    let answers = analyze(&report.tap)?;
+    Ok(judge(&journeys, &answers))
+}
+
+/// The capture through the whole analysis.
+fn analyze(capture: &Path) -> Result<HashMap<Stream, Answers>, LabError> {
+    let doing = format!("analysing {}", capture.display());
+    let failed = |error: weir_capture::CaptureError| LabError::io(&doing)(std::io::Error::other(error.to_string()));
+    let mut file = CaptureFile::open(capture).map_err(failed)?;
+    let mut feed = Feed::default();
+    let mut engine = Engine::new(weir_engine::Config::file());
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut collector = Collector::default();
+    let mut records = Vec::new();
+    loop {
+        let more = feed
+            .read(&mut file, 4096, |word| word.enter(&mut engine, &mut records))
+            .map_err(failed)?;
+        analyzer.push(&records, &mut collector);
+        records.clear();
+        if !more {
+            break;
+        }
+    }
+    engine.finish(&mut records);
+    analyzer.push(&records, &mut collector);
+    analyzer.finish(&mut collector);
+
+    let mut answers: HashMap<Stream, Answers> = HashMap::new();
+    for verdict in collector.verdicts {
+        let Some(&(client, server)) = collector.ports.get(&verdict.connection.0) else {
+            continue;
+        };
+        let direction = if verdict.from_server {
+            Direction::S2c
+        } else {
+            Direction::C2s
+        };
+        let stream = answers.entry((client, server, direction)).or_default();
+        if matches!(verdict.class, Class::Missed | Class::Lost) {
+            stream.ranges.push(verdict);
+        } else {
+            let time_ns = utc_from_tai(verdict.time);
+            stream.segments.insert((time_ns, verdict.seq), verdict);
+        }
+    }
+    Ok(answers)
+}
+
+/// Holds answers against journeys.
+fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
+    let mut streams: BTreeMap<Stream, Vec<Sent<'_>>> = BTreeMap::new();
+    let mut permits: HashMap<(u16, u16), [bool; 2]> = HashMap::new();
+    for journey in journeys {
+        let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.sequence_len() > 0) else {
+            continue;
+        };
+        let (client, server) = match journey.direction {
+            Direction::C2s => (tcp.src_port, tcp.dst_port),
+            Direction::S2c => (tcp.dst_port, tcp.src_port),
+        };
+        let stream = streams.entry((client, server, journey.direction)).or_default();
+        permits.entry((client, server)).or_default()[journey.direction as usize] |= tcp.sack_permitted;
+        let first = stream.first().map_or(tcp.seq, |sent| sent.seq);
+        // Runs are far below 2 GB a stream.
+        let from = i64::from(tcp.seq.wrapping_sub(first) as i32);
+        stream.push(Sent {
+            journey,
+            seq: tcp.seq,
+            from,
+            to: from + i64::from(tcp.sequence_len()),
+        });
+    }
+    let mut score = Score::default();
+    let none = Answers::default();
+    for (stream, sent) in &streams {
+        let (client, server, _) = *stream;
+        let judge = Judge {
+            stream: *stream,
+            sack: permits.get(&(client, server)) == Some(&[true; 2]),
+            seen: seen(sent),
+            by_start: by_start(sent),
+            sent,
+            answers: answers.get(stream).unwrap_or(&none),
+        };
+        judge.segments(&mut score);
+        judge.losses(&mut score);
+    }
+    score
+}
+
+/// Passages that the capture has, in order of time, each with the highest start and end so far.
+fn seen(sent: &[Sent<'_>]) -> Vec<(u64, i64, i64)> {
+    let mut seen: Vec<(u64, i64, i64)> = sent
+        .iter()
+        .flat_map(|s| {
+            let captured = s.journey.tap.iter().filter(|p| p.captured);
+            captured.map(|p| (p.time_ns, s.from, s.to))
+        })
+        .collect();
+    seen.sort_unstable();
+    let (mut from, mut to) = (i64::MIN, i64::MIN);
+    for (_, start, end) in &mut seen {
+        from = from.max(*start);
+        to = to.max(*end);
+        (*start, *end) = (from, to);
+    }
+    seen
+}
+
+fn by_start(sent: &[Sent<'_>]) -> BTreeMap<i64, Vec<usize>> {
+    let mut by_start: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    for (i, s) in sent.iter().enumerate() {
+        by_start.entry(s.from).or_default().push(i);
+    }
+    by_start
+}
+
+/// Longest segment, with SYN and FIN.
+const LONGEST: i64 = 66_000;
+
+/// One stream under judgement.
+struct Judge<'a> {
+    stream: Stream,
+    /// Both sides permit SACK.
+    sack: bool,
+    sent: &'a [Sent<'a>],
+    seen: Vec<(u64, i64, i64)>,
+    by_start: BTreeMap<i64, Vec<usize>>,
+    answers: &'a Answers,
+}
+
+impl Judge<'_> {
+    /// Transmissions that share bytes with number `i`, itself not among them.
+    fn overlapping(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let (from, to) = (self.sent[i].from, self.sent[i].to);
+        self.by_start
+            .range(from - LONGEST..to)
+            .flat_map(|(_, all)| all.iter().copied())
+            .filter(move |&other| other != i && self.sent[other].to > from)
+    }
+
+    /// Whether transmissions before number `i` that `which` chooses have all its bytes.
+    fn covered_before(&self, i: usize, which: impl Fn(&Sent<'_>) -> bool) -> bool {
+        let mut ranges: Vec<(i64, i64)> = self
+            .overlapping(i)
+            .filter(|&other| other < i && which(&self.sent[other]))
+            .map(|other| (self.sent[other].from, self.sent[other].to))
+            .collect();
+        ranges.sort_unstable();
+        let reach = ranges.iter().fold(
+            self.sent[i].from,
+            |reach, &(from, to)| if from <= reach { reach.max(to) } else { reach },
+        );
+        reach >= self.sent[i].to
+    }
+
+    /// Highest start and end that the capture has from before `time_ns`.
+    fn seen_before(&self, time_ns: u64) -> (i64, i64) {
+        match self.seen.partition_point(|(time, ..)| *time < time_ns) {
+            0 => (i64::MIN, i64::MIN),
+            n => (self.seen[n - 1].1, self.seen[n - 1].2),
+        }
+    }
+
+    fn answer(&self, seq: u32, time_ns: u64) -> (Answer, Option<&Verdict>) {
+        let verdict = self.answers.segments.get(&(time_ns, seq));
+        (verdict.map_or(Answer::Nothing, answer), verdict)
+    }
+
+    /// Each segment that the tap saw, or should have seen.
+    fn segments(&self, score: &mut Score) {
+        let mut sent_to = i64::MIN;
+        for (i, sent) in self.sent.iter().enumerate() {
+            let is_again = sent.to <= sent_to;
+            sent_to = sent_to.max(sent.to);
+            for (n, passage) in sent.journey.tap.iter().enumerate() {
+                let truth = if passage.mirrored {
+                    Truth::Mirrored
+                } else if n > 0 {
+                    Truth::Copied
+                } else if !passage.captured {
+                    Truth::NotCaptured
+                } else if is_again {
+                    match self.sent_again(i, *passage) {
+                        Some(truth) => truth,
+                        None => continue,
+                    }
+                } else if self.seen_before(passage.time_ns).1 > sent.from {
+                    Truth::Reordered
+                } else {
+                    Truth::New
+                };
+                let (answer, verdict) = match truth {
+                    Truth::NotCaptured => match self.about_missing(i, passage.time_ns) {
+                        Some(answer) => (answer, None),
+                        None => continue,
+                    },
+                    _ => self.answer(sent.seq, passage.time_ns),
+                };
+                score.segment(truth, answer, || self.describe(sent, passage.time_ns, verdict));
+            }
+        }
+    }
+
+    /// What a retransmission was; none if that is beyond a tap.
+    fn sent_again(&self, i: usize, passage: Passage) -> Option<Truth> {
+        let earlier = || self.overlapping(i).filter(|&other| other < i);
+        let is_captured = |s: &Sent<'_>| s.passage().is_none_or(|p| p.captured);
+        if !earlier().all(|other| is_captured(&self.sent[other])) {
+            return None;
+        }
+        if self.covered_before(i, |s| !s.is_lost()) {
+            // Only the receiver can know, and it did not hear of it.
+            let fin = self.sent[i]
+                .journey
+                .tcp
+                .as_ref()
+                .is_some_and(|tcp| tcp.len == 0 && !tcp.is_syn());
+            let truth = match (fin, self.sack) {
+                (true, _) => Truth::SpuriousFin,
+                (false, true) => Truth::Spurious,
+                (false, false) => Truth::SpuriousBlind,
+            };
+            return (!self.sent[i].is_lost()).then_some(truth);
+        }
+        if self.covered_before(i, |s| s.passage().is_some()) {
+            return Some(Truth::LostBehind);
+        }
+        let is_below = self.seen_before(passage.time_ns).1 > self.sent[i].from;
+        is_below.then_some(Truth::LostBefore)
+    }
+
+    /// What Weir says of a segment that the capture missed; none if it was lost as well.
+    fn about_missing(&self, i: usize, time_ns: u64) -> Option<Answer> {
+        let sent = &self.sent[i];
+        let was_lost = sent.is_lost() || self.overlapping(i).any(|other| self.sent[other].is_lost());
+        if was_lost {
+            return None;
+        }
+        let overlaps = |v: &Verdict| {
+            let from = sent.from + i64::from(v.seq.wrapping_sub(sent.seq) as i32);
+            from < sent.to && from + i64::from(v.length.max(1)) > sent.from
+        };
+        let said = self.answers.ranges.iter().filter(|v| overlaps(v)).map(answer).min();
+        let later = self.answers.segments.iter();
+        let blamed = later
+            .filter(|((time, _), v)| *time > time_ns && overlaps(v))
+            .map(|(_, v)| answer(v))
+            .find(|a| matches!(a, Answer::LostBefore | Answer::LostBehind));
+        Some(blamed.or(said).unwrap_or(Answer::Nothing))
+    }
+
+    /// Each segment that the wire lost.
+    fn losses(&self, score: &mut Score) {
+        for (i, sent) in self.sent.iter().enumerate() {
+            if !sent.is_lost() {
+                continue;
+            }
+            let next = self
+                .overlapping(i)
+                .filter(|&other| other > i)
+                .filter_map(|other| Some((self.sent[other].passage()?.time_ns, other)))
+                .min();
+            let rule = self.exclusion(i, next);
+            if let Some(rule) = rule {
+                *score.excluded.entry(rule).or_default() += 1;
+                continue;
+            }
+            let Some((time_ns, next)) = next else { continue };
+            let truth = if sent.passage().is_some() {
+                Truth::LostBehind
+            } else {
+                Truth::LostBefore
+            };
+            let (answer, verdict) = self.answer(self.sent[next].seq, time_ns);
+            score.loss(truth, answer, || self.describe(&self.sent[next], time_ns, verdict));
+        }
+    }
+
+    fn exclusion(&self, i: usize, next: Option<(u64, usize)>) -> Option<Rule> {
+        let sent = &self.sent[i];
+        let Some((time_ns, next)) = next else {
+            return Some(Rule::NeverAgain);
+        };
+        let missed = |s: &Sent<'_>| s.passage().is_some_and(|p| !p.captured);
+        if missed(sent) || missed(&self.sent[next]) {
+            return Some(Rule::NotCaptured);
+        }
+        if sent.passage().is_some() {
+            return None;
+        }
+        if self.covered_before(i, |s| s.passage().is_some_and(|p| p.captured)) {
+            return Some(Rule::SeenBefore);
+        }
+        let gap_showed = self.seen_before(time_ns).0 >= sent.to;
+        (!gap_showed).then_some(Rule::TailBeforeTap)
+    }
+
+    fn describe(&self, sent: &Sent<'_>, time_ns: u64, verdict: Option<&Verdict>) -> String {
+        let (client, server, direction) = self.stream;
+        let said = verdict.map_or_else(String::new, |v| {
+            let signs: Vec<_> = v.evidence.signs().map(|s| s.name).collect();
+            format!("{} {} {}", v.cause.name(), v.place.name(), signs.join(" "))
+        });
+        format!(
+            "frame {} {client}-{server} {direction:?} seq {} offset {}..{} at {time_ns}: {said}",
+            sent.journey.frame, sent.seq, sent.from, sent.to
+        )
+    }
+}
+
+fn answer(verdict: &Verdict) -> Answer {
+    match (verdict.class, verdict.place) {
+        (Class::Reordered | Class::CaptureOrder, _) => Answer::Reordered,
+        (Class::Copy, _) => Answer::Copy,
+        (Class::WindowProbe | Class::KeepAlive, _) => Answer::Probe,
+        (Class::Missed, _) => Answer::Missed,
+        (Class::Lost, _) | (Class::Retransmission, Place::Unknown) => Answer::Unknown,
+        (Class::Retransmission, Place::BeforeTap) => Answer::LostBefore,
+        (Class::Retransmission, Place::BehindTap) => Answer::LostBehind,
+        (Class::Retransmission, _) => Answer::Spurious,
+    }
+}
+
+impl Truth {
+    const ALL: [Self; 10] = [
+        Self::New,
+        Self::Reordered,
+        Self::Copied,
+        Self::Mirrored,
+        Self::Spurious,
+        Self::SpuriousBlind,
+        Self::SpuriousFin,
+        Self::LostBefore,
+        Self::LostBehind,
+        Self::NotCaptured,
+    ];
+
+    const fn is(self, answer: Answer) -> bool {
+        matches!(
+            (self, answer),
+            (Self::New, Answer::Nothing | Answer::Probe)
+                | (Self::Reordered, Answer::Reordered)
+                | (Self::Copied | Self::Mirrored, Answer::Copy)
+                | (Self::Spurious, Answer::Spurious)
+                | (
+                    Self::SpuriousBlind | Self::SpuriousFin,
+                    Answer::Spurious | Answer::Unknown
+                )
+                | (Self::LostBefore, Answer::LostBefore)
+                | (Self::LostBehind, Answer::LostBehind)
+                | (Self::NotCaptured, Answer::Missed | Answer::Nothing)
+        )
+    }
+}
+
+impl Answer {
+    const ALL: [Self; 9] = [
+        Self::Nothing,
+        Self::Reordered,
+        Self::Copy,
+        Self::Spurious,
+        Self::LostBefore,
+        Self::LostBehind,
+        Self::Unknown,
+        Self::Missed,
+        Self::Probe,
+    ];
+}
+
+/// Part of a whole, and its limit.
+struct Share {
+    name: &'static str,
+    part: u64,
+    whole: u64,
+    limit: f64,
+    /// The limit is the least, not the most.
+    at_least: bool,
+}
+
+impl Share {
+    fn value(&self) -> f64 {
+        self.part as f64 / self.whole.max(1) as f64
+    }
+
+    /// One case may differ where a limit leaves room for any: runs are small.
+    fn is_kept(&self) -> bool {
+        let (differ, room) = if self.at_least {
+            (self.whole - self.part, 1.0 - self.limit)
+        } else {
+            (self.part, self.limit)
+        };
+        differ as f64 <= room * self.whole as f64 || differ == 1 && room > 0.0
+    }
+}
+
+impl Score {
+    fn segment(&mut self, truth: Truth, answer: Answer, describe: impl Fn() -> String) {
+        *self.matrix.entry((truth, answer)).or_default() += 1;
+        if !truth.is(answer) {
+            self.misses
+                .push(format!("segment {truth:?} called {answer:?}: {}", describe()));
+        }
+    }
+
+    fn loss(&mut self, truth: Truth, answer: Answer, describe: impl Fn() -> String) {
+        *self.losses.entry((truth, answer)).or_default() += 1;
+        if !truth.is(answer) {
+            self.misses
+                .push(format!("loss {truth:?} called {answer:?}: {}", describe()));
+        }
+    }
+
+    /// Adds another run's counts.
+    pub fn add(&mut self, other: &Self) {
+        for (key, n) in &other.matrix {
+            *self.matrix.entry(*key).or_default() += n;
+        }
+        for (key, n) in &other.losses {
+            *self.losses.entry(*key).or_default() += n;
+        }
+        for (key, n) in &other.excluded {
+            *self.excluded.entry(*key).or_default() += n;
+        }
+        self.misses.extend_from_slice(&other.misses);
+    }
+
+    fn row(&self, truth: Truth, which: impl Fn(Answer) -> bool) -> u64 {
+        let cells = self.matrix.iter().filter(|((t, a), _)| *t == truth && which(*a));
+        cells.map(|(_, n)| n).sum()
+    }
+
+    fn count_losses(&self, which: impl Fn(Truth, Answer) -> bool) -> u64 {
+        self.losses
+            .iter()
+            .filter(|((t, a), _)| which(*t, *a))
+            .map(|(_, n)| n)
+            .sum()
+    }
+
+    /// Losses that were judged.
+    pub fn judged(&self) -> u64 {
+        self.count_losses(|_, _| true)
+    }
+
+    /// What is held against the limits.
+    fn shares(&self, pass: &PassConfig) -> [Share; 7] {
+        let (judged, excluded) = (self.judged(), self.excluded.values().sum::<u64>());
+        let open = |a| matches!(a, Answer::Unknown | Answer::Nothing);
+        let unknown = self.count_losses(|_, a| open(a));
+        let right = self.count_losses(|t, a| t.is(a));
+        let all = |truth| self.row(truth, |_| true);
+        let lost = |a| matches!(a, Answer::LostBefore | Answer::LostBehind);
+        let copies = all(Truth::Copied) + all(Truth::Mirrored);
+        let copies_found =
+            self.row(Truth::Copied, |a| a == Answer::Copy) + self.row(Truth::Mirrored, |a| a == Answer::Copy);
+        let reordered = all(Truth::Reordered);
+        let spurious = all(Truth::Spurious);
+        let missed = all(Truth::NotCaptured);
+        let at_least = |name, part, whole, limit| Share {
+            name,
+            part,
+            whole,
+            limit,
+            at_least: true,
+        };
+        let at_most = |name, part, whole, limit| Share {
+            at_least: false,
+            ..at_least(name, part, whole, limit)
+        };
+        let blamed = self.row(Truth::NotCaptured, lost);
+        let named = self.row(Truth::Spurious, |a| a == Answer::Spurious);
+        [
+            at_least("losses placed right", right, judged - unknown, pass.location),
+            at_most("losses without a place", unknown, judged, pass.unknown),
+            at_most("losses excluded", excluded, judged + excluded, pass.excluded),
+            at_most(
+                "reordered called lost",
+                self.row(Truth::Reordered, lost),
+                reordered,
+                pass.reordered_as_loss,
+            ),
+            at_least("spurious called so", named, spurious, pass.spurious),
+            at_most(
+                "capture drops blamed on the network",
+                blamed,
+                missed,
+                pass.capture_blamed,
+            ),
+            at_least("copies called so", copies_found, copies, pass.copies),
+        ]
+    }
+
+    /// What the limits say: a line each; empty when all are kept.
+    pub fn failures(&self, pass: &PassConfig) -> Vec<String> {
+        let mut out = Vec::new();
+        let cases = self.judged()
+            + Truth::ALL
+                .iter()
+                .filter(|t| {
+                    !matches!(
+                        t,
+                        Truth::New | Truth::SpuriousFin | Truth::LostBefore | Truth::LostBehind
+                    )
+                })
+                .map(|t| self.row(*t, |_| true))
+                .sum::<u64>();
+        if cases < pass.at_least {
+            out.push(format!("{cases} cases; at least {} are needed", pass.at_least));
+        }
+        out.extend(self.shares(pass).iter().filter(|s| !s.is_kept()).map(|s| {
+            let side = if s.at_least { "at least" } else { "at most" };
+            let limit = s.limit * 100.0;
+            format!("{}: {} of {}, {side} {limit:.2} % wanted", s.name, s.part, s.whole)
+        }));
+        out
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        table(f, "segments at the tap", &self.matrix)?;
+        table(f, "losses", &self.losses)?;
+        for (rule, n) in &self.excluded {
+            writeln!(f, "  excluded: {n} {}", rule.text())?;
+        }
+        for s in self.shares(&PassConfig::default()).iter().filter(|s| s.whole > 0) {
+            let sign = if s.at_least { "≥" } else { "≤" };
+            let (value, limit) = (s.value() * 100.0, s.limit * 100.0);
+            writeln!(
+                f,
+                "  {:36} {value:7.2} %  ({} of {}; {sign} {limit:.0} %)",
+                s.name, s.part, s.whole
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A confusion matrix: a row for each truth that occurred.
+fn table(f: &mut fmt::Formatter<'_>, title: &str, cells: &BTreeMap<(Truth, Answer), u64>) -> fmt::Result {
+    if cells.is_empty() {
+        return Ok(());
+    }
+    write!(f, "  {title:22}")?;
+    for answer in Answer::ALL {
+        write!(f, "{:>12}", format!("{answer:?}"))?;
+    }
+    writeln!(f)?;
+    for truth in Truth::ALL {
+        if !cells.keys().any(|(t, _)| *t == truth) {
+            continue;
+        }
+        write!(f, "    {:20}", format!("{truth:?}"))?;
+        for answer in Answer::ALL {
+            match cells.get(&(truth, answer)) {
+                Some(n) => write!(f, "{n:>12}")?,
+                None => write!(f, "{:>12}", "·")?,
+            }
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::TcpSummary;
+    use std::net::{IpAddr, Ipv4Addr};
+    use weir_analysis::{Cause, Evidence};
+    use weir_record::FlowId;
+
+    const STREAM: Stream = (40_000, 9000, Direction::S2c);
+    const MS: u64 = 1_000_000;
+
+    /// Segment `n` of 100 bytes, sent at `ms`; 5 ms to the tap and 5 on.
+    fn sent(frame: u64, n: u32, ms: u64, passes: bool, arrives: bool) -> Journey {
+        let time_ns = ms * MS;
+        let passage = Passage {
+            time_ns: time_ns + 5 * MS,
+            captured: true,
+            mirrored: false,
+        };
+        Journey {
+            frame,
+            time_ns,
+            direction: Direction::S2c,
+            tap: if passes { vec![passage] } else { Vec::new() },
+            arrived_ns: if arrives { vec![time_ns + 10 * MS] } else { Vec::new() },
+            tcp: Some(TcpSummary {
+                src: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                src_port: 9000,
+                dst: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                dst_port: 40_000,
+                // Around the wrap.
+                seq: (n * 100).wrapping_sub(150),
+                ack: 1,
+                len: 100,
+                flags: 0x10,
+                ip_id: 0,
+                sack_permitted: true,
+            }),
+        }
+    }
+
+    fn said(journey: &Journey, class: Class, place: Place) -> ((u64, u32), Verdict) {
+        let seq = journey.tcp.as_ref().map_or(0, |tcp| tcp.seq);
+        let time = journey.tap[0].time_ns;
+        let verdict = Verdict {
+            connection: FlowId(1),
+            from_server: true,
+            time,
+            seq,
+            length: 100,
+            class,
+            cause: Cause::Unknown,
+            place,
+            evidence: Evidence::NONE,
+            episode: 1,
+        };
+        ((time, seq), verdict)
+    }
+
+    fn judged(journeys: &[Journey], verdicts: &[((u64, u32), Verdict)]) -> Score {
+        let answers = Answers {
+            segments: verdicts.iter().copied().collect(),
+            ranges: Vec::new(),
+        };
+        judge(journeys, &HashMap::from([(STREAM, answers)]))
+    }
+
+    /// Segment 1 is lost where `passes` says, then sent again.
+    fn one_loss(passes: bool) -> Vec<Journey> {
+        vec![
+            sent(1, 0, 0, true, true),
+            sent(2, 1, 1, passes, false),
+            sent(3, 2, 2, true, true),
+            sent(4, 1, 30, true, true),
+        ]
+    }
+
+    #[test]
+    fn a_loss_is_judged_by_its_side_of_the_tap() {
+        for (passes, truth, place) in [
+            (false, Truth::LostBefore, Place::BeforeTap),
+            (true, Truth::LostBehind, Place::BehindTap),
+        ] {
+            let journeys = one_loss(passes);
+            let right = judged(&journeys, &[said(&journeys[3], Class::Retransmission, place)]);
+            assert_eq!(right.count_losses(|t, a| t == truth && t.is(a)), 1);
+            assert_eq!(right.row(truth, |a| truth.is(a)), 1);
+            assert!(right.misses.is_empty(), "{:?}", right.misses);
+            let wrong = [Place::BeforeTap, Place::BehindTap, Place::Nowhere, Place::Unknown];
+            for other in wrong.into_iter().filter(|p| *p != place) {
+                let wrong = judged(&journeys, &[said(&journeys[3], Class::Retransmission, other)]);
+                assert_eq!((wrong.judged(), wrong.misses.len()), (1, 2), "{other:?}");
+                let pass = PassConfig {
+                    at_least: 1,
+                    ..PassConfig::default()
+                };
+                assert_eq!(wrong.failures(&pass), Vec::<String>::new(), "one may differ");
+                let mut twice = wrong.clone();
+                twice.add(&wrong);
+                assert_eq!(twice.failures(&pass).len(), 1, "{other:?}");
+            }
+            assert_eq!(judged(&journeys, &[]).misses.len(), 2, "silence is no answer");
+        }
+    }
+
+    #[test]
+    fn what_no_tap_can_know_is_excluded_by_a_rule() {
+        // The last of its burst.
+        let tail = [
+            sent(1, 0, 0, true, true),
+            sent(2, 1, 1, false, false),
+            sent(3, 1, 300, true, true),
+        ];
+        assert_eq!(judged(&tail, &[]).excluded, BTreeMap::from([(Rule::TailBeforeTap, 1)]));
+        // Never again.
+        let gone = &one_loss(false)[..3];
+        assert_eq!(judged(gone, &[]).excluded, BTreeMap::from([(Rule::NeverAgain, 1)]));
+        // The repeat is lost before the tap, the first copy behind it.
+        let mut twice = one_loss(true);
+        twice[3] = sent(4, 1, 30, false, false);
+        twice.push(sent(5, 1, 300, true, true));
+        let score = judged(&twice, &[said(&twice[4], Class::Retransmission, Place::BehindTap)]);
+        assert_eq!(score.excluded, BTreeMap::from([(Rule::SeenBefore, 1)]));
+        assert_eq!((score.judged(), score.misses.len()), (1, 0));
+        // Not captured.
+        let mut missed = one_loss(true);
+        missed[1].tap[0].captured = false;
+        assert_eq!(judged(&missed, &[]).excluded, BTreeMap::from([(Rule::NotCaptured, 1)]));
+    }
+
+    #[test]
+    fn reordered_spurious_and_copied_segments_are_told_apart() {
+        let mut late = one_loss(true);
+        late.truncate(3);
+        late[1].arrived_ns = vec![20 * MS];
+        late[1].tap[0].time_ns = 12 * MS;
+        let score = judged(&late, &[said(&late[1], Class::Reordered, Place::Nowhere)]);
+        assert_eq!(score.row(Truth::Reordered, |a| a == Answer::Reordered), 1);
+
+        let mut needless = one_loss(true);
+        needless[1].arrived_ns = vec![11 * MS];
+        let answer = said(&needless[3], Class::Retransmission, Place::Nowhere);
+        // No SYN of this stream permits SACK on both sides.
+        assert_eq!(
+            judged(&needless, &[answer]).row(Truth::SpuriousBlind, |a| a == Answer::Spurious),
+            1
+        );
+
+        let mut copied = one_loss(true);
+        copied.truncate(1);
+        let first = copied[0].tap[0];
+        for mirrored in [true, false] {
+            let time_ns = first.time_ns + 3;
+            copied[0].tap = vec![
+                first,
+                Passage {
+                    time_ns,
+                    mirrored,
+                    ..first
+                },
+            ];
+            let truth = if mirrored { Truth::Mirrored } else { Truth::Copied };
+            assert_eq!(judged(&copied, &[]).row(truth, |a| a == Answer::Nothing), 1);
+        }
+    }
+
+    /// A frame that only the capture missed must not be called lost.
+    #[test]
+    fn a_capture_drop_that_is_blamed_on_the_network_fails() {
+        let mut journeys = one_loss(true);
+        journeys[1].arrived_ns = vec![11 * MS];
+        journeys[1].tap[0].captured = false;
+        let blamed = said(&journeys[3], Class::Retransmission, Place::BeforeTap);
+        let pass = PassConfig {
+            at_least: 0,
+            ..PassConfig::default()
+        };
+        assert_eq!(judged(&journeys, &[]).failures(&pass), Vec::<String>::new());
+        assert_eq!(judged(&journeys, &[blamed]).failures(&pass).len(), 1);
+    }
+}
