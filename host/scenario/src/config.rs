@@ -98,7 +98,7 @@ pub struct Stack {
     pub delayed_ack_ms: f64,
     /// Segments after which an ACK does not wait.
     pub ack_every: u32,
-    /// Segments acknowledged at once at the start, until the host sends data itself.
+    /// Segments acknowledged at once at the start, until the host answers within `delayed_ack_ms`.
     pub quick_acks: u32,
     /// First wait for an answer to a SYN, seconds; it doubles.
     pub syn_timeout_s: f64,

@@ -149,6 +149,8 @@ pub struct Endpoint {
     scaled: bool,
     unacked_segments: u32,
     quick_acks: u32,
+    /// When data last came in order.
+    data_at: Option<Time>,
     ack_at: Option<Time>,
     fin_at: Option<u64>,
     fin_received: bool,
@@ -207,6 +209,7 @@ impl Endpoint {
             scaled: false,
             unacked_segments: 0,
             quick_acks: stack.quick_acks,
+            data_at: None,
             ack_at: None,
             fin_at: None,
             fin_received: false,
@@ -296,8 +299,13 @@ impl Endpoint {
         if self.state == State::Closed || self.fin_queued {
             return;
         }
-        // Whoever answers is in a conversation: its ACKs may wait for its data.
-        self.quick_acks = 0;
+        // Whoever answers before an ACK would have waited is in a conversation: its ACKs may wait for its data.
+        if self
+            .data_at
+            .is_some_and(|at| now - at < from_ms(self.stack.delayed_ack_ms))
+        {
+            self.quick_acks = 0;
+        }
         self.stream_end += u64::from(bytes);
         self.write_ends.push_back(self.stream_end);
         self.transmit(now, out);
@@ -767,6 +775,7 @@ impl Endpoint {
             self.islands.remove(0);
         }
         if self.rcv_nxt > before {
+            self.data_at = Some(now);
             self.unread += self.rcv_nxt - before;
             out.notes.push(Note::Readable);
         }

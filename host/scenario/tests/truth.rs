@@ -1,36 +1,15 @@
 //! What a run writes must be what it did: captures against truth files, and a seed against itself.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use support::{Folder, lines, make};
 use weir_lab::frame::{TCP_SYN, TcpSummary};
 use weir_lab::pcap;
-use weir_scenario::{Report, Scenario, run};
-
-/// A folder that goes when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("weir-scenario-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn make(name: &str, scale: f64, seed: u64, folder: &Path) -> Report {
-    let mut scenario = Scenario::load(name).unwrap();
-    scenario.scale(scale);
-    scenario.seed = seed;
-    run(&scenario, scale, folder).unwrap()
-}
+use weir_scenario::Scenario;
 
 fn files(folder: &Path) -> HashMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
@@ -40,11 +19,6 @@ fn files(folder: &Path) -> HashMap<String, Vec<u8>> {
             (name, std::fs::read(entry.path()).unwrap())
         })
         .collect()
-}
-
-fn lines(folder: &Path, name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder.join(name)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

@@ -980,7 +980,7 @@ impl World<'_> {
         }
     }
 
-    /// The client has closed: the farewell's answer, and our close, unless a response is still to be written.
+    /// The client has closed: the farewell's answer, or our close, unless a response is still to be written.
     fn server_hears_close(&mut self, at: ConnRef) {
         let now = self.now;
         let Some(conn) = self.conn(at) else { return };
@@ -1001,11 +1001,10 @@ impl World<'_> {
             None
         });
         self.dismiss_worker(at);
-        self.with(at, Side::Server, |end, now, output| {
-            if let Some(reply) = reply {
-                end.write(now, reply.bytes, output);
-            }
-            end.close(now, output);
+        self.with(at, Side::Server, |end, now, output| match reply {
+            // The client will not take it: its RST is the end.
+            Some(reply) => end.write(now, reply.bytes, output),
+            None => end.close(now, output),
         });
     }
 

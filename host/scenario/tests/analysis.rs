@@ -1,0 +1,139 @@
+//! The analysis of a small megalodon against its truth: every connection, how it was set up, every transaction.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+use support::{Folder, lines, make};
+use weir_analysis::{Analyzer, Config};
+use weir_capture::{CaptureFile, Feed, Item};
+use weir_engine::{Config as EngineConfig, Engine};
+use weir_messages::v1;
+
+fn analyze(path: &Path) -> v1::Analysis {
+    let mut out = v1::Analysis::default();
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut file = CaptureFile::open(path).unwrap();
+    let mut feed = Feed::default();
+    let mut engine = Engine::new(EngineConfig::file());
+    let mut records = Vec::new();
+    while feed
+        .read(&mut file, 4096, |word| match word.item {
+            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
+        })
+        .unwrap()
+    {
+        analyzer.push(&records, &mut out);
+        records.clear();
+    }
+    engine.finish(&mut records);
+    analyzer.push(&records, &mut out);
+    out.summary = Some(analyzer.finish(&mut out));
+    out
+}
+
+fn number(line: &Value, key: &str) -> u64 {
+    line[key].as_u64().unwrap_or_else(|| panic!("{key} in {line}"))
+}
+
+/// How the setup must look at a tap that saw this much of it.
+fn expected_outcome(line: &Value, seen: &Value) -> &'static str {
+    match line["connect_end_ns"].is_null() {
+        true if line["outcome"] == "refused" => "REFUSED",
+        true if number(seen, "resets_s2c") > 0 => "RESET_LATE",
+        true => "IGNORED",
+        false if number(seen, "syns") <= 1 && number(seen, "syn_acks") <= 1 => "OK",
+        false => "RETRANSMITTED",
+    }
+}
+
+#[test]
+fn a_small_megalodon_is_answered_as_its_truth_says() {
+    let folder = Folder::new("analysis");
+    make("megalodon", 0.05, 2015, &folder.0);
+    let app = lines(&folder.0, "megalodon-app.jsonl");
+    let wire = lines(&folder.0, "megalodon-wire.jsonl");
+    let answer = analyze(&folder.0.join("megalodon-web.pcap"));
+
+    let mut transactions: HashMap<u64, Vec<&Value>> = HashMap::new();
+    for line in app.iter().filter(|line| line["type"] == "transaction") {
+        transactions.entry(number(line, "connection")).or_default().push(line);
+    }
+    let mut told: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+    for transaction in answer.transactions.iter().filter(|t| t.kind != "SETUP") {
+        let sizes = (transaction.request_bytes, transaction.response_bytes);
+        told.entry(transaction.connection_id).or_default().push(sizes);
+    }
+
+    // Ports are used again: the connections of one port in the order of time.
+    let mut by_port: HashMap<(String, u64), Vec<&v1::Connection>> = HashMap::new();
+    for connection in &answer.connections {
+        let client = connection.client.as_ref().unwrap();
+        let key = (client.address.clone(), u64::from(client.port));
+        by_port.entry(key).or_default().push(connection);
+    }
+    let time = |connection: &&v1::Connection| {
+        let at = connection.first_packet_time.unwrap();
+        (at.seconds, at.nanos)
+    };
+    by_port
+        .values_mut()
+        .for_each(|connections| connections.sort_by_key(time));
+    let mut attempts: Vec<&Value> = app.iter().filter(|line| line["type"] == "connection").collect();
+    attempts.sort_by_key(|line| number(line, "connection"));
+    assert!(attempts.len() > 1500);
+    assert_eq!(answer.connections.len(), attempts.len());
+
+    let mut outcomes: HashMap<&str, u32> = HashMap::new();
+    for line in attempts {
+        let key = (line["client"].as_str().unwrap().to_owned(), number(line, "client_port"));
+        let connection = by_port.get_mut(&key).unwrap().remove(0);
+        let seen = &line["taps"]["web"];
+        let missed = number(seen, "missed") > 0;
+        let (c2s, s2c) = (
+            connection.client_to_server.as_ref().unwrap(),
+            connection.server_to_client.as_ref().unwrap(),
+        );
+        assert_eq!(
+            [c2s.packets, c2s.payload_bytes, s2c.packets, s2c.payload_bytes],
+            ["packets_c2s", "payload_c2s", "packets_s2c", "payload_s2c"].map(|key| number(seen, key)),
+            "{line}"
+        );
+        let outcome = connection.setup.as_ref().unwrap().outcome.as_str();
+        assert_eq!(outcome, expected_outcome(line, seen), "{line}");
+        *outcomes.entry(outcome).or_default() += 1;
+
+        let done = transactions.remove(&number(line, "connection")).unwrap_or_default();
+        let told = told.remove(&connection.id).unwrap_or_default();
+        assert_eq!(told.len(), done.len(), "transactions of {line}");
+        for (&(request, response), done) in told.iter().zip(done) {
+            assert_eq!(request, number(done, "request_bytes"), "{done}");
+            // A response that the client did not wait for is cut somewhere.
+            if done["complete"] == true && !missed {
+                assert_eq!(response, number(done, "response_bytes"), "{done}");
+            }
+        }
+    }
+    println!("setups: {outcomes:?}");
+    for outcome in ["IGNORED", "RESET_LATE", "RETRANSMITTED"] {
+        assert!(outcomes.contains_key(outcome), "none is {outcome:?}");
+    }
+
+    // Data lost on its way to the content server passed the tap, and came again.
+    let lost = |line: &&Value| line["direction"] == "c2s" && number(line, "len") > 0;
+    let lost = wire
+        .iter()
+        .filter(lost)
+        .filter(|line| line["taps"]["web"].is_u64())
+        .count() as f64;
+    let directions = answer
+        .connections
+        .iter()
+        .filter_map(|connection| connection.client_to_server.as_ref());
+    let found = directions.map(|direction| direction.lost_downstream).sum::<u64>() as f64;
+    println!("data segments of clients lost behind the tap: {lost}, found {found}");
+    assert!(lost > 20.0 && (found - lost).abs() <= (0.05 * lost).max(1.0));
+}

@@ -1,0 +1,199 @@
+//! Runs scenarios in folders that go when the test is over, and reads what they wrote.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use weir_lab::frame::TcpSummary;
+use weir_lab::pcap;
+use weir_scenario::{Report, Scenario, run};
+
+/// A folder that goes when the test is over.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("weir-scenario-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a built-in scenario.
+pub fn make(name: &str, scale: f64, seed: u64, folder: &Path) -> Report {
+    let mut scenario = Scenario::load(name).unwrap();
+    scenario.scale(scale);
+    scenario.seed = seed;
+    run(&scenario, scale, folder).unwrap()
+}
+
+pub fn lines(folder: &Path, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A TCP frame with its time in seconds.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub at: f64,
+    pub tcp: TcpSummary,
+    pub bytes: Vec<u8>,
+}
+
+impl Frame {
+    pub fn has(&self, flag: u8) -> bool {
+        self.tcp.flags & flag != 0
+    }
+
+    /// The option of this kind.
+    pub fn option(&self, kind: u8) -> Option<&[u8]> {
+        let header = &self.bytes[34..];
+        let mut options = &header[20..usize::from(header[12] >> 4) * 4];
+        while let [this, rest @ ..] = options {
+            match this {
+                0 => return None,
+                1 => options = rest,
+                _ => {
+                    let len = usize::from(rest[0]);
+                    if *this == kind {
+                        return Some(&options[2..len]);
+                    }
+                    options = &options[len..];
+                }
+            }
+        }
+        None
+    }
+
+    pub fn window(&self) -> u16 {
+        u16::from_be_bytes([self.bytes[48], self.bytes[49]])
+    }
+}
+
+/// The frames of a capture of TCP alone.
+pub fn frames(path: &Path) -> Vec<Frame> {
+    let file = pcap::read(&std::fs::read(path).unwrap()).unwrap();
+    file.into_iter()
+        .filter_map(|frame| {
+            Some(Frame {
+                at: frame.time_ns as f64 / 1e9,
+                tcp: TcpSummary::parse(&frame.bytes)?,
+                bytes: frame.bytes,
+            })
+        })
+        .collect()
+}
+
+/// A client and a server (port 9000) with a tap between, from the parts that a test wants to say something about.
+pub struct Pair<'a> {
+    pub client: &'a str,
+    pub server: &'a str,
+    /// Settings of their TCP.
+    pub client_tcp: &'a str,
+    pub server_tcp: &'a str,
+    /// Leg from the client to the tap, leg from the tap to the server: to the server, and back.
+    pub near: [&'a str; 2],
+    pub far: [&'a str; 2],
+    pub exchange: &'a str,
+    pub dialogue: &'a str,
+    pub users: u32,
+    pub seconds: f64,
+}
+
+impl Default for Pair<'_> {
+    fn default() -> Self {
+        Pair {
+            client: "linux",
+            server: "linux",
+            client_tcp: "",
+            server_tcp: "",
+            near: ["delay_ms = 10", "delay_ms = 10"],
+            far: ["delay_ms = 10", "delay_ms = 10"],
+            exchange: "request = \"100\"\nresponse = [{ writes = \"1000\" }]",
+            dialogue: "body = [\"x\"]\ncount = 1\nclose = \"client_fin\"",
+            users: 1,
+            seconds: 30.0,
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// Runs it; the frames at the tap.
+    pub fn run(&self, name: &str) -> Vec<Frame> {
+        let text = format!(
+            r#"
+name = "pair"
+description = "a test"
+duration_s = {seconds}
+[[host]]
+name = "client"
+address = "10.0.0.1"
+stack = "{client}"
+tcp = {{ {client_tcp} }}
+[[host]]
+name = "server"
+address = "10.0.0.2"
+stack = "{server}"
+tcp = {{ {server_tcp} }}
+[[path]]
+between = ["client", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ {near0} }}
+backward = {{ {near1} }}
+[[path.leg]]
+forward = {{ {far0} }}
+backward = {{ {far1} }}
+[[service]]
+name = "service"
+host = "server"
+port = 9000
+[exchange.x]
+{exchange}
+[dialogue.d]
+client = "client"
+service = "service"
+{dialogue}
+[[load]]
+dialogue = "d"
+to_s = 1000
+gap_ms = 1000000 # once each
+users = {users}
+"#,
+            seconds = self.seconds,
+            client = self.client,
+            server = self.server,
+            client_tcp = self.client_tcp,
+            server_tcp = self.server_tcp,
+            near0 = self.near[0],
+            near1 = self.near[1],
+            far0 = self.far[0],
+            far1 = self.far[1],
+            exchange = self.exchange,
+            dialogue = self.dialogue,
+            users = self.users,
+        );
+        let folder = Folder::new(name);
+        let scenario = Scenario::parse(&text, name).unwrap();
+        let report = run(&scenario, 1.0, &folder.0).unwrap();
+        frames(&report.captures[0])
+    }
+}
+
+/// Seconds from the first of these frames to each.
+pub fn since_first<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Vec<f64> {
+    let times: Vec<f64> = frames.into_iter().map(|frame| frame.at).collect();
+    times.iter().map(|at| at - times[0]).collect()
+}
+
+/// All within `within` of what is expected, one by one.
+#[track_caller]
+pub fn assert_near(got: &[f64], expected: &[f64], within: f64) {
+    let near = got.len() == expected.len() && got.iter().zip(expected).all(|(a, b)| (a - b).abs() <= within);
+    assert!(near, "{got:?} is not {expected:?}");
+}
