@@ -98,8 +98,9 @@ pub struct Stack {
     pub delayed_ack_ms: f64,
     /// Segments after which an ACK does not wait.
     pub ack_every: u32,
-    /// Segments acknowledged at once at the start, until the host answers within `delayed_ack_ms`.
-    pub quick_acks: u32,
+    /// A segment with PSH is acknowledged at once (Linux), but not in a conversation: after an answer within
+    /// `delayed_ack_ms`, until an ACK waited in vain for the next.
+    pub ack_pushed: bool,
     /// First wait for an answer to a SYN, seconds; it doubles.
     pub syn_timeout_s: f64,
     /// SYNs after the first.

@@ -148,7 +148,8 @@ pub struct Endpoint {
     own_shift: u8,
     scaled: bool,
     unacked_segments: u32,
-    quick_acks: u32,
+    /// ACKs wait for the application's answers.
+    conversation: bool,
     /// When data last came in order.
     data_at: Option<Time>,
     ack_at: Option<Time>,
@@ -208,7 +209,7 @@ impl Endpoint {
             own_shift: 0,
             scaled: false,
             unacked_segments: 0,
-            quick_acks: stack.quick_acks,
+            conversation: false,
             data_at: None,
             ack_at: None,
             fin_at: None,
@@ -304,7 +305,7 @@ impl Endpoint {
             .data_at
             .is_some_and(|at| now - at < from_ms(self.stack.delayed_ack_ms))
         {
-            self.quick_acks = 0;
+            self.conversation = true;
         }
         self.stream_end += u64::from(bytes);
         self.write_ends.push_back(self.stream_end);
@@ -363,6 +364,8 @@ impl Endpoint {
             self.life_over(now, out);
         }
         if self.ack_at.is_some_and(|at| at <= now) {
+            // The answer did not come in time.
+            self.conversation = false;
             self.send_ack(now, out);
         }
         if let Some((at, timer)) = self.timer
@@ -788,10 +791,8 @@ impl Endpoint {
             return;
         }
         self.unacked_segments += 1;
-        if had_islands || self.unacked_segments >= self.stack.ack_every {
-            self.send_ack(now, out);
-        } else if self.quick_acks > 0 {
-            self.quick_acks -= 1;
+        let at_once = self.stack.ack_pushed && segment.has(flag::PSH) && !self.conversation;
+        if had_islands || at_once || self.unacked_segments >= self.stack.ack_every {
             self.send_ack(now, out);
         } else if self.ack_at.is_none() {
             self.ack_at = Some(now + from_ms(self.stack.delayed_ack_ms));

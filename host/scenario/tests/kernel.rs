@@ -14,16 +14,24 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == "lab-app") {
         return weir_lab::app_main(arguments);
     }
-    let tests: [fn() -> Result<(), LabError>; 3] = [timers, growth_and_setup, delayed_acks];
+    let tests: [fn() -> Result<bool, LabError>; 3] = [timers, growth_and_setup, delayed_acks];
     for test in tests {
-        match test() {
-            Ok(()) => {}
-            Err(error @ (LabError::NotRoot | LabError::Command { .. })) => {
-                println!("skipped: {error}");
-                return ExitCode::SUCCESS;
+        // A busy machine disturbs the lab's side now and then, but not three times in a row.
+        let mut alike = false;
+        for _ in 0..3 {
+            match test() {
+                Ok(result) => alike = result,
+                Err(error @ (LabError::NotRoot | LabError::Command { .. })) => {
+                    println!("skipped: {error}");
+                    return ExitCode::SUCCESS;
+                }
+                Err(error) => panic!("{error}"),
             }
-            Err(error) => panic!("{error}"),
+            if alike {
+                break;
+            }
         }
+        assert!(alike, "the simulation differs from the kernel");
     }
     ExitCode::SUCCESS
 }
@@ -45,16 +53,13 @@ fn data_of_server(frames: &[Frame]) -> Vec<&Frame> {
     frames.iter().filter(data).collect()
 }
 
-#[track_caller]
-fn compare(what: &str, kernel: &[f64], simulated: &[f64], within: impl Fn(f64) -> f64) {
+fn compare(what: &str, kernel: &[f64], simulated: &[f64], within: impl Fn(f64) -> f64) -> bool {
     println!("{what}: kernel {kernel:.3?}, simulated {simulated:.3?}");
-    let alike =
-        kernel.len() == simulated.len() && kernel.iter().zip(simulated).all(|(a, b)| (a - b).abs() <= within(*a));
-    assert!(alike, "{what} differ");
+    kernel.len() == simulated.len() && kernel.iter().zip(simulated).all(|(a, b)| (a - b).abs() <= within(*a))
 }
 
 /// A response into a silent path: tail loss probe, then the retransmission timer, doubling.
-fn timers() -> Result<(), LabError> {
+fn timers() -> Result<bool, LabError> {
     let kernel = lab("time_limit_s = 30\n\
          [leg1.c2s]\ndelay_ms = 20\n\
          [leg1.s2c]\ndelay_ms = 20\nperiodic = { period_s = 1000, lossy_s = 5, phase_s = 1.5 }\n\
@@ -85,17 +90,16 @@ fn timers() -> Result<(), LabError> {
         }
         distinct
     };
-    compare(
+    Ok(compare(
         "seconds from the response to its repeats",
         &repeats(&kernel),
         &repeats(&simulated),
         |at| 0.03 + 0.1 * at,
-    );
-    Ok(())
+    ))
 }
 
 /// Flights of slow start, and SYNs into silence.
-fn growth_and_setup() -> Result<(), LabError> {
+fn growth_and_setup() -> Result<bool, LabError> {
     let kernel = lab("time_limit_s = 30\n\
          [leg1.c2s]\ndelay_ms = 30\n[leg1.s2c]\ndelay_ms = 30\n\
          [app]\nconnections = 1\nconcurrency = 2\nrequests = 1\nrequest_bytes = 100\nresponse_bytes = 150000\n\
@@ -123,7 +127,7 @@ fn growth_and_setup() -> Result<(), LabError> {
         }
         flights
     };
-    compare(
+    let growth = compare(
         "segments in each flight",
         &flights(&kernel),
         &flights(&simulated),
@@ -138,14 +142,14 @@ fn growth_and_setup() -> Result<(), LabError> {
     }
     .run("kernel-syn");
     // The kernel's timer wheel fires up to an eighth late.
-    compare("SYNs", &since_first(ignored), &since_first(&silent), |at| {
+    let setup = compare("SYNs", &since_first(ignored), &since_first(&silent), |at| {
         0.03 + 0.05 * at
     });
-    Ok(())
+    Ok(growth && setup)
 }
 
 /// How long the server's ACK of a request waits, when the response comes later than that.
-fn delayed_acks() -> Result<(), LabError> {
+fn delayed_acks() -> Result<bool, LabError> {
     let kernel = lab("time_limit_s = 30\n\
          [leg1.c2s]\ndelay_ms = 5\n[leg1.s2c]\ndelay_ms = 5\n\
          [app]\nconnections = 1\nrequests = 26\nrequest_bytes = 100\nserver_ms = [5, 90]\nresponse_bytes = 500")?;
@@ -172,8 +176,12 @@ fn delayed_acks() -> Result<(), LabError> {
             })
             .collect();
         waits.sort_by(f64::total_cmp);
-        vec![waits[waits.len() / 2]]
+        vec![waits[0], waits[waits.len() - 1]]
     };
-    compare("median wait of an ACK", &waits(&kernel), &waits(&simulated), |_| 0.012);
-    Ok(())
+    Ok(compare(
+        "least and longest wait of an ACK",
+        &waits(&kernel),
+        &waits(&simulated),
+        |_| 0.012,
+    ))
 }
