@@ -6,6 +6,7 @@
     rtl-tests/compare.py --mix                    traffic mixes back to back: equal, and 1.00 packets per clock
     ... --stall 40 --bubbles 10                   clocks in a hundred without a record taken, without a beat sent
     ... --digests                                 with PACKET records
+    ... --statistics                              with BURST, HISTOGRAM (equal) and TOP records (within the sketch's bound)
     ... --contexts 64                             a tiny table (a build of its own): who is not tracked is equal, too
     ... --shed                                    leave records out under --stall: OPEN, SETUP, CLOSE, PORT are equal
 
@@ -15,6 +16,7 @@
 
 import argparse
 import itertools
+import math
 import os
 import struct
 import subprocess
@@ -56,10 +58,11 @@ def build(ports, contexts, assertions):
     folder.mkdir(parents=True, exist_ok=True)
     buckets = 1 << 15 if contexts > 4096 else 1 << 10
     flags = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--quiet", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
-    flags += ["--assert" if assertions else "--no-assert", "-CFLAGS", f"-DPORTS={ports}"]
+    flags += ["--assert" if assertions else "--no-assert", "-CFLAGS", f"-DWIRE_PORTS={ports}"]
     flags += [f"-GPorts={ports}", f"-GContexts={contexts}", f"-GBuckets={buckets}"]
     flags += ["-MAKEFLAGS", "OPT_FAST=-O2\\ -march=native OPT_GLOBAL=-O2"]
-    sources = [*runner.sources("weir_compare", [*runner.SOURCE_DIRS, HERE]), HERE / "player.cpp"]
+    design = runner.sources("weir_compare", [*runner.SOURCE_DIRS, HERE])
+    sources = [*design, *runner.with_kernels(design), HERE / "player.cpp"]
     command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
     command += ["--top-module", "weir_compare", *sources, "-o", "player"]
     with (folder / "build.log").open("w") as log:
@@ -168,6 +171,89 @@ def compare(hardware, software, play, kept=None):
     raise Difference("\n".join(text))
 
 
+# Of statistics, and their settings.
+LANE = 8
+STATISTICS = {"--burst-bytes": "3000,2000", "--services": "80,443,53,22,8080,8000,5001"}
+EPSILON, DELTA = math.e / 4096, math.exp(-4)
+TOPS = 16  # destinations that are named for each weight
+DUE_PACKETS = 32  # a destination with so many packets has its chance to enter the table
+
+
+def by_kind(data):
+    """{kind: records without their sequence number}."""
+    kinds = {records.Kind.BURST: [], records.Kind.HISTOGRAM: [], records.Kind.TOP: []}
+    for i in range(0, len(data), SIZE):
+        record = data[i : i + SIZE]
+        kinds[records.Kind(record[0])].append(record[:4] + bytes(4) + record[8:])
+    return kinds
+
+
+def tops(found):
+    """{(time, weight): {address: figures}} and {time: totals} of TOP records."""
+    named, totals = {}, {}
+    for fields in map(records.parse, found):
+        figures = [fields[name] for name in ("packets", "bytes", "syns")]
+        if fields["flags"] & records.Flag.CONTINUATION:
+            totals[fields["time"]] = (figures, fields["lost"])
+        else:
+            named.setdefault((fields["time"], fields["arg"]), {})[fields["address"]] = figures
+    return named, totals
+
+
+def compare_tops(hardware, software):
+    """The card's estimates against the truth: docs/src/hls.md, talkers."""
+    got, got_totals = tops(hardware)
+    want, totals = tops(software)
+    if got_totals != totals:
+        raise Difference("the totals of TOP differ")
+    compared = over = 0
+    for place, true in want.items():
+        time_, weight = place
+        where = f"TOP of weight {weight} at {time_}"
+        named, slack = got.get(place, {}), EPSILON * totals[time_][0][weight]
+        if len(true) < TOPS and named.keys() != true.keys():
+            raise Difference(f"{where}: {len(named)} destinations instead of all {len(true)}")
+        if len(named) > TOPS or len(named) < len(true):
+            raise Difference(f"{where}: {len(named)} destinations")
+        least = min(figures[weight] for figures in true.values())
+        for address, figures in true.items():
+            due = figures[weight] > least + 2 * slack and figures[0] >= DUE_PACKETS
+            if due and address not in named:
+                raise Difference(f"{where}: {address.hex()} with {figures} is not named")
+            for w, estimate in enumerate(named.get(address, [])):
+                if estimate < figures[w]:
+                    raise Difference(f"{where}: {address.hex()} has {estimate}, below the truth {figures[w]}")
+                over += estimate > figures[w] + EPSILON * totals[time_][0][w]
+                compared += 1
+    if over > 3 + 2 * DELTA * compared:
+        raise Difference(f"{over} of {compared} estimates of TOP are over their bound")
+    return compared, over
+
+
+def compare_statistics(hardware, software):
+    """BURST and HISTOGRAM equal, TOP within bounds; what was compared."""
+    got, want = by_kind(hardware), by_kind(software)
+    for kind in (records.Kind.BURST, records.Kind.HISTOGRAM):
+        for number, (a, b) in enumerate(itertools.zip_longest(got[kind], want[kind])):
+            if a != b:
+                text = [f"{kind.name} {number} differs"]
+                text += [
+                    f"{who}: {show(number, r) if r else 'no more'}" for who, r in (("hardware", a), ("software", b))
+                ]
+                raise Difference("\n".join(text))
+    compared, over = compare_tops(got[records.Kind.TOP], want[records.Kind.TOP])
+    sizes = [len(want[kind]) for kind in (records.Kind.BURST, records.Kind.HISTOGRAM)]
+    return f"{sizes[0]} BURST, {sizes[1]} HISTOGRAM, {compared} estimates of TOP ({over} over the bound)"
+
+
+def split_lanes(path, lane):
+    """Take the records of a lane out of a file; their bytes."""
+    data = path.read_bytes()
+    parts = [data[i : i + SIZE] for i in range(0, len(data), SIZE)]
+    path.write_bytes(b"".join(part for part in parts if part[2] & 0xF != lane))
+    return b"".join(part for part in parts if part[2] & 0xF == lane)
+
+
 class Comparison:
     """What is the same for all captures of one call."""
 
@@ -189,15 +275,23 @@ class Comparison:
         folder = BUILD / "run"
         folder.mkdir(parents=True, exist_ok=True)
         stem = folder / path.name
-        play, got, want = (stem.with_name(f"{stem.name}.{end}") for end in ("play", "rtl", "sw"))
+        play, got, want, made = (stem.with_name(f"{stem.name}.{end}") for end in ("play", "rtl", "sw", "statistics"))
         contexts = ["--contexts", args.contexts]
         said = run([self.bench, "play", path, "-o", play, *contexts, *(["--all-visits"] if args.all_visits else [])])
         ports = 2 if " 2 ports" in said else 1
         options = ["--stall", args.stall, "--bubbles", args.bubbles, "--seed", args.seed]
         options += ["--digests"] * args.digests + ["--shed"] * args.shed
         command = [self.weir, "records", "--profile", "nic", "-f", "binary", path, "-o", want, *contexts]
-        subprocess.run([*map(str, command), *["--digests"] * args.digests], stderr=subprocess.DEVNULL)
+        command += ["--digests"] * args.digests
+        if args.statistics:
+            settings = list(itertools.chain(*STATISTICS.items()))
+            command += ["--statistics", *settings]
+            options += ["--statistics", made, *settings]
+        subprocess.run(list(map(str, command)), stderr=subprocess.DEVNULL)
         said = run([self.player(ports), play, got, *options])
+        if args.statistics:
+            said += ", " + compare_statistics(made.read_bytes(), split_lanes(want, LANE))
+            made.unlink()
         count = compare(got, want, play, KEPT if args.shed else None)
         self.records += count
         self.frames += int(said.split()[0])
@@ -248,6 +342,7 @@ def parse(argv=None):
     parser.add_argument("--seed", type=int, default=runner.SEED, help="of stalls, bubbles and the key hash")
     parser.add_argument("--digests", action="store_true")
     parser.add_argument("--shed", action="store_true")
+    parser.add_argument("--statistics", action="store_true")
     parser.add_argument("--contexts", type=int, default=1 << 18)
     parser.add_argument("--ports", type=int, choices=(1, 2), help="(default: as many as the capture uses)")
     parser.add_argument("--all-visits", action="store_true", help="leave no scan visit out: short captures only")

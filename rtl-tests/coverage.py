@@ -57,10 +57,10 @@ def build():
     folder = BUILD / "player"
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--quiet", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
-    flags += ["--assert", "--coverage-line", "-CFLAGS", "-DPORTS=2", "-GPorts=2", f"-GContexts={CONTEXTS}"]
+    flags += ["--assert", "--coverage-line", "-CFLAGS", "-DWIRE_PORTS=2", "-GPorts=2", f"-GContexts={CONTEXTS}"]
     flags += ["-GBuckets=64", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_GLOBAL=-O2"]
-    sources = [*runner.sources("weir_compare", [*runner.SOURCE_DIRS, compare.HERE])]
-    sources += [HERE / "weir_tracker_watch.sv", compare.HERE / "player.cpp"]
+    sources = runner.sources("weir_compare", [*runner.SOURCE_DIRS, compare.HERE])
+    sources += [*runner.with_kernels(sources), HERE / "weir_tracker_watch.sv", compare.HERE / "player.cpp"]
     command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
     with (folder / "build.log").open("w") as log:
         command += ["--top-module", "weir_compare", *sources, "-o", "player"]

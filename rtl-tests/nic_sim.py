@@ -43,7 +43,8 @@ def build(contexts, rom):
         "-MAKEFLAGS",
         "OPT_FAST=-O2\\ -march=native OPT_GLOBAL=-O2",
     ]
-    sources = [*runner.sources("weir_nic_sim", [*runner.SOURCE_DIRS, HERE]), HERE / "clock.vlt", *HERE.glob("*.cpp")]
+    design = runner.sources("weir_nic_sim", [*runner.SOURCE_DIRS, HERE])
+    sources = [*design, *runner.with_kernels(design), HERE / "clock.vlt", *HERE.glob("*.cpp")]
     command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
     command += ["--top-module", "weir_nic_sim", *sources, "-o", "weir-nic-sim"]
     with (folder / "build.log").open("w") as log:

@@ -103,11 +103,16 @@ def test_build_script_runs_to_its_end(board, vivado, tmp_path):
     assert "VEXRISCV" in vivado(build).stderr
     cpu = tmp_path / "VexRiscv.v"
     cpu.write_text("")
-    run = vivado(build, environment={"VEXRISCV": str(cpu)})
+    assert "KERNELS" in vivado(build, environment={"VEXRISCV": str(cpu)}).stderr
+    for kernel in ("bursts", "histograms", "talkers"):
+        made = tmp_path / kernel / "solution" / "impl" / "ip"
+        made.mkdir(parents=True)
+        (made / "component.xml").write_text("")
+    run = vivado(build, environment={"VEXRISCV": str(cpu), "KERNELS": str(tmp_path)})
     made = {line[line.index("-module_name") + 1] for line in said(run, "create_ip")}
     assert made == {kind for kind, _ in board.vendor_cells} - {"IBUFDS_GTE4", "VexRiscv"}
     read = [word for line in said(run, "read_verilog") for word in line if word != "-sv"]
     expected = [cpu, *(ROOT / "hw" / "rtl").glob("*.sv"), *(ROOT / "hw/boards/common").glob("*.sv")]
-    expected += (ROOT / "hw/boards/u250").glob("*.sv")
+    expected += [ROOT / "hw" / "hls" / "weir_kernels.sv", *(ROOT / "hw/boards/u250").glob("*.sv")]
     assert sorted(" ".join(read).split()) == sorted(map(str, expected))
     assert said(run, "write_bitstream")

@@ -57,6 +57,43 @@ def test_demo_captures():
     equal(runner.ROOT / "docs" / "demo")
 
 
+def test_statistics():
+    """Bursts and histograms equal, the sketch within its bound; where the capture leaps in time, the kernels take theirs."""
+    equal(
+        runner.ROOT / "docs" / "demo" / "demo.pcap", "--hostile", 1_000, "--seeds", "9", "--statistics", "--stall", 20
+    )
+
+
+def statistics(estimates, total=1000, burst=7):
+    """Records of 100 ms: a BURST, `estimates` by destination as TOP of packets, the totals."""
+    kind = compare.records.Kind
+    made = [compare.records.build(kind.BURST, peak=burst)]
+    for number, estimate in enumerate(estimates):
+        made += [compare.records.build(kind.TOP, address=bytes([number] * 16), packets=estimate)]
+    return b"".join([*made, compare.records.build(kind.TOP, continuation=True, packets=total)])
+
+
+@pytest.mark.parametrize(
+    ("hardware", "wrong"),
+    [
+        (statistics([10, 20]), None),
+        (statistics([20, 10]), "below the truth"),
+        (statistics([10]), "instead of all 2"),
+        (statistics([10, 20], total=999), "totals"),
+        (statistics([10, 20], burst=8), "BURST 0 differs"),
+        (statistics([10, 20])[64:], "BURST 0 differs"),
+    ],
+)
+def test_statistics_that_differ_are_told(hardware, wrong):
+    """Against two destinations with 10 and 20 packets, in this order."""
+    software = statistics([10, 20])
+    if wrong is None:
+        assert "1 BURST" in compare.compare_statistics(hardware, software)
+    else:
+        with pytest.raises(compare.Difference, match=wrong):
+            compare.compare_statistics(hardware, software)
+
+
 def test_corpus():
     if not CORPUS.is_dir():
         pytest.skip(f"{CORPUS} is not there")

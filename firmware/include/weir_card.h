@@ -16,7 +16,7 @@
 // Major version of the register map that the firmware is made for; must equal the card's.
 #define WEIR_ABI_MAJOR 1u
 // Minor version; the card's must be at least this.
-#define WEIR_ABI_MINOR 0u
+#define WEIR_ABI_MINOR 1u
 // First word of an image's header: 'WFW1' as bytes.
 #define WEIR_IMAGE_MAGIC 0x31574657u
 // Bytes of an image's header; the body follows.
@@ -241,11 +241,27 @@ enum weir_key {
     WEIR_KEY_SEED_9 = 39,
     WEIR_KEY_SEED_10 = 40,
     WEIR_KEY_SEED_11 = 41,
-    WEIR_KEY_SEED_12 = 42
+    WEIR_KEY_SEED_12 = 42,
+    WEIR_KEY_STATISTICS_ENABLE = 43,
+    WEIR_KEY_BURST_BYTES_0 = 44,
+    WEIR_KEY_BURST_BYTES_1 = 45,
+    WEIR_KEY_SERVICE_0 = 46,
+    WEIR_KEY_SERVICE_1 = 47,
+    WEIR_KEY_SERVICE_2 = 48,
+    WEIR_KEY_SERVICE_3 = 49,
+    WEIR_KEY_SERVICE_4 = 50,
+    WEIR_KEY_SERVICE_5 = 51,
+    WEIR_KEY_SERVICE_6 = 52,
+    WEIR_KEY_SKETCH_SEED_0 = 53,
+    WEIR_KEY_SKETCH_SEED_1 = 54,
+    WEIR_KEY_SKETCH_SEED_2 = 55,
+    WEIR_KEY_SKETCH_SEED_3 = 56,
+    WEIR_KEY_SKETCH_SEED_4 = 57,
+    WEIR_KEY_SKETCH_SEED_5 = 58
 };
 
 // Keys are 1 .. this.
-#define WEIR_KEYS 42u
+#define WEIR_KEYS 58u
 
 // A row of WEIR_KEY_TABLE.
 struct weir_key_row {
@@ -260,7 +276,7 @@ struct weir_key_row {
     {{0u, 0u, 0u, 0u},                                                                                                 \
      {0u, 1u, 1u, 0u},                                                                                                 \
      {0u, 0xFFFFu, 0u, 0u},                                                                                            \
-     {0u, 0xFu, 0u, 0u},                                                                                               \
+     {0u, 7u, 0u, 0u},                                                                                                 \
      {0u, 1u, 1u, 0u},                                                                                                 \
      {3u, 0x431BDu, 0x15F90u, 0u},                                                                                     \
      {3u, 0x431BDE8u, 0xDBBA0u, 0u},                                                                                   \
@@ -294,6 +310,22 @@ struct weir_key_row {
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
+     {0u, 1u, 0u, 0u},                                                                                                 \
+     {0u, 0xFFFFFFFFu, 0u, 0u},                                                                                        \
+     {0u, 0xFFFFFFFFu, 0u, 0u},                                                                                        \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
+     {0u, 0xFFFFu, 0u, 0u},                                                                                            \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \

@@ -10,9 +10,9 @@
 #define WEIR_REG_INFO_MAGIC 0x0000u
 #define WEIR_REG_INFO_MAGIC_RESET 0x57454952u
 /* Version of this register map. Another major version: do not touch. A higher minor version has more. (r; after
- * power-on 0x10000) */
+ * power-on 0x10001) */
 #define WEIR_REG_INFO_ABI 0x0004u
-#define WEIR_REG_INFO_ABI_RESET 0x00010000u
+#define WEIR_REG_INFO_ABI_RESET 0x00010001u
 /* Grows when a register is added. (r; bits 15..0) */
 #define WEIR_REG_INFO_ABI_MINOR_MASK 0x0000ffffu
 #define WEIR_REG_INFO_ABI_MINOR_SHIFT 0u
@@ -51,8 +51,8 @@
 /* Hold the CPU in reset. Clear it once an image is loaded. (rw; bit 0) */
 #define WEIR_REG_SYSTEM_CONTROL_CPU_RESET_MASK 0x00000001u
 #define WEIR_REG_SYSTEM_CONTROL_CPU_RESET_SHIFT 0u
-/* Hold measuring in reset: settings of `measure` and `record` are taken when it ends. The inline path goes on. (rw;
- * bit 1) */
+/* Hold measuring in reset: settings of `measure`, `statistics` and `record` are taken when it ends. The inline path
+ * goes on. (rw; bit 1) */
 #define WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK 0x00000002u
 #define WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_SHIFT 1u
 /* Requests, one clock each. (w) */
@@ -190,7 +190,7 @@
 /* Leave records out, least wanted first, when they cannot leave. (rw; bit 1) */
 #define WEIR_REG_MEASURE_CONTROL_SHED_ENABLE_MASK 0x00000002u
 #define WEIR_REG_MEASURE_CONTROL_SHED_ENABLE_SHIFT 1u
-/* Lane in each record. (rw; bits 11..8) */
+/* Lane in each record, 0 .. 7; that of statistics is 8 higher. (rw; bits 11..8) */
 #define WEIR_REG_MEASURE_CONTROL_LANE_MASK 0x00000f00u
 #define WEIR_REG_MEASURE_CONTROL_LANE_SHIFT 8u
 /* Boot epoch, part of flow ids. (rw; bits 31..16) */
@@ -542,6 +542,31 @@
 #define WEIR_REG_DEBUG_HOST_ACCESSES 0x0e0cu
 /* Register accesses of the CPU. (r) */
 #define WEIR_REG_DEBUG_CARD_ACCESSES 0x0e10u
+
+/* statistics: Statistics per 100 ms (records BURST, HISTOGRAM, TOP). Settings are taken when
+ * system.control.measure_reset ends. Counters begin anew with it; in each array: bursts, histograms, talkers. */
+
+/* Use. (rw; after power-on 0x0) */
+#define WEIR_REG_STATISTICS_CONTROL 0x0f00u
+#define WEIR_REG_STATISTICS_CONTROL_RESET 0x00000000u
+/* Statistics are made. (rw; bit 0) */
+#define WEIR_REG_STATISTICS_CONTROL_ENABLE_MASK 0x00000001u
+#define WEIR_REG_STATISTICS_CONTROL_ENABLE_SHIFT 0u
+/* Bytes in 100 us that make a burst on the port; 0: bursts are not looked for. (rw; bytes; after power-on 0x0) */
+#define WEIR_REG_STATISTICS_BURST_BYTES(i) (0x0f10u + 0x4u * (i))
+#define WEIR_REG_STATISTICS_BURST_BYTES_RESET 0x00000000u
+/* Server port with a histogram of its own; 0: no entry. (rw; after power-on 0x0) */
+#define WEIR_REG_STATISTICS_SERVICE(i) (0x0f20u + 0x4u * (i))
+#define WEIR_REG_STATISTICS_SERVICE_RESET 0x00000000u
+#define WEIR_REG_STATISTICS_SERVICE_MASK 0x0000ffffu
+/* Word of the secret seed of the sketch's hash, lowest first. (w) */
+#define WEIR_REG_STATISTICS_SEED(i) (0x0f40u + 0x4u * (i))
+/* Words that the kernel had no room for: nothing but what comes in the 14 us after measuring began. (r; words) */
+#define WEIR_REG_STATISTICS_WORDS_LOST(i) (0x0f60u + 0x4u * (i))
+/* Records that found no room because the link was held up, as the last record of an interval tells. (r; records) */
+#define WEIR_REG_STATISTICS_RESULTS_LOST(i) (0x0f70u + 0x4u * (i))
+/* Records of statistics made; record.records_in and records_out are without them. (r; records) */
+#define WEIR_REG_STATISTICS_RECORDS 0x0f80u
 
 /* digest_entry: An entry of the digest filter: flows whose one end matches `a` and the other `b`. Disable it, change
  * it, enable it. */

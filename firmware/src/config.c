@@ -3,10 +3,17 @@
 static const struct weir_key_row rows[WEIR_KEYS + 1u] = WEIR_KEY_TABLE;
 
 enum {
-    SEED_WORDS = 13
+    SEED_WORDS = 13,
+    SERVICES = 7,
+    SKETCH_SEED_WORDS = 6
 };
 
-static_assert((uint32_t)WEIR_KEY_SEED_0 + (uint32_t)SEED_WORDS == WEIR_KEYS + 1u, "seed words are the last keys");
+static_assert((uint32_t)WEIR_KEY_SEED_0 + (uint32_t)SEED_WORDS == (uint32_t)WEIR_KEY_STATISTICS_ENABLE,
+              "a key for each word");
+static_assert((uint32_t)WEIR_KEY_SERVICE_0 + (uint32_t)SERVICES == (uint32_t)WEIR_KEY_SKETCH_SEED_0,
+              "a key for each service");
+static_assert((uint32_t)WEIR_KEY_SKETCH_SEED_0 + (uint32_t)SKETCH_SEED_WORDS == WEIR_KEYS + 1u,
+              "seed words of the sketch are the last keys");
 
 void config_init(struct config *config)
 {
@@ -59,6 +66,22 @@ static bool keep_ms(uint32_t low_address, uint32_t ms, uint32_t *failed)
     return keep(low_address, (uint32_t)ns, failed) && keep(low_address + 4u, (uint32_t)(ns >> 32u), failed);
 }
 
+static bool keep_statistics(const uint32_t *v, uint32_t *address)
+{
+    // A secret, too.
+    for (uint32_t i = 0; i < (uint32_t)SKETCH_SEED_WORDS; i++) {
+        reg_write32(WEIR_REG_STATISTICS_SEED(i), v[(uint32_t)WEIR_KEY_SKETCH_SEED_0 + i]);
+    }
+    for (uint32_t i = 0; i < (uint32_t)SERVICES; i++) {
+        if (!keep(WEIR_REG_STATISTICS_SERVICE(i), v[(uint32_t)WEIR_KEY_SERVICE_0 + i], address)) {
+            return false;
+        }
+    }
+    return keep(WEIR_REG_STATISTICS_BURST_BYTES(0u), v[WEIR_KEY_BURST_BYTES_0], address) &&
+           keep(WEIR_REG_STATISTICS_BURST_BYTES(1u), v[WEIR_KEY_BURST_BYTES_1], address) &&
+           keep(WEIR_REG_STATISTICS_CONTROL, v[WEIR_KEY_STATISTICS_ENABLE], address);
+}
+
 bool config_apply_measure(const struct config *config, uint32_t *address)
 {
     const uint32_t *v = config->values;
@@ -85,7 +108,7 @@ bool config_apply_measure(const struct config *config, uint32_t *address)
            keep(WEIR_REG_PORT_TIME_OFFSET(1u), v[WEIR_KEY_PORT_OFFSET_1], address) &&
            keep_ms(WEIR_REG_DIGEST_TRIGGER_NS_LOW, v[WEIR_KEY_TRIGGER_MS], address) &&
            keep(WEIR_REG_DIGEST_TRIGGER_PACKETS, v[WEIR_KEY_TRIGGER_PACKETS], address) &&
-           keep(WEIR_REG_DIGEST_CONTROL, digest, address);
+           keep(WEIR_REG_DIGEST_CONTROL, digest, address) && keep_statistics(v, address);
 }
 
 void config_apply_live(const struct config *config)

@@ -399,11 +399,20 @@ static void configuration_is_checked(void **state)
     set(WEIR_KEY_LANE, 3);
     set(WEIR_KEY_EPOCH, 0xABCD);
     set((uint32_t)WEIR_KEY_SEED_0 + 12u, 0x7FFF);
+    set(WEIR_KEY_STATISTICS_ENABLE, 1);
+    set(WEIR_KEY_BURST_BYTES_1, 60000);
+    set(WEIR_KEY_SERVICE_6, 443);
+    set(WEIR_KEY_SKETCH_SEED_5, 0x5EED);
     set(WEIR_KEY_INLINE_ENABLE, 0);
     assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
     assert_int_equal(*mock_register(WEIR_REG_MEASURE_CONTROL), 0xABCD0303u);
     assert_int_equal(*mock_register(WEIR_REG_MEASURE_SEED(12u)), 0x7FFF);
+    assert_int_equal(*mock_register(WEIR_REG_STATISTICS_CONTROL), 1);
+    assert_int_equal(*mock_register(WEIR_REG_STATISTICS_BURST_BYTES(0u)), 0);
+    assert_int_equal(*mock_register(WEIR_REG_STATISTICS_BURST_BYTES(1u)), 60000);
+    assert_int_equal(*mock_register(WEIR_REG_STATISTICS_SERVICE(6u)), 443);
+    assert_int_equal(*mock_register(WEIR_REG_STATISTICS_SEED(5u)), 0x5EED);
     const uint64_t idle = UINT64_C(70368744) * 1000000u;
     assert_int_equal(*mock_register(WEIR_REG_MEASURE_IDLE_LOW), (uint32_t)idle);
     assert_int_equal(*mock_register(WEIR_REG_MEASURE_IDLE_HIGH), (uint32_t)(idle >> 32u));
@@ -421,6 +430,16 @@ static void configuration_is_checked(void **state)
 static void a_register_that_does_not_hold_is_a_fault(void **state)
 {
     (void)state;
+    const uint32_t registers[] = {WEIR_REG_MEASURE_OTHER_HIGH, WEIR_REG_STATISTICS_SERVICE(3u),
+                                  WEIR_REG_STATISTICS_CONTROL};
+    for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+        ready_card();
+        set(WEIR_KEY_SERVICE_3, 80);
+        set(WEIR_KEY_STATISTICS_ENABLE, 1);
+        mock.stuck = registers[i];
+        assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_FAILED);
+        assert_int_equal(newest_fault().detail0, registers[i]);
+    }
     ready_card();
     mock.stuck = WEIR_REG_MEASURE_OTHER_HIGH;
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_FAILED);

@@ -134,6 +134,13 @@ module weir_card
   logic [Ports-1:0][31:0] dropped;
   logic [Ports-1:0][31:0] slices;
   logic [Ports-1:0][31:0] slices_dropped;
+  logic statistics_enable;
+  logic [Ports-1:0][31:0] burst_bytes;
+  logic [6:0][15:0] services;
+  logic [191:0] sketch_seed;
+  logic [2:0][31:0] words_lost;
+  logic [2:0][31:0] results_lost;
+  logic [31:0] statistics_records;
   logic [47:0] destination_mac;
   logic [47:0] source_mac;
   logic flush;
@@ -225,6 +232,13 @@ module weir_card
       .dropped,
       .slices,
       .slices_dropped,
+      .statistics_enable,
+      .burst_bytes,
+      .services,
+      .sketch_seed,
+      .words_lost,
+      .results_lost,
+      .statistics_records,
       .destination_mac,
       .source_mac,
       .flush,
@@ -299,6 +313,13 @@ module weir_card
       .dropped,
       .slices,
       .slices_dropped,
+      .statistics_enable,
+      .burst_bytes,
+      .services,
+      .sketch_seed,
+      .words_lost,
+      .results_lost,
+      .statistics_records,
       .table_flip,
       .table_bad,
       .rx_tdata,

@@ -7,7 +7,7 @@
 //
 // Promise      docs/src/registers.md. A register that stands for a request acts once per write. The high word of a
 //              pair belongs to the low word that the same reader (host, CPU) read last.
-// Settings     Of `measure` and `record`: as they were when rst_measure ended. All others at once.
+// Settings     Of `measure`, `statistics` and `record`: as they were when rst_measure ended. All others at once.
 // Throughput   A register access of the host takes 7 clocks when the CPU makes none; the datapath waits for neither.
 // Resets       `rst` all. The CPU's reset touches nothing outside of weir_soc, but for the lock of the watchdog.
 // Hazards      The clock's set and step are checked here; what is out of range is refused and counted.
@@ -108,6 +108,14 @@ module weir_control
     input var logic [Ports-1:0][31:0] dropped,
     input var logic [Ports-1:0][31:0] slices,
     input var logic [Ports-1:0][31:0] slices_dropped,
+
+    output var logic statistics_enable,
+    output var logic [Ports-1:0][31:0] burst_bytes,
+    output var logic [6:0][15:0] services,
+    output var logic [191:0] sketch_seed,
+    input var logic [2:0][31:0] words_lost,
+    input var logic [2:0][31:0] results_lost,
+    input var logic [31:0] statistics_records,
 
     output var logic [47:0] destination_mac,
     output var logic [47:0] source_mac,
@@ -402,11 +410,21 @@ module weir_control
       timeouts.idle <= {got.measure.idle_high.value.value, got.measure.idle_low.value.value};
       timeouts.linger <= {got.measure.linger_high.value.value, got.measure.linger_low.value.value};
       timeouts.other <= {got.measure.other_high.value.value, got.measure.other_low.value.value};
+      statistics_enable <= got.statistics.control.enable.value;
+      for (int p = 0; p < Ports; p++) burst_bytes[p] <= got.statistics.burst_bytes[p].value.value;
+      for (int i = 0; i < 7; i++) services[i] <= got.statistics.service[i].value.value;
+      for (int i = 0; i < 6; i++) sketch_seed[32*i+:32] <= got.statistics.seed[i].value.value;
       destination_mac <= {got.record.destination_high.value.value, got.record.destination_low.value.value};
       source_mac <= {got.record.source_high.value.value, got.record.source_low.value.value};
     end
     if (rst) rst_measure <= 1'b1;
   end
+
+  for (genvar k = 0; k < 3; k++) begin : gen_kernel
+    assign set.statistics.words_lost[k].value.next   = words_lost[k];
+    assign set.statistics.results_lost[k].value.next = results_lost[k];
+  end
+  assign set.statistics.records.value.next = statistics_records;
 
   logic [4:0][31:0] left_out_counts;
   always_ff @(posedge clk) begin

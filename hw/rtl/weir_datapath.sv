@@ -3,7 +3,7 @@
 //
 // Promise      Frames of rx 0 leave at tx 1 and those of rx 1 at tx 0, by weir_inline. Copies are stamped, parsed and
 //              measured (weir_measure); records leave in frames (weir_framer), header slices of wanted packets
-//              beside them (weir_slice).
+//              beside them (weir_slice). Statistics of the same packets leave in frames of their own.
 // Throughput   One beat per clock, port and direction.
 // Backpressure None towards rx. m_ holds up the framer, and that the queues in front of the lookup, whose overflow
 //              is counted; nothing of that reaches tx.
@@ -14,6 +14,7 @@
 module weir_datapath
   import weir_pkg::*;
   import weir_digest_pkg::*;
+  import weir_kernel_pkg::kernel_word_t;
   import weir_lookup_pkg::*;
   import weir_tracker_pkg::*;
 #(
@@ -84,6 +85,14 @@ module weir_datapath
     output var logic [Ports-1:0][31:0] dropped,
     output var logic [Ports-1:0][31:0] slices,
     output var logic [Ports-1:0][31:0] slices_dropped,
+    // Statistics per 100 ms (weir_statistics); settings change in rst_measure only.
+    input var logic statistics_enable,
+    input var logic [Ports-1:0][31:0] burst_bytes,
+    input var logic [6:0][15:0] services,
+    input var logic [191:0] sketch_seed,
+    output var logic [2:0][31:0] words_lost,
+    output var logic [2:0][31:0] results_lost,
+    output var logic [31:0] statistics_records,
     // Parity of the key table (weir_key_table).
     input var logic table_flip,
     output var logic table_bad,
@@ -120,6 +129,9 @@ module weir_datapath
     output var logic [Ports-1:0] slice_tvalid,
     input var logic [Ports-1:0] slice_tready
 );
+
+  // Statistics that wait for their frame.
+  localparam int StatisticsDepth = 64;
 
   logic reset_measure;
   // verilator lint_off UNUSEDSIGNAL
@@ -276,6 +288,8 @@ module weir_datapath
 
   logic [511:0] record;
   logic record_valid, record_ready;
+  kernel_word_t kernel_word;
+  logic kernel_valid;
   weir_measure #(
       .Ports(Ports),
       .Contexts(Contexts),
@@ -311,6 +325,8 @@ module weir_datapath
       .m_record(record),
       .m_valid(record_valid),
       .m_ready(record_ready),
+      .kernel_word,
+      .kernel_valid,
       .waiting,
       .used(contexts_used),
       .occupancy(contexts_in_use),
@@ -330,6 +346,77 @@ module weir_datapath
       .table_bad
   );
 
+  // Of a lane's statistics: 8 and it.
+  logic [3:0] statistics_lane;
+  assign statistics_lane = lane ^ 4'd8;
+  logic [511:0] statistic;
+  logic statistic_valid, statistic_ready;
+  weir_statistics statistics (
+      .clk,
+      .rst(reset_measure),
+      .enable(statistics_enable),
+      .lane(statistics_lane),
+      .thresholds(burst_bytes),
+      .services,
+      .seed(sketch_seed),
+      .s_word(kernel_word),
+      .s_valid(kernel_valid),
+      .m_record(statistic),
+      .m_valid(statistic_valid),
+      .m_ready(statistic_ready),
+      .words_lost,
+      .results_lost,
+      .records_out(statistics_records)
+  );
+
+  // Frames of the flows' records, of the statistics'.
+  logic [1:0][511:0] frame_tdata;
+  logic [1:0] frame_tlast, frame_tvalid, frame_tready;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [1:0][63:0] frame_tkeep;
+  logic [63:0] statistics_in, statistics_out, statistics_frames;
+  // verilator lint_on UNUSEDSIGNAL
+  assign m_tkeep = '1;
+  weir_frame_merge merge (
+      .clk,
+      .rst(reset_measure),
+      .s_tdata(frame_tdata),
+      .s_tlast(frame_tlast),
+      .s_tvalid(frame_tvalid),
+      .s_tready(frame_tready),
+      .m_tdata,
+      .m_tlast,
+      .m_tvalid,
+      .m_tready
+  );
+
+  weir_framer #(
+      .MaxRecords(StatisticsDepth),
+      .FlushClocks(FlushClocks),
+      .Depth(StatisticsDepth),
+      .Frames(4)
+  ) statistics_framer (
+      .clk,
+      .rst(reset_measure),
+      .now(tai_ns),
+      .destination_mac,
+      .source_mac,
+      .lane(8'(statistics_lane)),
+      .epoch,
+      .flush,
+      .s_data(statistic),
+      .s_valid(statistic_valid),
+      .s_ready(statistic_ready),
+      .m_tdata(frame_tdata[1]),
+      .m_tkeep(frame_tkeep[1]),
+      .m_tlast(frame_tlast[1]),
+      .m_tvalid(frame_tvalid[1]),
+      .m_tready(frame_tready[1]),
+      .records_in(statistics_in),
+      .records_out(statistics_out),
+      .frames_out(statistics_frames)
+  );
+
   weir_framer #(
       .FlushClocks(FlushClocks)
   ) framer (
@@ -344,11 +431,11 @@ module weir_datapath
       .s_data(record),
       .s_valid(record_valid),
       .s_ready(record_ready),
-      .m_tdata,
-      .m_tkeep,
-      .m_tlast,
-      .m_tvalid,
-      .m_tready,
+      .m_tdata(frame_tdata[0]),
+      .m_tkeep(frame_tkeep[0]),
+      .m_tlast(frame_tlast[0]),
+      .m_tvalid(frame_tvalid[0]),
+      .m_tready(frame_tready[0]),
       .records_in,
       .records_out,
       .frames_out(record_frames)

@@ -35,6 +35,8 @@ package weir_kernel_pkg;
   // What the tracker knows of a packet that its word and the lookup do not say.
   typedef struct packed {
     logic client_is_low;
+    // It opened its flow; also one that took the place of another.
+    logic opened;
     logic new_bytes;
     // An RTT record is written for the packet.
     logic rtt_valid;
@@ -68,7 +70,7 @@ package weir_kernel_pkg;
     end
     if (tracked) begin
       out.tracked = 1'b1;
-      out.fresh = lookup.fresh;
+      out.fresh = facts.opened;
       out.index = lookup.index;
       out.from_server = word.meta.from_low != facts.client_is_low;
       out.server_port = facts.client_is_low ? word.meta.key.high.port : word.meta.key.low.port;

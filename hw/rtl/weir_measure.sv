@@ -17,6 +17,8 @@
 module weir_measure
   import weir_pkg::*;
   import weir_digest_pkg::*;
+  import weir_kernel_pkg::kernel_word_t;
+  import weir_kernel_pkg::kernel_facts_t;
   import weir_lookup_pkg::*;
   import weir_records_pkg::*;
   import weir_tracker_pkg::*;
@@ -70,6 +72,10 @@ module weir_measure
     output var logic [511:0] m_record,
     output var logic m_valid,
     input var logic m_ready,
+
+    // Each word behind the tracker, for statistics (hw/hls); nobody waits for whoever takes it.
+    output var kernel_word_t kernel_word,
+    output var logic kernel_valid,
 
     // Words of the port wait for the merge (weir_horizon).
     output var logic [Ports-1:0] waiting,
@@ -239,7 +245,7 @@ module weir_measure
   logic [JobLevelWidth-1:0] jobs;
   shed_t shed;
   job_t job, next_job;
-  logic job_valid, next_job_valid, next_job_ready;
+  logic job_valid, job_passed, next_job_valid, next_job_ready;
   weir_tracker #(
       .Ports(Ports),
       .Contexts(Contexts)
@@ -255,10 +261,31 @@ module weir_measure
       .timeout_update,
       .m_valid(job_valid),
       .m_job(job),
+      .m_passed(job_passed),
       .trouble_valid,
       .trouble_index,
       .trouble_time,
       .left_out
+  );
+
+  kernel_facts_t kernel_facts;
+  assign kernel_facts = '{
+          client_is_low: job.updated.order.client_is_low,
+          opened: job.order.opened,
+          new_bytes: job.order.new_bytes,
+          rtt_valid: job.records[JobRtt],
+          rtt_of_server: job.round_trip.side,
+          rtt: job.round_trip.value
+      };
+  weir_kernel_word kernel_words (
+      .clk,
+      .rst,
+      .s_word  (job.word),
+      .s_lookup(job.lookup),
+      .s_facts (kernel_facts),
+      .s_valid (job_passed),
+      .m_word  (kernel_word),
+      .m_valid (kernel_valid)
   );
 
   logic queue_ready;

@@ -409,6 +409,15 @@ module weir_registers (
     } debug;
     struct {
       logic control;
+      logic burst_bytes[2];
+      logic service[7];
+      logic seed[6];
+      logic words_lost[3];
+      logic results_lost[3];
+      logic records;
+    } statistics;
+    struct {
+      logic control;
       logic vlans;
       logic vlan_mask;
       struct {
@@ -692,6 +701,30 @@ module weir_registers (
     is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'he0c);
     decoded_reg_strb.debug.card_accesses = cpuif_req_masked & (cpuif_addr == 14'he10) & !cpuif_req_is_wr;
     is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'he10);
+    decoded_reg_strb.statistics.control = cpuif_req_masked & (cpuif_addr == 14'hf00);
+    is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf00);
+    for (int i0 = 0; i0 < 2; i0++) begin
+      decoded_reg_strb.statistics.burst_bytes[i0] = cpuif_req_masked & (cpuif_addr == 14'hf10 + (14)'(i0) * 14'h4);
+      is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf10 + (14)'(i0) * 14'h4);
+    end
+    for (int i0 = 0; i0 < 7; i0++) begin
+      decoded_reg_strb.statistics.service[i0] = cpuif_req_masked & (cpuif_addr == 14'hf20 + (14)'(i0) * 14'h4);
+      is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf20 + (14)'(i0) * 14'h4);
+    end
+    for (int i0 = 0; i0 < 6; i0++) begin
+      decoded_reg_strb.statistics.seed[i0] = cpuif_req_masked & (cpuif_addr == 14'hf40 + (14)'(i0) * 14'h4) & cpuif_req_is_wr;
+      is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf40 + (14)'(i0) * 14'h4);
+    end
+    for (int i0 = 0; i0 < 3; i0++) begin
+      decoded_reg_strb.statistics.words_lost[i0] = cpuif_req_masked & (cpuif_addr == 14'hf60 + (14)'(i0) * 14'h4) & !cpuif_req_is_wr;
+      is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf60 + (14)'(i0) * 14'h4);
+    end
+    for (int i0 = 0; i0 < 3; i0++) begin
+      decoded_reg_strb.statistics.results_lost[i0] = cpuif_req_masked & (cpuif_addr == 14'hf70 + (14)'(i0) * 14'h4) & !cpuif_req_is_wr;
+      is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf70 + (14)'(i0) * 14'h4);
+    end
+    decoded_reg_strb.statistics.records = cpuif_req_masked & (cpuif_addr == 14'hf80) & !cpuif_req_is_wr;
+    is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'hf80);
     for (int i0 = 0; i0 < 4; i0++) begin
       decoded_reg_strb.digest_entry[i0].control = cpuif_req_masked & (cpuif_addr == 14'h1000 + (14)'(i0) * 14'h80);
       is_valid_addr |= cpuif_req_masked & (cpuif_addr == 14'h1000 + (14)'(i0) * 14'h80);
@@ -1176,6 +1209,32 @@ module weir_registers (
           logic next;
           logic load_next;
         } enable;
+      } control;
+      struct {
+        struct {
+          logic [31:0] next;
+          logic load_next;
+        } value;
+      } burst_bytes[2];
+      struct {
+        struct {
+          logic [15:0] next;
+          logic load_next;
+        } value;
+      } service[7];
+      struct {
+        struct {
+          logic [31:0] next;
+          logic load_next;
+        } value;
+      } seed[6];
+    } statistics;
+    struct {
+      struct {
+        struct {
+          logic next;
+          logic load_next;
+        } enable;
         struct {
           logic [7:0] next;
           logic load_next;
@@ -1361,6 +1420,12 @@ module weir_registers (
       struct {struct {logic value;} stop_records;} hold;
       struct {struct {logic [31:0] value;} value;} stuck_clocks;
     } fault;
+    struct {
+      struct {struct {logic value;} enable;} control;
+      struct {struct {logic [31:0] value;} value;} burst_bytes[2];
+      struct {struct {logic [15:0] value;} value;} service[7];
+      struct {struct {logic [31:0] value;} value;} seed[6];
+    } statistics;
     struct {
       struct {
         struct {logic value;} enable;
@@ -3125,6 +3190,104 @@ module weir_registers (
   end
   assign hwif_out.fault.stuck_clocks.value.value = field_storage.fault.stuck_clocks.value.value;
   assign hwif_out.debug.record_stall_low.value.swacc = decoded_reg_strb.debug.record_stall_low;
+  // Field: weir.statistics.control.enable
+  always_comb begin
+    automatic logic [0:0] next_c;
+    automatic logic load_next_c;
+    next_c = field_storage.statistics.control.enable.value;
+    load_next_c = '0;
+    if (decoded_reg_strb.statistics.control && decoded_req_is_wr) begin  // SW write
+      next_c = (field_storage.statistics.control.enable.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+      load_next_c = '1;
+    end
+    field_combo.statistics.control.enable.next = next_c;
+    field_combo.statistics.control.enable.load_next = load_next_c;
+  end
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      field_storage.statistics.control.enable.value <= 1'h0;
+    end else begin
+      if (field_combo.statistics.control.enable.load_next) begin
+        field_storage.statistics.control.enable.value <= field_combo.statistics.control.enable.next;
+      end
+    end
+  end
+  assign hwif_out.statistics.control.enable.value = field_storage.statistics.control.enable.value;
+  for (genvar i0 = 0; i0 < 2; i0++) begin
+    // Field: weir.statistics.burst_bytes[].value
+    always_comb begin
+      automatic logic [31:0] next_c;
+      automatic logic load_next_c;
+      next_c = field_storage.statistics.burst_bytes[i0].value.value;
+      load_next_c = '0;
+      if (decoded_reg_strb.statistics.burst_bytes[i0] && decoded_req_is_wr) begin  // SW write
+        next_c = (field_storage.statistics.burst_bytes[i0].value.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+        load_next_c = '1;
+      end
+      field_combo.statistics.burst_bytes[i0].value.next = next_c;
+      field_combo.statistics.burst_bytes[i0].value.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+      if (rst) begin
+        field_storage.statistics.burst_bytes[i0].value.value <= 32'h0;
+      end else begin
+        if (field_combo.statistics.burst_bytes[i0].value.load_next) begin
+          field_storage.statistics.burst_bytes[i0].value.value <= field_combo.statistics.burst_bytes[i0].value.next;
+        end
+      end
+    end
+    assign hwif_out.statistics.burst_bytes[i0].value.value = field_storage.statistics.burst_bytes[i0].value.value;
+  end
+  for (genvar i0 = 0; i0 < 7; i0++) begin
+    // Field: weir.statistics.service[].value
+    always_comb begin
+      automatic logic [15:0] next_c;
+      automatic logic load_next_c;
+      next_c = field_storage.statistics.service[i0].value.value;
+      load_next_c = '0;
+      if (decoded_reg_strb.statistics.service[i0] && decoded_req_is_wr) begin  // SW write
+        next_c = (field_storage.statistics.service[i0].value.value & ~decoded_wr_biten[15:0]) | (decoded_wr_data[15:0] & decoded_wr_biten[15:0]);
+        load_next_c = '1;
+      end
+      field_combo.statistics.service[i0].value.next = next_c;
+      field_combo.statistics.service[i0].value.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+      if (rst) begin
+        field_storage.statistics.service[i0].value.value <= 16'h0;
+      end else begin
+        if (field_combo.statistics.service[i0].value.load_next) begin
+          field_storage.statistics.service[i0].value.value <= field_combo.statistics.service[i0].value.next;
+        end
+      end
+    end
+    assign hwif_out.statistics.service[i0].value.value = field_storage.statistics.service[i0].value.value;
+  end
+  for (genvar i0 = 0; i0 < 6; i0++) begin
+    // Field: weir.statistics.seed[].value
+    always_comb begin
+      automatic logic [31:0] next_c;
+      automatic logic load_next_c;
+      next_c = field_storage.statistics.seed[i0].value.value;
+      load_next_c = '0;
+      if (decoded_reg_strb.statistics.seed[i0] && decoded_req_is_wr) begin  // SW write
+        next_c = (field_storage.statistics.seed[i0].value.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+        load_next_c = '1;
+      end
+      field_combo.statistics.seed[i0].value.next = next_c;
+      field_combo.statistics.seed[i0].value.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+      if (rst) begin
+        field_storage.statistics.seed[i0].value.value <= 32'h0;
+      end else begin
+        if (field_combo.statistics.seed[i0].value.load_next) begin
+          field_storage.statistics.seed[i0].value.value <= field_combo.statistics.seed[i0].value.next;
+        end
+      end
+    end
+    assign hwif_out.statistics.seed[i0].value.value = field_storage.statistics.seed[i0].value.value;
+  end
   for (genvar i0 = 0; i0 < 4; i0++) begin
     // Field: weir.digest_entry[].control.enable
     always_comb begin
@@ -3468,7 +3631,7 @@ module weir_registers (
       readback_data_var[ad_hi(14'h0)][31:0] = 32'h57454952;
     end
     if (ad_low(rd_mux_addr) == ad_low(14'h4)) begin
-      readback_data_var[ad_hi(14'h4)][15:0]  = 16'h0;
+      readback_data_var[ad_hi(14'h4)][15:0]  = 16'h1;
       readback_data_var[ad_hi(14'h4)][31:16] = 16'h1;
     end
     if (ad_low(rd_mux_addr) == ad_low(14'h8)) begin
@@ -3840,6 +4003,32 @@ module weir_registers (
     end
     if (ad_low(rd_mux_addr) == ad_low(14'he10)) begin
       readback_data_var[ad_hi(14'he10)][31:0] = hwif_in.debug.card_accesses.value.next;
+    end
+    if (ad_low(rd_mux_addr) == ad_low(14'hf00)) begin
+      readback_data_var[ad_hi(14'hf00)][0] = field_storage.statistics.control.enable.value;
+    end
+    for (int i0 = 0; i0 < 2; i0++) begin
+      if (ad_low(rd_mux_addr) == ad_low(14'hf10 + (14)'(i0) * 14'h4)) begin
+        readback_data_var[ad_hi(14'hf10+(14)'(i0)*14'h4)][31:0] = field_storage.statistics.burst_bytes[i0].value.value;
+      end
+    end
+    for (int i0 = 0; i0 < 7; i0++) begin
+      if (ad_low(rd_mux_addr) == ad_low(14'hf20 + (14)'(i0) * 14'h4)) begin
+        readback_data_var[ad_hi(14'hf20+(14)'(i0)*14'h4)][15:0] = field_storage.statistics.service[i0].value.value;
+      end
+    end
+    for (int i0 = 0; i0 < 3; i0++) begin
+      if (ad_low(rd_mux_addr) == ad_low(14'hf60 + (14)'(i0) * 14'h4)) begin
+        readback_data_var[ad_hi(14'hf60+(14)'(i0)*14'h4)][31:0] = hwif_in.statistics.words_lost[i0].value.next;
+      end
+    end
+    for (int i0 = 0; i0 < 3; i0++) begin
+      if (ad_low(rd_mux_addr) == ad_low(14'hf70 + (14)'(i0) * 14'h4)) begin
+        readback_data_var[ad_hi(14'hf70+(14)'(i0)*14'h4)][31:0] = hwif_in.statistics.results_lost[i0].value.next;
+      end
+    end
+    if (ad_low(rd_mux_addr) == ad_low(14'hf80)) begin
+      readback_data_var[ad_hi(14'hf80)][31:0] = hwif_in.statistics.records.value.next;
     end
     for (int i0 = 0; i0 < 4; i0++) begin
       if (ad_low(rd_mux_addr) == ad_low(14'h1000 + (14)'(i0) * 14'h80)) begin

@@ -483,6 +483,24 @@ package weir_registers_pkg;
     weir__debug__card_accesses__in_t card_accesses;
   } weir__debug__in_t;
 
+  typedef struct {logic [31:0] next;} weir__statistics__words_lostx__value__in_t;
+
+  typedef struct {weir__statistics__words_lostx__value__in_t value;} weir__statistics__words_lostx__in_t;
+
+  typedef struct {logic [31:0] next;} weir__statistics__results_lostx__value__in_t;
+
+  typedef struct {weir__statistics__results_lostx__value__in_t value;} weir__statistics__results_lostx__in_t;
+
+  typedef struct {logic [31:0] next;} weir__statistics__records__value__in_t;
+
+  typedef struct {weir__statistics__records__value__in_t value;} weir__statistics__records__in_t;
+
+  typedef struct {
+    weir__statistics__words_lostx__in_t words_lost[3];
+    weir__statistics__results_lostx__in_t results_lost[3];
+    weir__statistics__records__in_t records;
+  } weir__statistics__in_t;
+
   typedef struct {
     weir__info__in_t info;
     weir__system__in_t system;
@@ -497,6 +515,7 @@ package weir_registers_pkg;
     weir__watchdog__in_t watchdog;
     weir__fault__in_t fault;
     weir__debug__in_t debug;
+    weir__statistics__in_t statistics;
   } weir__in_t;
 
   typedef struct {logic value;} weir__system__control__cpu_reset__out_t;
@@ -916,6 +935,29 @@ package weir_registers_pkg;
 
   typedef struct {weir__debug__record_stall_low__out_t record_stall_low;} weir__debug__out_t;
 
+  typedef struct {logic value;} weir__statistics__control__enable__out_t;
+
+  typedef struct {weir__statistics__control__enable__out_t enable;} weir__statistics__control__out_t;
+
+  typedef struct {logic [31:0] value;} weir__statistics__burst_bytesx__value__out_t;
+
+  typedef struct {weir__statistics__burst_bytesx__value__out_t value;} weir__statistics__burst_bytesx__out_t;
+
+  typedef struct {logic [15:0] value;} weir__statistics__servicex__value__out_t;
+
+  typedef struct {weir__statistics__servicex__value__out_t value;} weir__statistics__servicex__out_t;
+
+  typedef struct {logic [31:0] value;} weir__statistics__seedx__value__out_t;
+
+  typedef struct {weir__statistics__seedx__value__out_t value;} weir__statistics__seedx__out_t;
+
+  typedef struct {
+    weir__statistics__control__out_t control;
+    weir__statistics__burst_bytesx__out_t burst_bytes[2];
+    weir__statistics__servicex__out_t service[7];
+    weir__statistics__seedx__out_t seed[6];
+  } weir__statistics__out_t;
+
   typedef struct {logic value;} weir__digest_entryx__control__enable__out_t;
 
   typedef struct {logic [7:0] value;} weir__digest_entryx__control__protocol__out_t;
@@ -1007,6 +1049,7 @@ package weir_registers_pkg;
     weir__watchdog__out_t watchdog;
     weir__fault__out_t fault;
     weir__debug__out_t debug;
+    weir__statistics__out_t statistics;
     weir__digest_entryx__out_t digest_entry[4];
   } weir__out_t;
 

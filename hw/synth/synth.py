@@ -32,6 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RTL = ROOT / "hw" / "rtl"
+HLS = ROOT / "hw" / "hls"
 BUILD = ROOT / "build" / "synth"
 REPORT = ROOT / "hw" / "synth" / "report.md"
 
@@ -89,9 +90,11 @@ MEASURE_PARTS = (
     "weir_lookup",
     "weir_digest",
     "weir_tracker",
+    "weir_kernel_word",
     "weir_fifo",
     "weir_formatter",
 )
+KERNELS = {"weir_kernel_bursts", "weir_kernel_histograms", "weir_kernel_talkers"}
 DATAPATH_PARTS = (
     "weir_clock",
     "weir_inline",
@@ -100,7 +103,9 @@ DATAPATH_PARTS = (
     "weir_slice",
     "weir_scan",
     "weir_measure",
+    "weir_statistics",
     "weir_framer",
+    "weir_frame_merge",
 )
 LOOKUP_PARTS = ("weir_hash", "weir_key_table", "weir_free_list")
 
@@ -120,6 +125,8 @@ TOPS = [
     Top("weir_parser", parts=PARSER_PARTS),
     Top("weir_measure", "", {"Contexts": 4096, "Buckets": 4096}, parts=MEASURE_PARTS),
     Top("weir_datapath", "", {"Contexts": 4096, "Buckets": 4096}, parts=DATAPATH_PARTS),
+    # What the vendor's tool makes of the kernels is not known here.
+    Top("weir_statistics", "", parts=tuple(sorted(KERNELS))),
     Top("weir_soc", "", parts=("VexRiscv",)),
     Top("weir_control", "", parts=("weir_registers", "weir_soc")),
     Top("weir_card", "", {"Contexts": 4096, "Buckets": 4096}, parts=("weir_control", "weir_datapath")),
@@ -127,7 +134,7 @@ TOPS = [
 
 # The state of all flows at the size of the specification, and the part that must hold it.
 FULL_SIZE = [
-    Top("weir_datapath", "full", memories_only=True, parts=("weir_parser", "weir_formatter")),
+    Top("weir_datapath", "full", memories_only=True, parts=("weir_parser", "weir_formatter", *sorted(KERNELS))),
 ]
 FLOWS = 1 << 18
 PART = {"name": "VU13P", "URAM288": 1280, "RAMB36": 2688}
@@ -176,6 +183,11 @@ def slang_arguments(top, quote='"'):
     # The CPU's Verilog is in a wheel; it is only ever a black box here.
     cpu = next(iter(importlib.util.find_spec("pythondata_cpu_vexriscv").submodule_search_locations))
     outside = f"{cpu}/verilog/VexRiscv.v " if {"VexRiscv", "weir_soc", "weir_control"} & set(top.parts) else ""
+    # So are the kernels; their models, which say what goes in and out, are for Verilator alone.
+    if KERNELS & set(top.parts):
+        outside += f"-D VERILATOR {HLS}/weir_kernels.sv " + "".join(
+            f"{HLS}/dpi/{kernel}.sv " for kernel in sorted(KERNELS)
+        )
     return f"{outside}{RTL}/{top.module}.sv -y {RTL} -Y .sv --top {top.module} {parameters}".strip()
 
 
@@ -265,7 +277,8 @@ def _synthesise(top, family, fresh, folder):
                 return result
             mapped = result["state"]["mapped"] == state["mapped"]
     start = time.monotonic()
-    hashes = {str(path): digest(path) for path in RTL.glob("*.sv")}  # as they are now: they may change meanwhile
+    # As they are now: they may change meanwhile.
+    hashes = {str(path): digest(path) for path in [*RTL.glob("*.sv"), *HLS.rglob("*.sv")]}
     result = {"id": top.id, "state": state, "parameters": top.shown_parameters}
     try:
         if family == "ecp5":

@@ -35,6 +35,9 @@ INPUTS = [
     "records_in",
     "records_out",
     "record_frames",
+    "words_lost",
+    "results_lost",
+    "statistics_records",
     "record_valid",
     "record_ready",
     "slice_valid",
@@ -233,6 +236,13 @@ async def settings_wait_for_the_reset(dut):
     seed = rng.getrandbits(399)
     for i in range(13):
         await host.write(f"measure.seed[{i}]", seed >> 32 * i & 0xFFFFFFFF)
+    sketch = rng.getrandbits(192)
+    for i in range(6):
+        await host.write(f"statistics.seed[{i}]", sketch >> 32 * i & 0xFFFFFFFF)
+    for i in range(7):
+        await host.write(f"statistics.service[{i}]", 1000 + i)
+    await host.write("statistics.burst_bytes[1]", 60000)
+    await host.write("statistics.control", enable=1)
     await host.write("record.destination_low", 0x22334455)
     await host.write("record.destination_high", 0x0211)
     assert dut.rst_measure.value == 1
@@ -243,6 +253,18 @@ async def settings_wait_for_the_reset(dut):
     second = 10**9
     assert first == sum(n * second << 47 * i for i, n in enumerate((60, 4, 900, 90)))
     assert dut.seed.value == seed and dut.destination_mac.value == 0x021122334455
+    assert dut.statistics_enable.value == 1 and dut.sketch_seed.value == sketch
+    assert int(dut.burst_bytes.value) == 60000 << 32
+    assert int(dut.services.value) == sum(1000 + i << 16 * i for i in range(7))
+    await host.write("statistics.control", enable=0)
+    dut.words_lost.value = 3 << 64 | 2 << 32 | 1
+    dut.results_lost.value = 6 << 64 | 5 << 32 | 4
+    dut.statistics_records.value = 7
+    for i in range(3):
+        assert await host.read(f"statistics.words_lost[{i}]") == 1 + i
+        assert await host.read(f"statistics.results_lost[{i}]") == 4 + i
+    assert await host.read("statistics.records") == 7
+    assert dut.statistics_enable.value == 1
 
     await host.write("measure.control", vlan_in_key=0, shed_enable=0, lane=5, epoch=77)
     await host.write("measure.seed[3]", 0)
@@ -261,6 +283,7 @@ async def settings_wait_for_the_reset(dut):
     assert dut.seed.value == seed & ~(0xFFFFFFFF << 96)
     assert int(dut.timeouts.value) & (1 << 47) - 1 == 1 << 30
     assert (dut.vlan_in_key.value, dut.shed_enable.value, dut.lane.value, dut.epoch.value) == (0, 0, 5, 77)
+    assert dut.statistics_enable.value == 0
 
 
 @cocotb.test()

@@ -51,6 +51,10 @@ class Card:
             "trigger_ns",
             "flush",
             "table_flip",
+            "statistics_enable",
+            "burst_bytes",
+            "services",
+            "sketch_seed",
             "rx_tdata",
             "rx_tkeep",
             "rx_tlast",
@@ -136,8 +140,11 @@ class Card:
         self.dut.flush.value = 0
         await self.run(300)
 
-    def records(self):
-        return [records.parse(frame[i : i + 64]) for frame in self.frames for i in range(64, len(frame), 64)]
+    def records(self, lane=2):
+        """Of a lane; its frames are numbered without a gap, and so are the records in them."""
+        frames_ = [(records.parse_frame_header(frame[:64]), frame) for frame in self.frames]
+        mine = [(header, frame) for header, frame in frames_ if header["lane"] == lane]
+        return [records.parse(frame[i : i + 64]) for _, frame in mine for i in range(64, len(frame), 64)]
 
 
 def beats(frame):
@@ -207,6 +214,49 @@ async def wire_and_records(dut):
         for slice_, frame in zip(card.slices[port], mine, strict=True):
             body = b"".join(beat.to_bytes(64, "little") for beat in slice_[1:])
             assert body[: min(len(frame), 128)] == frame[:128]
+
+
+@cocotb.test()
+async def statistics_leave_beside_the_records(dut):
+    """On a lane of their own, when 100 ms are over; the records of flows are not touched."""
+    card = Card(dut)
+    await card.start()
+    dut.rst_measure.value = 1
+    await card.run(3)
+    dut.statistics_enable.value = 1
+    dut.burst_bytes.value = 1000 << 32 | 50
+    dut.services.value = 80
+    dut.sketch_seed.value = stream.seeded().getrandbits(192)
+    dut.rst_measure.value = 0
+    await card.run(4200)  # memories are clear
+    packets = connection()
+    await play(card, packets)
+    dut.clock_step_ns.value, dut.clock_step_valid.value = 10**8, 1
+    await card.run(1)
+    dut.clock_step_valid.value = 0
+    await card.run(50)
+    await play(card, packets[-1:])  # a word of later time
+    await card.run(5000)
+    await card.flush()
+    found = card.records()
+    assert [r["sequence"] for r in found] == list(range(len(found)))
+    assert [r["kind"] for r in found].count(Kind.PACKET) == len(packets) + 1
+    beside = card.records(lane=10)
+    assert [r["sequence"] for r in beside] == list(range(len(beside))) and int(dut.statistics_records.value) == len(
+        beside
+    )
+    assert {r["version_lane"] for r in beside} == {records.VERSION << 4 | 10}
+    assert {(r["flow"], r["time"]) for r in beside} == {(0, START * SECOND)}
+    sizes = [[len(frame) for at, frame in packets if at == port] for port in (0, 1)]
+    bursts = [r for r in beside if r["kind"] == Kind.BURST]
+    assert [(r["arg"], r["frames"], r["bytes"]) for r in bursts] == [(p, len(s), sum(s)) for p, s in enumerate(sizes)]
+    assert [(r["bursts"], r["edges"], r["threshold"]) for r in bursts] == [(1, 1, 50), (1, 1, 1000)]
+    histograms = [r for r in beside if r["kind"] == Kind.HISTOGRAM]
+    assert histograms[-1]["samples"] == [2, 1, 1], "SYN and request, SYN-ACK; the response"
+    assert {r["port"] for r in histograms[:-1]} == {80}
+    tops = [r for r in beside if r["kind"] == Kind.TOP]
+    assert (tops[-1]["packets"], tops[-1]["bytes"], tops[-1]["syns"]) == (5, sum(map(sum, sizes)), 1)
+    assert int(dut.words_lost.value) == 0 and int(dut.results_lost.value) == 0
 
 
 @cocotb.test()

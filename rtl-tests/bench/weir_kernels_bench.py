@@ -70,9 +70,9 @@ def from_tracker(fields):
         "fine_digit": fields["fine_digit"],
         "meta": meta,
     }
-    lookup = {name: fields[name] for name in ("tracked", "fresh", "index")}
+    lookup = {name: fields[name] for name in ("tracked", "index")}
     facts = {name: fields[name] for name in ("rtt_valid", "rtt_of_server", "rtt")}
-    facts |= {"client_is_low": int(client_is_low), "new_bytes": fields["new_data"]}
+    facts |= {"client_is_low": int(client_is_low), "opened": fields["fresh"], "new_bytes": fields["new_data"]}
     return word, lookup, facts
 
 

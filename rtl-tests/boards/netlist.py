@@ -9,8 +9,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BOARDS = ROOT / "hw" / "boards"
-FOLDERS = [ROOT / "hw" / "rtl", BOARDS / "common", BOARDS / "u250", BOARDS / "models"]
-VENDOR = ("clk_wiz_0", "cmac_usplus_0", "cmac_usplus_1", "qdma_0", "ecc_0", "IBUFDS_GTE4")
+FOLDERS = [
+    ROOT / "hw" / "rtl",
+    ROOT / "hw" / "hls",
+    ROOT / "hw" / "hls" / "dpi",
+    BOARDS / "common",
+    BOARDS / "u250",
+    BOARDS / "models",
+]
+KERNELS = ("weir_kernel_bursts", "weir_kernel_histograms", "weir_kernel_talkers")
+VENDOR = ("clk_wiz_0", "cmac_usplus_0", "cmac_usplus_1", "qdma_0", "ecc_0", "IBUFDS_GTE4", *KERNELS)
 # Small tables: names do not depend on them.
 PARAMETERS = {"Contexts": 64, "Buckets": 16}
 
@@ -20,13 +28,14 @@ CELL_CLOCK = {
     "cmac_usplus_1": "rx_clk",
     "qdma_0": "axi_aclk",
     "ecc_0": "ecc_clk",
+    **dict.fromkeys(KERNELS, "ap_clk"),
 }
 # Their clocks, lanes and asynchronous resets; loopback stands still while frames pass.
 ASYNCHRONOUS_PINS = {
     *("gt_ref_clk_p", "gt_ref_clk_n", "gt_txusrclk2", "rx_clk", "init_clk", "sys_reset", "gt_loopback_in"),
     *("gt_rxp_in", "gt_rxn_in", "gt_txp_out", "gt_txn_out"),
     *("sys_clk", "sys_clk_gt", "sys_rst_n", "axi_aclk", "pci_exp_rxp", "pci_exp_rxn", "pci_exp_txp", "pci_exp_txn"),
-    *("ecc_clk", "user_lnk_up", "axi_aresetn"),
+    *("ap_clk", "ecc_clk", "user_lnk_up", "axi_aresetn"),
 }
 # Logic with one input, which makes no glitches.
 STRAIGHT = ("$buf", "$not", "$logic_not")
@@ -40,6 +49,7 @@ def elaborate(path):
     words = [f"{cpu}/verilog/VexRiscv.v", f"{BOARDS}/u250/weir_u250.sv", "-Y .sv --top weir_u250 --keep-hierarchy"]
     words += [f"-y {folder}" for folder in FOLDERS]
     words += [f"-G {name}={value}" for name, value in PARAMETERS.items()]
+    words += ["-D VERILATOR"]  # the kernels' models, whose ports count here, are for it alone
     words += [f"--blackboxed-module {cell}" for cell in (*VENDOR, "VexRiscv")]
     script = f"""
 from pyosys import libyosys as ys

@@ -45,7 +45,7 @@ proc get_property {property of} { return 0.1 }
 
 foreach command {
     set_property set_max_delay set_false_path create_clock set_operating_conditions create_project create_ip
-    generate_target synth_ip read_verilog synth_design opt_design place_design phys_opt_design route_design
+    generate_target synth_ip update_ip_catalog read_verilog synth_design opt_design place_design phys_opt_design route_design
     write_checkpoint report_utilization report_timing_summary report_cdc write_bitstream write_cfgmem
 } {
     proc $command {args} [format {

@@ -1,7 +1,10 @@
 // Plays a capture (see play.hpp) to the Verilated measuring pipeline and writes its records.
 //
 //   player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] [--ignore-vlan] [--shed]
+//          [--statistics FILE --burst-bytes N,N --services N,...]
 //
+// Statistics go into a FILE of their own. A wire gives the kernels 100 ms to write out those of the 100 ms before; here
+// frames wait for that.
 // PLAYLIST and RECORDS may be - (standard input and output). PERCENT of the clocks no record is taken, no beat sent.
 // Frames go back to back, as far ahead of their words as the queues allow; horizons keep the words in the order of the
 // capture, also where its times run backwards.
@@ -22,9 +25,10 @@
 namespace
 {
 
-#ifndef PORTS
-#define PORTS 2
+#ifndef WIRE_PORTS
+#define WIRE_PORTS 2
 #endif
+constexpr int PORTS = WIRE_PORTS;
 // Below the words that a queue of metadata takes.
 constexpr size_t MOST_FRAMES = 400;
 // New flows whose keys the stash must be able to take at once, with a margin.
@@ -33,6 +37,13 @@ constexpr int STASH_ENTRIES = 28;
 constexpr uint64_t LEAP = 1 << 28;
 constexpr int HANG = 1'000'000;
 constexpr size_t MARK = 256;
+// Of statistics (TAI ns); clocks in which the kernels clear their memories.
+constexpr uint64_t STATISTICS = 100'000'000;
+constexpr int CLEARING = 4200;
+// Record kinds that they make, from this one on, and bits of a record's flags.
+constexpr uint8_t BURST = 11;
+constexpr size_t KERNELS = 3;
+constexpr uint8_t CONTINUATION = 1;
 
 enum Kind : uint8_t {
     PACKET,
@@ -56,6 +67,7 @@ struct Options {
     int stall = 0;
     int bubbles = 0;
     uint64_t seed = 1;
+    FILE *statistics = nullptr;
 };
 
 // A frame that has not gone through the merge yet.
@@ -93,12 +105,15 @@ class Player
         top.rst = 0;
         while (!top.ready)
             clock();
+        for (int i = 0; options.statistics && i < CLEARING; i++)
+            clock();
         clocks = 0;
         while (!done()) {
             send_beat();
             offer_visit();
             set_horizons();
             top.m_ready = !chance(options.stall);
+            top.statistic_ready = !chance(options.stall);
             clock();
             if (++since_progress > HANG)
                 hang();
@@ -109,6 +124,10 @@ class Player
         for (int p = 0; p < PORTS; p++) {
             if (words(top.dropped)[p] != 0)
                 fail("frames were dropped: this run cannot be compared");
+        }
+        for (size_t k = 0; k < KERNELS; k++) {
+            if (words(top.words_lost)[k] != 0)
+                fail("a kernel had no room for a word: this run cannot be compared");
         }
     }
 
@@ -144,12 +163,23 @@ class Player
     bool finishing = false;
     int quiet = 0, since_progress = 0;
     std::vector<uint8_t> buffer;
+    // Start of the 100 ms of the last frame, how many there were, and how many each kernel has written out.
+    uint64_t interval = ~0ull;
+    uint64_t intervals = 0;
+    std::array<uint64_t, KERNELS> written{};
+    // A word of later 100 ms, or the end, ends the last ones: those before must be written out.
+    bool must_wait(uint64_t time) const
+    {
+        return options.statistics && intervals > 0 && time / STATISTICS > interval && behind(intervals - 1);
+    }
+    bool behind(uint64_t count) const { return *std::min_element(written.begin(), written.end()) < count; }
 
     bool chance(int percent) { return percent > 0 && static_cast<int>(splitmix(options.seed) % 100) < percent; }
 
     bool done()
     {
-        const bool idle = list_ended && !have_frame && pending_visits.empty() && issued == looked_up && !top.m_valid;
+        const bool idle = list_ended && !have_frame && pending_visits.empty() && issued == looked_up && !top.m_valid &&
+                          !(options.statistics && behind(intervals));
         quiet = idle ? quiet + 1 : 0;
         return quiet > 400;
     }
@@ -170,6 +200,9 @@ class Player
             if (!has_ahead) {
                 if (!list.next(ahead, data)) {
                     pending_visits.push_back({PORT, 0, ahead.now});
+                    // A visit to a flow that is no more ends the last 100 ms.
+                    if (options.statistics)
+                        pending_visits.push_back({VISIT, 0, ahead.now + STATISTICS});
                     list_ended = true;
                     return;
                 }
@@ -232,6 +265,12 @@ class Player
                 return;
             if (frame.fresh() && fresh_under_way + top.stash_level >= STASH_ENTRIES)
                 return;
+            if (must_wait(frame.now))
+                return;
+            if (options.statistics && frame.now / STATISTICS != interval) {
+                interval = frame.now / STATISTICS;
+                intervals++;
+            }
         }
         const bool last = beat + 1 == frame.beats();
         const size_t bytes = last ? frame.captured - beat * BEAT : BEAT;
@@ -262,6 +301,10 @@ class Player
         if (pending_visits.empty())
             return;
         const Visit &visit = pending_visits.front();
+        if (must_wait(visit.kind == END ? ~0ull : visit.time)) {
+            top.s_visit_valid = 0;
+            return;
+        }
         top.s_visit_kind = visit.kind;
         top.s_visit_index = visit.index & 0x3ffff;
         top.s_visit_time = visit.time;
@@ -305,6 +348,14 @@ class Player
             records++;
             since_progress = 0;
         }
+        if (top.statistic_valid && top.statistic_ready) {
+            const auto *bytes = reinterpret_cast<const uint8_t *>(&top.statistic);
+            const size_t kernel = bytes[0] - BURST;
+            if (kernel >= KERNELS || fwrite(bytes, BEAT, 1, options.statistics) != 1)
+                fail("no record of statistics, or it cannot be written");
+            written[kernel] += kernel == 0 ? bytes[3] == 1 : bytes[1] & CONTINUATION;
+            since_progress = 0;
+        }
         for (int p = 0; p < PORTS; p++) {
             if (top.gone >> p & 1)
                 waiting[p].pop_front();
@@ -337,6 +388,19 @@ class Player
     }
 };
 
+// Up to eight numbers between commas.
+std::array<uint32_t, 8> numbers(const std::string &text)
+{
+    std::array<uint32_t, 8> all{};
+    const char *at = text.c_str();
+    for (size_t i = 0; i < all.size() && *at; i++) {
+        char *end = nullptr;
+        all[i] = strtoul(at, &end, 10);
+        at = *end == ',' ? end + 1 : end;
+    }
+    return all;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -345,6 +409,7 @@ int main(int argc, char **argv)
     context->commandArgs(argc, argv);
     std::vector<const char *> files;
     Options options;
+    std::string burst_bytes, services;
     bool digests = false, vlan_in_key = true, shed = false;
     for (int i = 1; i < argc; i++) {
         const std::string arg = argv[i];
@@ -354,6 +419,12 @@ int main(int argc, char **argv)
             options.bubbles = atoi(argv[++i]);
         else if (arg == "--seed" && i + 1 < argc)
             options.seed = strtoull(argv[++i], nullptr, 10);
+        else if (arg == "--statistics" && i + 1 < argc)
+            options.statistics = fopen(argv[++i], "wb");
+        else if (arg == "--burst-bytes" && i + 1 < argc)
+            burst_bytes = argv[++i];
+        else if (arg == "--services" && i + 1 < argc)
+            services = argv[++i];
         else if (arg == "--digests")
             digests = true;
         else if (arg == "--shed")
@@ -365,7 +436,7 @@ int main(int argc, char **argv)
     }
     if (files.size() != 2 || options.stall > 99 || options.bubbles > 99)
         fail("usage: player PLAYLIST RECORDS [--stall PERCENT] [--bubbles PERCENT] [--seed N] [--digests] "
-             "[--ignore-vlan] [--shed]");
+             "[--ignore-vlan] [--shed] [--statistics FILE --burst-bytes N,N --services N,...]");
     PlayList list(files[0]);
     FILE *out = strcmp(files[1], "-") == 0 ? stdout : fopen(files[1], "wb");
     if (!out)
@@ -375,6 +446,11 @@ int main(int argc, char **argv)
     top->digests = digests;
     top->shed_enable = shed;
     top->vlan_in_key = vlan_in_key;
+    top->statistics_enable = options.statistics != nullptr;
+    for (int i = 0; i < 2; i++)
+        words(top->burst_bytes)[i] = numbers(burst_bytes)[i];
+    for (int i = 0; i < 7; i++)
+        reinterpret_cast<uint16_t *>(&top->services)[i] = numbers(services)[i];
     Player player(*top, list, out, options);
     const clock_t start = std::clock();
     player.run();
@@ -384,6 +460,8 @@ int main(int argc, char **argv)
             "CPU second\n",
             (unsigned long long)player.frames, (unsigned long long)player.visits, (unsigned long long)player.records,
             (unsigned long long)player.clocks, player.rate(), player.frames / seconds);
+    if (options.statistics && fclose(options.statistics) != 0)
+        fail("cannot write the statistics");
     top->final();
 #if VM_COVERAGE
     context->coveragep()->write(std::string(files[1]) + ".coverage");

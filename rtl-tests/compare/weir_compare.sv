@@ -6,6 +6,7 @@
 
 module weir_compare
   import weir_pkg::*;
+  import weir_kernel_pkg::kernel_word_t;
   import weir_lookup_pkg::*;
   import weir_tracker_pkg::*;
 #(
@@ -42,6 +43,15 @@ module weir_compare
     output logic m_valid,
     input var logic m_ready,
 
+    // Statistics, of lane 8; the sketch takes its seed from `seed`, too.
+    input var logic statistics_enable,
+    input var logic [1:0][31:0] burst_bytes,
+    input var logic [6:0][15:0] services,
+    output logic [511:0] statistic,
+    output logic statistic_valid,
+    input var logic statistic_ready,
+    output logic [2:0][31:0] words_lost,
+
     // The merge lets a word of the port go in this clock.
     output logic [Ports-1:0] gone,
     output logic looked_up,
@@ -62,6 +72,8 @@ module weir_compare
   word_kind_e kind;
   shed_t left;
   logic table_bad;
+  kernel_word_t kernel_word;
+  logic kernel_valid;
 
   weir_measure #(
       .Ports(Ports),
@@ -108,6 +120,8 @@ module weir_compare
       .m_record,
       .m_valid,
       .m_ready,
+      .kernel_word,
+      .kernel_valid,
       .used(),
       .occupancy(),
       .looked_up,
@@ -121,6 +135,25 @@ module weir_compare
       .table_flip(1'b0),
       .table_bad
   );
+
+  weir_statistics statistics (
+      .clk,
+      .rst,
+      .enable(statistics_enable),
+      .lane(4'd8),
+      .thresholds(burst_bytes),
+      .services,
+      .seed(seed[191:0]),
+      .s_word(kernel_word),
+      .s_valid(kernel_valid),
+      .m_record(statistic),
+      .m_valid(statistic_valid),
+      .m_ready(statistic_ready),
+      .words_lost,
+      .results_lost(),
+      .records_out()
+  );
+
   a_parity_holds :
   assert property (@(posedge clk) disable iff (rst) !table_bad);
 

@@ -71,7 +71,7 @@ const char USAGE[] =
     "  --passed FILE       pcapng: what went out on the wires\n"
     "  --drain SECONDS     simulated time after the last frame of files (default 5: closed connections end)\n"
     "  --seed N            of the hash (default 1)\n"
-    "  --epoch N, --lane N in records (default 0)\n"
+    "  --epoch N, --lane N (0 .. 7) in records (default 0)\n"
     "  --digests           a PACKET record for every packet\n"
     "  --ignore-vlan       VLAN ids are not part of a flow's key\n"
     "  --shed              leave records out when they cannot leave\n";
@@ -394,7 +394,7 @@ Options parse(int argc, char **argv)
         else if (option == "--epoch")
             options.epoch = static_cast<uint32_t>(number(value(), 65535));
         else if (option == "--lane")
-            options.lane = static_cast<uint32_t>(number(value(), 15));
+            options.lane = static_cast<uint32_t>(number(value(), 7));
         else if (option == "--digests")
             options.digests = true;
         else if (option == "--ignore-vlan")

@@ -12,7 +12,7 @@ pub const UNSOLICITED: u32 = 0x80;
 /// Major version of the register map that the firmware is made for; must equal the card's.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version; the card's must be at least this.
-pub const ABI_MINOR: u32 = 0;
+pub const ABI_MINOR: u32 = 1;
 /// First word of an image's header: 'WFW1' as bytes.
 pub const IMAGE_MAGIC: u32 = 0x3157_4657;
 /// Bytes of an image's header; the body follows.
@@ -800,7 +800,7 @@ pub enum Key {
     VlanInKey = 1,
     /// Boot epoch in flow ids and record frames.
     Epoch = 2,
-    /// Lane of the card's records.
+    /// Lane of the card's records; that of their statistics is 8 higher.
     Lane = 3,
     /// Leave records out by kind when they cannot leave.
     ShedEnable = 4,
@@ -880,6 +880,38 @@ pub enum Key {
     Seed11 = 0x29,
     /// Word 12 of it.
     Seed12 = 0x2A,
+    /// Statistics per 100 ms: BURST, HISTOGRAM, TOP records.
+    StatisticsEnable = 0x2B,
+    /// Bytes in 100 us that make a burst, on port 0; 0: bursts are not looked for.
+    BurstBytes0 = 0x2C,
+    /// Word 1 of it.
+    BurstBytes1 = 0x2D,
+    /// Server ports with histograms of their own; 0: none.
+    Service0 = 0x2E,
+    /// Word 1 of it.
+    Service1 = 0x2F,
+    /// Word 2 of it.
+    Service2 = 0x30,
+    /// Word 3 of it.
+    Service3 = 0x31,
+    /// Word 4 of it.
+    Service4 = 0x32,
+    /// Word 5 of it.
+    Service5 = 0x33,
+    /// Word 6 of it.
+    Service6 = 0x34,
+    /// Seed of the sketch of TOP records, bits 31..0 first. The host draws it at random; the defaults are for tests.
+    SketchSeed0 = 0x35,
+    /// Word 1 of it.
+    SketchSeed1 = 0x36,
+    /// Word 2 of it.
+    SketchSeed2 = 0x37,
+    /// Word 3 of it.
+    SketchSeed3 = 0x38,
+    /// Word 4 of it.
+    SketchSeed4 = 0x39,
+    /// Word 5 of it.
+    SketchSeed5 = 0x3A,
 }
 
 impl Key {
@@ -927,6 +959,22 @@ impl Key {
         Self::Seed10,
         Self::Seed11,
         Self::Seed12,
+        Self::StatisticsEnable,
+        Self::BurstBytes0,
+        Self::BurstBytes1,
+        Self::Service0,
+        Self::Service1,
+        Self::Service2,
+        Self::Service3,
+        Self::Service4,
+        Self::Service5,
+        Self::Service6,
+        Self::SketchSeed0,
+        Self::SketchSeed1,
+        Self::SketchSeed2,
+        Self::SketchSeed3,
+        Self::SketchSeed4,
+        Self::SketchSeed5,
     ];
 
     /// The value with this number, if there is one.
@@ -974,6 +1022,22 @@ impl Key {
             0x28 => Some(Self::Seed10),
             0x29 => Some(Self::Seed11),
             0x2A => Some(Self::Seed12),
+            0x2B => Some(Self::StatisticsEnable),
+            0x2C => Some(Self::BurstBytes0),
+            0x2D => Some(Self::BurstBytes1),
+            0x2E => Some(Self::Service0),
+            0x2F => Some(Self::Service1),
+            0x30 => Some(Self::Service2),
+            0x31 => Some(Self::Service3),
+            0x32 => Some(Self::Service4),
+            0x33 => Some(Self::Service5),
+            0x34 => Some(Self::Service6),
+            0x35 => Some(Self::SketchSeed0),
+            0x36 => Some(Self::SketchSeed1),
+            0x37 => Some(Self::SketchSeed2),
+            0x38 => Some(Self::SketchSeed3),
+            0x39 => Some(Self::SketchSeed4),
+            0x3A => Some(Self::SketchSeed5),
             _ => None,
         }
     }
@@ -1023,6 +1087,22 @@ impl Key {
             Self::Seed10 => "SEED_10",
             Self::Seed11 => "SEED_11",
             Self::Seed12 => "SEED_12",
+            Self::StatisticsEnable => "STATISTICS_ENABLE",
+            Self::BurstBytes0 => "BURST_BYTES_0",
+            Self::BurstBytes1 => "BURST_BYTES_1",
+            Self::Service0 => "SERVICE_0",
+            Self::Service1 => "SERVICE_1",
+            Self::Service2 => "SERVICE_2",
+            Self::Service3 => "SERVICE_3",
+            Self::Service4 => "SERVICE_4",
+            Self::Service5 => "SERVICE_5",
+            Self::Service6 => "SERVICE_6",
+            Self::SketchSeed0 => "SKETCH_SEED_0",
+            Self::SketchSeed1 => "SKETCH_SEED_1",
+            Self::SketchSeed2 => "SKETCH_SEED_2",
+            Self::SketchSeed3 => "SKETCH_SEED_3",
+            Self::SketchSeed4 => "SKETCH_SEED_4",
+            Self::SketchSeed5 => "SKETCH_SEED_5",
         }
     }
 }
@@ -1033,7 +1113,7 @@ impl Key {
         match self {
             Self::VlanInKey => (0, 1),
             Self::Epoch => (0, 0xFFFF),
-            Self::Lane => (0, 0xF),
+            Self::Lane => (0, 7),
             Self::ShedEnable => (0, 1),
             Self::HandshakeTimeoutMs => (3, 0x4_31BD),
             Self::IdleTimeoutMs => (3, 0x431_BDE8),
@@ -1073,6 +1153,22 @@ impl Key {
             Self::Seed10 => (0, 0xFFFF_FFFF),
             Self::Seed11 => (0, 0xFFFF_FFFF),
             Self::Seed12 => (0, 0xFFFF_FFFF),
+            Self::StatisticsEnable => (0, 1),
+            Self::BurstBytes0 => (0, 0xFFFF_FFFF),
+            Self::BurstBytes1 => (0, 0xFFFF_FFFF),
+            Self::Service0 => (0, 0xFFFF),
+            Self::Service1 => (0, 0xFFFF),
+            Self::Service2 => (0, 0xFFFF),
+            Self::Service3 => (0, 0xFFFF),
+            Self::Service4 => (0, 0xFFFF),
+            Self::Service5 => (0, 0xFFFF),
+            Self::Service6 => (0, 0xFFFF),
+            Self::SketchSeed0 => (0, 0xFFFF_FFFF),
+            Self::SketchSeed1 => (0, 0xFFFF_FFFF),
+            Self::SketchSeed2 => (0, 0xFFFF_FFFF),
+            Self::SketchSeed3 => (0, 0xFFFF_FFFF),
+            Self::SketchSeed4 => (0, 0xFFFF_FFFF),
+            Self::SketchSeed5 => (0, 0xFFFF_FFFF),
         }
     }
 
@@ -1121,6 +1217,22 @@ impl Key {
             Self::Seed10 => 0x6D5A_56DA,
             Self::Seed11 => 0x6D5A_56DA,
             Self::Seed12 => 0x6D5A_56DA,
+            Self::StatisticsEnable => 0,
+            Self::BurstBytes0 => 0,
+            Self::BurstBytes1 => 0,
+            Self::Service0 => 0,
+            Self::Service1 => 0,
+            Self::Service2 => 0,
+            Self::Service3 => 0,
+            Self::Service4 => 0,
+            Self::Service5 => 0,
+            Self::Service6 => 0,
+            Self::SketchSeed0 => 0x6D5A_56DA,
+            Self::SketchSeed1 => 0x6D5A_56DA,
+            Self::SketchSeed2 => 0x6D5A_56DA,
+            Self::SketchSeed3 => 0x6D5A_56DA,
+            Self::SketchSeed4 => 0x6D5A_56DA,
+            Self::SketchSeed5 => 0x6D5A_56DA,
         }
     }
 

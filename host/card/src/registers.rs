@@ -42,7 +42,7 @@ pub mod info {
     /// 'WEIR': registers are there. (r; after power-on 0x57454952)
     pub const MAGIC: Register = Register(0x0000);
     /// Version of this register map. Another major version: do not touch. A higher minor version has more. (r; after
-    /// power-on 0x10000)
+    /// power-on 0x10001)
     pub const ABI: Register = Register(0x0004);
     /// Grows when a register is added. (r; bits 15..0)
     pub const ABI_MINOR: Field = Field::new(0, 16);
@@ -80,8 +80,8 @@ pub mod system {
     pub const CONTROL: Register = Register(0x0100);
     /// Hold the CPU in reset. Clear it once an image is loaded. (rw; bit 0)
     pub const CONTROL_CPU_RESET: Field = Field::new(0, 1);
-    /// Hold measuring in reset: settings of `measure` and `record` are taken when it ends. The inline path goes on. (rw;
-    /// bit 1)
+    /// Hold measuring in reset: settings of `measure`, `statistics` and `record` are taken when it ends. The inline path
+    /// goes on. (rw; bit 1)
     pub const CONTROL_MEASURE_RESET: Field = Field::new(1, 1);
     /// Requests, one clock each. (w)
     pub const REQUEST: Register = Register(0x0104);
@@ -218,7 +218,7 @@ pub mod measure {
     pub const CONTROL_VLAN_IN_KEY: Field = Field::new(0, 1);
     /// Leave records out, least wanted first, when they cannot leave. (rw; bit 1)
     pub const CONTROL_SHED_ENABLE: Field = Field::new(1, 1);
-    /// Lane in each record. (rw; bits 11..8)
+    /// Lane in each record, 0 .. 7; that of statistics is 8 higher. (rw; bits 11..8)
     pub const CONTROL_LANE: Field = Field::new(8, 4);
     /// Boot epoch, part of flow ids. (rw; bits 31..16)
     pub const CONTROL_EPOCH: Field = Field::new(16, 16);
@@ -526,6 +526,39 @@ pub mod debug {
     pub const HOST_ACCESSES: Register = Register(0x0e0c);
     /// Register accesses of the CPU. (r)
     pub const CARD_ACCESSES: Register = Register(0x0e10);
+}
+
+/// Statistics per 100 ms (records BURST, HISTOGRAM, TOP). Settings are taken when system.control.measure_reset ends.
+/// Counters begin anew with it; in each array: bursts, histograms, talkers.
+pub mod statistics {
+    use super::{Field, Register};
+
+    /// Use. (rw; after power-on 0x0)
+    pub const CONTROL: Register = Register(0x0f00);
+    /// Statistics are made. (rw; bit 0)
+    pub const CONTROL_ENABLE: Field = Field::new(0, 1);
+    /// Bytes in 100 us that make a burst on the port; 0: bursts are not looked for. (rw; bytes; after power-on 0x0)
+    pub const fn burst_bytes(i: u32) -> Register {
+        Register(0x0f10 + 0x4 * i)
+    }
+    /// Server port with a histogram of its own; 0: no entry. (rw; after power-on 0x0)
+    pub const fn service(i: u32) -> Register {
+        Register(0x0f20 + 0x4 * i)
+    }
+    /// Word of the secret seed of the sketch's hash, lowest first. (w)
+    pub const fn seed(i: u32) -> Register {
+        Register(0x0f40 + 0x4 * i)
+    }
+    /// Words that the kernel had no room for: nothing but what comes in the 14 us after measuring began. (r; words)
+    pub const fn words_lost(i: u32) -> Register {
+        Register(0x0f60 + 0x4 * i)
+    }
+    /// Records that found no room because the link was held up, as the last record of an interval tells. (r; records)
+    pub const fn results_lost(i: u32) -> Register {
+        Register(0x0f70 + 0x4 * i)
+    }
+    /// Records of statistics made; record.records_in and records_out are without them. (r; records)
+    pub const RECORDS: Register = Register(0x0f80);
 }
 
 /// An entry of the digest filter: flows whose one end matches `a` and the other `b`. Disable it, change it, enable it.

@@ -1,4 +1,4 @@
-//! The secret seed of the flow keys' hash.
+//! The secret seeds of the card's hashes: of the flow keys, of the sketch.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,22 +6,25 @@ use std::io::Read;
 use crate::error::CardError;
 use crate::protocol::Key;
 
-const WORDS: usize = 13;
+const KEY_WORDS: usize = Key::Seed12 as usize - Key::Seed0 as usize + 1;
+const SKETCH_WORDS: usize = Key::SketchSeed5 as usize - Key::SketchSeed0 as usize + 1;
 const SOURCE: &str = "/dev/urandom";
 
-/// A seed at random, as values of CONFIGURE. Never one whose words are all 0: with it all flows would have one key.
-pub(crate) fn draw() -> Result<[(Key, u32); WORDS], CardError> {
-    const { assert!(Key::Seed12 as usize - Key::Seed0 as usize + 1 == WORDS) };
+/// Seeds at random, as values of CONFIGURE. Never one whose words are all 0: with it all flows would have one key.
+pub(crate) fn draw() -> Result<Vec<(Key, u32)>, CardError> {
     let mut source = File::open(SOURCE).map_err(CardError::Random)?;
+    let mut seeds = words::<KEY_WORDS>(&mut source, Key::Seed0)?.to_vec();
+    seeds.extend(words::<SKETCH_WORDS>(&mut source, Key::SketchSeed0)?);
+    Ok(seeds)
+}
+
+fn words<const N: usize>(source: &mut File, first: Key) -> Result<[(Key, u32); N], CardError> {
     loop {
-        let mut bytes = [0; 4 * WORDS];
-        source.read_exact(&mut bytes).map_err(CardError::Random)?;
-        let mut words = bytes
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let mut bytes = [[0; 4]; N];
+        source.read_exact(bytes.as_flattened_mut()).map_err(CardError::Random)?;
         let seed = std::array::from_fn(|i| {
-            let key = Key::from_u32(Key::Seed0 as u32 + i as u32).unwrap_or(Key::Seed0);
-            (key, words.next().unwrap_or(0))
+            let key = Key::from_u32(first as u32 + i as u32).unwrap_or(first);
+            (key, u32::from_le_bytes(bytes[i]))
         });
         if seed.iter().any(|&(_, word)| word != 0) {
             return Ok(seed);

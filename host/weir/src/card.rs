@@ -42,9 +42,9 @@ pub struct Told {
 /// What keeps the card of the command line; `None` when nobody is asked to.
 pub fn keeper(args: &PortArgs, pulse: &Pulse, told: Told) -> Result<Option<Keeper<Control>>, Failure> {
     let Some(socket) = &args.control else {
-        if args.card.is_some() && (args.digests || args.flow.ignore_vlan) {
+        if args.card.is_some() && (args.digests || args.flow.ignore_vlan || args.statistics.statistics) {
             return Err(Failure::new(
-                "--digests and --ignore-vlan are the card's settings: give its --control, too",
+                "--digests, --ignore-vlan and --statistics are the card's settings: give its --control, too",
             ));
         }
         return Ok(None);
@@ -54,6 +54,7 @@ pub fn keeper(args: &PortArgs, pulse: &Pulse, told: Told) -> Result<Option<Keepe
         (Key::VlanInKey, u32::from(!args.flow.ignore_vlan)),
         (Key::DigestMode, u32::from(args.digests)),
     ];
+    values.extend(statistics(args));
     values.extend(&args.settings);
     let settings = Settings {
         image,
@@ -67,6 +68,18 @@ pub fn keeper(args: &PortArgs, pulse: &Pulse, told: Told) -> Result<Option<Keepe
         told,
     };
     Ok(Some(Keeper::new(control, settings)))
+}
+
+/// The card's settings for `--statistics`.
+fn statistics(args: &PortArgs) -> Vec<(Key, u32)> {
+    let Some(config) = args.statistics.config() else {
+        return Vec::new();
+    };
+    let keys = |first: Key| (first as u32..).filter_map(Key::from_u32);
+    let thresholds = keys(Key::BurstBytes0).zip(config.thresholds);
+    let services = keys(Key::Service0).zip(config.services.map(u32::from));
+    let enable = [(Key::StatisticsEnable, 1)];
+    enable.into_iter().chain(thresholds).chain(services).collect()
 }
 
 /// Keep the card until `asked`, stop it, let its last records come, then set `stop`.
@@ -86,7 +99,8 @@ pub fn setting(text: &str) -> Result<(Key, u32), String> {
     let key = Key::ALL.iter().copied().find(|key| key.name() == name);
     let key =
         key.ok_or_else(|| format!("the card has no setting {name} (docs: card-protocol.md, configuration keys)"))?;
-    if key == Key::Epoch || (Key::Seed0..=Key::Seed12).contains(&key) {
+    let secret = (Key::Seed0..=Key::Seed12).contains(&key) || (Key::SketchSeed0..=Key::SketchSeed5).contains(&key);
+    if key == Key::Epoch || secret {
         return Err(format!("{name} is drawn anew for each start"));
     }
     let (least, most) = key.range();

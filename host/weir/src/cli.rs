@@ -235,7 +235,7 @@ pub struct PortArgs {
     )]
     pub ports: Vec<String>,
     /// Port on which a card's record frames arrive, named as for --port: the card measures, nothing is measured here
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline", "statistics"])]
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline"])]
     pub card: Option<String>,
     /// Registers of the card (weir nic-sim --socket): configure and start it, give it a heartbeat, watch over it
     #[arg(long, value_name = "SOCKET", requires = "card")]

@@ -1,7 +1,7 @@
 # Bitstream of weir_u250, from the repository's root:
 #
 #   make firmware
-#   VEXRISCV=<VexRiscv.v> vivado -mode batch -source hw/boards/u250/build.tcl
+#   VEXRISCV=<VexRiscv.v> KERNELS=<folder that run_hls.tcl ran in> vivado -mode batch -source hw/boards/u250/build.tcl
 #
 # Everything goes into build/u250. Needs a licence for cmac_usplus (free of charge).
 
@@ -17,6 +17,7 @@ proc needed {what file} {
 
 set rom [needed "the boot ROM (make firmware)" [file join $root build firmware boot.hex]]
 if {![info exists env(VEXRISCV)]} { error "VEXRISCV must name VexRiscv.v (docs/src/bring-up.md)" }
+if {![info exists env(KERNELS)]} { error "KERNELS must name the folder in which hw/hls/run_hls.tcl ran (docs/src/bring-up.md)" }
 set cpu [needed "the CPU" $env(VEXRISCV)]
 
 create_project -in_memory -part xcu250-figd2104-2L-e
@@ -29,6 +30,16 @@ foreach {line source} [regexp -all -inline -line {^ +- (rtl/\S+\.sv)$} [read $co
     lappend sources [needed "a source of hw/weir.core" [file join $root hw $source]]
 }
 close $core
+lappend sources [needed "the kernels' wrapper" [file join $root hw hls weir_kernels.sv]]
+
+# What Vitis HLS made of hw/hls: hw/hls/run_hls.tcl, run for each kernel.
+foreach kernel {bursts histograms talkers} {
+    set made [file join $env(KERNELS) $kernel solution impl ip]
+    needed "the kernel $kernel (hw/hls/run_hls.tcl)" [file join $made component.xml]
+    set_property ip_repo_paths [concat [get_property ip_repo_paths [current_project]] $made] [current_project]
+    update_ip_catalog
+    cell weir_kernel_$kernel weir_kernel_$kernel {} weir hls
+}
 lappend sources {*}[glob [file join $root hw boards common *_pkg.sv]]
 foreach folder {common u250} {
     foreach source [lsort [glob [file join $root hw boards $folder *.sv]]] {

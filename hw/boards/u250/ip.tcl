@@ -1,14 +1,14 @@
 # The vendor's cells of weir_u250, made into the folder $ip_folder.
 
 # properties: of the cell, without their CONFIG.
-proc cell {name vendor_name properties} {
+proc cell {name vendor_name properties {vendor xilinx.com} {library ip}} {
     global ip_folder
-    create_ip -name $vendor_name -vendor xilinx.com -library ip -module_name $name -dir $ip_folder
+    create_ip -name $vendor_name -vendor $vendor -library $library -module_name $name -dir $ip_folder
     set settings {}
     foreach {property value} $properties {
         lappend settings CONFIG.$property $value
     }
-    set_property -dict $settings [get_ips $name]
+    if {$settings ne {}} { set_property -dict $settings [get_ips $name] }
     generate_target all [get_ips $name]
     synth_ip [get_ips $name]
 }

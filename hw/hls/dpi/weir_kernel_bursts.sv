@@ -49,6 +49,8 @@ module weir_kernel_bursts (
   );
 
   chandle kernel;
+  // As after reset: it needs no other one.
+  bit fresh;
 
   initial kernel = weir_kernel_new(Kind);
 
@@ -58,8 +60,10 @@ module weir_kernel_bursts (
     automatic bit last = 1'b0;
     automatic bit [511:0] result = '0;
     if (!ap_rst_n) begin
-      weir_kernel_reset(kernel);
+      if (!fresh) weir_kernel_reset(kernel);
+      fresh <= 1'b1;
     end else begin
+      fresh <= 1'b0;
       weir_kernel_clock(kernel, s_word_TVALID && s_word_TREADY, s_word_TDATA, m_result_TVALID && m_result_TREADY,
                         192'(threshold), ready, valid, result, last);
     end

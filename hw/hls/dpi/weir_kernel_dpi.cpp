@@ -1,5 +1,6 @@
 // The kernels' C++ inside a simulated system (weir_kernel_*.sv beside this file): one call per clock.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -84,12 +85,12 @@ void weir_kernel_clock(void *handle, unsigned char taken, const uint32_t *word, 
     *ready = kernel.input.size() < 2;
     *valid = !kernel.output.empty();
     *last = 0;
-    weir::result_t front;
-    front.data = 0;
-    if (*valid) {
-        front = kernel.output.front();
-        *last = front.last.to_uint();
+    if (!*valid) {
+        std::fill_n(result, 16, 0);
+        return;
     }
+    const weir::result_t front = kernel.output.front();
+    *last = front.last.to_uint();
     for (int i = 0; i < 16; i++)
         result[i] = weir::word_t(front.data).range(32 * i + 31, 32 * i).to_uint();
 }
