@@ -76,6 +76,8 @@ pub(crate) struct Figures {
     path: Measure,
     /// Bytes/s.
     link: f64,
+    /// Charges that did not add up, ns.
+    pub unbalanced: u64,
 }
 
 impl Figures {
@@ -116,6 +118,7 @@ impl Figures {
                 side.closed = side.closed.saturating_add(transfer.total.by.closed());
                 side.nagle = side.nagle.saturating_add(transfer.total.by.of(Cause::Nagle));
                 self.link = self.link.max(transfer.link_rate);
+                self.unbalanced = self.unbalanced.saturating_add(transfer.unbalanced);
             }
         }
         if payload > self.most {

@@ -168,11 +168,11 @@ struct Span {
 /// What outranks what when spans overlap.
 const fn rank(cause: Cause) -> u8 {
     match cause {
-        Cause::ZeroWindow => 8,
-        Cause::SmallWindow => 7,
+        Cause::ZeroWindow => 9,
+        Cause::SmallWindow => 8,
         Cause::Recovery => 6,
         Cause::Nagle => 5,
-        Cause::ReceiverWindow => 4,
+        Cause::ReceiverWindow => 7,
         Cause::Application => 3,
         Cause::SendBuffer => 2,
         _ => 1,
@@ -232,6 +232,8 @@ pub(crate) struct Transfer {
     /// Best rate over a round trip while a queue stood, bytes/s.
     pub link_rate: f64,
     pub total: Charged,
+    /// ns by which charges did not add up to their transfers before they were made to; 0 unless records were lost.
+    pub unbalanced: u64,
     pub delayed_acks: u32,
     pub acks: u32,
     pub nagle: u32,
@@ -448,7 +450,9 @@ impl Transfer {
             self.charge(charged.max(from), to, path);
         }
         let mut done = std::mem::take(&mut self.pending);
-        balance(&mut done.by, to.saturating_sub(from));
+        let total = to.saturating_sub(from);
+        self.unbalanced = self.unbalanced.saturating_add(done.by.sum().abs_diff(total));
+        balance(&mut done.by, total);
         done.queueing = done.queueing.min(done.by.sum());
         self.total.by.join(&done.by);
         self.total.queueing = self.total.queueing.saturating_add(done.queueing);

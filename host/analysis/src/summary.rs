@@ -128,6 +128,7 @@ impl Totals {
             cut_packets: sum(|p| p.cut),
             signatures,
             delays: Some(self.time.message()),
+            unbalanced_seconds: seconds(self.figures.unbalanced),
             bottlenecks: Figures::bottlenecks(&self.time),
             diagnosis: self.figures.diagnosis(&self.time),
             statistics: self

@@ -36,6 +36,8 @@ fn value(f: &v1::Finding, key: &str) -> f64 {
 
 /// The parts of every share and every limit add up.
 fn check_sums(a: &v1::Analysis) {
+    let unbalanced = a.summary.as_ref().unwrap().unbalanced_seconds;
+    assert!(unbalanced.abs() < 1e-12, "{unbalanced}");
     for t in &a.transactions {
         let s = t.shares.unwrap();
         let parts = s.user_think_seconds
