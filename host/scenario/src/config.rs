@@ -625,7 +625,37 @@ macro_rules! built_in {
         const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../scenarios/", $name, ".toml")))),*];
     };
 }
-built_in!("megalodon", "healthy");
+built_in!(
+    "megalodon",
+    "healthy",
+    "abortive-close",
+    "app-sleep",
+    "bandwidth-limited",
+    "burst-loss",
+    "capacity-ceiling",
+    "capture-loss",
+    "connection-per-transaction",
+    "delayed-ack",
+    "keep-alive",
+    "mirror-duplicates",
+    "mtu-black-hole",
+    "periodic-loss",
+    "port-exhaustion",
+    "port-recycling",
+    "random-loss",
+    "receiver-limited",
+    "refused",
+    "response-bands",
+    "route-change",
+    "sender-limited",
+    "slow-ramp",
+    "small-window",
+    "syn-flood",
+    "syn-loss",
+    "tiny-segments",
+    "window-scale-mishap",
+    "zero-window",
+);
 
 /// Longest scenario: 32 bits of nanosecond-stamped seconds are not the limit, patience is.
 const MAX_DURATION_S: f64 = 86_400.0;

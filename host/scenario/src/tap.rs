@@ -3,6 +3,7 @@
 use crate::config::Tap as Config;
 use crate::error::ScenarioError;
 use crate::{Time, from_ms};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub(crate) struct Tap {
     rng: Rng,
     writer: PcapWriter<BufWriter<File>>,
     epoch_ns: u64,
+    /// Copies still to be written, in the order of their stamps.
+    copies: VecDeque<(u64, Vec<u8>)>,
     pub(crate) missed: u64,
     pub(crate) duplicated: u64,
 }
@@ -39,6 +42,7 @@ impl Tap {
             rng,
             writer,
             epoch_ns,
+            copies: VecDeque::new(),
             missed: 0,
             duplicated: 0,
         })
@@ -64,13 +68,25 @@ impl Tap {
             return Ok(None);
         }
         let stamp = self.stamp(now);
+        self.write_copies(stamp)?;
         self.write(stamp, frame)?;
         let number = self.frames();
         if duplicate < self.config.duplicate {
             self.duplicated += 1;
-            self.write(stamp + from_ms(self.config.duplicate_us / 1e3), frame)?;
+            let later = stamp + from_ms(self.config.duplicate_us / 1e3);
+            self.copies.push_back((later, frame.to_vec()));
         }
         Ok(Some(number))
+    }
+
+    /// Writes the copies that come before this stamp.
+    fn write_copies(&mut self, stamp: u64) -> Result<(), ScenarioError> {
+        while self.copies.front().is_some_and(|(at, _)| *at <= stamp) {
+            if let Some((at, copy)) = self.copies.pop_front() {
+                self.write(at, &copy)?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self, stamp: u64, frame: &[u8]) -> Result<(), ScenarioError> {
@@ -79,6 +95,7 @@ impl Tap {
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), ScenarioError> {
+        self.write_copies(u64::MAX)?;
         let flushed = self.writer.flush();
         flushed.map_err(ScenarioError::io(format!("writing {}", self.path.display())))
     }
