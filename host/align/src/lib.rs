@@ -296,9 +296,11 @@ impl Aligner {
             .collect()
     }
 
-    /// Taps along the path: each is nearer to the client than how many others?
+    /// Taps along the path: each is nearer to the client than how many others? As given where nothing tells, because
+    /// packets of one direction only are in both.
     fn find_order(&self) -> Option<Vec<usize>> {
-        if self.pairs.iter().all(|pair| pair.votes == [0; 2]) {
+        let matched = |pair: &Pair| pair.flows.values().any(|flow| flow.matched > 0);
+        if !self.pairs.iter().any(matched) {
             return None;
         }
         let nearer = |tap: usize| {

@@ -96,15 +96,14 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
         })
         .collect();
     let first = turned.first();
-    let round_trip = turned.iter().map(|s| s.round_trip).fold(f64::INFINITY, f64::min);
-    let round_trip = if round_trip.is_finite() { round_trip } else { 0.0 };
+    let round_trip = turned.iter().map(|s| s.round_trip).reduce(f64::min);
     v1::Leg {
         from: from.name.clone(),
         to: to.name.clone(),
-        offset_seconds: first.map_or(0.0, |s| s.offset),
-        offset_width_seconds: first.map_or(0.0, |s| s.width),
-        skew_ppm: first.map_or(0.0, |s| s.skew_ppm),
-        skew_width_ppm: first.map_or(0.0, |s| s.skew_width_ppm),
+        offset_seconds: first.map(|s| s.offset),
+        offset_width_seconds: first.map(|s| s.width),
+        skew_ppm: first.map(|s| s.skew_ppm),
+        skew_width_ppm: first.map(|s| s.skew_width_ppm),
         matched: tally.matched,
         only_from: tally.only[near],
         only_to: tally.only[far],
@@ -127,7 +126,7 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
             })
             .collect(),
         round_trip_seconds: round_trip,
-        placement: placement(from, to, found, near, first.map(|_| round_trip)),
+        placement: placement(from, to, found, near, round_trip),
     }
 }
 

@@ -303,9 +303,9 @@ fn offsets_are_right(answer: &Alignment, seed: u64) {
             let time = start - 123_456_789_000 - (start - 123_456_789_000 - T0) / 20_001;
             to(time) as f64 - late(time) as f64
         };
-        let error = (1e9 * leg.offset_seconds - truth).abs();
+        let error = (1e9 * leg.offset_seconds.unwrap() - truth).abs();
         assert!(
-            error <= 0.5e9 * leg.offset_width_seconds,
+            error <= 0.5e9 * leg.offset_width_seconds.unwrap(),
             "seed {seed}: {error} ns of {leg:?}"
         );
         assert!(error < 50_000.0, "seed {seed}: {error} ns of {leg:?}");
@@ -543,9 +543,31 @@ fn a_clock_set_back_is_said_and_spoils_nothing_before() {
             .any(|line| line.starts_with("B: its clock was set back")),
         "{leg:?}"
     );
-    assert!(leg.offset_seconds.abs() < 50e-6, "{leg:?}");
+    assert!(leg.offset_seconds.unwrap().abs() < 50e-6, "{leg:?}");
     let last = leg.clock.last().unwrap();
     assert!((last.offset_seconds + 1.5).abs() < 0.1, "{leg:?}");
     let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
     assert_eq!(losses(&answer), [truth], "{leg:?}");
+}
+
+#[test]
+fn one_direction_only_has_no_offset_and_says_so() {
+    let world = World::new(61, PATH);
+    let forward = |_: usize, seen: &Seen| seen.from_client;
+    let captures: Vec<_> = [0, 1]
+        .map(|tap| support::records_of(&world.capture(tap, plain, forward)))
+        .into();
+    let answer = support::align(&captures).unwrap();
+    let leg = &answer.legs[0];
+    assert_eq!(
+        (leg.offset_seconds, leg.offset_width_seconds, leg.round_trip_seconds),
+        (None, None, None)
+    );
+    assert_eq!(leg.delay_forward, None);
+    assert!(leg.matched > 1000);
+    assert!(
+        leg.placement[0].starts_with("packets of one direction only"),
+        "{:?}",
+        leg.placement
+    );
 }

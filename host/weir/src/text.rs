@@ -881,7 +881,7 @@ fn print_leg(number: usize, leg: &Leg, out: &mut dyn Write) -> io::Result<()> {
                     count(d.samples + lost)
                 )?;
             }
-            None => write!(out, "no packet in both; lost {}", count(lost))?,
+            None => write!(out, "no delay to tell; lost {}", count(lost))?,
         }
         if duplicated > 0 {
             write!(out, "; {} came twice", count(duplicated))?;
