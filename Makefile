@@ -43,6 +43,11 @@ nic-sim: setup ## build the simulated card, bin/weir-nic-sim (5 minutes); weir n
 lab: build ## real TCP over a wire that misbehaves on purpose, and how much of it Weir finds (root, 2 minutes); SEED=n for another run
 	@bin/weir lab --all -o build/lab $(if $(SEED),--seed $(SEED))
 
+.PHONY: compare-peers
+compare-peers: build ## Weir beside tshark and tcptrace, segment by segment, disagreements in groups; PCAP=file or folder of your own
+	@.ci/setup.sh bench
+	@host/weir/tests/python/compare_peers.py $(if $(PCAP),"$(PCAP)")
+
 .PHONY: bench
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench

@@ -31,6 +31,8 @@ const SINCE_UNIT: u64 = 64;
 const MIRRORED: u64 = 8;
 /// Segments behind the newest one among which its neighbours' copies come.
 const NEAR: u64 = 3;
+/// A timer hardly ever runs out within this time of new data, ns.
+const COINCIDENCE: u64 = 1_000_000;
 /// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
 /// 4.5).
 const FAR: u32 = 1 << 30;
@@ -596,24 +598,31 @@ impl Losses {
     /// timer's recovery is under way, which sends everything again. Senders do not do that; networks
     /// and mirror ports do.
     fn nobody_asked(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
-        // Not even a probe timer is as short (RFC 8985 7.2).
-        let wait = path.rtt.unwrap_or(REORDERING);
+        // Not even a probe timer is as short as a round trip (RFC 8985 7.2).
+        let Some(wait) = path.rtt else { return false };
         let quiet = |then: u64| then == 0 || time.saturating_sub(then) > wait + wait / 2;
-        let heard = e.what & what::ACKED_UNKNOWN == 0;
-        if !heard || since_data(e) >= wait || e.length == 0 {
+        // Senders that resend what is acknowledged already do it for reasons of their own.
+        let waits_for_ack = e.what & what::ACKED_UNKNOWN == 0 && before(e.acked, old.to);
+        if !waits_for_ack || since_data(e) >= wait || e.length == 0 {
             return false;
         }
-        if quiet(self.last_repeat) && quiet(self.evidence) {
-            return e.dup_acks < 2;
+        let chain = e.dup_acks >= 2 && e.seq == e.acked;
+        if chain || self.is_hole(old) {
+            return false;
         }
         // The segment before this one was sent for the first time, and this is the same.
-        if old.to == e.expected && self.follows_new(e, time) {
+        let newest = old.to == e.expected && self.follows_new(e, time);
+        if newest {
             return true;
+        }
+        if quiet(self.last_repeat) && quiet(self.evidence) {
+            // A timer sends the first that is not acknowledged, and may run out just behind new data.
+            let timer = e.seq == e.acked && since_data(e) >= COINCIDENCE;
+            return e.dup_acks < 2 && !timer;
         }
         // Where nearly everything comes twice, what SACK did not ask for is a copy in a recovery, too.
         let mirrored = self.counts.duplicates >= MIRRORED && self.counts.duplicates > 4 * self.counts.retransmitted;
-        let chain = e.dup_acks >= 2 && e.seq == e.acked;
-        mirrored && path.sack && !chain && !self.is_hole(old)
+        mirrored && path.sack
     }
 
     /// The data segment before this one was none below the expected.
