@@ -22,7 +22,7 @@ const STEPS: usize = 64;
 /// Blocks on each side of a jump that are compared.
 const NEIGHBOURS: usize = 8;
 /// Blocks that a drift is told from.
-const ENOUGH: usize = 4;
+const ENOUGH: usize = 8;
 /// Room that no drift is believed for is at least the resolution of common stamps and at most this, ns.
 const RESOLUTION: f64 = 1_000.0;
 const MOST_NOISE: f64 = 20_000.0;
