@@ -245,7 +245,7 @@ module weir_measure
   logic [JobLevelWidth-1:0] jobs;
   shed_t shed;
   job_t job, next_job;
-  logic job_valid, job_passed, next_job_valid, next_job_ready;
+  logic job_valid, next_job_valid, next_job_ready;
   weir_tracker #(
       .Ports(Ports),
       .Contexts(Contexts)
@@ -261,12 +261,21 @@ module weir_measure
       .timeout_update,
       .m_valid(job_valid),
       .m_job(job),
-      .m_passed(job_passed),
       .trouble_valid,
       .trouble_index,
       .trouble_time,
       .left_out
   );
+
+  // The tracker's `job` tells of each word, whether it makes records or not, this long after the word came.
+  localparam int TrackerLatency = 11;
+  logic [TrackerLatency-1:0] passing;
+  logic job_passed;
+  assign job_passed = passing[TrackerLatency-1];
+  always_ff @(posedge clk) begin
+    passing <= {passing[TrackerLatency-2:0], looked_up};
+    if (rst) passing <= '0;
+  end
 
   kernel_facts_t kernel_facts;
   assign kernel_facts = '{
@@ -348,6 +357,8 @@ module weir_measure
     end
   end
 
+  a_word_with_its_job :
+  assert property (@(posedge clk) disable iff (rst) job_passed == tracker.written);
   a_job_has_room :
   assert property (@(posedge clk) disable iff (rst) job_valid |-> queue_ready);
   // Credits: if all words under way make jobs, there is room for them.

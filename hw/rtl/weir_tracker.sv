@@ -3,7 +3,6 @@
 // Contract: takes a word in every clock, whatever the contexts, and never stalls; the job of a word that
 // makes records comes LATENCY clocks after it. Nobody may hold it up: whoever feeds it makes sure that
 // there is room for the jobs of all words under way.
-// m_passed is for statistics (weir_kernel_word): they look at registers alone and may not hold anything up.
 // The context is read when the word comes and written when it leaves; in between each loop (order, window,
 // round trip, block, interval, counters) has one clock, and takes its fields from the nearest word
 // before on the same context (weir_forward).
@@ -41,8 +40,6 @@ module weir_tracker
     output timeout_update_t                   timeout_update,
     output logic                              m_valid,
     output job_t                              m_job,
-    // A word has come to its end, whether it makes records or not: m_job tells of it.
-    output logic                              m_passed,
     // A packet of the context met trouble: its flow's next packets may be wanted whole (weir_digest).
     output logic                              trouble_valid,
     output index_t                            trouble_index,
@@ -507,7 +504,6 @@ module weir_tracker
 
   always_ff @(posedge clk) begin
     m_valid <= records != '0;
-    m_passed <= valid[Write];
     trouble_valid <= valid[Write] && interval.trouble;
     trouble_index <= lookup[Write].index;
     trouble_time <= word[Write].meta.timestamp[47:0];
@@ -532,7 +528,6 @@ module weir_tracker
     };
     if (rst) begin
       m_valid <= 1'b0;
-      m_passed <= 1'b0;
       trouble_valid <= 1'b0;
     end
   end

@@ -184,7 +184,7 @@ def slang_arguments(top, quote='"'):
     cpu = next(iter(importlib.util.find_spec("pythondata_cpu_vexriscv").submodule_search_locations))
     outside = f"{cpu}/verilog/VexRiscv.v " if {"VexRiscv", "weir_soc", "weir_control"} & set(top.parts) else ""
     # So are the kernels; their models, which say what goes in and out, are for Verilator alone.
-    if KERNELS & set(top.parts):
+    if (KERNELS | {"weir_statistics", "weir_datapath"}) & set(top.parts):
         outside += f"-D VERILATOR {HLS}/weir_kernels.sv " + "".join(
             f"{HLS}/dpi/{kernel}.sv " for kernel in sorted(KERNELS)
         )
