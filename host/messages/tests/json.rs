@@ -82,18 +82,21 @@ fn a_connection_has_the_names_of_the_contract() {
     assert!(direction.get("minWindow").is_none());
     assert_eq!(
         direction["limitSeconds"],
-        json!({"application": 0.0, "sender": 0.0, "receiverWindow": 0.5, "congestion": 0.0,
-               "bandwidth": 0.0, "unknown": 0.0})
+        json!({"application": 0.0, "sender": 0.0, "receiverWindow": 0.5, "zeroWindow": 0.0, "smallWindow": 0.0,
+               "nagle": 0.0, "congestion": 0.0, "recovery": 0.0, "slowStart": 0.0, "bandwidth": 0.0,
+               "unknown": 0.0})
     );
     let rtt = Rtt {
         p95_seconds: Some(0.0),
         min_seconds: Some(1.0),
         median_seconds: Some(2.0),
+        delayed_ack_share: Some(0.25),
         samples: 3,
     };
     assert_eq!(
         serde_json::to_value(rtt).unwrap(),
-        json!({"minSeconds": 1.0, "medianSeconds": 2.0, "p95Seconds": 0.0, "samples": "3"})
+        json!({"minSeconds": 1.0, "medianSeconds": 2.0, "p95Seconds": 0.0, "delayedAckShare": 0.25,
+               "samples": "3"})
     );
 }
 
@@ -102,7 +105,8 @@ fn an_empty_analysis_still_has_its_lists() {
     let value = serde_json::to_value(Analysis::default()).unwrap();
     assert_eq!(
         value,
-        json!({"connections": [], "transactions": [], "findings": [], "pie": []})
+        json!({"connections": [], "transactions": [], "findings": [], "segments": [], "packets": [],
+               "taps": [], "legs": [], "pie": []})
     );
 }
 

@@ -26,13 +26,17 @@ pub struct Coverage {
     pub frames: u64,
 }
 
-/// Things that the engine says only of what a capture cannot make often: a full table, software's own kinds.
-const SELDOM: [&str; 5] = [
+/// Things that the engine says only of what a capture cannot make often: a full table, software's own kinds, statistics
+/// (which only come when they are asked for).
+const SELDOM: [&str; 8] = [
     "close EVICTED",
     "untracked TABLE_FULL",
     "untracked LINK",
     "record GAP",
     "record GAP more",
+    "record BURST",
+    "record HISTOGRAM",
+    "record TOP",
 ];
 
 impl Coverage {
