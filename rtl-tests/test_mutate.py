@@ -141,3 +141,8 @@ def test_survivors_fail_the_run(path):
     killed, survived = mutate.Outcome(mutant, "killed"), mutate.Outcome(mutant, "survived")
     assert mutate.summary([killed] * 95 + [survived] * 5)
     assert not mutate.summary([killed] * 94 + [survived] * 6)
+
+
+def test_a_small_sample_fails_when_chance_does_not_explain_it():
+    assert mutate.enough(20, 0) and mutate.enough(17, 3) and not mutate.enough(16, 4)
+    assert mutate.enough(190, 10) and not mutate.enough(189, 11)
