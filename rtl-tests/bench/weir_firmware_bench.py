@@ -313,15 +313,18 @@ async def a_trap_is_logged(dut):
     await host.release()
     await host.ask(card.Opcode.HELLO, [1, ABI])
     symbols = subprocess.run(
-        ["riscv64-unknown-elf-nm", str(BUILD / "firmware.elf")], check=True, capture_output=True, text=True
+        ["riscv64-unknown-elf-nm", "-n", str(BUILD / "firmware.elf")], check=True, capture_output=True, text=True
     ).stdout
-    place = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.split()[-1] == "card_start")
-    await host.load(bytes(4), place - card.RAM_BASE)
+    places = {line.split()[-1]: int(line.split()[0], 16) for line in symbols.splitlines()}
+    # The whole function: its first words may be in the instruction cache, with the end of the one before.
+    begin, end = places["card_start"], min(a for a in places.values() if a > places["card_start"])
+    await host.load(bytes(end - begin), begin - card.RAM_BASE)
     await host.push(card.build(card.Opcode.START, (), 99))
     await host.booted(card.BootStage.ROM)
     await host.booted(card.BootStage.TESTED)
     illegal_instruction = 2
-    assert await host.faults() == [(card.FaultCode.TRAP, illegal_instruction, place)]
+    ((code, cause, place),) = await host.faults()
+    assert (code, cause) == (card.FaultCode.TRAP, illegal_instruction) and begin <= place < end
     assert await host.regs.read("system.boot", "reason") == 3
     # The code is whole again: it came from the slot.
     await host.run()
