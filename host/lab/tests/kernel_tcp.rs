@@ -165,10 +165,13 @@ fn namespaces() -> Vec<String> {
 fn the_analysis_keeps_its_limits(config: &LabConfig) {
     let score = score(&run(config).unwrap()).unwrap();
     print!("{score}");
-    // A small run: one case is more than a per cent.
+    // A small run of real stacks, never twice the same: one case is more than a per cent, and chance decides how many
+    // losses show at all. The scenarios of `make lab` are long enough for strict limits.
     let limits = PassConfig {
-        location: 0.97,
-        reordered_as_loss: 0.05,
+        location: 0.95,
+        unknown: 0.15,
+        excluded: 0.2,
+        reordered_as_loss: 0.1,
         spurious: 0.5,
         ..PassConfig::default()
     };
