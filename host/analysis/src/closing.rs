@@ -5,21 +5,31 @@ use weir_record::CloseCause;
 use crate::flow::{FirstEnd, Flow};
 use crate::setup::Outcome;
 
-/// Kinds of closure.
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// The client sent the first FIN.
     ClientFin,
+    /// The server sent the first FIN.
     ServerFin,
+    /// The client reset it.
     ClientRst,
+    /// The server reset it.
     ServerRst,
+    /// A RST was the only answer to the SYNs.
     Refused,
+    /// One FIN only.
     HalfClosed,
+    /// No answer to the SYNs.
     Ignored,
+    /// It was open when the input ended.
     Open,
+    /// It was given up after silence.
     Timeout,
 }
 
 impl Kind {
+    /// Name in the messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientFin => "CLIENT_FIN",

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use weir_messages::v1;
-use weir_record::CloseCause;
+use weir_record::{CloseCause, FlowId};
 
 use crate::ceilings::{Mishap, mishap};
 use crate::closing::{Kind, closing};
@@ -28,7 +28,7 @@ const WINDOW_SECONDS: f64 = 0.01;
 
 /// Connections with one property.
 #[derive(Clone, Debug, Default)]
-struct Group {
+pub struct Group {
     count: u64,
     ids: Vec<u64>,
     start: u64,
@@ -37,16 +37,31 @@ struct Group {
 
 impl Group {
     fn add(&mut self, flow: &Flow) {
-        self.start = if self.count == 0 {
-            flow.first
-        } else {
-            self.start.min(flow.first)
-        };
-        self.end = self.end.max(flow.last);
+        self.include(flow.id, flow.first, flow.last);
+    }
+
+    /// Another connection, and the time that it is about (TAI ns).
+    pub fn include(&mut self, id: FlowId, start: u64, end: u64) {
+        self.start = if self.count == 0 { start } else { self.start.min(start) };
+        self.end = self.end.max(end);
         self.count += 1;
         if self.ids.len() < IDS {
-            self.ids.push(flow.id.0);
+            self.ids.push(id.0);
         }
+    }
+
+    /// Nobody in particular, within a range of time (TAI ns).
+    pub fn range(start: u64, end: u64) -> Self {
+        Self {
+            start,
+            end,
+            ..Self::default()
+        }
+    }
+
+    /// Connections in it.
+    pub const fn count(&self) -> u64 {
+        self.count
     }
 
     fn join(&mut self, other: &Self) {
@@ -678,7 +693,8 @@ fn percent(share: f64) -> String {
     out
 }
 
-fn finding(
+/// A finding about the connections of a group; `values` are numbers by the names of `docs/src/findings.md`.
+pub fn finding(
     kind: &str,
     severity: &str,
     confidence: f64,
@@ -699,8 +715,8 @@ fn finding(
         confidence,
         title,
         evidence,
-        start: (group.count > 0).then(|| timestamp(group.start)),
-        end: (group.count > 0).then(|| timestamp(group.end)),
+        start: (group.end > 0).then(|| timestamp(group.start)),
+        end: (group.end > 0).then(|| timestamp(group.end)),
         connection_ids: group.ids.clone(),
         values: values
             .iter()

@@ -8,6 +8,7 @@ use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
 use crate::setup::SetupState;
 use crate::shares::{self, Measure, TimeShares};
+use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Turn};
 use crate::verdict::Verdict;
 use crate::windows::{Closed, Windows};
@@ -227,6 +228,16 @@ impl Flow {
 
     pub fn route(&self) -> Route {
         self.route.get()
+    }
+
+    pub fn ends(&self) -> Ends {
+        let route = self.route();
+        Ends {
+            client: route.client_addr,
+            server: route.server_addr,
+            client_port: self.client_port,
+            server_port: self.server_port,
+        }
     }
 
     pub const fn is_tcp(&self) -> bool {

@@ -40,18 +40,22 @@ use weir_record::{
     Setup, SetupEnd, SetupMore, VERSION, what,
 };
 
+pub use closing::Kind as CloseKind;
 use findings::Findings;
+pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
 use lanes::Lanes;
 pub use lanes::StreamHealth;
 use message::CloseCounts;
+pub use message::{address, seconds, timestamp};
 use operations::Operations;
+pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
-pub use sink::{Connection, Sink, Transaction};
+pub use sink::{Acknowledged, Connection, DataBlock, Ends, Opened, Sent, Sink, Transaction};
 use statistics::Statistics;
 use summary::Totals;
-use turns::Finished;
+pub use turns::{Finished, Kind as TransactionKind};
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
 
 /// Settings.
@@ -199,7 +203,7 @@ impl State {
             Some(Kind::Open) => self.open(r, more, sink),
             Some(Kind::Setup) => self.setup(r, more, sink),
             Some(Kind::Block) => self.block(r, sink),
-            Some(Kind::Rtt) => self.rtt(r),
+            Some(Kind::Rtt) => self.rtt(r, sink),
             Some(Kind::Event) => self.event(r, more, sink),
             Some(Kind::Interval) => self.interval(r),
             Some(Kind::Close) => self.close(r, more, sink),
@@ -223,6 +227,13 @@ impl State {
         let mut flow = Flow::open(r.flow(), r.time(), r.arg(), &Open::decode(r));
         if let Some(more) = more {
             flow.open_more(&OpenMore::decode(more));
+        }
+        if flow.is_tcp() {
+            sink.opened(&Opened {
+                id: flow.id,
+                time: flow.first,
+                ends: flow.ends(),
+            });
         }
         if let Some(old) = self.flows.insert(flow) {
             // Its CLOSE was lost.
@@ -250,10 +261,11 @@ impl State {
             let done = message::setup_transaction(flow, &times);
             let setup = flow.setup;
             let time = flow.setup_time();
+            let ends = flow.ends();
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done, &time);
             }
-            self.transaction(r.flow(), &done, &time, |out| setup.describe(out), sink);
+            self.transaction(r.flow(), ends, &done, &time, |out| setup.describe(out), sink);
         }
     }
 
@@ -266,6 +278,16 @@ impl State {
             return;
         };
         flow.last = flow.last.max(block.last);
+        let ends = flow.ends();
+        sink.block(&DataBlock {
+            id: flow.id,
+            ends,
+            from_server: side == 1,
+            first: block.first,
+            last: block.last,
+            bytes: block.bytes,
+            packets: block.packets,
+        });
         let direction = &mut flow.directions[side];
         direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
         direction.flight_max = direction.flight_max.max(block.flight);
@@ -285,23 +307,25 @@ impl State {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done.0, &time);
             }
-            self.finished(r.flow(), &done, &time, sink);
+            self.finished(r.flow(), ends, &done, &time, sink);
         }
     }
 
     fn finished(
         &mut self,
         id: FlowId,
+        ends: Ends,
         (done, signature): &(Finished, Signature),
         time: &TimeShares,
         sink: &mut impl Sink,
     ) {
-        self.transaction(id, done, time, |out| signature.write(out), sink);
+        self.transaction(id, ends, done, time, |out| signature.write(out), sink);
     }
 
     fn transaction(
         &mut self,
         id: FlowId,
+        ends: Ends,
         done: &Finished,
         time: &TimeShares,
         describe: impl FnOnce(&mut String),
@@ -317,13 +341,14 @@ impl State {
         }
         sink.transaction(&Transaction {
             id,
+            ends,
             signature: &self.signature,
             done,
             time,
         });
     }
 
-    fn rtt(&mut self, r: &Record) {
+    fn rtt(&mut self, r: &Record, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let Some(flow) = self.flows.get_mut(r.flow()) else {
             self.health.homeless += 1;
@@ -332,6 +357,14 @@ impl State {
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.directions[side].rtt.sample(rtt.rtt);
+        sink.acknowledged(&Acknowledged {
+            id: flow.id,
+            ends: flow.ends(),
+            by_server: side == 0,
+            time: r.time(),
+            rtt: rtt.rtt,
+            is_data: r.arg() == RttHow::Data as u8,
+        });
         flow.acknowledge(side, rtt.ack, r.time());
         // A handshake is no transfer, nor is data that was acknowledged whole.
         if r.arg() == RttHow::Data as u8 && (rtt.flight > 0 || flow.limits.is_some()) {
@@ -356,7 +389,8 @@ impl State {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
             flow.limit_event(side, &e, lost, r.time(), self.totals.link, &mut self.pool);
-            flow.verdicts().for_each(|verdict| sink.segment(&verdict));
+            let ends = flow.ends();
+            flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         }
     }
 
@@ -415,15 +449,17 @@ impl State {
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
         flow.settle(ending.next, ending.acknowledged);
-        flow.handshake_verdicts().for_each(|verdict| sink.segment(&verdict));
-        flow.verdicts().for_each(|verdict| sink.segment(&verdict));
+        let ends = flow.ends();
+        flow.handshake_verdicts()
+            .for_each(|verdict| sink.segment(&verdict, &ends));
+        flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
         if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
             let time = flow.account(&done.0, u64::MAX, self.totals.link, &mut self.pool);
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done.0, &time);
             }
-            self.finished(flow.id, &done, &time, sink);
+            self.finished(flow.id, flow.ends(), &done, &time, sink);
         }
         self.findings.connection(&flow, cause, self.totals.link);
         self.totals.figures.connection(&flow);

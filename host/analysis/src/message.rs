@@ -15,17 +15,17 @@ use crate::shares::TimeShares;
 use crate::turns::{self, Finished, Shares};
 
 /// ns to s.
-pub(crate) fn seconds(ns: u64) -> f64 {
+pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// TAI ns to a UTC timestamp.
-pub(crate) fn timestamp(tai: u64) -> Timestamp {
+pub fn timestamp(tai: u64) -> Timestamp {
     Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
 }
 
 /// An address as text.
-pub(crate) fn address(addr: [u8; 16]) -> String {
+pub fn address(addr: [u8; 16]) -> String {
     Ipv6Addr::from(addr).to_canonical().to_string()
 }
 

@@ -14,17 +14,24 @@ pub(crate) const NO_SCALE: u8 = 255;
 
 /// How the handshake went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// It was open before the input began.
     #[default]
     Midstream,
+    /// As it should.
     Ok,
+    /// A SYN or SYN-ACK came again.
     Retransmitted,
+    /// RST at once.
     Refused,
+    /// No answer.
     Ignored,
+    /// RST long after the last SYN.
     ResetLate,
 }
 
 impl Outcome {
+    /// Name in the messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Midstream => "MIDSTREAM",

@@ -3,7 +3,7 @@
 use weir_messages::v1;
 use weir_record::{CloseCause, FlowId};
 
-use crate::closing::closing;
+use crate::closing::{Kind as CloseKind, closing};
 use crate::flow::Flow;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
@@ -21,7 +21,73 @@ pub trait Sink {
     fn finding(&mut self, finding: v1::Finding);
     /// What became of a segment that came twice, late or never. It is told when nothing can change
     /// it any more, so not in order of time.
-    fn segment(&mut self, _: &Verdict) {}
+    fn segment(&mut self, _: &Verdict, _: &Ends) {}
+    /// A connection was opened: its first packet passed.
+    fn opened(&mut self, _: &Opened) {}
+    /// A block of data passed.
+    fn block(&mut self, _: &DataBlock) {}
+    /// An ACK of data passed.
+    fn acknowledged(&mut self, _: &Acknowledged) {}
+}
+
+/// Addresses (IPv4 as `::ffff:a.b.c.d`) and ports of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ends {
+    /// The client's address.
+    pub client: [u8; 16],
+    /// The server's address.
+    pub server: [u8; 16],
+    /// The client's port.
+    pub client_port: u16,
+    /// The server's port.
+    pub server_port: u16,
+}
+
+/// A connection's first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// Its connection.
+    pub id: FlowId,
+    /// TAI ns.
+    pub time: u64,
+    /// Who talks.
+    pub ends: Ends,
+}
+
+/// Data of one side up to a PSH or until it paused (`docs/src/flow-engine.md`, BLOCK).
+#[derive(Clone, Copy, Debug)]
+pub struct DataBlock {
+    /// Its connection.
+    pub id: FlowId,
+    /// Who talks.
+    pub ends: Ends,
+    /// The server sent it.
+    pub from_server: bool,
+    /// First packet, TAI ns.
+    pub first: u64,
+    /// Last packet, TAI ns.
+    pub last: u64,
+    /// Payload.
+    pub bytes: u32,
+    /// Segments.
+    pub packets: u16,
+}
+
+/// An ACK that covered data, and how long after it it passed the tap.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledged {
+    /// Its connection.
+    pub id: FlowId,
+    /// Who talks.
+    pub ends: Ends,
+    /// The server sent the ACK.
+    pub by_server: bool,
+    /// TAI ns.
+    pub time: u64,
+    /// Round trip from the tap, ns.
+    pub rtt: u64,
+    /// Karn's rule holds, and it is not the handshake's.
+    pub is_data: bool,
 }
 
 /// A sink that keeps everything.
@@ -48,7 +114,91 @@ pub struct Connection<'a> {
     pub(crate) link: Option<f64>,
 }
 
+/// What one side of a connection sent, in figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// Packets.
+    pub packets: u64,
+    /// Payload, repeats included.
+    pub payload: u64,
+    /// Segments that brought new bytes.
+    pub data_segments: u32,
+    /// Smallest round trip from the tap to its receiver and back, ns.
+    pub rtt_min: Option<u64>,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// Copies that the capture made.
+    pub mirror_copies: u64,
+    /// Delivered, but not in the capture.
+    pub missed: u64,
+    /// Data packets that are retransmissions.
+    pub retransmitted: u64,
+    /// A FIN, and a RST.
+    pub fin: bool,
+    /// See `fin`.
+    pub rst: bool,
+}
+
 impl Connection<'_> {
+    /// Its number.
+    pub const fn id(&self) -> FlowId {
+        self.flow.id
+    }
+
+    /// Who talked.
+    pub fn ends(&self) -> Ends {
+        self.flow.ends()
+    }
+
+    /// First and last packet, TAI ns.
+    pub const fn span(&self) -> (u64, u64) {
+        (self.flow.first, self.flow.last)
+    }
+
+    /// How the handshake went, if there is one to tell of.
+    pub fn setup(&self) -> Option<Outcome> {
+        message::has_setup(self.flow).then_some(self.flow.setup.outcome)
+    }
+
+    /// SYNs and SYN-ACKs seen.
+    pub const fn syns(&self) -> (u8, u8) {
+        (self.flow.setup.syn_count, self.flow.setup.syn_ack_count)
+    }
+
+    /// First SYN to the end of the setup, ns.
+    pub fn setup_ns(&self) -> Option<u64> {
+        self.flow.setup.end_ns()
+    }
+
+    /// How it was closed, and when (TAI ns) if that is known.
+    pub fn closing(&self) -> (CloseKind, Option<u64>) {
+        closing(self.flow, self.cause)
+    }
+
+    /// What a side (0: the client) sent.
+    pub fn sent(&self, side: usize) -> Sent {
+        let side = side & 1;
+        let d = &self.flow.directions[side];
+        let counts = self.flow.counts(side);
+        Sent {
+            packets: d.packets,
+            payload: d.payload,
+            data_segments: d.data_segments,
+            rtt_min: d.rtt.min().map(|s| (s * 1e9) as u64),
+            keep_alives: counts.keep_alives,
+            mirror_copies: counts.mirror_copies,
+            missed: counts.missed,
+            retransmitted: counts.retransmitted_data,
+            fin: self.flow.sent_fin(side),
+            rst: self.flow.sent_rst(side),
+        }
+    }
+
+    /// Transactions with an answer.
+    pub fn answered(&self) -> u32 {
+        self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered)
+    }
+
     /// All of it.
     pub fn message(&self) -> v1::Connection {
         message::connection(self.flow, self.cause, self.counts, self.link)
@@ -85,12 +235,33 @@ impl Connection<'_> {
 #[derive(Debug)]
 pub struct Transaction<'a> {
     pub(crate) id: FlowId,
+    pub(crate) ends: Ends,
     pub(crate) signature: &'a str,
     pub(crate) done: &'a Finished,
     pub(crate) time: &'a TimeShares,
 }
 
 impl Transaction<'_> {
+    /// Its connection.
+    pub const fn id(&self) -> FlowId {
+        self.id
+    }
+
+    /// Who talked.
+    pub const fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Its sizes with their small digits masked.
+    pub const fn signature(&self) -> &str {
+        self.signature
+    }
+
+    /// Its times and sizes.
+    pub const fn facts(&self) -> &Finished {
+        self.done
+    }
+
     /// All of it.
     pub fn message(&self) -> v1::Transaction {
         message::transaction(self.id, self.signature, self.done, self.time)

@@ -95,14 +95,17 @@ impl Splits {
 
 /// Kinds of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// The handshake.
     Setup,
+    /// Request and response.
     Data,
     /// The client closed in it.
     Close,
 }
 
 impl Kind {
+    /// Name in the messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Setup => "SETUP",
@@ -114,21 +117,32 @@ impl Kind {
 
 /// A finished transaction; times are TAI ns, durations ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finished {
+pub struct Finished {
+    /// Position in the connection: 0 is the setup.
     pub index: u32,
+    /// What it is.
     pub kind: Kind,
+    /// First packet of the request.
     pub request_time: u64,
+    /// Payload of the request.
     pub request_bytes: u64,
+    /// Payload of the response.
     pub response_bytes: u64,
     /// From the end of the previous transaction to the request.
     pub client: Option<u64>,
+    /// First to last request packet.
     pub request: u64,
+    /// Last request packet to first response packet.
     pub server: Option<u64>,
+    /// First to last response packet.
     pub response: Option<u64>,
     /// First response packet; 0 = none.
     pub response_time: u64,
+    /// Last request packet to last response packet; of a setup, first SYN to its end.
     pub end: Option<u64>,
+    /// Losses of either direction within it.
     pub losses: u32,
+    /// Request and response data crossed.
     pub overlapped: bool,
 }
 

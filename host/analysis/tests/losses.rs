@@ -4,7 +4,7 @@
 mod support;
 
 use support::{C, Conversation, S, analyze, ns, only, records};
-use weir_analysis::{Analyzer, Cause, Class, Config, Place, Sink, Verdict, sign};
+use weir_analysis::{Analyzer, Cause, Class, Config, Ends, Place, Sink, Verdict, sign};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 
@@ -213,7 +213,7 @@ fn verdicts(c: &Conversation) -> Vec<Verdict> {
         fn connection(&mut self, _: &weir_analysis::Connection<'_>) {}
         fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {}
         fn finding(&mut self, _: v1::Finding) {}
-        fn segment(&mut self, verdict: &Verdict) {
+        fn segment(&mut self, verdict: &Verdict, _: &Ends) {
             self.0.push(*verdict);
         }
     }

@@ -11,7 +11,7 @@ use crate::truth::{Direction, Journey, Passage};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
-use weir_analysis::{Analyzer, Class, Config, Connection, Place, Sink, Transaction, Verdict};
+use weir_analysis::{Analyzer, Class, Config, Connection, Ends, Place, Sink, Transaction, Verdict};
 use weir_capture::{CaptureFile, Feed};
 use weir_engine::Engine;
 use weir_record::time::utc_from_tai;
@@ -151,7 +151,7 @@ impl Sink for Collector {
 
     fn finding(&mut self, _: weir_messages::v1::Finding) {}
 
-    fn segment(&mut self, verdict: &Verdict) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         self.verdicts.push(*verdict);
     }
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, Verdict};
+use weir_analysis::{Analyzer, Config, Connection, Ends, Sink, Transaction, Verdict};
 use weir_engine::Profile;
 use weir_messages::v1::{Analysis, Finding, Summary};
+use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::cli::{AnalyzeArgs, FlowOptions, Format};
@@ -24,19 +25,23 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     };
     match args.format {
         Format::Json => {
-            let mut whole = Whole::new(args.segments);
+            let mut whole = Watched::new(Whole::new(args.segments));
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
             let summary = analyzer.finish(&mut whole);
-            output::json(args.output.as_deref(), &whole.finish(summary))?;
+            whole.complete();
+            output::json(args.output.as_deref(), &whole.inner.finish(summary))?;
             Ok(code)
         }
         Format::Text => {
-            let mut collector = text::Collector::new(args.rows, args.segments);
+            let mut collector = Watched::new(text::Collector::new(args.rows, args.segments));
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
             let summary = analyzer.finish(&mut collector);
-            output::write(args.output.as_deref(), |out| collector.print(input, &summary, out))?;
+            collector.complete();
+            output::write(args.output.as_deref(), |out| {
+                collector.inner.print(input, &summary, out)
+            })?;
             Ok(code)
         }
     }
@@ -81,7 +86,7 @@ impl Sink for Whole {
         self.answer.finding(finding);
     }
 
-    fn segment(&mut self, verdict: &Verdict) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         if self.segments {
             self.answer.segments.push(verdict.message());
         }

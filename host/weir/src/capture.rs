@@ -9,6 +9,7 @@ use weir_capture::intake::LinkCounters;
 use weir_card::Keeper;
 use weir_dpdk::Progress;
 use weir_messages::v1::{Analysis, Summary};
+use weir_patterns::Watched;
 use weir_record::Record;
 use weir_record::frame::Refusal;
 
@@ -37,15 +38,18 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     stop_at_signal(if keeper.is_some() { &ASKED } else { &STOP })?;
     match args.format {
         Format::Json => {
-            let mut answer = Analysis::default();
+            let mut answer = Watched::new(Analysis::default());
             let summary = measure(args, source, keeper, &mut answer)?;
+            answer.complete();
+            let mut answer = answer.inner;
             answer.summary = Some(summary);
             output::json(None, &answer)?;
         }
         Format::Text => {
-            let mut collector = text::Collector::new(args.rows, false);
+            let mut collector = Watched::new(text::Collector::new(args.rows, false));
             let summary = measure(args, source, keeper, &mut collector)?;
-            output::write(None, |out| collector.print(&name, &summary, out))?;
+            collector.complete();
+            output::write(None, |out| collector.inner.print(&name, &summary, out))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -15,6 +15,7 @@ use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Connection, Finding, RecordLinkStatus, Transaction};
+use weir_patterns::Watched;
 use weir_record::Record;
 use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
@@ -267,7 +268,7 @@ fn analyze(
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut analyzer = Analyzer::new(Config::default());
-    let mut batch = Batch::default();
+    let mut batch = Watched::new(Batch::default());
     let mut bytes = Vec::new();
     let mut records = Vec::with_capacity(READ);
     let mut renewed = std::time::Instant::now();
@@ -295,12 +296,13 @@ fn analyze(
                 .filter_map(|record| Record::from_slice(record).ok()),
         );
         analyzer.push(&records, &mut batch);
-        facts.update_connections(batch.connections.drain(..));
-        facts.update_transactions(batch.transactions.drain(..));
+        facts.update_connections(batch.inner.connections.drain(..));
+        facts.update_transactions(batch.inner.transactions.drain(..));
         if at_end && last || renewed.elapsed() >= RENEW {
             renewed = std::time::Instant::now();
             let summary = analyzer.interim(&mut batch);
-            facts.set_findings(std::mem::take(&mut batch.findings));
+            batch.complete();
+            facts.set_findings(std::mem::take(&mut batch.inner.findings));
             facts.set_summary(summary);
             facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
         }

@@ -10,6 +10,7 @@ use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::CaptureError;
 use weir_engine::Profile;
 use weir_messages::v1::Summary;
+use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::analyze::Whole;
@@ -58,7 +59,11 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
         bandwidth: args.bandwidth,
         ..Config::default()
     };
-    let mut answers: Vec<(Analyzer, S)> = args.inputs.iter().map(|_| (Analyzer::new(config), sink())).collect();
+    let mut answers: Vec<(Analyzer, Watched<S>)> = args
+        .inputs
+        .iter()
+        .map(|_| (Analyzer::new(config), Watched::new(sink())))
+        .collect();
     let (alignment, code) = align(&args.inputs, &args.flow, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
         analyzer.push(records, sink);
@@ -66,9 +71,10 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
     let summary = analyzer.finish(&mut answer);
+    answer.complete();
     Ok(Read {
         alignment,
-        answer,
+        answer: answer.inner,
         summary,
         code,
     })

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
-use weir_analysis::{Class, Sink, Verdict};
+use weir_analysis::{Class, Ends, Sink, Verdict};
 use weir_messages::v1::{
     Analysis, Connection, Direction, Finding, Leg, Pie, SignatureStatistics, Summary, Transaction,
 };
@@ -90,7 +90,7 @@ impl Sink for Collector {
         self.findings.push(finding);
     }
 
-    fn segment(&mut self, verdict: &Verdict) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         if let Some(segments) = &mut self.segments {
             segments.push(*verdict);
         }

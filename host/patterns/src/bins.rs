@@ -1,0 +1,130 @@
+//! Sums per slice of time that stay bounded: when there are too many bins, neighbours become one.
+
+use std::collections::VecDeque;
+use std::ops::AddAssign;
+
+/// Bins of a series at most; 7 minutes are bins of 10 ms.
+pub const MOST: usize = 1 << 16;
+
+/// Sums of `T` in bins of equal width. Bins begin at multiples of their width (TAI ns).
+#[derive(Clone, Debug)]
+pub struct Bins<T> {
+    width: u64,
+    /// Number of the first bin: its time divided by the width.
+    first: u64,
+    bins: VecDeque<T>,
+}
+
+impl<T: Copy + Default + AddAssign> Bins<T> {
+    /// No bins yet; they are `width` ns wide until there are too many.
+    ///
+    /// # Panics
+    /// If `width` is 0.
+    pub const fn new(width: u64) -> Self {
+        assert!(width > 0);
+        Self {
+            width,
+            first: 0,
+            bins: VecDeque::new(),
+        }
+    }
+
+    /// ns.
+    pub const fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// Where the first bin begins, TAI ns.
+    pub const fn start(&self) -> u64 {
+        self.first * self.width
+    }
+
+    /// The bins, from `start` on, none left out.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
+        self.bins.iter()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.bins.len()
+    }
+
+    /// None yet.
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty()
+    }
+
+    /// The bin of a time (TAI ns).
+    pub fn at(&mut self, time: u64) -> &mut T {
+        if self.bins.is_empty() {
+            self.first = time / self.width;
+            self.bins.push_back(T::default());
+        }
+        loop {
+            let number = time / self.width;
+            let (from, to) = (number.min(self.first), number.max(self.last()));
+            if to - from < MOST as u64 {
+                break;
+            }
+            self.halve();
+        }
+        let number = time / self.width;
+        while number < self.first {
+            self.bins.push_front(T::default());
+            self.first -= 1;
+        }
+        while number > self.last() {
+            self.bins.push_back(T::default());
+        }
+        &mut self.bins[(number - self.first) as usize]
+    }
+
+    /// The same sums in fewer bins of (about) the width asked for: a multiple of the width by a whole number.
+    #[must_use]
+    pub fn coarser(&self, width: u64) -> Self {
+        let factor = (width / self.width).max(1);
+        let mut out = Self::new(self.width * factor);
+        for (i, bin) in self.bins.iter().enumerate() {
+            *out.at((self.first + i as u64) * self.width) += *bin;
+        }
+        out
+    }
+
+    fn last(&self) -> u64 {
+        self.first + self.bins.len() as u64 - 1
+    }
+
+    fn halve(&mut self) {
+        *self = self.coarser(self.width * 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Nothing is lost, whatever the order and the span.
+        #[test]
+        fn sums_stay(times in prop::collection::vec(0..u64::MAX / 4, 1..100), near in prop::collection::vec(0..10_000_000u64, 0..100)) {
+            let mut bins = Bins::new(10);
+            for time in times.iter().chain(&near) {
+                *bins.at(*time) += 1u32;
+            }
+            prop_assert_eq!(bins.iter().sum::<u32>() as usize, times.len() + near.len());
+            prop_assert!(bins.len() <= MOST);
+        }
+    }
+
+    #[test]
+    fn a_time_finds_its_bin_after_bins_became_wider() {
+        let mut bins = Bins::new(1);
+        *bins.at(1000) += 1u32;
+        *bins.at(1000 + 3 * MOST as u64) += 1;
+        assert_eq!(bins.width(), 4);
+        assert_eq!(bins.start(), 1000);
+        *bins.at(1003) += 1;
+        assert_eq!(bins.iter().next(), Some(&2));
+    }
+}

@@ -1,0 +1,68 @@
+//! What a detector is, and the list of them.
+
+use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Opened, Transaction, Verdict};
+use weir_messages::v1::Finding;
+
+use crate::timeline::Timeline;
+
+/// Looks at facts for one pattern (or a few that share their counts).
+pub(crate) trait Detector {
+    /// A connection's first packet passed.
+    fn opened(&mut self, _: &Opened) {}
+    /// A connection is over.
+    fn connection(&mut self, _: &Connection<'_>) {}
+    /// A transaction is over.
+    fn transaction(&mut self, _: &Transaction<'_>) {}
+    /// Data passed.
+    fn block(&mut self, _: &DataBlock) {}
+    /// An ACK of data passed.
+    fn acknowledged(&mut self, _: &Acknowledged) {}
+    /// A segment came twice, late or never.
+    fn segment(&mut self, _: &Verdict, _: &Ends) {}
+    /// What it found so far.
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>);
+}
+
+macro_rules! detectors {
+    ($($name:ident: $kind:ty),* $(,)?) => {
+        /// All of them; findings come in this order.
+        #[derive(Debug, Default)]
+        pub(crate) struct Detectors {
+            $($name: $kind),*
+        }
+
+        impl Detector for Detectors {
+            fn opened(&mut self, opened: &Opened) {
+                $(self.$name.opened(opened);)*
+            }
+
+            fn connection(&mut self, connection: &Connection<'_>) {
+                $(self.$name.connection(connection);)*
+            }
+
+            fn transaction(&mut self, transaction: &Transaction<'_>) {
+                $(self.$name.transaction(transaction);)*
+            }
+
+            fn block(&mut self, block: &DataBlock) {
+                $(self.$name.block(block);)*
+            }
+
+            fn acknowledged(&mut self, ack: &Acknowledged) {
+                $(self.$name.acknowledged(ack);)*
+            }
+
+            fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+                $(self.$name.segment(verdict, ends);)*
+            }
+
+            fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+                $(self.$name.findings(timeline, out);)*
+            }
+        }
+    };
+}
+
+detectors! {
+    connection_per_transaction: crate::connection_per_transaction::ConnectionPerTransaction,
+}
