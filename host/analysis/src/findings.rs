@@ -722,5 +722,6 @@ pub fn finding(
             .iter()
             .map(|(name, value)| ((*name).to_owned(), number(*value)))
             .collect(),
+        who: String::new(),
     }
 }

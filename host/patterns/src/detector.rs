@@ -6,6 +6,10 @@ use weir_messages::v1::Finding;
 use crate::timeline::Timeline;
 
 /// Looks at facts for one pattern (or a few that share their counts).
+///
+/// Live, detectors forget by being replaced (see `view`): each begins in the middle of a stream, as at the start of a
+/// capture, and hears of connections and transactions whose beginning it did not hear of. It is asked for its findings
+/// again and again; several of one kind differ in `who`.
 pub(crate) trait Detector {
     /// A connection's first packet passed.
     fn opened(&mut self, _: &Opened) {}

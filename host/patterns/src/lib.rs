@@ -4,64 +4,84 @@
 //! [`Watched::complete`] adds the findings. `docs/src/findings.md` lists the kinds, `docs/src/patterns.md` the rules
 //! and their thresholds.
 //!
-//! Memory is bounded: [`bins::MOST`] bins a series, and what each detector states.
+//! Memory is bounded: [`bins::MOST`] bins a series, and what each detector states; twice that when a stream without end
+//! is watched ([`Watched::live`]), where only the last [`WINDOW`] counts and [`changes`] tells what opened and closed.
 #![forbid(unsafe_code)]
 
 pub mod bins;
+pub mod changes;
 mod connection_per_transaction;
 mod detector;
 mod timeline;
+mod view;
 
 use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Opened, Sink, Transaction, Verdict};
 use weir_messages::v1;
 
-use detector::{Detector, Detectors};
+use detector::Detector;
 pub use timeline::{Bin, Timeline};
+use view::Views;
+
+/// What a daemon looks at, ns: ten minutes, in bins of 10 ms.
+pub const WINDOW: u64 = 600_000_000_000;
 
 /// A sink that is watched: all facts go on to `inner`.
 #[derive(Debug, Default)]
 pub struct Watched<S> {
     /// Who wants the facts.
     pub inner: S,
-    timeline: Timeline,
-    detectors: Detectors,
+    views: Views,
 }
 
 impl<S: Sink> Watched<S> {
-    /// Watch what `inner` gets.
+    /// Watch what `inner` gets, from beginning to end.
     pub fn new(inner: S) -> Self {
         Self {
             inner,
-            timeline: Timeline::default(),
-            detectors: Detectors::default(),
+            views: Views::default(),
         }
+    }
+
+    /// Watch what `inner` gets for as long as it comes, and look at the last `window` ns only.
+    pub fn live(inner: S, window: u64) -> Self {
+        Self {
+            inner,
+            views: Views::sliding(window),
+        }
+    }
+
+    /// It is `now` (TAI ns): to be told often where a window slides.
+    pub fn time(&mut self, now: u64) {
+        self.views.time(now);
     }
 
     /// Give `inner` the findings about all that has been seen so far.
     pub fn complete(&mut self) {
-        let mut found = Vec::new();
-        self.detectors.findings(&self.timeline, &mut found);
-        for finding in found {
+        for finding in self.views.findings() {
             self.inner.finding(finding);
         }
     }
 
     /// What happened when.
     pub const fn timeline(&self) -> &Timeline {
-        &self.timeline
+        self.views.timeline()
     }
 }
 
 impl<S: Sink> Sink for Watched<S> {
     fn connection(&mut self, connection: &Connection<'_>) {
-        self.timeline.connection(connection);
-        self.detectors.connection(connection);
+        self.views.each(|view| {
+            view.timeline.connection(connection);
+            view.detectors.connection(connection);
+        });
         self.inner.connection(connection);
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
-        self.timeline.transaction(transaction);
-        self.detectors.transaction(transaction);
+        self.views.each(|view| {
+            view.timeline.transaction(transaction);
+            view.detectors.transaction(transaction);
+        });
         self.inner.transaction(transaction);
     }
 
@@ -70,26 +90,34 @@ impl<S: Sink> Sink for Watched<S> {
     }
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        self.timeline.segment(verdict, ends);
-        self.detectors.segment(verdict, ends);
+        self.views.each(|view| {
+            view.timeline.segment(verdict, ends);
+            view.detectors.segment(verdict, ends);
+        });
         self.inner.segment(verdict, ends);
     }
 
     fn opened(&mut self, opened: &Opened) {
-        self.timeline.opened(opened);
-        self.detectors.opened(opened);
+        self.views.each(|view| {
+            view.timeline.opened(opened);
+            view.detectors.opened(opened);
+        });
         self.inner.opened(opened);
     }
 
     fn block(&mut self, block: &DataBlock) {
-        self.timeline.block(block);
-        self.detectors.block(block);
+        self.views.each(|view| {
+            view.timeline.block(block);
+            view.detectors.block(block);
+        });
         self.inner.block(block);
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        self.timeline.acknowledged(ack);
-        self.detectors.acknowledged(ack);
+        self.views.each(|view| {
+            view.timeline.acknowledged(ack);
+            view.detectors.acknowledged(ack);
+        });
         self.inner.acknowledged(ack);
     }
 }

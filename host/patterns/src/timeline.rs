@@ -75,19 +75,32 @@ impl AddAssign for Bin {
 #[derive(Clone, Debug)]
 pub struct Timeline {
     bins: Bins<Bin>,
+    start: u64,
     end: u64,
+    /// Sums of what happened before the start: facts are told when they are over.
+    before: Bin,
 }
 
 impl Default for Timeline {
     fn default() -> Self {
         Self {
             bins: Bins::new(WIDTH),
+            start: 0,
             end: 0,
+            before: Bin::default(),
         }
     }
 }
 
 impl Timeline {
+    /// What happens from `start` (TAI ns) on.
+    pub fn since(start: u64) -> Self {
+        Self {
+            start,
+            ..Self::default()
+        }
+    }
+
     /// The slices.
     pub const fn bins(&self) -> &Bins<Bin> {
         &self.bins
@@ -99,8 +112,16 @@ impl Timeline {
     }
 
     fn at(&mut self, time: u64) -> &mut Bin {
+        if time < self.start {
+            return &mut self.before;
+        }
         self.end = self.end.max(time);
         self.bins.at(time)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tick(&mut self, time: u64) {
+        self.at(time).opened += 1;
     }
 
     pub(crate) fn opened(&mut self, opened: &Opened) {
