@@ -574,17 +574,33 @@ impl Flow {
             .trouble
             .iter()
             .flat_map(move |t| t.handshake.verdicts(&self.setup, near));
-        verdicts.map(move |(repeat, place, evidence)| Verdict {
-            connection,
-            from_server: repeat.from_server,
-            time: repeat.time,
-            seq: repeat.seq,
-            length: repeat.length,
-            class: repeat.class,
-            cause: Handshake::CAUSE,
-            place,
-            evidence,
-            episode: 0,
+        let response = self.setup.response_ns();
+        let mut last_syn = self.first;
+        let mut last_syn_ack = None;
+        verdicts.map(move |(repeat, place, evidence)| {
+            let answer = response.map(|response| last_syn.saturating_add(response));
+            let lost_at = if repeat.from_server {
+                let before_this = last_syn_ack.or(answer).unwrap_or(repeat.time);
+                last_syn_ack = Some(repeat.time);
+                before_this.min(repeat.time)
+            } else {
+                std::mem::replace(&mut last_syn, repeat.time)
+            };
+            Verdict {
+                connection,
+                from_server: repeat.from_server,
+                time: repeat.time,
+                lost_at,
+                seq: repeat.seq,
+                length: repeat.length,
+                class: repeat.class,
+                cause: Handshake::CAUSE,
+                place,
+                evidence,
+                episode: 0,
+                begins: false,
+                handshake: true,
+            }
         })
     }
 
@@ -601,6 +617,7 @@ impl Flow {
                     connection,
                     from_server: side == 1,
                     time: entry.time,
+                    lost_at: entry.lost_at,
                     seq: entry.range.from,
                     length: entry.length,
                     class: entry.class,
@@ -608,6 +625,8 @@ impl Flow {
                     place: entry.place,
                     evidence: entry.evidence,
                     episode: entry.episode,
+                    begins: entry.begins,
+                    handshake: false,
                 })
             })
     }

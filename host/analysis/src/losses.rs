@@ -101,12 +101,15 @@ struct Gap {
 pub(crate) struct Entry {
     pub range: Range,
     pub time: u64,
+    /// See [`crate::Verdict::lost_at`].
+    pub lost_at: u64,
     pub length: u32,
     pub class: Class,
     pub cause: Cause,
     pub place: Place,
     pub evidence: Evidence,
     pub episode: u32,
+    pub begins: bool,
     tsval: u32,
     ip_id: u16,
     /// Segments that were lost if the place says so.
@@ -432,12 +435,14 @@ impl Losses {
         let mut entry = Entry {
             range: old,
             time,
+            lost_at: time,
             length: e.length,
             class: Class::Retransmission,
             cause: Cause::Unknown,
             place: Place::Unknown,
             evidence: Evidence::NONE,
             episode: 0,
+            begins: false,
             tsval: e.tsval,
             ip_id: e.ip_id,
             lost: 0,
@@ -512,6 +517,7 @@ impl Losses {
         let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
         entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
         self.explain(&mut entry, e, unseen, path);
+        entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.begin_episode(&mut entry, e.expected);
         self.last_repeat = time;
         self.last_cause = Some(entry.cause);
@@ -566,6 +572,18 @@ impl Losses {
             Place::Unknown
         };
         entry.evidence = evidence.with_if(sign::NO_ACK, waited && unseen == 0 && !acked);
+    }
+
+    /// About when the copy before a repeat passed the tap.
+    fn first_copy(&self, entry: &Entry, e: &Event, path: Path) -> u64 {
+        let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+        match self.open.last().filter(|_| entry.evidence.has(sign::BATCH)) {
+            Some(before_this) => before_this.lost_at,
+            // The timer ran from the last packet: RFC 6298 5.
+            None if waited && since_data(e) != u64::MAX => entry.time.saturating_sub(since_data(e)),
+            // What asks for it comes a round trip after what was sent behind it.
+            None => entry.time.saturating_sub(path.rtt.unwrap_or(0)),
+        }
     }
 
     /// More was in flight than one ACK answers: no single lost ACK explains a timeout.
@@ -639,6 +657,7 @@ impl Losses {
         if self.recover.is_none_or(|recover| !before(entry.range.from, recover)) {
             self.counts.episodes += 1;
             self.recover = Some(expected);
+            entry.begins = true;
         }
         entry.episode = self.counts.episodes as u32;
     }
@@ -848,12 +867,14 @@ impl Losses {
         self.done.push(Entry {
             range,
             time,
+            lost_at: time,
             length: range.len(),
             class,
             cause: Cause::Unknown,
             place,
             evidence,
             episode: 0,
+            begins: false,
             tsval: 0,
             ip_id: 0,
             lost: 0,

@@ -228,6 +228,10 @@ pub struct Verdict {
     pub from_server: bool,
     /// When it passed the tap (TAI ns); for bytes never seen, when they were missed first.
     pub time: u64,
+    /// When the packet passed the tap, or should have, whose loss it shows (TAI ns): the first copy's place in the
+    /// stream where the tap missed it, the last packet before a timer ran out, a round trip before what duplicate ACKs
+    /// asked for; else `time`.
+    pub lost_at: u64,
     /// Its first sequence number, as on the wire.
     pub seq: u32,
     /// Its payload; for bytes never seen, how many.
@@ -242,6 +246,10 @@ pub struct Verdict {
     pub evidence: Evidence,
     /// Retransmissions of one recovery have the same number; from 1, per direction. 0: none.
     pub episode: u32,
+    /// The first of its episode.
+    pub begins: bool,
+    /// A SYN or SYN-ACK.
+    pub handshake: bool,
 }
 
 impl Verdict {

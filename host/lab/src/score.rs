@@ -773,6 +773,7 @@ mod tests {
             connection: FlowId(1),
             from_server: true,
             time,
+            lost_at: time,
             seq,
             length: 100,
             class,
@@ -780,6 +781,8 @@ mod tests {
             place,
             evidence: Evidence::NONE,
             episode: 1,
+            begins: true,
+            handshake: false,
         };
         ((time, seq), verdict)
     }

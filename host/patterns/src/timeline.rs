@@ -167,9 +167,9 @@ impl Timeline {
 
     pub(crate) fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         let side = usize::from(verdict.from_server);
-        let bin = self.at(verdict.time);
+        let bin = self.at(verdict.lost_at);
         let is_loss = matches!(verdict.class, Class::Retransmission | Class::Lost);
-        if is_loss && verdict.length == 0 {
+        if is_loss && verdict.handshake {
             bin.syn_repeats[side] += 1;
             return;
         }
