@@ -1,6 +1,6 @@
 //! State per flow, addressed by the flow's context index.
 
-use weir_record::{Block, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, Setup, what, width};
+use weir_record::{Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, Setup, what, width};
 
 use crate::handshake::Handshake;
 use crate::limits::{self, Charged, Limits};
@@ -10,7 +10,7 @@ use crate::setup::SetupState;
 use crate::shares::{self, Measure, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Turn};
-use crate::verdict::Verdict;
+use crate::verdict::{Class, Verdict};
 use crate::windows::{Closed, Windows};
 
 /// Samples whose smallest is taken for the path's own.
@@ -182,6 +182,8 @@ pub(crate) struct Flow {
 
 /// TCP's protocol number.
 pub(crate) const TCP: u8 = 6;
+/// The ACK flag in `EVENT.tcp_flags`.
+const ACK: u8 = 0x10;
 
 impl Flow {
     pub fn open(id: FlowId, time: u64, how: u8, open: &Open) -> Self {
@@ -258,6 +260,7 @@ impl Flow {
             far: ns(far).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
+            reset: self.rst_seen[1 - (side & 1)],
         }
     }
 
@@ -334,8 +337,14 @@ impl Flow {
         let trouble = self.trouble.get_or_insert_with(|| pool.trouble());
         let mut lost = false;
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
-            trouble.handshake.repeat(s, e, more, time, !pending);
-            if e.what & what::COPY == 0 {
+            if !pending {
+                trouble.handshake.without_trouble(&self.setup, opened);
+            }
+            let class = trouble.handshake.repeat(s, e, more, time, !pending);
+            if class != Class::Copy {
+                if !pending {
+                    self.setup.late_repeat(s);
+                }
                 let answer = usize::from(e.what & what::SYN_ACK_REPEAT != 0);
                 trouble.syn_repeats[answer] = trouble.syn_repeats[answer].saturating_add(1);
                 let counts = &mut trouble.losses[s].counts;
@@ -348,7 +357,7 @@ impl Flow {
                     trouble.scale_dropped |= first_scale.is_some() || pending;
                 }
             }
-            if e.what & what::COPY != 0 {
+            if class == Class::Copy {
                 trouble.losses[s].counts.duplicates += 1;
             }
             return false;
@@ -386,6 +395,30 @@ impl Flow {
             turn.probe(s, e.seq);
         }
         lost
+    }
+
+    /// The block that the engine did not make of the EVENT's data, because a FIN had come before it.
+    pub fn late_block(&mut self, side: usize, e: &Event, time: u64) -> Option<(BlockEnd, Block)> {
+        let late = self.trouble.as_mut()?.losses[side & 1].late.take()?;
+        let end = match (e.what & what::PUSH != 0, late.is_last) {
+            (true, _) => BlockEnd::Push,
+            (false, true) => BlockEnd::Fin,
+            (false, false) => BlockEnd::Limit, // it goes on in the next
+        };
+        let block = Block {
+            first: time,
+            last: time,
+            seq: late.seq,
+            bytes: late.bytes,
+            ack: e.ack,
+            flight: 0,
+            packets: 1,
+            max_segment: e.length.min(u32::from(u16::MAX)) as u16,
+            window: 0,
+            ttl: e.ttl,
+            known: u8::from(e.tcp_flags & ACK != 0),
+        };
+        Some((end, block))
     }
 
     /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.

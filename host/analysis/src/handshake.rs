@@ -26,6 +26,8 @@ pub(crate) struct SynRepeat {
     without_scale: bool,
     /// The handshake was over.
     late: bool,
+    /// A SYN-ACK right after a SYN that came again: the server answers each.
+    answers: bool,
     pub class: Class,
 }
 
@@ -51,23 +53,57 @@ impl Handshake {
         self.setup = None;
     }
 
-    /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`.
-    pub fn repeat(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, late: bool) {
+    /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`. Returns what it was; of those that come before the end of the handshake,
+    /// [`Self::settle`] may say otherwise.
+    pub fn repeat(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, late: bool) -> Class {
+        let from_server = side == 1;
+        let asked = self.syn_repeats().last().map_or(0, |syn| syn.time);
+        let answers = from_server && time.saturating_sub(asked) < SERVER_TIMER_LEAST;
+        let last = self.last(from_server);
+        let soon = late && last != 0 && time.saturating_sub(last) < SYN_TIMER_LEAST && !answers;
+        let class = if e.what & what::COPY != 0 || soon {
+            Class::Copy
+        } else {
+            Class::Retransmission
+        };
         if self.repeats.len() < REPEATS {
             self.repeats.push(SynRepeat {
                 time,
                 seq: e.seq,
                 length: e.length,
-                from_server: side == 1,
+                from_server,
                 without_scale: more.is_some_and(|m| m.scale == NO_SCALE),
                 late,
-                class: if e.what & what::COPY == 0 {
-                    Class::Retransmission
-                } else {
-                    Class::Copy
-                },
+                answers,
+                class,
             });
         }
+        class
+    }
+
+    /// A handshake that was over before anything came again: its SETUP record was not kept. `opened`: first packet.
+    pub fn without_trouble(&mut self, state: &SetupState, opened: u64) {
+        self.setup.get_or_insert_with(|| Setup {
+            first_syn: opened,
+            last_syn: opened,
+            syn_ack: state
+                .response_ns()
+                .map_or(0, |response| opened.saturating_add(response)),
+            end: state.end_ns().map_or(0, |end| opened.saturating_add(end)),
+            syn_count: state.syn_count,
+            syn_ack_count: state.syn_ack_count,
+            bits: if state.answered() { setup_bit::SYN_ACK } else { 0 },
+            ..NO_SETUP
+        });
+    }
+
+    /// Time of a side's last SYN or SYN-ACK; 0 while SETUP has not told of the first.
+    fn last(&self, from_server: bool) -> u64 {
+        let first = self
+            .setup
+            .map_or(0, |s| if from_server { s.syn_ack } else { s.first_syn });
+        let again = self.repeats.iter().rev().find(|r| r.from_server == from_server);
+        again.map_or(first, |r| r.time)
     }
 
     /// The SETUP record has come: find the copies among what came again. Returns how many of each
@@ -79,10 +115,10 @@ impl Handshake {
         let mut asked = 0;
         for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
             let side = usize::from(repeat.from_server);
-            // A server answers each SYN, so a SYN that came again explains a second SYN-ACK.
-            let answers = repeat.from_server && repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
+            // A copy of a SYN asks for nothing.
+            repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
             let soon = last[side] != 0 && repeat.time.saturating_sub(last[side]) < SYN_TIMER_LEAST;
-            if repeat.class == Class::Retransmission && soon && !answers {
+            if repeat.class == Class::Retransmission && soon && !repeat.answers {
                 repeat.class = Class::Copy;
                 copies[side] += 1;
                 let counts = if repeat.from_server { &mut *server } else { &mut *client };
@@ -152,7 +188,7 @@ impl Handshake {
     /// other comes from its timer, so it had an earlier SYN.
     fn second_answer(&self, setup: &Setup) -> bool {
         self.syn_ack_repeats()
-            .any(|r| !r.late && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
+            .any(|r| r.answers && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
     }
 
     /// What was lost before each repeat.
@@ -176,11 +212,11 @@ impl Handshake {
                     let evidence = story.sign.map_or(timer, |sign| timer.with(sign));
                     (story.silence, evidence)
                 }
-                (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (true, _) if repeat.time.saturating_sub(last_syn_ack) < SERVER_TIMER_LEAST => {
                     // The timer's and the answer to a SYN: either would have been sent.
-                    (Place::Unknown, Evidence::NONE.with(sign::SOON))
+                    (Place::Nowhere, Evidence::NONE.with(sign::SECOND_ANSWER))
                 }
+                (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (true, _) => (Place::BehindTap, timer),
             };
             if repeat.from_server {
@@ -228,7 +264,7 @@ impl Handshake {
                     .to_owned(),
             );
         }
-        if self.syn_ack_repeats().any(|r| r.late) {
+        if self.syn_ack_repeats().any(|r| r.late && !r.answers) {
             out.push(
                 "The server sent its SYN-ACK again although the client's ACK had passed the tap: \
                  that ACK was lost between the tap and the server."

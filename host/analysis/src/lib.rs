@@ -272,12 +272,25 @@ impl State {
     fn block(&mut self, r: &Record, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let block = Block::decode(r);
-        let code = r.arg();
         let Some(flow) = self.flows.get_mut(r.flow()) else {
             self.health.homeless += 1;
             return;
         };
         flow.last = flow.last.max(block.last);
+        if let Some(trouble) = &mut flow.trouble {
+            trouble.losses[side].block(block.seq.wrapping_add(block.bytes));
+        }
+        let direction = &mut flow.directions[side];
+        direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
+        direction.flight_max = direction.flight_max.max(block.flight);
+        self.data(r, side, r.arg(), &block, sink);
+    }
+
+    /// A block of data, as the engine or the analysis made it of the flow of a record.
+    fn data(&mut self, r: &Record, side: usize, code: u8, block: &Block, sink: &mut impl Sink) {
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            return;
+        };
         let ends = flow.ends();
         sink.block(&DataBlock {
             id: flow.id,
@@ -288,9 +301,6 @@ impl State {
             bytes: block.bytes,
             packets: block.packets,
         });
-        let direction = &mut flow.directions[side];
-        direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
-        direction.flight_max = direction.flight_max.max(block.flight);
         if block.known & 1 != 0 {
             flow.acknowledge(1 - side, block.ack, r.time());
         }
@@ -298,11 +308,11 @@ impl State {
         self.totals.figures.message();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
         let tail = turn.tail(side);
-        let done = turn.block(side, code, &block, fin);
+        let done = turn.block(side, code, block, fin);
         let time = done
             .as_ref()
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
-        flow.limit_block(side, code, &block, tail, self.totals.link, &mut self.pool);
+        flow.limit_block(side, code, block, tail, self.totals.link, &mut self.pool);
         if let Some((done, time)) = done.zip(time) {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done.0, &time);
@@ -391,6 +401,9 @@ impl State {
             flow.limit_event(side, &e, lost, r.time(), self.totals.link, &mut self.pool);
             let ends = flow.ends();
             flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
+            if let Some((end, block)) = flow.late_block(side, &e, r.time()) {
+                self.data(r, side, end as u8, &block, sink);
+            }
         }
     }
 

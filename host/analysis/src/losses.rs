@@ -9,7 +9,7 @@
 use weir_record::{Event, EventMore, what};
 
 use crate::seq::{Range, at_or_before, before, earlier, later};
-use crate::verdict::{Cause, Class, Evidence, Place, sign};
+use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
 /// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
 const GAPS: usize = 128;
@@ -33,6 +33,8 @@ const MIRRORED: u64 = 8;
 const NEAR: u64 = 3;
 /// A timer hardly ever runs out within this time of new data, ns.
 const COINCIDENCE: u64 = 1_000_000;
+/// IP ids at most this far apart are those of one counter: of ids by chance, 1 in 128 are as near.
+const NEAR_ID: u16 = 256;
 /// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
 /// 4.5).
 const FAR: u32 = 1 << 30;
@@ -94,6 +96,18 @@ struct Gap {
     since: u64,
     /// The receiver acknowledged it: its bytes were delivered and not captured.
     delivered: bool,
+    ip_id: u16,
+    /// A FIN alone made it, so its bytes are in no block.
+    blockless: bool,
+}
+
+/// Data that came into a gap before a FIN: the engine makes no block of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    pub seq: u32,
+    pub bytes: u32,
+    /// Nothing is missing behind it.
+    pub is_last: bool,
 }
 
 /// A verdict without its flow.
@@ -127,6 +141,8 @@ pub(crate) struct Path {
     pub segment: u32,
     /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
     pub sack: bool,
+    /// The receiver has sent a RST.
+    pub reset: bool,
 }
 
 impl Path {
@@ -181,6 +197,8 @@ pub(crate) struct Losses {
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
     sack_seen: bool,
     fin_seen: bool,
+    /// Data that a block has to be made of.
+    pub late: Option<Late>,
 }
 
 impl Losses {
@@ -291,6 +309,8 @@ impl Losses {
                     tsval: e.tsval,
                     since: since_data(e),
                     delivered: false,
+                    ip_id: e.ip_id,
+                    blockless: e.length == 0,
                 },
                 path,
             );
@@ -308,6 +328,13 @@ impl Losses {
             self.fin_seen = true;
         }
         segment
+    }
+
+    /// A block of this direction ended at `to`: what is missing before is in it.
+    pub fn block(&mut self, to: u32) {
+        for gap in &mut self.gaps {
+            gap.blockless &= before(to, gap.range.to);
+        }
     }
 
     /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
@@ -490,6 +517,11 @@ impl Losses {
         }
         let (unseen, gap) = self.take_from_gaps(data, path);
         if let Some(gap) = gap {
+            self.late = gap.blockless.then(|| Late {
+                seq: later(data.from, gap.range.from),
+                bytes: gap.range.overlap(data),
+                is_last: at_or_before(gap.range.to, data.to),
+            });
             let (reordered, signs) = reordering(&gap, e, time, path);
             entry.evidence = signs;
             if reordered {
@@ -500,9 +532,11 @@ impl Losses {
         if data.len() == 0 && !fin_repeat {
             return Segment::Harmless; // a FIN below the expected that was never seen
         }
-        if unseen == 0 && self.is_late_original(&entry) {
+        if unseen == 0
+            && let Some(sign) = self.late_original(&entry)
+        {
             self.counts.out_of_order += 1;
-            entry.evidence = entry.evidence.with(sign::OLDER_TSVAL);
+            entry.evidence = entry.evidence.with(sign);
             return self.harmless(entry, Class::Reordered);
         }
         if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, time, path) {
@@ -566,6 +600,10 @@ impl Losses {
         } else if sacked {
             evidence = evidence.with(sign::SACKED);
             Place::Nowhere
+        } else if path.reset {
+            // Whoever has reset the connection needs nothing any more; the sender has not heard of it.
+            evidence = evidence.with(sign::RESET);
+            if waited { Place::AckBehindTap } else { Place::Nowhere }
         } else if asked || timer && (path.sack || Self::is_more_outstanding(entry, e, path)) {
             Place::BehindTap
         } else {
@@ -592,24 +630,21 @@ impl Losses {
         path.segments(outstanding) > 2 && outstanding < FAR
     }
 
-    /// A segment that came after its repeat, by TSval (RFC 7323 4.1): that repeat was not needed.
-    fn is_late_original(&mut self, late: &Entry) -> bool {
+    /// A segment that came after its repeat, by TSval or IP id: that repeat was not needed. Returns what tells.
+    fn late_original(&mut self, late: &Entry) -> Option<Sign> {
         let overtaken = |e: &Entry| {
             e.class == Class::Retransmission
-                && late.tsval != 0
-                && e.tsval != 0
-                && before(late.tsval, e.tsval)
                 && e.range.overlap(late.range) > 0
+                && is_older((late.tsval, late.ip_id), (e.tsval, e.ip_id)).is_some_and(|(older, _)| older)
         };
-        let Some(i) = self.open.iter().rposition(overtaken) else {
-            return false;
-        };
-        let place = match self.open[i].place {
+        let i = self.open.iter().rposition(overtaken)?;
+        let repeat = self.open[i];
+        let place = match repeat.place {
             place @ (Place::AckBeforeTap | Place::AckBehindTap) => place,
             _ => Place::Nowhere,
         };
         self.change(i, place, sign::ORIGINAL_CAME);
-        true
+        is_older((late.tsval, late.ip_id), (repeat.tsval, repeat.ip_id)).map(|(_, sign)| sign)
     }
 
     /// A repeat without a reason: no ACK or SACK asked for it, the sender was not waiting, and no
@@ -738,7 +773,7 @@ impl Losses {
     }
 
     /// Another place for an open verdict.
-    fn change(&mut self, i: usize, place: Place, sign: crate::verdict::Sign) {
+    fn change(&mut self, i: usize, place: Place, sign: Sign) {
         let Some(entry) = self.open.get_mut(i) else { return };
         tally(&mut self.counts, entry, false);
         entry.place = place;
@@ -920,15 +955,32 @@ fn since_data(e: &Event) -> u64 {
     }
 }
 
+/// Whether the one of two packets, as TSval and IP id, was made before the other; and what tells.
+fn is_older(one: (u32, u16), other: (u32, u16)) -> Option<(bool, Sign)> {
+    let ((tsval, id), (other_tsval, other_id)) = (one, other);
+    // RFC 7323 4.1: TSval never goes back at the sender; a later one was sent later.
+    if tsval != 0 && other_tsval != 0 && tsval != other_tsval {
+        let older = before(tsval, other_tsval);
+        let sign = if older { sign::OLDER_TSVAL } else { sign::NEWER_TSVAL };
+        return Some((older, sign));
+    }
+    // Most hosts count their packets in the id, for all or each of their peers; where they do not (RFC 6864 lets them),
+    // ids are 0 or far apart.
+    let step = id.wrapping_sub(other_id) as i16;
+    let counted = id != 0 && other_id != 0 && step != 0 && step.unsigned_abs() <= NEAR_ID;
+    let sign = if step < 0 { sign::OLDER_ID } else { sign::NEWER_ID };
+    counted.then_some((step < 0, sign))
+}
+
 /// Whether a segment that fills a gap was overtaken rather than lost.
 fn reordering(gap: &Gap, e: &Event, time: u64, path: Path) -> (bool, Evidence) {
-    // RFC 7323 4.1: TSval never goes back at the sender; a later one was sent later.
-    if gap.tsval != 0 && e.tsval != 0 && gap.tsval != e.tsval {
-        let older = before(e.tsval, gap.tsval);
-        let sign = if older { sign::OLDER_TSVAL } else { sign::NEWER_TSVAL };
-        return (older, Evidence::NONE.with(sign));
-    }
     let late = time.saturating_sub(gap.time);
+    if let Some((older, sign)) = is_older((e.tsval, e.ip_id), (gap.tsval, gap.ip_id)) {
+        // By chance an id can be a little lower: not from when a timer can have sent it again.
+        if sign != sign::OLDER_ID || late < path.timeout() {
+            return (older, Evidence::NONE.with(sign));
+        }
+    }
     // What asks for the fill travels from the tap to the receiver, to the sender and back: a fill
     // that comes sooner was not asked for (Tstat), unless a timer ran already when the gap showed.
     let asked_for = path.rtt.map_or(REORDERING, |rtt| rtt - rtt / 10);
@@ -980,6 +1032,7 @@ mod tests {
         far: None,
         segment: 1460,
         sack: true,
+        reset: false,
     };
 
     fn event(what: u32, seq: u32, expected: u32, length: u32) -> Event {

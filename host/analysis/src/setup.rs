@@ -66,6 +66,8 @@ pub(crate) struct SetupState {
 }
 
 const UNKNOWN: u64 = u64::MAX;
+/// In `SetupState::bits`: what came again came after the end of a handshake without repeats. No bit of SETUP.
+const LATE_REPEAT: u16 = 1 << 15;
 
 /// Times of the SETUP transaction, ns and TAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,20 @@ impl SetupState {
         })
     }
 
+    /// A SYN or SYN-ACK (side 1) came again after the SETUP record.
+    pub fn late_repeat(&mut self, side: usize) {
+        let count = if side == 0 {
+            &mut self.syn_count
+        } else {
+            &mut self.syn_ack_count
+        };
+        *count = count.saturating_add(1);
+        if self.outcome == Outcome::Ok {
+            self.outcome = Outcome::Retransmitted;
+            self.bits |= LATE_REPEAT;
+        }
+    }
+
     const fn has(&self, bit: u16) -> bool {
         self.bits & bit != 0
     }
@@ -198,9 +214,10 @@ impl SetupState {
     }
 
     /// Round trip over the whole path in ns, when the handshake gave a clean one: first SYN to the
-    /// client's ACK, each sent once.
+    /// client's ACK, each sent once until then.
     pub fn path_rtt(&self) -> Option<u64> {
-        let clean = self.done && self.outcome == Outcome::Ok && self.answered() && self.end != UNKNOWN;
+        let once = self.outcome == Outcome::Ok || self.has(LATE_REPEAT);
+        let clean = self.done && once && self.answered() && self.end != UNKNOWN;
         clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 

@@ -186,6 +186,12 @@ signs! {
     LATE_RESET = 26, 0.85;
     /// Neither filled nor acknowledged when the flow ended.
     OPEN_GAP = 21, 0.5;
+    /// Its IP id is a little lower than that of what overtook it: the sender made it before.
+    OLDER_ID = 27, 0.97;
+    /// Its IP id is a little higher than that of what overtook it.
+    NEWER_ID = 28, 0.97;
+    /// The receiver had answered with a RST, which passed the tap.
+    RESET = 29, 0.9;
 }
 
 /// A set of signs.

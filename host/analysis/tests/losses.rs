@@ -78,10 +78,124 @@ fn a_gap_that_is_filled_within_3_ms_was_reordered() {
     seg(&mut c, 0.100, 0);
     seg(&mut c, 0.100, 2);
     seg(&mut c, 0.101, 1);
+    no_id(&mut c);
     ack(&mut c, 0.131, 3);
     let d = server(&c);
     assert_eq!((d.out_of_order, d.retransmitted_packets), (1, 0));
     assert_eq!(losses(&d), [0; 4]);
+}
+
+/// The last packet's IP id is 0 (RFC 6864 allows that): it tells nothing.
+fn no_id(c: &mut Conversation) {
+    c.packets.last_mut().unwrap().ip_id = 0;
+}
+
+/// A counter in the IP id tells which was made first, however soon the fill comes; ids by chance are far apart.
+#[test]
+fn ip_ids_tell_reordering_from_retransmission() {
+    for (step, reordered, says) in [
+        (3, 0, Some(sign::NEWER_ID)),
+        (-1, 1, Some(sign::OLDER_ID)),
+        (5000, 1, None),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        seg(&mut c, 0.100, 2);
+        let overtook = c.packets.last().unwrap().ip_id;
+        seg(&mut c, 0.102, 1);
+        c.packets.last_mut().unwrap().ip_id = overtook.wrapping_add_signed(step);
+        ack(&mut c, 0.131, 3);
+        let d = server(&c);
+        assert_eq!((d.out_of_order, d.lost_upstream), (reordered, 1 - reordered), "{step}");
+        let evidence = verdicts(&c)[0].evidence;
+        for sign in [sign::NEWER_ID, sign::OLDER_ID] {
+            assert_eq!(evidence.has(sign), says == Some(sign), "{step}");
+        }
+    }
+}
+
+/// When a timer can have sent it again, an id that is a little lower may be so by chance.
+#[test]
+fn a_lower_ip_id_after_a_timeout_tells_nothing() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.100, 2);
+    let overtook = c.packets.last().unwrap().ip_id;
+    seg(&mut c, 0.400, 1);
+    c.packets.last_mut().unwrap().ip_id = overtook - 7;
+    ack(&mut c, 0.431, 3);
+    assert_eq!((server(&c).out_of_order, server(&c).lost_upstream), (0, 1));
+}
+
+/// The first copy comes behind its repeat, and no timestamps tell so.
+#[test]
+fn a_late_original_shows_in_the_ip_id() {
+    let mut c = start();
+    for n in [0, 2, 3, 4] {
+        seg(&mut c, 0.100, n);
+    }
+    let newest = c.packets.last().unwrap().ip_id;
+    c.sack(0.130, C, A, 1901, &[edges(2, 5)]);
+    seg(&mut c, 0.141, 1);
+    c.packets.last_mut().unwrap().ip_id = newest + 1;
+    seg(&mut c, 0.143, 1);
+    c.packets.last_mut().unwrap().ip_id = newest - 3;
+    ack(&mut c, 0.171, 5);
+    let expected = [
+        (Class::Retransmission, Place::Nowhere),
+        (Class::Reordered, Place::Nowhere),
+    ];
+    assert_eq!(places(&c), expected);
+    let d = server(&c);
+    assert_eq!(
+        (d.out_of_order, d.retransmitted_packets, d.spurious_retransmissions),
+        (1, 1, 1)
+    );
+}
+
+/// The client has let go of the connection and answered with RST, which did not get to the server.
+#[test]
+fn a_repeat_behind_a_reset_shows_that_lost() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    c.packet(0.130, C, "RA", A, 901, 0);
+    seg(&mut c, 0.400, 0);
+    let v = verdicts(&c);
+    let v = v.iter().find(|v| v.class == Class::Retransmission).unwrap();
+    assert_eq!((v.cause, v.place), (Cause::Timeout, Place::AckBehindTap));
+    assert!(v.evidence.has(sign::RESET));
+    assert_eq!(losses(&server(&c)), [0; 4]);
+}
+
+/// The engine makes no block of bytes below a FIN: the response would be empty.
+#[test]
+fn data_that_comes_behind_its_fin_is_a_response() {
+    for pushed in [true, false] {
+        let mut c = start();
+        c.packet(0.100, S, "AF", 901 + 1500, A, 0);
+        ack(&mut c, 0.130, 0);
+        c.packet(0.341, S, "A", 901, A, 1000);
+        c.packet(0.342, S, if pushed { "AP" } else { "A" }, 1901, A, 500);
+        c.packet(0.372, C, "AF", A, 901 + 1501, 0);
+        let a = analyze(&c.packets);
+        let t = &a.transactions[1];
+        assert_eq!(t.signature, "Request: blk[100]-blk[1xxx]");
+        assert_eq!((t.response_bytes, t.losses), (1500, 2));
+        assert!((t.server_seconds.unwrap() - 0.3).abs() < 1e-6);
+        assert_eq!(losses(&server(&c)), [2, 0, 0, 0]);
+    }
+}
+
+/// The engine's last block ends at the FIN and has the gap in it already.
+#[test]
+fn data_that_comes_behind_its_fin_is_counted_once() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    c.packet(0.100, S, "AF", 901 + 1500, A, 0);
+    ack(&mut c, 0.130, 1);
+    c.packet(0.341, S, "AP", 1901, A, 500);
+    c.packet(0.371, C, "AF", A, 901 + 1501, 0);
+    assert_eq!(analyze(&c.packets).transactions[1].response_bytes, 1500);
 }
 
 /// Tstat's rule 4: what asks for a fill needs a round trip (40 ms here) from the gap on.
@@ -92,6 +206,7 @@ fn a_fill_sooner_than_a_round_trip_was_reordered() {
         seg(&mut c, 0.100, 0);
         seg(&mut c, 0.100, 2);
         seg(&mut c, at, 1);
+        no_id(&mut c);
         ack(&mut c, 0.171, 3);
         let d = server(&c);
         assert_eq!((d.out_of_order, d.lost_upstream), (reordered, 1 - reordered), "{at}");
@@ -666,6 +781,36 @@ fn a_syn_ack_behind_the_clients_ack_shows_that_lost() {
     let mut c = slow_setup(&[(0.0, C), (0.010, S)], 0.040);
     c.syn(1.010, S, 900, 101, Some(8));
     assert_eq!(places(&c), [(Class::Retransmission, Place::AckBehindTap)]);
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!((setup.outcome.as_str(), setup.syn_ack_count), ("RETRANSMITTED", 2));
+    assert!(
+        setup
+            .explanation
+            .contains("that ACK was lost between the tap and the server"),
+        "{}",
+        setup.explanation
+    );
+    // A mirror's is none.
+    let mut c = slow_setup(&[(0.0, C), (0.010, S)], 0.040);
+    c.syn(0.040_01, S, 900, 101, Some(8));
+    assert_eq!(places(&c), [(Class::Copy, Place::Capture)]);
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!((setup.outcome.as_str(), setup.syn_ack_count), ("OK", 1));
+}
+
+/// The answer to the second SYN comes behind the ACK of the server's own repeat: nothing was lost after it.
+#[test]
+fn a_second_answer_behind_the_clients_ack_is_one() {
+    let mut c = slow_setup(&[(0.0, C), (1.0, C), (1.004, S)], 1.034);
+    c.syn(1.040, S, 900, 101, Some(8));
+    let expected = [
+        (Class::Retransmission, Place::AckBeforeTap),
+        (Class::Retransmission, Place::Nowhere),
+    ];
+    assert_eq!(places(&c), expected);
+    assert_eq!(only(&analyze(&c.packets)).setup.as_ref().unwrap().syn_ack_count, 2);
 }
 
 /// No SYN timer is as short; a mirror port is. Linux sends SYN-ACKs with IP id 0.
