@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use tokio::sync::watch;
-use weir_messages::v1::{Connection, Finding, Summary, Transaction};
+use weir_messages::v1::finding_change::Kind;
+use weir_messages::v1::{Connection, Finding, FindingChange, Summary, Transaction};
 
 /// Where FlowService reads. Lists are read in chunks, in the order in which their items were
 /// first known; keys grow in that order and are never used again.
@@ -18,6 +19,12 @@ pub trait Facts: Send + Sync + 'static {
     fn connection(&self, id: u64) -> Option<(Arc<Connection>, Vec<Arc<Transaction>>)>;
     /// All findings, and how often they were replaced.
     fn findings(&self) -> (u64, Arc<Vec<Finding>>);
+    /// The number of the last change of a finding, and all open findings as if they opened now.
+    fn open_findings(&self) -> (u64, Vec<FindingChange>);
+    /// The changes of findings behind a number, and how many of them are not kept any more.
+    fn finding_changes(&self, after: u64) -> (u64, Vec<FindingChange>);
+    /// Wakes when findings change, with the number of the last change.
+    fn follow_findings(&self) -> watch::Receiver<u64>;
     /// The figures of the whole input.
     fn summary(&self) -> Summary;
     /// How much there is.
@@ -78,12 +85,17 @@ impl Cursor {
     }
 }
 
+/// Changes of findings that are kept for watchers.
+const CHANGES: usize = 1000;
+
 /// The store in memory.
 #[derive(Debug)]
 pub struct FactStore {
     limits: Limits,
     inner: RwLock<Inner>,
     revision: watch::Sender<u64>,
+    /// Number of the last change of a finding.
+    newest_change: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +112,11 @@ struct Inner {
     of_connection: HashMap<u64, BTreeMap<u32, u64>>,
     findings: Arc<Vec<Finding>>,
     findings_replaced: u64,
+    /// By the finding's id, each with its opening's time.
+    open_findings: BTreeMap<u64, FindingChange>,
+    /// The last ones; the newest has the number `finding_changes_told`.
+    finding_changes: VecDeque<FindingChange>,
+    finding_changes_told: u64,
     summary: Summary,
     next_connection: u64,
     next_transaction: u64,
@@ -123,6 +140,7 @@ impl FactStore {
             limits,
             inner: RwLock::default(),
             revision: watch::Sender::new(0),
+            newest_change: watch::Sender::new(0),
         }
     }
 
@@ -160,6 +178,20 @@ impl FactStore {
         }
     }
 
+    /// Findings opened, changed or closed.
+    pub fn change_findings(&self, changes: Vec<FindingChange>) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut inner = self.write();
+        for change in changes {
+            inner.change_finding(change);
+        }
+        let newest = inner.finding_changes_told;
+        drop(inner);
+        self.newest_change.send_replace(newest);
+    }
+
     /// Replace the summary.
     pub fn set_summary(&self, summary: Summary) {
         self.write().summary = summary;
@@ -175,6 +207,28 @@ impl FactStore {
 }
 
 impl Inner {
+    fn change_finding(&mut self, change: FindingChange) {
+        match change.kind() {
+            Kind::Closed => {
+                self.open_findings.remove(&change.id);
+            }
+            Kind::Unspecified | Kind::Opened | Kind::Updated => {
+                let opened = self.open_findings.get(&change.id).map_or(change.time, |open| open.time);
+                let open = FindingChange {
+                    kind: Kind::Opened.into(),
+                    time: opened,
+                    ..change.clone()
+                };
+                self.open_findings.insert(change.id, open);
+            }
+        }
+        if self.finding_changes.len() == CHANGES {
+            self.finding_changes.pop_front();
+        }
+        self.finding_changes.push_back(change);
+        self.finding_changes_told += 1;
+    }
+
     fn update_connection(&mut self, connection: Connection) {
         self.revision += 1;
         let revision = self.revision;
@@ -290,6 +344,29 @@ impl Facts for FactStore {
     fn findings(&self) -> (u64, Arc<Vec<Finding>>) {
         let inner = self.read();
         (inner.findings_replaced, Arc::clone(&inner.findings))
+    }
+
+    fn open_findings(&self) -> (u64, Vec<FindingChange>) {
+        let inner = self.read();
+        (
+            inner.finding_changes_told,
+            inner.open_findings.values().cloned().collect(),
+        )
+    }
+
+    fn finding_changes(&self, after: u64) -> (u64, Vec<FindingChange>) {
+        let inner = self.read();
+        let first_kept = inner.finding_changes_told - inner.finding_changes.len() as u64;
+        let skip = after.saturating_sub(first_kept);
+        let changes = inner
+            .finding_changes
+            .iter()
+            .skip(usize::try_from(skip).unwrap_or(usize::MAX));
+        (first_kept.saturating_sub(after), changes.cloned().collect())
+    }
+
+    fn follow_findings(&self) -> watch::Receiver<u64> {
+        self.newest_change.subscribe()
     }
 
     fn summary(&self) -> Summary {

@@ -9,13 +9,14 @@ use weir_messages::v1::watch_connections_response::Message;
 use weir_messages::v1::{
     Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
     ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse,
-    ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest, WatchConnectionsResponse, WatchGap,
-    WatchHeartbeat, WatchSync,
+    ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest, WatchConnectionsResponse,
+    WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
 };
 
 use crate::checksum::fnv1a;
 use crate::facts::{Cursor, Facts};
 use crate::filter::{Fields, Filter};
+use crate::finding_feed;
 use crate::status;
 use crate::streams::Streams;
 use crate::token::{self, Purpose};
@@ -54,6 +55,7 @@ impl Flows {
 #[tonic::async_trait]
 impl FlowService for Flows {
     type WatchConnectionsStream = ReceiverStream<Result<WatchConnectionsResponse, Status>>;
+    type WatchFindingsStream = ReceiverStream<Result<WatchFindingsResponse, Status>>;
 
     async fn list_connections(
         &self,
@@ -163,6 +165,16 @@ impl FlowService for Flows {
             })
         })
         .await
+    }
+
+    async fn watch_findings(
+        &self,
+        request: Request<WatchFindingsRequest>,
+    ) -> Result<Response<Self::WatchFindingsStream>, Status> {
+        let filter = parse(&request.into_inner().filter)?;
+        let place = self.streams.place()?;
+        let receiver = finding_feed::start(Arc::clone(&self.facts), filter, self.streams.clone(), place);
+        Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
     async fn get_summary(&self, _: Request<GetSummaryRequest>) -> Result<Response<GetSummaryResponse>, Status> {

@@ -12,6 +12,7 @@ mod appliance;
 mod checksum;
 pub mod facts;
 pub mod filter;
+mod finding_feed;
 mod flows;
 pub mod log;
 mod records;

@@ -766,3 +766,82 @@ async fn events_are_sent_and_followed_until_the_server_ends() {
     server.stop().await;
     assert_eq!(end.await.unwrap(), Code::Unavailable);
 }
+
+fn finding_change(id: u64, kind: finding_change::Kind, severity: &str) -> FindingChange {
+    FindingChange {
+        id,
+        kind: kind.into(),
+        finding: Some(Finding {
+            severity: severity.into(),
+            ..Finding::default()
+        }),
+        ..FindingChange::default()
+    }
+}
+
+/// The next messages but heartbeats, as (id, kind); a marker has id 0, a gap what it dropped.
+async fn findings_told(stream: &mut tonic::Streaming<WatchFindingsResponse>, count: usize) -> Vec<(u64, &'static str)> {
+    use watch_findings_response::Message;
+    let mut told = Vec::new();
+    while told.len() < count {
+        let next = tokio::time::timeout(WAIT, stream.message()).await.unwrap();
+        told.push(match next.unwrap().unwrap().message.unwrap() {
+            Message::Change(change) => (change.id, change.kind().as_str_name()),
+            Message::Sync(_) => (0, "SYNC"),
+            Message::Gap(gap) => (gap.dropped, "GAP"),
+            Message::Heartbeat(_) => continue,
+        });
+    }
+    told
+}
+
+#[tokio::test]
+async fn findings_open_change_and_close() {
+    use finding_change::Kind::{Closed, Opened, Updated};
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    server.facts.change_findings(vec![
+        finding_change(1, Opened, "WARNING"),
+        finding_change(2, Opened, "INFO"),
+        finding_change(3, Opened, "WARNING"),
+        finding_change(3, Closed, "WARNING"),
+        finding_change(1, Updated, "CRITICAL"),
+    ]);
+    let request = WatchFindingsRequest {
+        filter: "severity != INFO".into(),
+    };
+    let mut client = server.flows().await;
+    let mut stream = client.watch_findings(request).await.unwrap().into_inner();
+    let open = findings_told(&mut stream, 2).await;
+    assert_eq!(open, [(1, "KIND_OPENED"), (0, "SYNC")]);
+    // What comes to match opens for this watcher; what it knows it is told of to the end.
+    server.facts.change_findings(vec![
+        finding_change(4, Opened, "INFO"),
+        finding_change(2, Updated, "WARNING"),
+        finding_change(4, Closed, "INFO"),
+        finding_change(1, Updated, "INFO"),
+        finding_change(1, Closed, "INFO"),
+    ]);
+    let changes = findings_told(&mut stream, 3).await;
+    assert_eq!(changes, [(2, "KIND_OPENED"), (1, "KIND_UPDATED"), (1, "KIND_CLOSED")]);
+    let request = WatchFindingsRequest {
+        filter: "severity =".into(),
+    };
+    let error = client.watch_findings(request).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "FILTER_INVALID");
+}
+
+#[test]
+fn changes_of_findings_are_kept_for_a_while() {
+    use finding_change::Kind::Opened;
+    use weir_api::facts::Facts as _;
+    let store = FactStore::new(Limits::default());
+    store.change_findings((1..=1500).map(|id| finding_change(id, Opened, "INFO")).collect());
+    let (dropped, kept) = store.finding_changes(200);
+    assert_eq!((dropped, kept.len(), kept[0].id), (300, 1000, 501));
+    let (dropped, kept) = store.finding_changes(1490);
+    assert_eq!((dropped, kept.len(), kept[0].id), (0, 10, 1491));
+    assert_eq!(store.finding_changes(1500), (0, Vec::new()));
+    let (newest, open) = store.open_findings();
+    assert_eq!((newest, open.len()), (1500, 1500));
+}

@@ -45,7 +45,7 @@ impl Changes {
                     open.finding = finding.clone();
                     open.is_news = true;
                 }
-                let due = open.is_news && now.saturating_sub(open.told) >= CALM;
+                let due = open.is_news && now.abs_diff(open.told) >= CALM;
                 if due || open.severity != finding.severity {
                     open.told = now;
                     open.is_news = false;
@@ -67,7 +67,7 @@ impl Changes {
             self.open.insert(key, open);
         }
         self.open.retain(|_, open| {
-            let is_over = now.saturating_sub(open.found) >= HOLD;
+            let is_over = now.abs_diff(open.found) >= HOLD;
             if is_over {
                 let last = std::mem::take(&mut open.finding);
                 out.push(change(open.id, Kind::Closed, now, last));

@@ -56,11 +56,12 @@ impl Views {
         if self.half == 0 {
             return;
         }
-        let passed = now.saturating_sub(*self.begun.get_or_insert(now));
-        if passed < self.half {
+        let begun = *self.begun.get_or_insert(now);
+        if now.abs_diff(begun) < self.half {
             return;
         }
-        let late = passed >= 2 * self.half;
+        // A clock that was set back is a new beginning, too.
+        let late = now < begun || now - begun >= 2 * self.half;
         let younger = self.younger.replace(View::since(now));
         if late {
             // All that was seen is older than the window.
@@ -114,9 +115,11 @@ mod tests {
             assert_eq!(end, s);
             assert!(s < 1100 || (49..100).contains(&(end - start)), "{start} to {end}");
         }
-        // After a long silence nothing of the past is left.
-        second(&mut views, 9000);
-        assert_eq!(seen(&views), (9000, 9000));
+        // After a long silence, or when the clock was set back, nothing of the past is left.
+        for s in [9000, 500] {
+            second(&mut views, s);
+            assert_eq!(seen(&views), (s, s));
+        }
     }
 
     #[test]

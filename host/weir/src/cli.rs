@@ -341,6 +341,9 @@ pub struct QueryArgs {
     /// (fields as in the JSON output, in either spelling; see docs/src/filter.md)
     #[arg(long, default_value = "", value_name = "FILTER")]
     pub filter: String,
+    /// With findings: those that are open, then each that opens, changes or closes, until interrupted
+    #[arg(long)]
+    pub watch: bool,
     /// Address of the daemon
     #[arg(long, default_value = "http://127.0.0.1:50051", value_name = "URL")]
     pub server: String,

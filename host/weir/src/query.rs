@@ -10,7 +10,8 @@ use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
 use weir_messages::v1::{
     Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, ListConnectionsRequest,
-    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest, subscribe_response::Message,
+    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest, WatchFindingsRequest,
+    finding_change::Kind, subscribe_response::Message, watch_findings_response,
 };
 use weir_record::Record;
 use weir_record::raw::BYTES;
@@ -30,6 +31,9 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// Run the command.
 pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
+    if args.watch && args.what != What::Findings {
+        return Err(Failure::new("--watch is for findings: weir query findings --watch"));
+    }
     runtime()?.block_on(ask(args))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -82,6 +86,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
             })
             .await
         }
+        What::Findings if args.watch => watch(channel, args).await,
         What::Connections | What::Transactions | What::Findings | What::Summary => facts(channel, args).await,
     }
 }
@@ -162,6 +167,35 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
         Format::Json => output::json(None, &answer),
         Format::Text => output::write(None, |out| text::print_answer(&answer, out)),
     }
+}
+
+/// Findings as they open, change and close.
+async fn watch(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+    let request = WatchFindingsRequest {
+        filter: args.filter.clone(),
+    };
+    let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+    let stream = client.watch_findings(request).await;
+    let mut stream = stream.map_err(|s| refused(&s))?.into_inner();
+    while let Some(response) = stream.message().await.map_err(|s| refused(&s))? {
+        match response.message {
+            Some(watch_findings_response::Message::Change(change)) => output::write(None, |out| {
+                if args.format == Format::Json {
+                    return writeln!(out, "{}", serde_json::json!(change));
+                }
+                writeln!(out, "{}", text::finding_change(&change))?;
+                let evidence = change.finding.iter().flat_map(|finding| &finding.evidence);
+                evidence
+                    .filter(|_| change.kind() == Kind::Opened)
+                    .try_for_each(|line| writeln!(out, "      {line}"))
+            })?,
+            Some(watch_findings_response::Message::Gap(gap)) => {
+                anstream::eprintln!("weir: {} changes were missed; what is open follows", gap.dropped);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 async fn events(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {

@@ -14,8 +14,9 @@ use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
 use weir_messages::Timestamp;
-use weir_messages::v1::{Connection, Finding, RecordLinkStatus, Transaction};
-use weir_patterns::Watched;
+use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Transaction};
+use weir_patterns::changes::Changes;
+use weir_patterns::{WINDOW, Watched};
 use weir_record::Record;
 use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
@@ -24,11 +25,13 @@ use crate::card::{self, Told};
 use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::measure::{Measured, Source, signal};
+use crate::text;
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
-/// How often findings, summary and open connections are renewed.
+/// How often findings, summary and open connections are renewed, and how many times as long as it took the next waits.
 const RENEW: Duration = Duration::from_millis(500);
+const RENEW_SHARE: u32 = 20;
 /// Silence on a stream before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Open connections shown at a time: a snapshot of more would hold up the analysis.
@@ -259,6 +262,11 @@ impl Sink for Batch {
     }
 }
 
+/// A line in the daemon's log.
+fn alert(change: &FindingChange) {
+    anstream::eprintln!("weir: {}", text::finding_change(change));
+}
+
 /// Records of the log from `position` on to facts in the store.
 fn analyze(
     log: &RecordLog,
@@ -268,10 +276,13 @@ fn analyze(
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut analyzer = Analyzer::new(Config::default());
-    let mut batch = Watched::new(Batch::default());
+    let mut batch = Watched::live(Batch::default(), WINDOW);
+    let mut changes = Changes::default();
+    let mut now = 0;
     let mut bytes = Vec::new();
     let mut records = Vec::with_capacity(READ);
     let mut renewed = std::time::Instant::now();
+    let mut pause = RENEW;
     loop {
         // Asked before reading: what was measured before is then in the log.
         let last = measured.load(Ordering::Acquire);
@@ -295,16 +306,26 @@ fn analyze(
                 .chunks_exact(BYTES)
                 .filter_map(|record| Record::from_slice(record).ok()),
         );
+        if let Some(newest) = records.last() {
+            now = newest.time();
+            batch.time(now);
+        }
         analyzer.push(&records, &mut batch);
         facts.update_connections(batch.inner.connections.drain(..));
         facts.update_transactions(batch.inner.transactions.drain(..));
-        if at_end && last || renewed.elapsed() >= RENEW {
-            renewed = std::time::Instant::now();
+        if at_end && last || renewed.elapsed() >= pause {
+            let begin = std::time::Instant::now();
             let summary = analyzer.interim(&mut batch);
             batch.complete();
-            facts.set_findings(std::mem::take(&mut batch.inner.findings));
+            let findings = std::mem::take(&mut batch.inner.findings);
+            let changed = changes.renew(now, &findings);
+            changed.iter().for_each(alert);
+            facts.change_findings(changed);
+            facts.set_findings(findings);
             facts.set_summary(summary);
             facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
+            renewed = std::time::Instant::now();
+            pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }
         if at_end {
             if last {

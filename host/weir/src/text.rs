@@ -10,7 +10,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
 use weir_analysis::{Class, Ends, Sink, Verdict};
 use weir_messages::v1::{
-    Analysis, Connection, Direction, Finding, Leg, Pie, SignatureStatistics, Summary, Transaction,
+    Analysis, Connection, Direction, Finding, FindingChange, Leg, Pie, SignatureStatistics, Summary, Transaction,
 };
 
 use crate::format::{bytes, count, seconds};
@@ -232,6 +232,29 @@ fn print_findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A finding opened, changed or closed, in a line.
+pub fn finding_change(change: &FindingChange) -> String {
+    let time = change.time.map_or_else(String::new, |time| time.to_string());
+    let what = change.kind().as_str_name().trim_start_matches("KIND_");
+    let id = change.id;
+    let Some(finding) = &change.finding else {
+        return format!("{time} {what:7} finding {id}");
+    };
+    let Finding {
+        severity,
+        kind,
+        title,
+        who,
+        ..
+    } = finding;
+    let who = if who.is_empty() {
+        String::new()
+    } else {
+        format!(" [{who}]")
+    };
+    format!("{time} {what:7} finding {id}: {severity} {kind}{who}: {title}")
 }
 
 fn print_setups(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn Write) -> io::Result<()> {
