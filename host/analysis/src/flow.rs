@@ -160,16 +160,17 @@ pub(crate) struct Flow {
     route: StoredRoute,
     pub client_port: u16,
     pub server_port: u16,
-    pub protocol: u8,
+    /// [`FIN`] and [`RST`] of either side, [`IS_TCP`].
+    bits: u8,
     /// `ClientHow`, 0 = unknown.
     pub how: u8,
     pub first_end: FirstEnd,
-    fin_seen: [bool; 2],
-    rst_seen: [bool; 2],
     /// First FIN or RST.
     pub end_time: u64,
     fin_time: u64,
     fin_ack: u32,
+    /// IP id of each side's first FIN.
+    fin_id: [u16; 2],
     pub setup: SetupState,
     pub directions: [Direction; 2],
     /// Advertised by each side.
@@ -182,6 +183,10 @@ pub(crate) struct Flow {
 
 /// TCP's protocol number.
 pub(crate) const TCP: u8 = 6;
+/// Bits of a flow: the client sent FIN or RST (as in CLOSE); the server's stand one higher.
+const FIN: u8 = 1 << 0;
+const RST: u8 = 1 << 2;
+const IS_TCP: u8 = 1 << 4;
 /// The ACK flag in `EVENT.tcp_flags`.
 const ACK: u8 = 0x10;
 
@@ -200,14 +205,13 @@ impl Flow {
             .into(),
             client_port: open.client_port,
             server_port: open.server_port,
-            protocol: open.protocol,
+            bits: if open.protocol == TCP { IS_TCP } else { 0 },
             how,
             first_end: FirstEnd::None,
-            fin_seen: [false; 2],
-            rst_seen: [false; 2],
             end_time: 0,
             fin_time: 0,
             fin_ack: 0,
+            fin_id: [0; 2],
             setup: SetupState::default(),
             directions: [Direction::default(), Direction::default()],
             windows: [Windows::default(); 2],
@@ -243,7 +247,7 @@ impl Flow {
     }
 
     pub const fn is_tcp(&self) -> bool {
-        self.protocol == TCP
+        self.bits & IS_TCP != 0
     }
 
     /// What the classification of segments from `side` needs to know.
@@ -260,7 +264,8 @@ impl Flow {
             far: ns(far).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
-            reset: self.rst_seen[1 - (side & 1)],
+            reset: self.sent_rst(1 - (side & 1)),
+            fin: self.sent_fin(side).then_some(self.fin_id[side & 1]),
         }
     }
 
@@ -273,23 +278,19 @@ impl Flow {
     }
 
     pub const fn sent_fin(&self, side: usize) -> bool {
-        self.fin_seen[side & 1]
+        self.bits & FIN << (side & 1) != 0
     }
 
     pub const fn sent_rst(&self, side: usize) -> bool {
-        self.rst_seen[side & 1]
+        self.bits & RST << (side & 1) != 0
     }
 
     /// FINs and RSTs that CLOSE knows of; their time is not known when no EVENT told it.
     pub fn close_bits(&mut self, bits: u16) {
-        for side in 0..2u8 {
-            let i = usize::from(side);
-            self.fin_seen[i] |= bits >> side & 1 != 0;
-            self.rst_seen[i] |= bits >> (side + 2) & 1 != 0;
-        }
+        self.bits |= bits as u8 & (FIN | FIN << 1 | RST | RST << 1);
         if self.first_end == FirstEnd::None {
-            let fin = (0..2u8).find(|s| self.fin_seen[usize::from(*s)]);
-            let rst = (0..2u8).find(|s| self.rst_seen[usize::from(*s)]);
+            let fin = (0..2u8).find(|s| self.sent_fin(usize::from(*s)));
+            let rst = (0..2u8).find(|s| self.sent_rst(usize::from(*s)));
             self.first_end = match (fin, rst) {
                 (Some(side), _) => FirstEnd::Fin(side),
                 (None, Some(side)) => FirstEnd::Rst(side),
@@ -309,7 +310,8 @@ impl Flow {
     pub fn ending(&mut self, side: usize, e: &Event, time: u64) {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
-            self.fin_seen[s] = true;
+            self.bits |= FIN << s;
+            self.fin_id[s] = e.ip_id;
             if s == 0 && self.fin_time == 0 {
                 self.fin_time = time;
                 self.fin_ack = e.ack;
@@ -320,7 +322,7 @@ impl Flow {
             }
         }
         if e.what & what::RST != 0 && e.what & what::WILD == 0 {
-            self.rst_seen[s] = true;
+            self.bits |= RST << s;
             if self.first_end == FirstEnd::None {
                 self.first_end = FirstEnd::Rst(s as u8);
                 self.end_time = time;

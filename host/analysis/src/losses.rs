@@ -143,6 +143,8 @@ pub(crate) struct Path {
     pub sack: bool,
     /// The receiver has sent a RST.
     pub reset: bool,
+    /// IP id of the sender's first FIN.
+    pub fin: Option<u16>,
 }
 
 impl Path {
@@ -196,7 +198,6 @@ pub(crate) struct Losses {
     probe: Option<u32>,
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
     sack_seen: bool,
-    fin_seen: bool,
     /// Data that a block has to be made of.
     pub late: Option<Late>,
 }
@@ -267,6 +268,9 @@ impl Losses {
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
     /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost.
     fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) {
+        if path.sack {
+            return; // D-SACK tells
+        }
         // A tenth for a smallest round trip that is not quite the smallest.
         let Some(soonest) = path.far.map(|far| far - far / 10) else {
             return;
@@ -323,9 +327,6 @@ impl Losses {
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
         if segment.is_some() && e.length > 0 {
             self.last_below = time;
-        }
-        if e.tcp_flags & FIN != 0 {
-            self.fin_seen = true;
         }
         segment
     }
@@ -483,7 +484,8 @@ impl Losses {
             return self.copy(entry, path);
         }
         let same = |o: &Entry| o.range == old && o.ip_id == e.ip_id && o.tsval == e.tsval;
-        if e.ip_id != 0 && !self.constant_id && self.open.iter().any(same) {
+        let same_fin = fin_repeat && path.fin == Some(e.ip_id);
+        if e.ip_id != 0 && !self.constant_id && (same_fin || self.open.iter().any(same)) {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);
@@ -498,7 +500,7 @@ impl Losses {
             // not acknowledged yet is a real one that is sent again. After a FIN, next − 1 is the
             // FIN itself.
             let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
-            if acked && !self.fin_seen {
+            if acked && path.fin.is_none() {
                 self.counts.keep_alives += 1;
                 return self.harmless(entry, Class::KeepAlive);
             }
@@ -767,6 +769,13 @@ impl Losses {
         let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
         let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
         let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
+        // Two D-SACKs of the same bytes look like one; then a repeat of them says nothing of the repeats before it.
+        let doubtful = doubtful
+            || self.open[i + 1..].iter().any(|later| {
+                later.class == Class::Retransmission
+                    && later.evidence.has(sign::DSACKED)
+                    && later.range.overlap(entry.range) > 0
+            });
         if silent && repeat && !doubtful {
             self.change(i, Place::BehindTap, sign::NO_DSACK);
         }
@@ -1033,6 +1042,7 @@ mod tests {
         segment: 1460,
         sack: true,
         reset: false,
+        fin: None,
     };
 
     fn event(what: u32, seq: u32, expected: u32, length: u32) -> Event {

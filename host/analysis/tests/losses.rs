@@ -723,6 +723,29 @@ fn a_repeated_fin_is_a_retransmission() {
     assert_eq!((d.retransmitted_packets, causes(&d)), (1, [0, 1, 0, 0]));
 }
 
+/// The mirror's FIN comes behind its copy of the ACK before, so it is not the same as the packet before it.
+#[test]
+fn a_fin_with_the_same_ip_id_is_a_copy() {
+    for (same, counts) in [(true, (0, 1)), (false, (1, 0))] {
+        let mut c = start();
+        c.packet(0.1, S, "A", 901, A, 0);
+        let ack = *c.packets.last().unwrap();
+        c.packet(0.100_001, S, "AF", 901, A, 0);
+        let fin = *c.packets.last().unwrap();
+        for (copy, at) in [(ack, 0.100_015), (fin, 0.100_016)] {
+            let time = support::T0 + ns(at);
+            c.packets.push(weir_engine::Meta { time, ..copy });
+        }
+        if !same {
+            c.packets.last_mut().unwrap().ip_id += 9;
+        }
+        c.packet(0.13, C, "AF", A, 902, 0);
+        c.packet(0.14, S, "A", 902, A + 1, 0);
+        let d = server(&c);
+        assert_eq!((d.retransmitted_packets, d.mirror_copies), counts);
+    }
+}
+
 /// What came again of a handshake: sent at these times, SYN-ACKs after 10 ms where `answered`.
 fn slow_setup(packets: &[(f64, bool)], ack: f64) -> Conversation {
     let mut c = Conversation::new(40_000);

@@ -232,6 +232,12 @@ pub struct Link {
     /// Another route from some moment on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Reroute>,
+    /// Some frames take another way, and others overtake them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detour: Option<Detour>,
+    /// Everything waits now and then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
 }
 
 impl Default for Link {
@@ -249,6 +255,8 @@ impl Default for Link {
             strip_window_scale: false,
             hops: 0,
             reroute: None,
+            detour: None,
+            stall: None,
         }
     }
 }
@@ -293,6 +301,29 @@ pub struct Reroute {
     pub delay_ms: f64,
     /// The new `hops`.
     pub hops: u8,
+}
+
+/// Frames that come later than they would; nothing waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detour {
+    /// Probability that a frame takes it.
+    pub probability: f64,
+    /// How much later, milliseconds.
+    pub later_ms: Span,
+}
+
+/// Within each period, what enters in the first `length_s` seconds leaves after them, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// Length of a period, seconds.
+    pub period_s: f64,
+    /// How long everything waits, seconds.
+    pub length_s: f64,
+    /// When the first stall starts, seconds.
+    #[serde(default)]
+    pub phase_s: f64,
 }
 
 /// Batches of connections whose SYNs or SYN-ACKs are lost: at the start of each batch the next connections share it.
@@ -629,6 +660,7 @@ built_in!(
     "megalodon",
     "healthy",
     "abortive-close",
+    "ack-loss",
     "app-sleep",
     "bandwidth-limited",
     "burst-loss",
@@ -645,11 +677,13 @@ built_in!(
     "random-loss",
     "receiver-limited",
     "refused",
+    "reordering",
     "response-bands",
     "route-change",
     "sender-limited",
     "slow-ramp",
     "small-window",
+    "stalls",
     "syn-flood",
     "syn-loss",
     "tiny-segments",
@@ -918,10 +952,12 @@ impl Link {
         let chances = [self.loss, self.syn_loss];
         let more = self.periodic.iter().map(|p| p.probability);
         let burst = self.burst.iter().flat_map(|b| [b.enter, b.leave, b.probability]);
+        let detour = self.detour.iter().map(|d| d.probability);
         if chances
             .into_iter()
             .chain(more)
             .chain(burst)
+            .chain(detour)
             .any(|p| !(0.0..=1.0).contains(&p))
         {
             return Err("probabilities lie between 0 and 1".into());
@@ -937,6 +973,12 @@ impl Link {
             .is_some_and(|p| !(p.period_s > 0.0 && (0.0..=p.period_s).contains(&p.lossy_s)))
         {
             return Err("periodic: lossy_s is at most period_s, which is above 0".into());
+        }
+        if self
+            .stall
+            .is_some_and(|s| !(s.period_s > 0.0 && (0.0..=s.period_s).contains(&s.length_s)))
+        {
+            return Err("stall: length_s is at most period_s, which is above 0".into());
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! and deadlines out), [`link`] decides about one segment, [`sim`] moves everything in the order of time, [`tap`]
 //! and [`truth`] write files.
 
+mod again;
 mod args;
 pub mod config;
 pub mod congestion;

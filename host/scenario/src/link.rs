@@ -71,6 +71,17 @@ impl Link {
                 return Fate::Arrives(at.max(self.last_arrival) + held, hops);
             }
         }
+        if let Some(detour) = self.config.detour
+            && self.rng.unit() < detour.probability
+        {
+            return Fate::Arrives(at + draw_ms(&mut self.rng, detour.later_ms), hops);
+        }
+        if let Some(stall) = self.config.stall {
+            let into = (now as f64 / 1e9 - stall.phase_s).rem_euclid(stall.period_s);
+            if into < stall.length_s {
+                at += from_s(stall.length_s - into);
+            }
+        }
         self.last_arrival = self.last_arrival.max(at);
         Fate::Arrives(self.last_arrival, hops)
     }

@@ -3,6 +3,7 @@
 mod app;
 mod plan;
 
+use crate::again::{Stream, Turn};
 use crate::config::Scenario;
 use crate::error::ScenarioError;
 use crate::events::Events;
@@ -10,7 +11,9 @@ use crate::link::{Batches, Fate, Link};
 use crate::packet::{End, Framer, Segment, flag};
 use crate::tap::Tap;
 use crate::tcp::{self, Endpoint, Output};
-use crate::truth::{AppRecord, Cause, ConnectionRecord, Direction, Loss, Outcome, Seen, TapTotals, Totals};
+use crate::truth::{
+    Again, AgainSeen, AppRecord, Cause, ConnectionRecord, Direction, How, Loss, Outcome, Seen, TapTotals, Totals,
+};
 use crate::{Time, from_s};
 use app::{Action, Apps, Session};
 use plan::Plan;
@@ -105,8 +108,26 @@ struct Packet {
     passed: usize,
     ip_id: u16,
     ttl: u8,
-    /// Tap and frame number.
-    seen: Vec<(usize, u64)>,
+    /// When it was sent, and its place among the segments of its direction.
+    sent: Time,
+    turn: Option<Turn>,
+    /// Taps that wrote it.
+    seen: Vec<(usize, AgainSeen)>,
+}
+
+/// What is written of a segment that was sent again or came late; its stream adds whether it was spurious.
+#[derive(Debug)]
+struct AgainLine {
+    packet_sent: Time,
+    direction: Direction,
+    connection: u32,
+    again: bool,
+    arrived: bool,
+    seen: Vec<(usize, AgainSeen)>,
+    seq: u32,
+    len: u32,
+    flags: u8,
+    ip_id: u16,
 }
 
 struct Conn {
@@ -124,6 +145,8 @@ struct Conn {
     /// Packets under way.
     flying: u32,
     seen: Vec<Seen>,
+    /// What went each way, by the side that sent it.
+    streams: [Stream<AgainLine>; 2],
     session: Session,
 }
 
@@ -149,6 +172,7 @@ struct World<'a> {
     output: Output,
     app_lines: Lines,
     wire_lines: Lines,
+    again_lines: Lines,
     totals: Totals,
     /// The first error of a file; the run ends with it.
     failed: Option<ScenarioError>,
@@ -256,6 +280,7 @@ impl Seen {
     fn count(&mut self, from: Side, segment: &Segment, written: bool) {
         if !written {
             self.missed += 1;
+            self.missed_segments += u32::from(segment.len > 0 || segment.has(flag::FIN));
             return;
         }
         match from {
@@ -359,6 +384,7 @@ impl<'a> World<'a> {
             output: Output::default(),
             app_lines: lines("app")?,
             wire_lines: lines("wire")?,
+            again_lines: lines("again")?,
             totals: Totals::default(),
             failed: None,
             scenario,
@@ -384,6 +410,7 @@ impl<'a> World<'a> {
             }
         }
         self.now = self.end;
+        self.give_up_packets();
         for slot in 0..self.conns.len() {
             self.write_off(slot);
         }
@@ -401,7 +428,8 @@ impl<'a> World<'a> {
             self.totals.taps.insert(tap.name.clone(), totals);
         }
         self.app_lines.finish()?;
-        self.wire_lines.finish()
+        self.wire_lines.finish()?;
+        self.again_lines.finish()
     }
 
     /// Keeps the first error of a file; the run ends before the next event.
@@ -470,6 +498,7 @@ impl<'a> World<'a> {
             deadlines: [None; 2],
             flying: 0,
             seen: vec![Seen::default(); self.paths[path].taps.len()],
+            streams: [0, 1].map(|_| Stream::new(self.paths[path].taps.len())),
             session,
         };
         let slot = match self.free_conns.pop() {
@@ -599,6 +628,7 @@ impl<'a> World<'a> {
     fn send(&mut self, at: ConnRef, from: Side, segment: Segment) {
         let Some(conn) = self.conn(at) else { return };
         conn.flying += 1;
+        let turn = conn.streams[from as usize].send(&segment);
         let host = conn.hosts[from as usize];
         let host = &mut self.hosts[host];
         host.ip_id = host.ip_id.wrapping_add(1);
@@ -610,6 +640,8 @@ impl<'a> World<'a> {
             passed: 0,
             ip_id,
             ttl,
+            sent: self.now,
+            turn,
             seen: Vec::new(),
         };
         let index = match self.free_packets.pop() {
@@ -658,7 +690,14 @@ impl<'a> World<'a> {
                 match self.taps[tap].see(self.now, frame) {
                     Ok(number) => {
                         conn.seen[place / 2].count(packet.from, &packet.segment, number.is_some());
-                        packet.seen.extend(number.map(|number| (tap, number)));
+                        if let Some(frame) = number {
+                            let how = match packet.turn {
+                                Some(_) => conn.streams[packet.from as usize].pass(place / 2, &packet.segment),
+                                None => How::New,
+                            };
+                            let time_ns = self.taps[tap].stamp(self.now);
+                            packet.seen.push((tap, AgainSeen { frame, time_ns, how }));
+                        }
                     }
                     Err(error) => {
                         self.failed.get_or_insert(error);
@@ -714,7 +753,7 @@ impl<'a> World<'a> {
             taps: packet
                 .seen
                 .iter()
-                .map(|&(tap, frame)| (self.taps[tap].name.as_str(), frame))
+                .map(|(tap, seen)| (self.taps[*tap].name.as_str(), seen.frame))
                 .collect(),
             src: src.address,
             src_port: src.port,
@@ -729,18 +768,79 @@ impl<'a> World<'a> {
             len: segment.len,
             flags: segment.flags,
             ip_id: packet.ip_id,
+            d_sack: segment.sacks().first().is_some_and(|&(_, right)| right <= segment.ack),
         };
         let key = format!("{path}/{} {direction:?} {cause:?}", leg + 1).to_lowercase();
         *self.totals.losses.entry(key).or_default() += 1;
         let written = self.wire_lines.write(&record);
         self.keep(written);
+        self.account(index, false);
         self.free_packets.push(index);
         self.release(at);
+    }
+
+    /// The way of a packet is over: truth about segments that were sent again or came late.
+    fn account(&mut self, index: usize, arrived: bool) {
+        let packet = &mut self.packets[index];
+        let (Some(turn), Some(conn)) = (packet.turn.take(), self.conns[packet.conn.slot].as_mut()) else {
+            return;
+        };
+        let segment = &packet.segment;
+        let worth = turn.again || packet.seen.iter().any(|(_, seen)| seen.how != How::New);
+        let line = worth.then(|| AgainLine {
+            packet_sent: packet.sent,
+            direction: match packet.from {
+                Side::Client => Direction::C2s,
+                Side::Server => Direction::S2c,
+            },
+            connection: conn.number,
+            again: turn.again,
+            arrived,
+            seen: packet.seen.clone(),
+            seq: conn.ends[packet.from as usize].isn.wrapping_add(segment.seq as u32),
+            len: segment.len,
+            flags: segment.flags,
+            ip_id: packet.ip_id,
+        });
+        let mut settled = Vec::new();
+        let stream = &mut conn.streams[packet.from as usize];
+        stream.end(turn, segment, arrived, line, |line, spurious| {
+            settled.push((line, spurious));
+        });
+        for (line, spurious) in settled {
+            let record = Again {
+                time_ns: self.epoch_ns + line.packet_sent,
+                direction: line.direction,
+                connection: line.connection,
+                again: line.again,
+                spurious,
+                arrived: line.arrived,
+                taps: line
+                    .seen
+                    .iter()
+                    .map(|&(tap, seen)| (self.taps[tap].name.as_str(), seen))
+                    .collect(),
+                seq: line.seq,
+                len: line.len,
+                flags: line.flags,
+                ip_id: line.ip_id,
+            };
+            let written = self.again_lines.write(&record);
+            self.keep(written);
+        }
+    }
+
+    /// The run is over: what is under way will not arrive.
+    fn give_up_packets(&mut self) {
+        for index in 0..self.packets.len() {
+            self.account(index, false);
+        }
     }
 
     fn deliver(&mut self, index: usize) {
         let packet = &self.packets[index];
         let (at, to, segment) = (packet.conn, packet.from.other(), packet.segment);
+        self.account(index, true);
         self.free_packets.push(index);
         let Some(conn) = self.conn(at) else { return };
         conn.flying -= 1;

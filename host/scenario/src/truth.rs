@@ -63,6 +63,59 @@ pub struct Loss<'a> {
     pub flags: u8,
     /// IPv4 identification.
     pub ip_id: u16,
+    /// It told of data that came twice (RFC 2883).
+    pub d_sack: bool,
+}
+
+/// What a tap could see of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Nothing from behind it had passed.
+    New,
+    /// Later bytes had passed, and not all of its own: it fills a gap.
+    Fill,
+    /// All its bytes had passed.
+    Repeat,
+}
+
+/// A segment at a tap.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct AgainSeen {
+    /// Number of its frame in the file (from 1).
+    pub frame: u64,
+    /// Its stamp.
+    pub time_ns: u64,
+    /// What it looked like there.
+    pub how: How,
+}
+
+/// A line of `NAME-again.jsonl`: a segment with data, SYN or FIN that was sent again, or that later ones overtook before
+/// a tap.
+#[derive(Debug, Serialize)]
+pub struct Again<'a> {
+    /// When it was sent.
+    pub time_ns: u64,
+    /// From the side that opened the connection, or to it.
+    pub direction: Direction,
+    /// Number of the connection.
+    pub connection: u32,
+    /// It, or a part of it, had been sent before.
+    pub again: bool,
+    /// It had been sent before, and copies sent before it brought all of it.
+    pub spurious: bool,
+    /// It arrived.
+    pub arrived: bool,
+    /// Taps that wrote it.
+    pub taps: BTreeMap<&'a str, AgainSeen>,
+    /// As on the wire.
+    pub seq: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Flags, bit 0 FIN.
+    pub flags: u8,
+    /// IPv4 identification.
+    pub ip_id: u16,
 }
 
 /// How an attempt to connect ended, as its client knows it.
@@ -98,6 +151,8 @@ pub struct Seen {
     pub resets_s2c: u32,
     /// Frames that passed and the tap missed.
     pub missed: u32,
+    /// Of them, those with data or FIN.
+    pub missed_segments: u32,
 }
 
 /// Lines of `NAME-app.jsonl`.

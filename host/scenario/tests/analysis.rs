@@ -5,39 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
-use support::{Folder, lines, make};
-use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
-use weir_messages::v1;
-
-fn analyze(path: &Path) -> v1::Analysis {
-    let mut out = v1::Analysis::default();
-    let mut analyzer = Analyzer::new(Config::default());
-    let mut file = CaptureFile::open(path).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {
-        analyzer.push(&records, &mut out);
-        records.clear();
-    }
-    engine.finish(&mut records);
-    analyzer.push(&records, &mut out);
-    out.summary = Some(analyzer.finish(&mut out));
-    out
-}
-
-fn number(line: &Value, key: &str) -> u64 {
-    line[key].as_u64().unwrap_or_else(|| panic!("{key} in {line}"))
-}
+use support::{Folder, analyze, by_client, lines, make, number};
 
 /// How the setup must look at a tap that saw this much of it.
 fn expected_outcome(line: &Value, seen: &Value) -> &'static str {
@@ -68,20 +36,7 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
         told.entry(transaction.connection_id).or_default().push(sizes);
     }
 
-    // Ports are used again: the connections of one port in the order of time.
-    let mut by_port: HashMap<(String, u64), Vec<&v1::Connection>> = HashMap::new();
-    for connection in &answer.connections {
-        let client = connection.client.as_ref().unwrap();
-        let key = (client.address.clone(), u64::from(client.port));
-        by_port.entry(key).or_default().push(connection);
-    }
-    let time = |connection: &&v1::Connection| {
-        let at = connection.first_packet_time.unwrap();
-        (at.seconds, at.nanos)
-    };
-    by_port
-        .values_mut()
-        .for_each(|connections| connections.sort_by_key(time));
+    let mut by_port = by_client(&answer.connections);
     let mut attempts: Vec<&Value> = app.iter().filter(|line| line["type"] == "connection").collect();
     attempts.sort_by_key(|line| number(line, "connection"));
     assert!(attempts.len() > 1500);

@@ -15,6 +15,7 @@ struct Ran {
     frames: Vec<Frame>,
     app: Vec<Value>,
     wire: Vec<Value>,
+    again: Vec<Value>,
 }
 
 impl Ran {
@@ -25,6 +26,7 @@ impl Ran {
             frames: frames(&report.captures[0]),
             app: lines(&folder.0, &format!("{name}-app.jsonl")),
             wire: lines(&folder.0, &format!("{name}-wire.jsonl")),
+            again: lines(&folder.0, &format!("{name}-again.jsonl")),
             report,
         }
     }
@@ -84,6 +86,12 @@ fn check(name: &str) -> bool {
             losses("periodic_loss") > 200 && ran.wire.iter().all(|line| phase(line) < 1.5)
         }
         "random-loss" => losses("random_loss") > 200 && ran.repeats() > 200,
+        "ack-loss" => losses("random_loss") > 200 && ran.wire.iter().all(|line| line["direction"] == "c2s"),
+        "reordering" => {
+            let late = |line: &&Value| line["again"] == false && line["taps"]["tap"]["how"] == "fill";
+            !lost && ran.again.iter().filter(late).count() > 100
+        }
+        "stalls" => !lost && ran.again.iter().filter(|line| line["spurious"] == true).count() > 30,
         "burst-loss" => losses("burst_loss") > 30 && ran.repeats() > 30,
         "syn-loss" => losses("syn_batch") == 30 + 24 && ran.repeats() == 0,
         "app-sleep" => {

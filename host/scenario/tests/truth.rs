@@ -28,11 +28,16 @@ fn a_seed_means_the_same_files_and_another_means_others() {
         make("megalodon", 0.01, seed, &folder.0);
     }
     let [a, b, c] = [0, 1, 2].map(|place| files(&folders[place].0));
-    assert_eq!(a.len(), 6);
+    assert_eq!(a.len(), 7);
     for (name, bytes) in &a {
         assert!(bytes == &b[name], "{name} differs between two runs of one seed");
     }
-    for name in ["megalodon-web.pcap", "megalodon-app.jsonl", "megalodon-wire.jsonl"] {
+    for name in [
+        "megalodon-web.pcap",
+        "megalodon-app.jsonl",
+        "megalodon-wire.jsonl",
+        "megalodon-again.jsonl",
+    ] {
         assert!(a[name] != c[name], "{name} is the same for another seed");
     }
 }

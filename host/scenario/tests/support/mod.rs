@@ -2,9 +2,14 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use weir_analysis::{Analyzer, Config, Ends, Sink, Verdict};
+use weir_capture::{CaptureFile, Feed, Item};
+use weir_engine::{Config as EngineConfig, Engine};
 use weir_lab::frame::TcpSummary;
 use weir_lab::pcap;
+use weir_messages::v1;
 use weir_scenario::{Report, Scenario, run};
 
 /// A folder that goes when the test is over.
@@ -35,6 +40,73 @@ pub fn make(name: &str, scale: f64, seed: u64, folder: &Path) -> Report {
 pub fn lines(folder: &Path, name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(folder.join(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub fn number(line: &Value, key: &str) -> u64 {
+    line[key].as_u64().unwrap_or_else(|| panic!("{key} in {line}"))
+}
+
+/// Keeps every answer, verdicts on segments as well.
+#[derive(Default)]
+struct Everything(v1::Analysis);
+
+impl Sink for Everything {
+    fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
+        self.0.connection(connection);
+    }
+
+    fn transaction(&mut self, transaction: &weir_analysis::Transaction<'_>) {
+        self.0.transaction(transaction);
+    }
+
+    fn finding(&mut self, finding: v1::Finding) {
+        self.0.finding(finding);
+    }
+
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+        self.0.segments.push(verdict.message());
+    }
+}
+
+/// The whole way: a capture through the engine and the analysis.
+pub fn analyze(path: &Path) -> v1::Analysis {
+    let mut out = Everything::default();
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut file = CaptureFile::open(path).unwrap();
+    let mut feed = Feed::default();
+    let mut engine = Engine::new(EngineConfig::file());
+    let mut records = Vec::new();
+    while feed
+        .read(&mut file, 4096, |word| match word.item {
+            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
+        })
+        .unwrap()
+    {
+        analyzer.push(&records, &mut out);
+        records.clear();
+    }
+    engine.finish(&mut records);
+    analyzer.push(&records, &mut out);
+    let summary = analyzer.finish(&mut out);
+    out.0.summary = Some(summary);
+    out.0
+}
+
+/// Connections by the client's address and port: ports are used again, so in the order of time.
+pub fn by_client(connections: &[v1::Connection]) -> HashMap<(String, u64), Vec<&v1::Connection>> {
+    let mut out: HashMap<(String, u64), Vec<&v1::Connection>> = HashMap::new();
+    for connection in connections {
+        let client = connection.client.as_ref().unwrap();
+        let key = (client.address.clone(), u64::from(client.port));
+        out.entry(key).or_default().push(connection);
+    }
+    let time = |connection: &&v1::Connection| {
+        let at = connection.first_packet_time.unwrap();
+        (at.seconds, at.nanos)
+    };
+    out.values_mut().for_each(|connections| connections.sort_by_key(time));
+    out
 }
 
 /// A TCP frame with its time in seconds.
