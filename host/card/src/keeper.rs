@@ -344,23 +344,34 @@ impl<S: Service> Keeper<S> {
             self.hear(card)?;
             if asked.is_none_or(|at: Instant| at.elapsed() >= ASK) {
                 asked = Some(Instant::now());
-                let answered = self.ask(card);
-                // A reset in the midst of it explains whatever was answered.
+                let answered = self.round(card, follows_host, &mut confirmed);
+                // A reset in the midst of it explains whatever was answered, or was not.
                 still_of(card, boots)?;
                 answered?;
-                let state = self.report.state;
-                if state.state != CardState::Running as u32 {
-                    return Err(CardError::NotRunning(state.state));
-                }
-                if state.unhealthy == 0 && !confirmed {
-                    card.confirm()?;
-                    confirmed = true;
-                }
-                if follows_host {
-                    self.synchronise(card)?;
-                }
             }
             wait(LOOK, end);
+        }
+        Ok(())
+    }
+
+    /// What is asked again and again of a card that runs.
+    fn round(
+        &mut self,
+        card: &mut Card<S::Registers>,
+        follows_host: bool,
+        confirmed: &mut bool,
+    ) -> Result<(), CardError> {
+        self.ask(card)?;
+        let state = self.report.state;
+        if state.state != CardState::Running as u32 {
+            return Err(CardError::NotRunning(state.state));
+        }
+        if state.unhealthy == 0 && !*confirmed {
+            card.confirm()?;
+            *confirmed = true;
+        }
+        if follows_host {
+            self.synchronise(card)?;
         }
         Ok(())
     }
