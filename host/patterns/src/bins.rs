@@ -10,6 +10,8 @@ pub const MOST: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Bins<T> {
     width: u64,
+    /// Bins at most.
+    most: usize,
     /// Number of the first bin: its time divided by the width.
     first: u64,
     bins: VecDeque<T>,
@@ -21,9 +23,18 @@ impl<T: Copy + Default + AddAssign> Bins<T> {
     /// # Panics
     /// If `width` is 0.
     pub const fn new(width: u64) -> Self {
-        assert!(width > 0);
+        Self::bounded(width, MOST)
+    }
+
+    /// The same for at most `most` bins.
+    ///
+    /// # Panics
+    /// If one of them is 0.
+    pub const fn bounded(width: u64, most: usize) -> Self {
+        assert!(width > 0 && most > 0);
         Self {
             width,
+            most,
             first: 0,
             bins: VecDeque::new(),
         }
@@ -63,7 +74,7 @@ impl<T: Copy + Default + AddAssign> Bins<T> {
         loop {
             let number = time / self.width;
             let (from, to) = (number.min(self.first), number.max(self.last()));
-            if to - from < MOST as u64 {
+            if to - from < self.most as u64 {
                 break;
             }
             self.halve();
@@ -83,7 +94,7 @@ impl<T: Copy + Default + AddAssign> Bins<T> {
     #[must_use]
     pub fn coarser(&self, width: u64) -> Self {
         let factor = (width / self.width).max(1);
-        let mut out = Self::new(self.width * factor);
+        let mut out = Self::bounded(self.width * factor, self.most);
         for (i, bin) in self.bins.iter().enumerate() {
             *out.at((self.first + i as u64) * self.width) += *bin;
         }

@@ -9,9 +9,9 @@ use weir_messages::v1::{Analysis, Finding, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
 
-use crate::cli::{AnalyzeArgs, FlowOptions, Format};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions, ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::{output, query, source, taps, text};
+use crate::{output, query, report, source, taps, text};
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
@@ -24,7 +24,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
         ..Config::default()
     };
     match args.format {
-        Format::Json => {
+        AnalyzeFormat::Json => {
             let mut whole = Watched::new(Whole::new(args.segments));
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
@@ -33,7 +33,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             output::json(args.output.as_deref(), &whole.inner.finish(summary))?;
             Ok(code)
         }
-        Format::Text => {
+        AnalyzeFormat::Text => {
             let mut collector = Watched::new(text::Collector::new(args.rows, args.segments));
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
@@ -44,6 +44,14 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             })?;
             Ok(code)
         }
+        AnalyzeFormat::Html => report::run(&ReportArgs {
+            input: input.clone(),
+            output: args.output.clone(),
+            format: Some(ReportFormat::Html),
+            question: None,
+            bandwidth: args.bandwidth,
+            flow: args.flow,
+        }),
     }
 }
 
@@ -94,7 +102,7 @@ impl Sink for Whole {
 }
 
 /// Give all records of the input to `take`.
-fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
+pub fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
     if input.starts_with("http://") || input.starts_with("https://") {
         query::all_records(input, take)?;
         return Ok(ExitCode::SUCCESS);

@@ -18,6 +18,7 @@ Start here:
   weir analyze capture.pcapng           what happened, in tables
   weir analyze capture.pcapng -f json   the same as one JSON object
   weir analyze client.pcap server.pcap  several taps of one path: losses and delays per leg
+  weir report capture.pcapng -o r.html  the same as a written report with charts
   weir pie client.pcap server.pcap      client, network and server time from two captures
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
@@ -34,6 +35,8 @@ pub enum Command {
     /// Analyse a capture file (or the records of a daemon): connections, setups, transactions,
     /// losses, round trips, findings
     Analyze(AnalyzeArgs),
+    /// Write the report of a capture: answer, observations, recommendations, charts
+    Report(ReportArgs),
     /// Split an exchange into client, network and server time from two captures of it
     Pie(PieArgs),
     /// Print the packet table of one connection
@@ -62,6 +65,26 @@ pub enum Format {
     Json,
 }
 
+/// Format of an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnalyzeFormat {
+    /// Tables for people
+    Text,
+    /// One JSON object: the messages that gRPC returns, in proto3 JSON
+    Json,
+    /// The written report (see weir report)
+    Html,
+}
+
+/// Format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One file with its charts, for the browser and for printing
+    Html,
+    /// Text with tables, without charts
+    Markdown,
+}
+
 #[derive(Debug, Args)]
 pub struct AnalyzeArgs {
     /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon. Several files: captures of one path,
@@ -70,7 +93,7 @@ pub struct AnalyzeArgs {
     pub inputs: Vec<String>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: AnalyzeFormat,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -87,6 +110,27 @@ pub struct AnalyzeArgs {
     /// was lost, on what evidence
     #[arg(long)]
     pub segments: bool,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon
+    #[arg(value_name = "FILE")]
+    pub input: String,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Output format (default: Markdown if the output file ends in .md, else HTML)
+    #[arg(short, long, value_enum)]
+    pub format: Option<ReportFormat>,
+    /// The question that the report is to answer, as its reader asked it
+    #[arg(long, value_name = "TEXT")]
+    pub question: Option<String>,
+    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
+    #[arg(long, value_name = "BITS", value_parser = bits)]
+    pub bandwidth: Option<f64>,
     #[command(flatten)]
     pub flow: FlowOptions,
 }

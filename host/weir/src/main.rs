@@ -6,7 +6,6 @@ mod capture;
 mod card;
 mod cli;
 mod error;
-mod format;
 mod measure;
 mod nic_sim;
 mod output;
@@ -14,6 +13,7 @@ mod packets;
 mod pie;
 mod query;
 mod records;
+mod report;
 mod serve;
 mod source;
 mod taps;
@@ -25,6 +25,7 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 use error::Failure;
+use weir_report::format;
 
 /// Facts are many small allocations; the system's allocator spends a tenth of the time on them.
 #[global_allocator]
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     }
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Pie(args) => pie::run(&args),
         Command::Packets(args) => packets::run(&args),
         Command::Records(args) => records::run(&args),

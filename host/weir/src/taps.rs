@@ -14,7 +14,7 @@ use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::analyze::Whole;
-use crate::cli::{AnalyzeArgs, FlowOptions, Format};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
 use crate::error::Failure;
 use crate::{analyze, output, source, text};
 
@@ -24,7 +24,7 @@ const AHEAD: usize = 4;
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
-        Format::Json => {
+        AnalyzeFormat::Json => {
             let read = read(args, || Whole::new(args.segments))?;
             let mut answer = read.answer.finish(read.summary);
             answer.taps = read.alignment.taps;
@@ -33,7 +33,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             output::json(args.output.as_deref(), &answer)?;
             Ok(read.code)
         }
-        Format::Text => {
+        AnalyzeFormat::Text => {
             let read = read(args, || text::Collector::new(args.rows, args.segments))?;
             let name = &args.inputs[read.alignment.nearest_client];
             output::write(args.output.as_deref(), |out| {
@@ -43,6 +43,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             })?;
             Ok(read.code)
         }
+        AnalyzeFormat::Html => Err(Failure::new("a report is about one capture: weir report FILE")),
     }
 }
 

@@ -1,0 +1,349 @@
+//! What all charts share: the plane with its axes, and paths in SVG.
+
+use std::fmt::Write;
+use std::ops::AddAssign;
+
+use maud::{Markup, html};
+use weir_analysis::timestamp;
+use weir_patterns::bins::Bins;
+
+use crate::format::seconds;
+use crate::scale::{Column, PER_DECADE, seconds_at};
+
+/// Width of a chart, px.
+pub const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 52.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 26.0;
+/// Narrowest mark, px.
+const MARK: f64 = 2.0;
+
+/// A plane over time (TAI ns).
+#[derive(Clone, Copy, Debug)]
+pub struct Plane {
+    pub start: u64,
+    pub end: u64,
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Plane {
+    /// Of this height, below `above` px.
+    pub fn new((start, end): (u64, u64), above: f64, height: f64) -> Self {
+        Self {
+            start,
+            end: end.max(start + 1),
+            left: LEFT,
+            right: WIDTH - RIGHT,
+            top: above + TOP,
+            bottom: above + TOP + height,
+        }
+    }
+
+    /// Room that it needs with its labels below.
+    pub fn whole_height(&self) -> f64 {
+        self.bottom + BOTTOM
+    }
+
+    /// Place of a time.
+    pub fn x(&self, time: u64) -> f64 {
+        let share = time.saturating_sub(self.start) as f64 / (self.end - self.start) as f64;
+        self.left + share.min(1.0) * (self.right - self.left)
+    }
+
+    /// Place of a share of the height.
+    pub fn y(&self, share: f64) -> f64 {
+        self.bottom - share * (self.bottom - self.top)
+    }
+
+    /// Frame, ticks and clock times.
+    pub fn time_axis(&self) -> Markup {
+        let span = self.end - self.start;
+        let step = time_step(span);
+        // Round in UTC, as the labels are.
+        let ahead = self.start.saturating_sub(timestamp(self.start).unix_nanos().max(0) as u64);
+        let first = (self.start - ahead).div_ceil(step) * step + ahead;
+        let ticks = (first..=self.end).step_by(step as usize);
+        html! {
+            rect.axis x=(n(self.left)) y=(n(self.top)) width=(n(self.right - self.left)) height=(n(self.bottom - self.top)) {}
+            @for tick in ticks {
+                line.axis x1=(n(self.x(tick))) x2=(n(self.x(tick))) y1=(n(self.bottom)) y2=(n(self.bottom + 4.0)) {}
+                text.m x=(n(self.x(tick))) y=(n(self.bottom + 16.0)) { (clock(tick, step)) }
+            }
+        }
+    }
+
+    /// Lines and labels at each decade; the axis goes from `low` to `high` decades above a microsecond.
+    pub fn log_axis(&self, low: f64, high: f64) -> Markup {
+        let decades = (low.ceil() as u32)..=(high.floor() as u32);
+        html! {
+            @for decade in decades {
+                @let y = self.y((f64::from(decade) - low) / (high - low));
+                line.axis x1=(n(self.left)) x2=(n(self.right)) y1=(n(y)) y2=(n(y)) {}
+                text.e x=(n(self.left - 6.0)) y=(n(y + 4.0)) { (plain_seconds(seconds_at(f64::from(decade)))) }
+            }
+        }
+    }
+
+    /// Labels from 0 to `most` at the left or at the right.
+    pub fn linear_axis(&self, most: f64, at_right: bool) -> Markup {
+        let step = linear_step(most);
+        let ticks = (0..=(most / step) as u32).map(|i| f64::from(i) * step);
+        html! {
+            @for tick in ticks {
+                @let y = self.y(tick / most);
+                @if at_right {
+                    text x=(n(self.right + 6.0)) y=(n(y + 4.0)) { (number(tick)) }
+                } @else {
+                    line.axis x1=(n(self.left)) x2=(n(self.right)) y1=(n(y)) y2=(n(y)) {}
+                    text.e x=(n(self.left - 6.0)) y=(n(y + 4.0)) { (number(tick)) }
+                }
+            }
+        }
+    }
+
+    /// What an axis shows, in the upper corner of the plane.
+    pub fn name(&self, text: &str, at_right: bool) -> Markup {
+        let x = if at_right { self.right - 6.0 } else { self.left + 6.0 };
+        html! { text.name.e[at_right] x=(n(x)) y=(n(self.top + 13.0)) { (text) } }
+    }
+
+    /// A line with a step at each bin; `value` is a share of the height.
+    pub fn steps<T: Copy + Default + AddAssign>(&self, bins: &Bins<T>, mut value: impl FnMut(&T) -> f64) -> String {
+        let mut path = String::new();
+        let mut last = f64::NAN;
+        for (number, bin) in (0u64..).zip(bins.iter()) {
+            let y = self.y(value(bin).clamp(0.0, 1.0));
+            // A step that is not drawn changes nothing that can be seen.
+            if (y - last).abs() >= 0.05 || last.is_nan() {
+                let x = self.x(bins.start() + number * bins.width());
+                let _ = match last.is_nan() {
+                    true => write!(path, "M{x:.1} {y:.1}"),
+                    false => write!(path, "H{x:.1}V{y:.1}"),
+                };
+                last = y;
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(path, "H{:.1}", self.x(bins.start() + bins.len() as u64 * bins.width()));
+        }
+        path
+    }
+
+    /// Bars from the bottom, one for each bin above `base`, both shares of the height.
+    pub fn bars<T: Copy + Default + AddAssign>(&self, bins: &Bins<T>, mut range: impl FnMut(&T) -> (f64, f64)) -> String {
+        let mut path = String::new();
+        for (number, bin) in (0u64..).zip(bins.iter()) {
+            let (low, high) = range(bin);
+            if high <= low {
+                continue;
+            }
+            let begin = bins.start() + number * bins.width();
+            let x = self.x(begin);
+            let width = (self.x(begin + bins.width()) - x).max(1.0);
+            let (y, bottom) = (self.y(high.min(1.0)), self.y(low.min(1.0)));
+            let _ = write!(path, "M{x:.1} {y:.1}h{width:.1}V{bottom:.1}h-{width:.1}z");
+        }
+        path
+    }
+
+    /// Columns of bins for which `is` holds, over the whole height, neighbours as one.
+    pub fn bands<T: Copy + Default + AddAssign>(&self, bins: &Bins<T>, mut is: impl FnMut(&T) -> bool) -> String {
+        let mut path = String::new();
+        let mut begun = None;
+        let place = |number: u64| self.x(bins.start() + number * bins.width());
+        let mut end = |from: u64, to: u64| {
+            let (x, width) = (place(from), (place(to) - place(from)).max(0.5));
+            let _ = write!(path, "M{x:.1} {:.1}h{width:.1}V{:.1}h-{width:.1}z", self.top, self.bottom);
+        };
+        for (number, bin) in (0u64..).zip(bins.iter()) {
+            match (is(bin), begun) {
+                (true, None) => begun = Some(number),
+                (false, Some(from)) => {
+                    end(from, number);
+                    begun = None;
+                }
+                _ => {}
+            }
+        }
+        if let Some(from) = begun {
+            end(from, bins.len() as u64);
+        }
+        path
+    }
+
+    /// Marks of a scatter chart whose rows go from `low` to `high`: one path for each of four levels of count, the
+    /// stroke as wide as a column.
+    pub fn dots(&self, bins: &Bins<Column>, (low, high): (usize, usize)) -> Markup {
+        let mut levels = [const { String::new() }; LEVELS.len()];
+        let row_height = (self.bottom - self.top) / (high - low) as f64;
+        let mark = row_height.max(MARK);
+        for (number, column) in (0u64..).zip(bins.iter()) {
+            let x = self.x(bins.start() + number * bins.width() + bins.width() / 2);
+            let mut row = low;
+            while row < high {
+                let level = level(column.0[row]);
+                let begin = row;
+                while row < high && self::level(column.0[row]) == level {
+                    row += 1;
+                }
+                if let Some(level) = level {
+                    let y = self.bottom - (begin - low) as f64 * row_height;
+                    let length = ((row - begin) as f64 * row_height).max(mark);
+                    let _ = write!(levels[level], "M{x:.1} {y:.1}v-{length:.1}");
+                }
+            }
+        }
+        let width = (self.x(bins.start() + bins.width()) - self.x(bins.start())).max(MARK);
+        html! {
+            @for (path, (_, opacity)) in levels.iter().zip(LEVELS) {
+                @if !path.is_empty() {
+                    path.dots d=(path) stroke-width=(n(width)) opacity=(opacity) {}
+                }
+            }
+        }
+    }
+}
+
+/// Marks at least so many are drawn this opaque.
+const LEVELS: [(u32, f64); 4] = [(1, 0.6), (3, 0.75), (10, 0.88), (100, 1.0)];
+
+fn level(count: u32) -> Option<usize> {
+    LEVELS.iter().rposition(|(least, _)| count >= *least)
+}
+
+/// First and last row that anything stands in, widened to whole decades.
+pub fn used_rows<'a>(all: impl Iterator<Item = &'a Bins<Column>>) -> Option<(usize, usize)> {
+    let mut used: Option<(usize, usize)> = None;
+    for column in all.flat_map(Bins::iter) {
+        let first = column.0.iter().position(|&n| n > 0);
+        let last = column.0.iter().rposition(|&n| n > 0);
+        if let Some((first, last)) = first.zip(last) {
+            used = Some(used.map_or((first, last), |(low, high)| (low.min(first), high.max(last))));
+        }
+    }
+    used.map(|(low, high)| {
+        (
+            low / PER_DECADE * PER_DECADE,
+            (high / PER_DECADE + 1) * PER_DECADE,
+        )
+    })
+}
+
+/// A chart.
+pub fn svg(height: f64, title: &str, body: &Markup) -> String {
+    html! {
+        svg viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(title) { (body) }
+    }
+    .into_string()
+}
+
+/// What the colours stand for: class of the colour, drawn as a line, name.
+pub fn legend(entries: &[(String, bool, String)]) -> String {
+    html! {
+        ul.legend {
+            @for (class, line, name) in entries {
+                li class=(class) { i.l[*line] {} span { (name) } }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// A coordinate.
+pub fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// Seconds without digits that say nothing.
+fn plain_seconds(s: f64) -> String {
+    seconds(s).replace(".00 s", " s").replace(".0 ms", " ms")
+}
+
+/// A number on an axis.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{} M", short(v / 1e6)),
+        v if v >= 1e4 => format!("{} k", short(v / 1e3)),
+        v => short(v),
+    }
+}
+
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Four to eight steps of 1, 2 or 5.
+fn linear_step(most: f64) -> f64 {
+    let rough = most / 5.0;
+    let decade = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * decade)
+        .find(|step| *step >= rough)
+        .unwrap_or(most)
+}
+
+/// Steps of clock times, ns: at most ten of them.
+fn time_step(span: u64) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    let mut step = 1;
+    while step < SECOND {
+        for factor in [1, 2, 5] {
+            if span / (step * factor) <= 10 {
+                return step * factor;
+            }
+        }
+        step *= 10;
+    }
+    [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200]
+        .into_iter()
+        .map(|s| s * SECOND)
+        .find(|step| span / step <= 10)
+        .unwrap_or_else(|| (span / 10 / (86_400 * SECOND) + 1) * 86_400 * SECOND)
+}
+
+/// Time of day (UTC) with the digits that steps of this size need.
+pub fn clock(time: u64, step: u64) -> String {
+    let text = timestamp(time).to_string();
+    let digits = match step {
+        1_000_000_000.. => 8,
+        1_000_000.. => 12,
+        1000.. => 15,
+        _ => 18,
+    };
+    text.chars().skip(11).take(digits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_a_few_round_ticks() {
+        for span in [30, 1_000, 7_300_000, 999_999_999, 420_000_000_000, 90_000_000_000_000] {
+            let ticks = span / time_step(span);
+            assert!((1..=10).contains(&ticks), "{span}: {ticks}");
+        }
+        assert!((linear_step(200.0) - 50.0).abs() < 1e-9);
+        assert!((linear_step(1.0) - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_outlier_is_drawn() {
+        let mut bins = Bins::bounded(1000, 64);
+        for i in 0..100_000 {
+            bins.at(i * 1000).0[10] += 1;
+        }
+        bins.at(50_000_000).0[100] += 1;
+        let plane = Plane::new((0, 100_000_000), 0.0, 144.0);
+        let drawn = plane.dots(&bins, (0, 144)).into_string();
+        assert_eq!(drawn.matches("<path").count(), 2, "{drawn}");
+        assert_eq!(drawn.matches('M').count(), 1 + bins.len(), "{drawn}");
+    }
+}

@@ -1,0 +1,352 @@
+//! A sink that keeps what a report shows, in bounded memory: sums per dialogue and service, marks per pixel of the
+//! charts (every one of them counts, so outliers stay), and connections to show as examples.
+//!
+//! At most about 60 MB, whatever the capture: 4,096 dialogues, 32 services and 32 kinds of requests with up to 1,024
+//! columns each; further ones are counted together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
+
+use weir_analysis::{Class, Connection, Ends, Opened, Outcome, Place, Sink, Transaction, TransactionKind, Verdict};
+use weir_messages::v1;
+use weir_patterns::bins::Bins;
+
+use crate::scale::{Column, Histogram, row};
+
+/// Width that columns begin with, ns; it doubles when they are too many.
+const FIRST_WIDTH: u64 = 1000;
+/// Columns of a chart.
+const COLUMNS: usize = 1024;
+const MOST_DIALOGUES: usize = 4096;
+const MOST_SERVICES: usize = 32;
+const MOST_KINDS: usize = 32;
+/// Examples of each pair of outcome and close.
+const EXAMPLES: usize = 2;
+/// Connections with most trouble kept.
+const TROUBLED: usize = 12;
+
+/// Outcomes of a setup in the order of the charts.
+pub(crate) const OUTCOMES: [(Outcome, &str, &str); 5] = [
+    (Outcome::Ok, "OK", "as it should"),
+    (Outcome::Retransmitted, "RETRANSMITTED", "SYN or SYN-ACK came again"),
+    (Outcome::Ignored, "IGNORED", "no answer"),
+    (Outcome::ResetLate, "RESET_LATE", "reset long after the last SYN"),
+    (Outcome::Refused, "REFUSED", "refused at once"),
+];
+
+/// Client, server and server's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    pub client: [u8; 16],
+    pub server: [u8; 16],
+    pub port: u16,
+}
+
+/// A server's address and port.
+pub(crate) type Service = ([u8; 16], u16);
+
+/// What passed between a client and a service. Directions: 0 from the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dialogue {
+    pub connections: u64,
+    pub failed: u64,
+    pub packets: [u64; 2],
+    pub bytes: [u64; 2],
+    pub data_segments: [u64; 2],
+    pub retransmitted: [u64; 2],
+    pub lost_before: [u64; 2],
+    pub lost_behind: [u64; 2],
+    pub lost_unknown: [u64; 2],
+    pub syn_repeats: [u64; 2],
+    pub missed: [u64; 2],
+    /// Smallest round trip from the tap to the server (0) and to the client (1), ns.
+    pub rtt: [Option<u64>; 2],
+}
+
+impl Dialogue {
+    /// Share of the data packets of a direction that came again.
+    pub fn rate(&self, side: usize) -> f64 {
+        let all = self.data_segments[side] + self.retransmitted[side];
+        self.retransmitted[side] as f64 / all.max(1) as f64
+    }
+
+    /// Data segments lost between the tap and the server, and between the tap and the client.
+    pub const fn lost(&self) -> (u64, u64) {
+        (
+            self.lost_behind[0] + self.lost_before[1],
+            self.lost_before[0] + self.lost_behind[1],
+        )
+    }
+}
+
+/// What happened to a service in a slice of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slice {
+    pub opened: u32,
+    pub closed: u32,
+    pub requests: u32,
+    pub responses: u32,
+}
+
+impl AddAssign for Slice {
+    fn add_assign(&mut self, other: Self) {
+        self.opened += other.opened;
+        self.closed += other.closed;
+        self.requests += other.requests;
+        self.responses += other.responses;
+    }
+}
+
+/// Requests of one size to one port.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    pub name: String,
+    pub marks: Bins<Column>,
+    pub times: Histogram,
+    pub unanswered: u64,
+    pub with_losses: u64,
+}
+
+impl Requests {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            marks: columns(),
+            times: Histogram::default(),
+            unanswered: 0,
+            with_losses: 0,
+        }
+    }
+}
+
+/// Setups of one outcome.
+#[derive(Debug)]
+pub(crate) struct Setups {
+    pub marks: Bins<Column>,
+    pub times: Histogram,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Collector {
+    pub(crate) dialogues: HashMap<Pair, Dialogue>,
+    /// Those beyond the most that are kept.
+    pub(crate) other_dialogues: Dialogue,
+    pub(crate) services: HashMap<Service, Bins<Slice>>,
+    pub(crate) other_services: Bins<Slice>,
+    /// In the order of `OUTCOMES`.
+    pub(crate) setups: Vec<Setups>,
+    pub(crate) requests: Vec<Requests>,
+    /// Number in `requests`, by port and request.
+    numbers: HashMap<u16, HashMap<Box<str>, usize>>,
+    /// Marks of the transactions with losses.
+    pub(crate) with_losses: Bins<Column>,
+    examples: BTreeMap<(&'static str, &'static str), Vec<v1::Connection>>,
+    /// Most trouble first.
+    troubled: Vec<(u64, v1::Connection)>,
+    pub(crate) outcomes: BTreeMap<&'static str, u64>,
+    pub(crate) closes: BTreeMap<&'static str, u64>,
+    pub(crate) findings: Vec<v1::Finding>,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        let setups = || Setups {
+            marks: columns(),
+            times: Histogram::default(),
+        };
+        Self {
+            dialogues: HashMap::new(),
+            other_dialogues: Dialogue::default(),
+            services: HashMap::new(),
+            other_services: columns(),
+            setups: OUTCOMES.iter().map(|_| setups()).collect(),
+            requests: Vec::new(),
+            numbers: HashMap::new(),
+            with_losses: columns(),
+            examples: BTreeMap::new(),
+            troubled: Vec::new(),
+            outcomes: BTreeMap::new(),
+            closes: BTreeMap::new(),
+            findings: Vec::new(),
+        }
+    }
+}
+
+fn columns<T: Copy + Default + AddAssign>() -> Bins<T> {
+    Bins::bounded(FIRST_WIDTH, COLUMNS)
+}
+
+/// The request of a signature: up to the `-` before the response.
+fn request(signature: &str) -> &str {
+    let text = signature.strip_prefix("Request: ").unwrap_or(signature);
+    text.split('-').next().unwrap_or(text)
+}
+
+impl Collector {
+    fn dialogue(&mut self, ends: &Ends) -> &mut Dialogue {
+        let pair = Pair {
+            client: ends.client,
+            server: ends.server,
+            port: ends.server_port,
+        };
+        if self.dialogues.len() >= MOST_DIALOGUES && !self.dialogues.contains_key(&pair) {
+            return &mut self.other_dialogues;
+        }
+        self.dialogues.entry(pair).or_default()
+    }
+
+    fn slice(&mut self, ends: &Ends, time: u64) -> &mut Slice {
+        let service = (ends.server, ends.server_port);
+        if self.services.len() >= MOST_SERVICES && !self.services.contains_key(&service) {
+            return self.other_services.at(time);
+        }
+        self.services.entry(service).or_insert_with(columns).at(time)
+    }
+
+    fn kind(&mut self, port: u16, request: &str) -> &mut Requests {
+        let numbers = self.numbers.entry(port).or_default();
+        let number = match numbers.get(request) {
+            Some(&number) => number,
+            None if self.requests.len() < MOST_KINDS => {
+                numbers.insert(request.into(), self.requests.len());
+                self.requests.push(Requests::new(format!("{port}: {request}")));
+                self.requests.len() - 1
+            }
+            None => {
+                if self.requests.len() == MOST_KINDS {
+                    self.requests.push(Requests::new("other requests".to_owned()));
+                }
+                MOST_KINDS
+            }
+        };
+        &mut self.requests[number]
+    }
+
+    /// The connections to show, in the order of time.
+    pub(crate) fn shown(&self) -> Vec<&v1::Connection> {
+        let mut all: Vec<_> = self
+            .examples
+            .values()
+            .flatten()
+            .chain(self.troubled.iter().map(|(_, connection)| connection))
+            .collect();
+        all.sort_by_key(|c| (c.first_packet_time, c.id));
+        all.dedup_by_key(|c| c.id);
+        all
+    }
+
+    /// Ids of connections that are worth a look packet by packet: of each finding the first, and of each way to fail;
+    /// at most `most`.
+    pub fn worth_a_look(&self, most: usize) -> Vec<u64> {
+        let failed = |connection: &&v1::Connection| {
+            let outcome = connection.setup.as_ref().map_or("", |setup| setup.outcome.as_str());
+            !matches!(outcome, "" | "OK" | "MIDSTREAM")
+        };
+        let by_outcome = self.examples.values().filter_map(|all| all.first()).filter(failed);
+        let mut ids: Vec<u64> = Vec::new();
+        let candidates = by_outcome
+            .map(|connection| connection.id)
+            .chain(self.troubled.iter().take(2).map(|(_, connection)| connection.id))
+            .chain(self.findings.iter().filter_map(|f| f.connection_ids.first().copied()));
+        for id in candidates {
+            if !ids.contains(&id) && ids.len() < most {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+}
+
+impl Sink for Collector {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let ends = connection.ends();
+        let (first, last) = connection.span();
+        self.slice(&ends, last).closed += 1;
+        let dialogue = self.dialogue(&ends);
+        dialogue.connections += 1;
+        dialogue.failed += u64::from(connection.failed());
+        for side in 0..2 {
+            let sent = connection.sent(side);
+            dialogue.packets[side] += sent.packets;
+            dialogue.bytes[side] += sent.payload;
+            dialogue.data_segments[side] += u64::from(sent.data_segments);
+            dialogue.retransmitted[side] += sent.retransmitted;
+            dialogue.missed[side] += sent.missed;
+            let rtt = &mut dialogue.rtt[side];
+            *rtt = rtt.map_or(sent.rtt_min, |old| Some(sent.rtt_min.map_or(old, |new| old.min(new))));
+        }
+        let place = OUTCOMES
+            .iter()
+            .position(|(outcome, _, _)| Some(*outcome) == connection.setup());
+        if let Some((place, ns)) = place.zip(connection.setup_ns()) {
+            let setups = &mut self.setups[place];
+            setups.marks.at(first).0[row(ns)] += 1;
+            setups.times.add(ns);
+        }
+        let outcome = connection.outcome().unwrap_or("");
+        let close = connection.close_kind();
+        if !outcome.is_empty() {
+            *self.outcomes.entry(outcome).or_default() += 1;
+        }
+        *self.closes.entry(close).or_default() += 1;
+        let examples = self.examples.entry((outcome, close)).or_default();
+        if examples.len() < EXAMPLES {
+            examples.push(connection.message());
+        }
+        let trouble = connection.trouble();
+        let least = self.troubled.last().map_or(0, |(least, _)| *least);
+        if trouble > 0 && (self.troubled.len() < TROUBLED || trouble > least) {
+            let at = self.troubled.partition_point(|(other, _)| *other >= trouble);
+            self.troubled.insert(at, (trouble, connection.message()));
+            self.troubled.truncate(TROUBLED);
+        }
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let facts = transaction.facts();
+        if facts.kind == TransactionKind::Setup {
+            return;
+        }
+        let ends = transaction.ends();
+        self.slice(&ends, facts.request_time).requests += 1;
+        let answered = facts.response.and(facts.end);
+        let kind = self.kind(ends.server_port, request(transaction.signature()));
+        kind.with_losses += u64::from(facts.losses > 0);
+        let Some(end) = answered else {
+            kind.unanswered += 1;
+            return;
+        };
+        kind.marks.at(facts.request_time).0[row(end)] += 1;
+        kind.times.add(end);
+        let done = facts.request_time.saturating_add(facts.request).saturating_add(end);
+        self.slice(&ends, done).responses += 1;
+        if facts.losses > 0 {
+            self.with_losses.at(facts.request_time).0[row(end)] += 1;
+        }
+    }
+
+    fn finding(&mut self, finding: v1::Finding) {
+        self.findings.push(finding);
+    }
+
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        let side = usize::from(verdict.from_server);
+        let is_loss = matches!(verdict.class, Class::Retransmission | Class::Lost);
+        let dialogue = self.dialogue(ends);
+        if is_loss && verdict.length == 0 {
+            dialogue.syn_repeats[side] += 1;
+            return;
+        }
+        match verdict.place {
+            Place::BeforeTap => dialogue.lost_before[side] += 1,
+            Place::BehindTap => dialogue.lost_behind[side] += 1,
+            Place::Unknown if is_loss => dialogue.lost_unknown[side] += 1,
+            _ => {}
+        }
+    }
+
+    fn opened(&mut self, opened: &Opened) {
+        self.slice(&opened.ends, opened.time).opened += 1;
+    }
+}

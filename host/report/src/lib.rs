@@ -1,0 +1,205 @@
+//! The written report: question and answer, observations, recommendations, and the evidence with its charts.
+//!
+//! No I/O: facts in ([`Collector`], a sink of the analysis), a [`Document`] out, which [`html()`] writes as one file that
+//! needs neither network nor script, and [`markdown()`] as text. What a report holds: `docs/src/report.md`.
+#![forbid(unsafe_code)]
+
+mod advice;
+mod chart;
+mod collect;
+mod document;
+mod figures;
+pub mod format;
+mod html;
+mod markdown;
+mod observations;
+mod quality;
+mod scale;
+mod tables;
+
+use std::collections::HashSet;
+
+use weir_messages::v1;
+use weir_patterns::Timeline;
+
+pub use collect::Collector;
+pub use document::{Block, Document, Figure, Item, Row, Section, Span, Table, Text};
+pub use html::html;
+pub use markdown::markdown;
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Names of the captures.
+    pub files: &'a [String],
+    /// What the reader wants to know; not set: the usual question.
+    pub question: Option<&'a str>,
+    /// The whole in figures.
+    pub summary: &'a v1::Summary,
+    /// What happened when.
+    pub timeline: &'a Timeline,
+    /// What was collected, findings included.
+    pub facts: &'a Collector,
+}
+
+/// What people want to know who have said nothing else.
+const QUESTION: &str = "Was it the client, the network or the server; where were packets lost; why is it slow?";
+
+/// Write the report.
+pub fn report(input: &Input<'_>) -> Document {
+    let Input {
+        summary, timeline, facts, ..
+    } = *input;
+    let evidence = evidence(input);
+    let shown: HashSet<u64> = facts.shown().iter().map(|c| c.id).collect();
+    let there = anchors(&evidence);
+
+    let mut answer = vec![Block::Paragraph(
+        Text::default().strong("Question: ").plain(input.question.unwrap_or(QUESTION)),
+    )];
+    answer.extend(observations::answer(&facts.findings, summary, timeline, facts));
+    let mut sections = vec![Section {
+        id: "answer",
+        title: "Question and answer".into(),
+        blocks: answer,
+    }];
+    let mut add = |id: &'static str, title: &str, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            sections.push(Section {
+                id,
+                title: title.into(),
+                blocks,
+            });
+        }
+    };
+    let items = |items: Vec<Item>| {
+        if items.is_empty() {
+            Vec::new()
+        } else {
+            vec![Block::Items(items)]
+        }
+    };
+    add(
+        "observations",
+        "Observations",
+        items(observations::observations(&facts.findings, &shown, &there)),
+    );
+    add(
+        "recommendations",
+        "Recommendations",
+        items(observations::recommendations(&facts.findings)),
+    );
+    sections.extend(evidence);
+    Document {
+        title: format!("Report on {}", input.files.join(", ")),
+        subtitle: subtitle(summary, facts),
+        sections,
+    }
+}
+
+fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
+    let list = |map: &std::collections::BTreeMap<&str, u64>| {
+        let all: Vec<_> = map.iter().map(|(name, n)| format!("{} {name}", format::count(*n))).collect();
+        all.join(", ")
+    };
+    let outcomes = match facts.outcomes.is_empty() {
+        true => String::new(),
+        false => format!(" (setup {})", list(&facts.outcomes)),
+    };
+    format!(
+        "{} packets in {}{}; {} connections{outcomes}; {} transactions",
+        format::count(summary.packets),
+        format::seconds(summary.duration_seconds),
+        summary.start.map_or_else(String::new, |t| format!(" from {t}")),
+        format::count(summary.connections),
+        format::count(summary.transactions),
+    )
+}
+
+/// Charts, tables, quality and method.
+fn evidence(input: &Input<'_>) -> Vec<Section> {
+    let Input {
+        summary, timeline, facts, ..
+    } = *input;
+    let scene = figures::Scene::new(facts, timeline, summary);
+    let shown = facts.shown();
+    let mut sections = Vec::new();
+    let mut add = |id: &'static str, title: &str, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            sections.push(Section {
+                id,
+                title: title.into(),
+                blocks,
+            });
+        }
+    };
+    let figure = |figure: Option<Figure>| figure.map(Block::Figure);
+    let table = |table: Option<Table>| table.map(Block::Table);
+    if summary.connections > 0 {
+        add(
+            "evidence",
+            "Evidence: who talks to whom",
+            [figure(figures::dialogues(facts)), table(tables::dialogues(facts))]
+                .into_iter()
+                .flatten()
+                .collect(),
+        );
+        add(
+            "setups",
+            "Evidence: connection setups",
+            [figure(scene.setups()), table(tables::signatures(summary, true))]
+                .into_iter()
+                .flatten()
+                .collect(),
+        );
+        add(
+            "transactions",
+            "Evidence: transactions",
+            [
+                figure(scene.transactions()),
+                table(tables::percentiles(facts)),
+                table(tables::signatures(summary, false)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+        );
+        add(
+            "over-time",
+            "Evidence: over time",
+            [figure(scene.load()), figure(scene.losses()), table(tables::phases(summary))]
+                .into_iter()
+                .flatten()
+                .collect(),
+        );
+        add(
+            "connections",
+            "Evidence: connections",
+            table(tables::connections(&shown, &HashSet::new())).into_iter().collect(),
+        );
+        add("diagnosis", "Diagnosis and statistics", tables::diagnosis(summary));
+    }
+    add("quality", "Quality of the capture", vec![Block::List(quality::quality(summary))]);
+    add("method", "Method and limits", vec![Block::List(quality::method(input.files.len()))]);
+    sections
+}
+
+/// Everything that links can lead to.
+fn anchors(sections: &[Section]) -> HashSet<String> {
+    let mut out = HashSet::new();
+    for section in sections {
+        out.insert(section.id.to_owned());
+        for block in &section.blocks {
+            match block {
+                Block::Table(table) => {
+                    out.insert(table.id.to_owned());
+                }
+                Block::Figure(figure) => {
+                    out.insert(figure.id.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+    out
+}

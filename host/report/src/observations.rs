@@ -1,0 +1,283 @@
+//! The words: answer, observations and recommendations, composed from the findings.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use weir_messages::v1;
+use weir_messages::v1::finding_value::Value;
+use weir_patterns::Timeline;
+
+use crate::advice;
+use crate::collect::Collector;
+use crate::document::{Block, Item, Text};
+use crate::figures::{see, service_name};
+use crate::format::{count, seconds};
+use crate::tables::{connection_anchor, parts_of, time_of_day};
+
+/// Connections named in an observation.
+const NAMED: usize = 5;
+/// Findings named in the answer.
+const IN_ANSWER: usize = 4;
+/// Share of the located losses from which on they are said to be on one side.
+const ONE_SIDE: f64 = 0.9;
+/// How the last lines of a finding's evidence begin that are no evidence: other explanations, and what to do next.
+const OTHERWISE: &str = "it may also be";
+const NEXT: &str = "next:";
+
+/// Most serious first, then what cost most.
+pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
+    let mut all: Vec<_> = findings.iter().collect();
+    let milliseconds = |finding: &v1::Finding| (1e3 * cost(finding).unwrap_or(0.0)) as u64;
+    all.sort_by_key(|finding| (Reverse(rank(&finding.severity)), Reverse(milliseconds(finding))));
+    all
+}
+
+fn rank(severity: &str) -> u8 {
+    match severity {
+        "CRITICAL" => 2,
+        "WARNING" => 1,
+        _ => 0,
+    }
+}
+
+fn number(finding: &v1::Finding, key: &str) -> Option<f64> {
+    match finding.values.get(key)?.value.as_ref()? {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Seconds that it cost, where the finding says so.
+fn cost(finding: &v1::Finding) -> Option<f64> {
+    let in_seconds = matches!(
+        finding.kind.as_str(),
+        "ZERO_WINDOW" | "SMALL_WINDOW" | "SENDER_LIMITED" | "RECEIVER_LIMITED" | "BANDWIDTH_LIMITED" | "FRONTEND_QUEUEING"
+    );
+    number(finding, "costSeconds").or_else(|| number(finding, "seconds").filter(|_| in_seconds))
+}
+
+/// What is wrong, in a paragraph or three.
+pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeline, facts: &Collector) -> Vec<Block> {
+    let ranked = ranked(findings);
+    let mut out = Vec::new();
+    let serious: Vec<_> = ranked.iter().filter(|finding| rank(&finding.severity) > 0).collect();
+    if summary.packets == 0 {
+        return vec![Block::Paragraph("The capture holds no packets: there is nothing to say.".into())];
+    }
+    if summary.connections == 0 {
+        return vec![Block::Paragraph(
+            format!(
+                "The capture holds {} packets and no TCP connection: there is nothing to say of setups, losses and transactions.",
+                count(summary.packets)
+            )
+            .into(),
+        )];
+    }
+    let mut text = Text::default();
+    if serious.is_empty() {
+        text = text.strong("Nothing was found that needs mending.");
+        if !ranked.is_empty() {
+            text = text.plain(" What is worth knowing stands below.");
+        }
+    }
+    for (place, finding) in serious.iter().take(IN_ANSWER).enumerate() {
+        text = text.strong(sentence(&finding.title)).plain(" ");
+        // The first line of the evidence says what it means.
+        if let Some(line) = finding.evidence.iter().find(|line| !is_aside(line)).filter(|_| place < 2) {
+            text = text.plain(sentence(line)).plain(" ");
+        }
+        text = text.plain("(").link(anchor(&ranked, finding), "why").plain(") ");
+    }
+    if serious.len() > IN_ANSWER {
+        text = text
+            .plain(format!("And {} more: see the ", serious.len() - IN_ANSWER))
+            .link("observations", "observations")
+            .plain(".");
+    }
+    out.push(Block::Paragraph(text));
+    out.extend(where_lost(timeline, facts).map(Block::Paragraph));
+    out.extend(whose_time(summary).map(Block::Paragraph));
+    out
+}
+
+fn anchor(ranked: &[&v1::Finding], finding: &v1::Finding) -> String {
+    let place = ranked.iter().position(|other| std::ptr::eq(*other, finding)).unwrap_or(0);
+    format!("o{}", place + 1)
+}
+
+/// On which side of the tap data was lost, and with whom.
+fn where_lost(timeline: &Timeline, facts: &Collector) -> Option<Text> {
+    let (mut server, mut client, mut unknown) = (0u64, 0u64, 0u64);
+    for bin in timeline.bins().iter() {
+        server += u64::from(bin.lost_behind[0]) + u64::from(bin.lost_before[1]);
+        client += u64::from(bin.lost_before[0]) + u64::from(bin.lost_behind[1]);
+        unknown += u64::from(bin.lost_unknown[0]) + u64::from(bin.lost_unknown[1]);
+    }
+    let known = server + client;
+    if known + unknown == 0 {
+        return None;
+    }
+    let mut text = format!("{} data segments were lost. ", count(known + unknown));
+    if known > 0 {
+        let share = server as f64 / known as f64;
+        text += &if server == known {
+            "All whose place is known were lost between the tap and the servers.".to_owned()
+        } else if client == known {
+            "All whose place is known were lost between the tap and the clients.".to_owned()
+        } else if share >= ONE_SIDE {
+            format!("{:.1} % of those whose place is known were lost between the tap and the servers.", 100.0 * share)
+        } else if share <= 1.0 - ONE_SIDE {
+            format!(
+                "{:.1} % of those whose place is known were lost between the tap and the clients.",
+                100.0 * (1.0 - share)
+            )
+        } else {
+            format!("{} between the tap and the servers, {} between the tap and the clients.", count(server), count(client))
+        };
+    }
+    let most = facts
+        .dialogues
+        .iter()
+        .map(|(pair, dialogue)| (dialogue.lost().0 + dialogue.lost().1, Reverse(*pair)))
+        .max();
+    if let Some((lost, Reverse(pair))) = most.filter(|(lost, _)| *lost > 0 && facts.dialogues.len() > 1) {
+        text += &format!(
+            " Most of them between {} and {}: {}.",
+            weir_analysis::address(pair.client),
+            service_name((pair.server, pair.port)),
+            count(lost)
+        );
+    }
+    if unknown > 0 {
+        text += &format!(" Of {} it is not known where.", count(unknown));
+    }
+    Some(see(Text::from(text + " See "), "fig-losses").plain("."))
+}
+
+/// Client, network or server.
+fn whose_time(summary: &v1::Summary) -> Option<Text> {
+    let delays = summary.delays.filter(|delays| delays.total_seconds > 0.0)?;
+    let mut parts: Vec<_> = parts_of(&delays).into_iter().filter(|(_, s)| *s / delays.total_seconds >= 0.01).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let list: Vec<_> = parts
+        .iter()
+        .map(|(name, s)| format!("{:.0} % {name}", 100.0 * s / delays.total_seconds))
+        .collect();
+    let mut text = Text::from(format!("Of the time of all setups and transactions: {}. ", list.join(", ")));
+    if delays.latency_seconds.is_none() {
+        text = text.plain("The round trip is not known: its share is within the processing. ");
+    }
+    Some(text.plain("See ").link("tab-delays", "whose time it was").plain("."))
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    let rest = chars.as_str();
+    let end = if rest.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{rest}{end}")
+}
+
+fn is_aside(line: &str) -> bool {
+    line.starts_with(OTHERWISE) || line.starts_with(NEXT)
+}
+
+/// The findings, numbered. `shown` are the connections with a row of their own, `there` the anchors of the document.
+pub fn observations(findings: &[v1::Finding], shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Item> {
+    let ranked = ranked(findings);
+    ranked
+        .iter()
+        .enumerate()
+        .map(|(place, finding)| Item {
+            id: format!("o{}", place + 1),
+            severity: Some(finding.severity.clone()),
+            title: sentence(&finding.title).into(),
+            points: finding
+                .evidence
+                .iter()
+                .filter(|line| !line.starts_with(NEXT))
+                .map(|line| sentence(line).into())
+                .collect(),
+            notes: notes(finding, shown, there),
+        })
+        .collect()
+}
+
+fn notes(finding: &v1::Finding, shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Text> {
+    let mut text = Text::default();
+    if let (Some(start), Some(end)) = (&finding.start, &finding.end) {
+        text = text.plain(format!("From {} to {}. ", time_of_day(start), time_of_day(end)));
+    }
+    if let Some(cost) = cost(finding) {
+        text = text.plain(format!("Cost: {}. ", seconds(cost)));
+    }
+    text = text.plain(format!("Confidence {:.0} %. ", 100.0 * finding.confidence));
+    if let Some(advice) = advice::of(&finding.kind).filter(|advice| there.contains(advice.shown_in)) {
+        text = text.plain("Shown in: ");
+        text = match advice.shown_in {
+            "tab-connections" => text.link("tab-connections", "connections"),
+            "tab-signatures" => text.link("tab-signatures", "transactions by description"),
+            "tab-diagnosis" => text.link("tab-diagnosis", "diagnosis"),
+            "tab-services" => text.link("tab-services", "services"),
+            "quality" => text.link("quality", "quality of the capture"),
+            figure => see(text, figure),
+        };
+        text = text.plain(". ");
+    }
+    if !finding.connection_ids.is_empty() {
+        // Those that can be looked at here come first.
+        let mut ids: Vec<_> = finding.connection_ids.iter().collect();
+        ids.sort_by_key(|id| !shown.contains(id));
+        text = text.plain(if ids.len() == 1 { "Connection " } else { "Connections " });
+        for (place, id) in ids.iter().take(NAMED).enumerate() {
+            if place > 0 {
+                text = text.plain(", ");
+            }
+            text = if shown.contains(id) {
+                text.link(connection_anchor(**id), id.to_string())
+            } else {
+                text.plain(id.to_string())
+            };
+        }
+        if ids.len() > NAMED {
+            text = text.plain(" and others");
+        }
+        text = text.plain(". ");
+    }
+    vec![text.code(&finding.kind)]
+}
+
+/// What to do, in the order of the observations, each thing once.
+pub fn recommendations(findings: &[v1::Finding]) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new();
+    for (place, finding) in ranked(findings).iter().enumerate() {
+        let own = finding
+            .evidence
+            .iter()
+            .filter_map(|line| line.strip_prefix(NEXT).map(|line| sentence(line.trim())));
+        let mut next: Vec<String> = own.collect();
+        if next.is_empty() {
+            next.extend(advice::of(&finding.kind).map(|advice| advice.next.to_owned()));
+        }
+        for text in next {
+            let title = Text::from(text);
+            let because = |text: Text| text.link(format!("o{}", place + 1), format!("Observation {}", place + 1));
+            match out.iter_mut().find(|item| item.title == title) {
+                Some(item) => {
+                    for note in &mut item.notes {
+                        *note = because(std::mem::take(note).plain(", "));
+                    }
+                }
+                None => out.push(Item {
+                    id: format!("r{}", out.len() + 1),
+                    severity: None,
+                    title,
+                    points: Vec::new(),
+                    notes: vec![because(Text::default())],
+                }),
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,440 @@
+//! The tables. Each is there only if the capture has something for it.
+
+use std::collections::HashSet;
+
+use weir_analysis::address;
+use weir_messages::v1;
+
+use crate::collect::{Collector, Dialogue};
+use crate::document::{Block, Row, Table, Text};
+use crate::figures::{by_volume, service_name};
+use crate::format::{bytes, count, seconds};
+
+/// Pairs shown.
+const PAIRS: usize = 20;
+/// Signatures shown.
+const SIGNATURES: usize = 40;
+/// Bottlenecks shown.
+const BOTTLENECKS: usize = 8;
+
+/// A row of texts.
+fn row<T: Into<Text>>(cells: impl IntoIterator<Item = T>) -> Row {
+    Row {
+        id: None,
+        cells: cells.into_iter().map(Into::into).collect(),
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), seconds)
+}
+
+/// A count, nothing for 0: what is there shows.
+fn some(n: u64) -> String {
+    if n == 0 { "·".into() } else { count(n) }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn shown_of(shown: usize, all: usize) -> String {
+    if shown < all {
+        format!(" {shown} of {all}.")
+    } else {
+        String::new()
+    }
+}
+
+/// Each pair of hosts with both directions.
+pub fn dialogues(facts: &Collector) -> Option<Table> {
+    let all = by_volume(facts);
+    if all.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for (pair, d) in all.iter().take(PAIRS) {
+        let service = service_name((pair.server, pair.port));
+        for side in 0..2 {
+            rows.push(dialogue_row(&address(pair.client), &service, d, side));
+        }
+    }
+    if facts.other_dialogues.connections > 0 {
+        for side in 0..2 {
+            rows.push(dialogue_row("all others", "", &facts.other_dialogues, side));
+        }
+    }
+    Some(Table {
+        id: "tab-dialogues",
+        caption: format!(
+            "Dialogues, each direction.{} Lost: data segments, between their sender and the tap, between the tap and their \
+             receiver, or not known where; gaps: delivered, but not in the capture; round trip: smallest, from the tap to the \
+             receiver and back.",
+            shown_of(all.len().min(PAIRS), all.len())
+        )
+        .into(),
+        headers: vec![
+            ("client", false),
+            ("", false),
+            ("server", false),
+            ("connections", true),
+            ("failed", true),
+            ("packets", true),
+            ("bytes", true),
+            ("retransmitted", true),
+            ("lost before tap", true),
+            ("behind tap", true),
+            ("not known", true),
+            ("SYNs again", true),
+            ("gaps", true),
+            ("round trip", true),
+        ],
+        rows,
+    })
+}
+
+fn dialogue_row(client: &str, service: &str, d: &Dialogue, side: usize) -> Row {
+    let once = |n: u64| if side == 0 { some(n) } else { String::new() };
+    row([
+        client.to_owned(),
+        if side == 0 { "→" } else { "←" }.to_owned(),
+        service.to_owned(),
+        once(d.connections),
+        once(d.failed),
+        count(d.packets[side]),
+        bytes(d.bytes[side]),
+        percent(d.rate(side)),
+        some(d.lost_before[side]),
+        some(d.lost_behind[side]),
+        some(d.lost_unknown[side]),
+        some(d.syn_repeats[side]),
+        some(d.missed[side]),
+        optional(d.rtt[side].map(|ns| ns as f64 / 1e9)),
+    ])
+}
+
+/// Setups and transactions by their description.
+pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
+    let all: Vec<_> = summary
+        .signatures
+        .iter()
+        .filter(|s| s.signature.starts_with("Open Conn") == setups)
+        .collect();
+    if all.is_empty() {
+        return None;
+    }
+    let rows = all
+        .iter()
+        .take(SIGNATURES)
+        .map(|s| Row {
+            id: None,
+            cells: [
+                count(s.count),
+                optional(s.client_average_seconds),
+                format!("{:.1}", s.request_bytes_average),
+                optional(s.server_seconds_min),
+                optional(s.server_seconds_average),
+                optional(s.server_seconds_max),
+                format!("{:.1}", s.response_bytes_average),
+                optional(s.end_seconds_average),
+                optional(s.end_seconds_max),
+                some(s.losses),
+            ]
+            .into_iter()
+            .map(Text::from)
+            .chain([Text::default().code(&s.signature)])
+            .collect(),
+        })
+        .collect();
+    let what = if setups { "Connection setups" } else { "Transactions" };
+    Some(Table {
+        id: if setups { "tab-setups" } else { "tab-signatures" },
+        caption: format!(
+            "{what} by description, most frequent first.{} Client: mean time of the client before it; server: last packet of \
+             the request to first of the response; end: to the last of the response.",
+            shown_of(all.len().min(SIGNATURES), all.len())
+        )
+        .into(),
+        headers: vec![
+            ("count", true),
+            ("client", true),
+            ("request bytes", true),
+            ("server min", true),
+            ("average", true),
+            ("max", true),
+            ("response bytes", true),
+            ("end average", true),
+            ("max", true),
+            ("losses", true),
+            ("description", false),
+        ],
+        rows,
+    })
+}
+
+/// Percentiles of setups and kinds of requests.
+pub fn percentiles(facts: &Collector) -> Option<Table> {
+    let setups = facts
+        .setups
+        .iter()
+        .zip(crate::collect::OUTCOMES)
+        .filter(|(setups, _)| setups.times.count() > 0)
+        .map(|(setups, (_, name, _))| (format!("setup {name}"), &setups.times, 0, 0));
+    let mut kinds: Vec<_> = facts.requests.iter().collect();
+    kinds.sort_by(|a, b| b.times.count().cmp(&a.times.count()).then_with(|| a.name.cmp(&b.name)));
+    let kinds = kinds
+        .into_iter()
+        .map(|kind| (kind.name.clone(), &kind.times, kind.unanswered, kind.with_losses));
+    let rows: Vec<_> = setups
+        .chain(kinds)
+        .map(|(name, times, unanswered, with_losses)| Row {
+            id: None,
+            cells: [Text::default().code(name)]
+                .into_iter()
+                .chain(
+                    [count(times.count()), some(unanswered), some(with_losses)]
+                        .into_iter()
+                        .chain([0.5, 0.9, 0.95, 0.99].map(|share| match times.count() {
+                            0 => "–".to_owned(),
+                            _ => seconds(times.quantile(share)),
+                        }))
+                        .chain([seconds(times.mean()), seconds(times.max())])
+                        .map(Text::from),
+                )
+                .collect(),
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "tab-percentiles",
+        caption: "Times of setups, and of transactions by port and request size (end of the request to end of the response). \
+                  Half, 90 %, 95 % and 99 % took no longer than this (right to 1 %)."
+            .into(),
+        headers: vec![
+            ("what", false),
+            ("count", true),
+            ("no answer", true),
+            ("with losses", true),
+            ("50 %", true),
+            ("90 %", true),
+            ("95 %", true),
+            ("99 %", true),
+            ("mean", true),
+            ("max", true),
+        ],
+        rows,
+    })
+}
+
+/// Id of a connection's row.
+pub fn connection_anchor(id: u64) -> String {
+    format!("c-{id}")
+}
+
+/// Connections as examples; those with a packet chart lead to it.
+pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<Table> {
+    if shown.is_empty() {
+        return None;
+    }
+    let rows = shown
+        .iter()
+        .map(|c| {
+            let ends = |e: &Option<v1::Endpoint>| e.as_ref().map_or_else(String::new, endpoint);
+            let id = c.id.to_string();
+            let name = if traced.contains(&c.id) {
+                Text::default().link(format!("fig-packets-{id}"), id)
+            } else {
+                id.into()
+            };
+            let (to_server, to_client) = (c.client_to_server.unwrap_or_default(), c.server_to_client.unwrap_or_default());
+            let mut cells = vec![name];
+            let both = |value: fn(&v1::Direction) -> u64| format!("{} / {}", some(value(&to_server)), some(value(&to_client)));
+            cells.extend(
+                [
+                    c.first_packet_time.map_or_else(String::new, |t| time_of_day(&t)),
+                    ends(&c.client),
+                    ends(&c.server),
+                    c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
+                    c.setup.as_ref().map_or_else(String::new, |s| optional(s.end_seconds)),
+                    c.close.as_ref().map_or_else(String::new, |s| s.kind.clone()),
+                    seconds(c.duration_seconds),
+                    count(u64::from(c.turns)),
+                    both(|d| d.packets),
+                    both(|d| d.retransmitted_packets),
+                    both(|d| d.zero_windows + d.small_windows),
+                ]
+                .map(Text::from),
+            );
+            Row {
+                id: Some(connection_anchor(c.id)),
+                cells,
+            }
+        })
+        .collect();
+    Some(Table {
+        id: "tab-connections",
+        caption: "Connections to look at: examples of each way to be set up and closed, and those with most trouble. Numbers of \
+                  both directions: client / server."
+            .into(),
+        headers: vec![
+            ("connection", true),
+            ("start", false),
+            ("client", false),
+            ("server", false),
+            ("setup", false),
+            ("took", true),
+            ("closed", false),
+            ("duration", true),
+            ("turns", true),
+            ("packets", true),
+            ("again", true),
+            ("small or closed windows", true),
+        ],
+        rows,
+    })
+}
+
+pub fn endpoint(e: &v1::Endpoint) -> String {
+    if e.address.contains(':') {
+        format!("[{}]:{}", e.address, e.port)
+    } else {
+        format!("{}:{}", e.address, e.port)
+    }
+}
+
+/// HH:MM:SS.µµµµµµ of a time, UTC.
+pub fn time_of_day(time: &weir_messages::Timestamp) -> String {
+    time.to_string().chars().skip(11).take(15).collect()
+}
+
+/// Load phases.
+pub fn phases(summary: &v1::Summary) -> Option<Table> {
+    let rows: Vec<_> = summary
+        .phases
+        .iter()
+        .map(|phase| {
+            row([
+                phase.start.map_or_else(String::new, |t| time_of_day(&t)),
+                phase.end.map_or_else(String::new, |t| time_of_day(&t)),
+                format!("{:.1}", phase.concurrent_connections),
+            ])
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "tab-phases",
+        caption: "Load phases.".into(),
+        headers: vec![("start", false), ("end", false), ("connections at once", true)],
+        rows,
+    })
+}
+
+/// Whose time it was, what cost it, the diagnosis and the statistics.
+pub fn diagnosis(summary: &v1::Summary) -> Vec<Block> {
+    let mut out = Vec::new();
+    let total = summary.delays.map_or(0.0, |delays| delays.total_seconds);
+    if let Some(delays) = summary.delays.filter(|_| total > 0.0) {
+        let rows = parts_of(&delays)
+            .into_iter()
+            .filter(|(_, s)| *s > 0.0)
+            .map(|(name, s)| row([name.to_owned(), seconds(s), percent(s / total)]))
+            .collect();
+        out.push(Block::Table(Table {
+            id: "tab-delays",
+            caption: format!(
+                "Whose time it was: {} of all setups and transactions; what runs side by side counts each.",
+                seconds(total)
+            )
+            .into(),
+            headers: vec![("part", false), ("time", true), ("share", true)],
+            rows,
+        }));
+    }
+    if !summary.bottlenecks.is_empty() {
+        out.push(Block::Table(Table {
+            id: "tab-bottlenecks",
+            caption: "What cost time, most first; no more than this can be saved, as the next limit holds then.".into(),
+            headers: vec![("what", false), ("time", true), ("share", true), ("what would save it", false)],
+            rows: summary
+                .bottlenecks
+                .iter()
+                .take(BOTTLENECKS)
+                .map(|b| row([b.name.clone(), seconds(b.seconds), percent(b.share), b.remedy.clone()]))
+                .collect(),
+        }));
+    }
+    if !summary.diagnosis.is_empty() {
+        out.push(Block::Table(Table {
+            id: "tab-diagnosis",
+            caption: "Diagnosis: each category against its two thresholds.".into(),
+            headers: vec![
+                ("category", false),
+                ("verdict", false),
+                ("value", true),
+                ("potential from", true),
+                ("bottleneck from", true),
+                ("of", false),
+            ],
+            rows: summary
+                .diagnosis
+                .iter()
+                .map(|d| {
+                    row([
+                        words(&d.category),
+                        words(&d.verdict),
+                        percent(d.value),
+                        percent(d.potential),
+                        percent(d.bottleneck),
+                        d.of.clone(),
+                    ])
+                })
+                .collect(),
+        }));
+    }
+    if !summary.statistics.is_empty() {
+        let figure = |value: Option<f64>| value.map_or_else(String::new, plain);
+        out.push(Block::Table(Table {
+            id: "tab-statistics",
+            caption: "Statistics.".into(),
+            headers: vec![
+                ("figure", false),
+                ("unit", false),
+                ("total", true),
+                ("client", true),
+                ("server", true),
+            ],
+            rows: summary
+                .statistics
+                .iter()
+                .map(|s| row([s.name.clone(), s.unit.clone(), figure(s.total), figure(s.client), figure(s.server)]))
+                .collect(),
+        }));
+    }
+    out
+}
+
+/// Parts of a time with their names.
+pub fn parts_of(delays: &v1::TimeShares) -> [(&'static str, f64); 7] {
+    [
+        ("server processing", delays.server_processing_seconds),
+        ("client processing", delays.client_processing_seconds),
+        ("user thinking (client silent for more than 1 s)", delays.user_think_seconds),
+        ("latency", delays.latency_seconds.unwrap_or(0.0)),
+        ("bandwidth", delays.bandwidth_seconds),
+        ("congestion", delays.congestion_seconds),
+        ("protocol (windows, recovery, slow start, delayed ACKs)", delays.protocol_seconds),
+    ]
+}
+
+/// `SERVER_PROCESSING` as people write it.
+fn words(name: &str) -> String {
+    name.replace('_', " ").to_lowercase()
+}
+
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        let whole = count(value.abs() as u64);
+        if value < 0.0 { format!("−{whole}") } else { whole }
+    } else {
+        let text = format!("{value:.6}");
+        text.trim_end_matches('0').to_owned()
+    }
+}

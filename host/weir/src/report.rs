@@ -1,0 +1,50 @@
+//! `weir report`: a capture to the written report.
+
+use std::process::ExitCode;
+
+use weir_analysis::{Analyzer, Config};
+use weir_patterns::Watched;
+use weir_report::{Collector, Input};
+
+use crate::analyze::records;
+use crate::cli::{ReportArgs, ReportFormat};
+use crate::error::Failure;
+use crate::output;
+
+/// Run the command.
+pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let mut facts = Watched::new(Collector::default());
+    let mut analyzer = Analyzer::new(Config {
+        bandwidth: args.bandwidth,
+        ..Config::default()
+    });
+    let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut facts))?;
+    let summary = analyzer.finish(&mut facts);
+    facts.complete();
+    let document = weir_report::report(&Input {
+        files: std::slice::from_ref(&args.input),
+        question: args.question.as_deref(),
+        summary: &summary,
+        timeline: facts.timeline(),
+        facts: &facts.inner,
+    });
+    let text = match format(args) {
+        ReportFormat::Html => weir_report::html(&document),
+        ReportFormat::Markdown => weir_report::markdown(&document),
+    };
+    output::binary(args.output.as_deref(), |out| out.write_all(text.as_bytes()))?;
+    Ok(code)
+}
+
+/// As asked for, or as the name of the output says.
+fn format(args: &ReportArgs) -> ReportFormat {
+    let is_markdown = args
+        .output
+        .as_ref()
+        .and_then(|path| path.extension())
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
+    args.format.unwrap_or(match is_markdown {
+        true => ReportFormat::Markdown,
+        false => ReportFormat::Html,
+    })
+}
