@@ -61,17 +61,27 @@ impl Plane {
 
     /// Frame, ticks and clock times.
     pub fn time_axis(&self) -> Markup {
-        let span = self.end - self.start;
-        let step = time_step(span);
         // Round in UTC, as the labels are.
-        let ahead = self.start.saturating_sub(timestamp(self.start).unix_nanos().max(0) as u64);
+        let ahead = self
+            .start
+            .saturating_sub(timestamp(self.start).unix_nanos().max(0) as u64);
+        self.axis(ahead, clock)
+    }
+
+    /// The same with seconds since 0.
+    pub fn elapsed_axis(&self) -> Markup {
+        self.axis(0, |tick, _| plain_seconds(tick as f64 / 1e9))
+    }
+
+    fn axis(&self, ahead: u64, label: impl Fn(u64, u64) -> String) -> Markup {
+        let step = time_step(self.end - self.start);
         let first = (self.start - ahead).div_ceil(step) * step + ahead;
         let ticks = (first..=self.end).step_by(step as usize);
         html! {
             rect.axis x=(n(self.left)) y=(n(self.top)) width=(n(self.right - self.left)) height=(n(self.bottom - self.top)) {}
             @for tick in ticks {
                 line.axis x1=(n(self.x(tick))) x2=(n(self.x(tick))) y1=(n(self.bottom)) y2=(n(self.bottom + 4.0)) {}
-                text.m x=(n(self.x(tick))) y=(n(self.bottom + 16.0)) { (clock(tick, step)) }
+                text.m x=(n(self.x(tick))) y=(n(self.bottom + 16.0)) { (label(tick, step)) }
             }
         }
     }
@@ -134,7 +144,11 @@ impl Plane {
     }
 
     /// Bars from the bottom, one for each bin above `base`, both shares of the height.
-    pub fn bars<T: Copy + Default + AddAssign>(&self, bins: &Bins<T>, mut range: impl FnMut(&T) -> (f64, f64)) -> String {
+    pub fn bars<T: Copy + Default + AddAssign>(
+        &self,
+        bins: &Bins<T>,
+        mut range: impl FnMut(&T) -> (f64, f64),
+    ) -> String {
         let mut path = String::new();
         for (number, bin) in (0u64..).zip(bins.iter()) {
             let (low, high) = range(bin);
@@ -157,7 +171,11 @@ impl Plane {
         let place = |number: u64| self.x(bins.start() + number * bins.width());
         let mut end = |from: u64, to: u64| {
             let (x, width) = (place(from), (place(to) - place(from)).max(0.5));
-            let _ = write!(path, "M{x:.1} {:.1}h{width:.1}V{:.1}h-{width:.1}z", self.top, self.bottom);
+            let _ = write!(
+                path,
+                "M{x:.1} {:.1}h{width:.1}V{:.1}h-{width:.1}z",
+                self.top, self.bottom
+            );
         };
         for (number, bin) in (0u64..).zip(bins.iter()) {
             match (is(bin), begun) {
@@ -225,12 +243,7 @@ pub fn used_rows<'a>(all: impl Iterator<Item = &'a Bins<Column>>) -> Option<(usi
             used = Some(used.map_or((first, last), |(low, high)| (low.min(first), high.max(last))));
         }
     }
-    used.map(|(low, high)| {
-        (
-            low / PER_DECADE * PER_DECADE,
-            (high / PER_DECADE + 1) * PER_DECADE,
-        )
-    })
+    used.map(|(low, high)| (low / PER_DECADE * PER_DECADE, (high / PER_DECADE + 1) * PER_DECADE))
 }
 
 /// A chart.
@@ -301,11 +314,13 @@ fn time_step(span: u64) -> u64 {
         }
         step *= 10;
     }
-    [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200]
-        .into_iter()
-        .map(|s| s * SECOND)
-        .find(|step| span / step <= 10)
-        .unwrap_or_else(|| (span / 10 / (86_400 * SECOND) + 1) * 86_400 * SECOND)
+    [
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200,
+    ]
+    .into_iter()
+    .map(|s| s * SECOND)
+    .find(|step| span / step <= 10)
+    .unwrap_or_else(|| (span / 10 / (86_400 * SECOND) + 1) * 86_400 * SECOND)
 }
 
 /// Time of day (UTC) with the digits that steps of this size need.
@@ -336,7 +351,7 @@ mod tests {
 
     #[test]
     fn an_outlier_is_drawn() {
-        let mut bins = Bins::bounded(1000, 64);
+        let mut bins: Bins<Column> = Bins::bounded(1000, 64);
         for i in 0..100_000 {
             bins.at(i * 1000).0[10] += 1;
         }

@@ -334,7 +334,7 @@ impl Sink for Collector {
         let side = usize::from(verdict.from_server);
         let is_loss = matches!(verdict.class, Class::Retransmission | Class::Lost);
         let dialogue = self.dialogue(ends);
-        if is_loss && verdict.length == 0 {
+        if is_loss && verdict.handshake {
             dialogue.syn_repeats[side] += 1;
             return;
         }

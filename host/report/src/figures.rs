@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use weir_analysis::address;
+use weir_analysis::{address, timestamp};
 use weir_messages::v1;
 use weir_patterns::Timeline;
 use weir_patterns::bins::Bins;
@@ -44,7 +44,12 @@ pub fn service_name((host, port): Service) -> String {
 /// Pairs with most data first.
 pub fn by_volume(facts: &Collector) -> Vec<(Pair, Dialogue)> {
     let mut pairs: Vec<_> = facts.dialogues.iter().map(|(pair, d)| (*pair, *d)).collect();
-    pairs.sort_by_key(|(pair, d)| (std::cmp::Reverse((d.bytes[0] + d.bytes[1], d.packets[0] + d.packets[1])), *pair));
+    pairs.sort_by_key(|(pair, d)| {
+        (
+            std::cmp::Reverse((d.bytes[0] + d.bytes[1], d.packets[0] + d.packets[1])),
+            *pair,
+        )
+    });
     pairs
 }
 
@@ -68,14 +73,23 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
     let rows = clients.len().max(servers.len());
     let height = 46.0 * rows as f64 + 16.0;
     let place = |index: usize, of: usize| (index as f64 + 0.5) * height / of as f64;
-    let client_y: HashMap<_, _> = (0..).zip(&clients).map(|(i, c)| (*c, place(i, clients.len()))).collect();
-    let server_y: HashMap<_, _> = (0..).zip(&servers).map(|(i, s)| (*s, place(i, servers.len()))).collect();
+    let client_y: HashMap<_, _> = (0..)
+        .zip(&clients)
+        .map(|(i, c)| (*c, place(i, clients.len())))
+        .collect();
+    let server_y: HashMap<_, _> = (0..)
+        .zip(&servers)
+        .map(|(i, s)| (*s, place(i, servers.len())))
+        .collect();
     let most = pairs.iter().flat_map(|(_, d)| d.bytes).max().unwrap_or(1).max(2) as f64;
     let thick = |volume: u64| 1.5 + 12.0 * (1.0 + volume as f64).ln() / most.ln();
     let (left, right) = (270.0, WIDTH - 270.0);
     let line = |pair: &Pair, d: &Dialogue, side: usize| -> Markup {
         let shift = if side == 0 { -7.0 } else { 7.0 };
-        let (y1, y2) = (client_y[&pair.client] + shift, server_y[&(pair.server, pair.port)] + shift);
+        let (y1, y2) = (
+            client_y[&pair.client] + shift,
+            server_y[&(pair.server, pair.port)] + shift,
+        );
         let title = format!(
             "{} {} {}: {} packets, {}, {:.3} % retransmitted, {} segments missed by the capture",
             address(pair.client),
@@ -147,11 +161,13 @@ pub struct Scene<'a> {
 impl<'a> Scene<'a> {
     /// The whole capture.
     pub fn new(facts: &'a Collector, timeline: &'a Timeline, summary: &'a v1::Summary) -> Self {
+        let (first, last) = timeline.span();
         Self {
             facts,
             timeline,
             summary,
-            span: timeline.span(),
+            // Bins begin before the first packet.
+            span: (summary.start.map_or(first, |start| tai(&start, last)), last),
         }
     }
 
@@ -165,11 +181,11 @@ impl<'a> Scene<'a> {
         let bands = plane.bands(&bins, |bin| {
             (0..2).any(|side| bin.lost_before[side] + bin.lost_behind[side] + bin.lost_unknown[side] > 0)
         });
-        let ahead = plane.start.saturating_sub(weir_analysis::timestamp(plane.start).unix_nanos().max(0) as u64);
-        let phases = self.summary.phases.iter().filter_map(|phase| {
-            let start = phase.start?.unix_nanos().max(0) as u64 + ahead;
-            Some((start, phase.concurrent_connections))
-        });
+        let phases = self
+            .summary
+            .phases
+            .iter()
+            .filter_map(|phase| Some((tai(&phase.start?, plane.start), phase.concurrent_connections)));
         html! {
             path.band d=(bands) {}
             (plane.time_axis())
@@ -201,8 +217,17 @@ impl<'a> Scene<'a> {
 
     /// Services with most connections.
     fn services(&self) -> Vec<(Service, &Bins<Slice>)> {
-        let mut all: Vec<_> = self.facts.services.iter().map(|(service, bins)| (*service, bins)).collect();
-        let opened = |bins: &Bins<Slice>| bins.iter().map(|s| u64::from(s.opened) + u64::from(s.requests)).sum::<u64>();
+        let mut all: Vec<_> = self
+            .facts
+            .services
+            .iter()
+            .map(|(service, bins)| (*service, bins))
+            .collect();
+        let opened = |bins: &Bins<Slice>| {
+            bins.iter()
+                .map(|s| u64::from(s.opened) + u64::from(s.requests))
+                .sum::<u64>()
+        };
         all.sort_by_key(|(service, bins)| (std::cmp::Reverse(opened(bins)), *service));
         all.truncate(LINES);
         all
@@ -238,7 +263,11 @@ impl<'a> Scene<'a> {
         let mut entries = Vec::new();
         for ((setups, (_, name, words)), colour) in self.facts.setups.iter().zip(OUTCOMES).zip(OUTCOME_COLOURS) {
             if setups.times.count() > 0 {
-                entries.push((colour.to_owned(), false, format!("{} {name}: {words}", count(setups.times.count()))));
+                entries.push((
+                    colour.to_owned(),
+                    false,
+                    format!("{} {name}: {words}", count(setups.times.count())),
+                ));
             }
         }
         let body = html! {
@@ -255,7 +284,11 @@ impl<'a> Scene<'a> {
             }
         };
         for ((service, _), colour) in lines.iter().zip(LINE_COLOURS) {
-            entries.push((colour.to_owned(), true, format!("open connections to {}", service_name(*service))));
+            entries.push((
+                colour.to_owned(),
+                true,
+                format!("open connections to {}", service_name(*service)),
+            ));
         }
         Some(Figure {
             id: "fig-setups".into(),
@@ -369,7 +402,11 @@ impl<'a> Scene<'a> {
             let all = |value: Of<'_>| bins.iter().map(value).sum::<f64>() * per_second;
             for (colour, name, value) in stack {
                 if all(value) > 0.0 {
-                    entries.push((colour.to_owned(), false, format!("{} {name}", count(all(value).round() as u64))));
+                    entries.push((
+                        colour.to_owned(),
+                        false,
+                        format!("{} {name}", count(all(value).round() as u64)),
+                    ));
                 }
             }
         }
@@ -383,8 +420,15 @@ impl<'a> Scene<'a> {
                 g.k3 { path.fill d=(plane.bars(&bins, |bin| (0.0, syns(bin) / top))) {} }
             });
             above = plane.whole_height();
-            let all: u64 = bins.iter().map(|b| u64::from(b.syn_repeats[0]) + u64::from(b.syn_repeats[1])).sum();
-            entries.push(("k3".to_owned(), false, format!("{} SYNs and SYN-ACKs again", count(all))));
+            let all: u64 = bins
+                .iter()
+                .map(|b| u64::from(b.syn_repeats[0]) + u64::from(b.syn_repeats[1]))
+                .sum();
+            entries.push((
+                "k3".to_owned(),
+                false,
+                format!("{} SYNs and SYN-ACKs again", count(all)),
+            ));
         }
         Some(Figure {
             id: "fig-losses".into(),
@@ -418,11 +462,18 @@ impl<'a> Scene<'a> {
         };
         let at = |above: f64| Plane::new(self.span, above, LOW);
         let room = at(0.0).whole_height();
-        let services: Vec<_> = self.services().into_iter().map(|(s, bins)| (s, bins.coarser(width))).collect();
+        let services: Vec<_> = self
+            .services()
+            .into_iter()
+            .map(|(s, bins)| (s, bins.coarser(width)))
+            .collect();
         let per_second = |value: fn(&Slice) -> u32, above: f64| {
             let most = services
                 .iter()
-                .flat_map(|(_, bins)| bins.iter().map(move |slice| f64::from(value(slice)) / (bins.width() as f64 / 1e9)))
+                .flat_map(|(_, bins)| {
+                    bins.iter()
+                        .map(move |slice| f64::from(value(slice)) / (bins.width() as f64 / 1e9))
+                })
                 .fold(0.0, f64::max)
                 * 1.05;
             let paths: Vec<_> = services
@@ -430,7 +481,10 @@ impl<'a> Scene<'a> {
                 .zip(LINE_COLOURS)
                 .map(|((_, bins), colour)| {
                     let seconds = bins.width() as f64 / 1e9;
-                    (colour, at(above).steps(bins, |slice| f64::from(value(slice)) / seconds / most))
+                    (
+                        colour,
+                        at(above).steps(bins, |slice| f64::from(value(slice)) / seconds / most),
+                    )
                 })
                 .collect();
             (most, paths)
@@ -481,6 +535,12 @@ impl<'a> Scene<'a> {
             markup: svg(above, "Load over time", &html! { @for part in &parts { (part) } }) + &legend(&entries),
         })
     }
+}
+
+/// TAI ns of a time near `near` (TAI ns).
+fn tai(time: &weir_messages::Timestamp, near: u64) -> u64 {
+    let ahead = near.saturating_sub(timestamp(near).unix_nanos().max(0) as u64);
+    (time.unix_nanos().max(0) as u64).saturating_add(ahead)
 }
 
 /// Room of the histogram, px.

@@ -13,6 +13,7 @@ pub mod format;
 mod html;
 mod markdown;
 mod observations;
+mod packets;
 mod quality;
 mod scale;
 mod tables;
@@ -26,6 +27,7 @@ pub use collect::Collector;
 pub use document::{Block, Document, Figure, Item, Row, Section, Span, Table, Text};
 pub use html::html;
 pub use markdown::markdown;
+pub use packets::Trace;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,8 @@ pub struct Input<'a> {
     pub timeline: &'a Timeline,
     /// What was collected, findings included.
     pub facts: &'a Collector,
+    /// Packets of connections to show.
+    pub traces: &'a [Trace],
 }
 
 /// What people want to know who have said nothing else.
@@ -48,14 +52,20 @@ const QUESTION: &str = "Was it the client, the network or the server; where were
 /// Write the report.
 pub fn report(input: &Input<'_>) -> Document {
     let Input {
-        summary, timeline, facts, ..
+        summary,
+        timeline,
+        facts,
+        ..
     } = *input;
     let evidence = evidence(input);
     let shown: HashSet<u64> = facts.shown().iter().map(|c| c.id).collect();
     let there = anchors(&evidence);
 
     let mut answer = vec![Block::Paragraph(
-        Text::default().strong("Question: ").plain(input.question.unwrap_or(QUESTION)),
+        Text::default()
+            .strong("Question:")
+            .plain(" ")
+            .plain(input.question.unwrap_or(QUESTION)),
     )];
     answer.extend(observations::answer(&facts.findings, summary, timeline, facts));
     let mut sections = vec![Section {
@@ -99,7 +109,10 @@ pub fn report(input: &Input<'_>) -> Document {
 
 fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
     let list = |map: &std::collections::BTreeMap<&str, u64>| {
-        let all: Vec<_> = map.iter().map(|(name, n)| format!("{} {name}", format::count(*n))).collect();
+        let all: Vec<_> = map
+            .iter()
+            .map(|(name, n)| format!("{} {name}", format::count(*n)))
+            .collect();
         all.join(", ")
     };
     let outcomes = match facts.outcomes.is_empty() {
@@ -119,7 +132,10 @@ fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
 /// Charts, tables, quality and method.
 fn evidence(input: &Input<'_>) -> Vec<Section> {
     let Input {
-        summary, timeline, facts, ..
+        summary,
+        timeline,
+        facts,
+        ..
     } = *input;
     let scene = figures::Scene::new(facts, timeline, summary);
     let shown = facts.shown();
@@ -167,20 +183,41 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
         add(
             "over-time",
             "Evidence: over time",
-            [figure(scene.load()), figure(scene.losses()), table(tables::phases(summary))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            [
+                figure(scene.load()),
+                figure(scene.losses()),
+                table(tables::phases(summary)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         );
+        let traced: HashSet<u64> = input.traces.iter().map(|trace| trace.id).collect();
+        let known = |trace: &Trace| shown.iter().copied().find(|c| c.id == trace.id);
+        let packets = input
+            .traces
+            .iter()
+            .filter_map(|trace| figure(packets::figure(trace, known(trace))));
         add(
             "connections",
             "Evidence: connections",
-            table(tables::connections(&shown, &HashSet::new())).into_iter().collect(),
+            table(tables::connections(&shown, &traced))
+                .into_iter()
+                .chain(packets)
+                .collect(),
         );
         add("diagnosis", "Diagnosis and statistics", tables::diagnosis(summary));
     }
-    add("quality", "Quality of the capture", vec![Block::List(quality::quality(summary))]);
-    add("method", "Method and limits", vec![Block::List(quality::method(input.files.len()))]);
+    add(
+        "quality",
+        "Quality of the capture",
+        vec![Block::List(quality::quality(summary))],
+    );
+    add(
+        "method",
+        "Method and limits",
+        vec![Block::List(quality::method(input.files.len()))],
+    );
     sections
 }
 

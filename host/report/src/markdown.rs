@@ -8,7 +8,12 @@ use crate::document::{Block, Document, Item, Span, Table, Text};
 pub fn markdown(document: &Document) -> String {
     let mut out = format!("# {}\n\n{}\n", escape(&document.title), escape(&document.subtitle));
     for section in &document.sections {
-        let _ = write!(out, "\n<a id=\"{}\"></a>\n\n## {}\n", section.id, escape(&section.title));
+        let _ = write!(
+            out,
+            "\n<a id=\"{}\"></a>\n\n## {}\n",
+            section.id,
+            escape(&section.title)
+        );
         for block in &section.blocks {
             out.push('\n');
             write_block(&mut out, block);

@@ -51,7 +51,12 @@ fn number(finding: &v1::Finding, key: &str) -> Option<f64> {
 fn cost(finding: &v1::Finding) -> Option<f64> {
     let in_seconds = matches!(
         finding.kind.as_str(),
-        "ZERO_WINDOW" | "SMALL_WINDOW" | "SENDER_LIMITED" | "RECEIVER_LIMITED" | "BANDWIDTH_LIMITED" | "FRONTEND_QUEUEING"
+        "ZERO_WINDOW"
+            | "SMALL_WINDOW"
+            | "SENDER_LIMITED"
+            | "RECEIVER_LIMITED"
+            | "BANDWIDTH_LIMITED"
+            | "FRONTEND_QUEUEING"
     );
     number(finding, "costSeconds").or_else(|| number(finding, "seconds").filter(|_| in_seconds))
 }
@@ -62,7 +67,9 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
     let mut out = Vec::new();
     let serious: Vec<_> = ranked.iter().filter(|finding| rank(&finding.severity) > 0).collect();
     if summary.packets == 0 {
-        return vec![Block::Paragraph("The capture holds no packets: there is nothing to say.".into())];
+        return vec![Block::Paragraph(
+            "The capture holds no packets: there is nothing to say.".into(),
+        )];
     }
     if summary.connections == 0 {
         return vec![Block::Paragraph(
@@ -83,7 +90,12 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
     for (place, finding) in serious.iter().take(IN_ANSWER).enumerate() {
         text = text.strong(sentence(&finding.title)).plain(" ");
         // The first line of the evidence says what it means.
-        if let Some(line) = finding.evidence.iter().find(|line| !is_aside(line)).filter(|_| place < 2) {
+        if let Some(line) = finding
+            .evidence
+            .iter()
+            .find(|line| !is_aside(line))
+            .filter(|_| place < 2)
+        {
             text = text.plain(sentence(line)).plain(" ");
         }
         text = text.plain("(").link(anchor(&ranked, finding), "why").plain(") ");
@@ -101,7 +113,10 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
 }
 
 fn anchor(ranked: &[&v1::Finding], finding: &v1::Finding) -> String {
-    let place = ranked.iter().position(|other| std::ptr::eq(*other, finding)).unwrap_or(0);
+    let place = ranked
+        .iter()
+        .position(|other| std::ptr::eq(*other, finding))
+        .unwrap_or(0);
     format!("o{}", place + 1)
 }
 
@@ -125,14 +140,21 @@ fn where_lost(timeline: &Timeline, facts: &Collector) -> Option<Text> {
         } else if client == known {
             "All whose place is known were lost between the tap and the clients.".to_owned()
         } else if share >= ONE_SIDE {
-            format!("{:.1} % of those whose place is known were lost between the tap and the servers.", 100.0 * share)
+            format!(
+                "{:.1} % of those whose place is known were lost between the tap and the servers.",
+                100.0 * share
+            )
         } else if share <= 1.0 - ONE_SIDE {
             format!(
                 "{:.1} % of those whose place is known were lost between the tap and the clients.",
                 100.0 * (1.0 - share)
             )
         } else {
-            format!("{} between the tap and the servers, {} between the tap and the clients.", count(server), count(client))
+            format!(
+                "{} between the tap and the servers, {} between the tap and the clients.",
+                count(server),
+                count(client)
+            )
         };
     }
     let most = facts
@@ -157,13 +179,19 @@ fn where_lost(timeline: &Timeline, facts: &Collector) -> Option<Text> {
 /// Client, network or server.
 fn whose_time(summary: &v1::Summary) -> Option<Text> {
     let delays = summary.delays.filter(|delays| delays.total_seconds > 0.0)?;
-    let mut parts: Vec<_> = parts_of(&delays).into_iter().filter(|(_, s)| *s / delays.total_seconds >= 0.01).collect();
+    let mut parts: Vec<_> = parts_of(&delays)
+        .into_iter()
+        .filter(|(_, s)| *s / delays.total_seconds >= 0.01)
+        .collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let list: Vec<_> = parts
         .iter()
         .map(|(name, s)| format!("{:.0} % {name}", 100.0 * s / delays.total_seconds))
         .collect();
-    let mut text = Text::from(format!("Of the time of all setups and transactions: {}. ", list.join(", ")));
+    let mut text = Text::from(format!(
+        "Of the time of all setups and transactions: {}. ",
+        list.join(", ")
+    ));
     if delays.latency_seconds.is_none() {
         text = text.plain("The round trip is not known: its share is within the processing. ");
     }

@@ -46,7 +46,10 @@ pub fn quality(summary: &v1::Summary) -> Vec<Text> {
     let mut untracked: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
     untracked.sort();
     if !untracked.is_empty() {
-        let list: Vec<_> = untracked.iter().map(|(reason, n)| format!("{} {reason}", count(**n))).collect();
+        let list: Vec<_> = untracked
+            .iter()
+            .map(|(reason, n)| format!("{} {reason}", count(**n)))
+            .collect();
         say(format!("Frames in no connection, by reason: {}.", list.join(", ")));
     }
     if summary.unbalanced_seconds > 0.0 {

@@ -14,6 +14,8 @@ use crate::format::{bytes, count, seconds};
 const PAIRS: usize = 20;
 /// Signatures shown.
 const SIGNATURES: usize = 40;
+/// Columns of the transactions that setups do not have.
+const SIZES: [usize; 3] = [1, 2, 6];
 /// Bottlenecks shown.
 const BOTTLENECKS: usize = 8;
 
@@ -123,12 +125,13 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
     if all.is_empty() {
         return None;
     }
+    // A setup has no sizes, and nothing before it.
+    let kept = |column: usize| !setups || !SIZES.contains(&column);
     let rows = all
         .iter()
         .take(SIGNATURES)
-        .map(|s| Row {
-            id: None,
-            cells: [
+        .map(|s| {
+            let figures = [
                 count(s.count),
                 optional(s.client_average_seconds),
                 format!("{:.1}", s.request_bytes_average),
@@ -139,35 +142,57 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
                 optional(s.end_seconds_average),
                 optional(s.end_seconds_max),
                 some(s.losses),
-            ]
-            .into_iter()
-            .map(Text::from)
-            .chain([Text::default().code(&s.signature)])
-            .collect(),
+            ];
+            let figures = figures.into_iter().enumerate().filter(|(column, _)| kept(*column));
+            Row {
+                id: None,
+                cells: figures
+                    .map(|(_, figure)| Text::from(figure))
+                    .chain([Text::default().code(&s.signature)])
+                    .collect(),
+            }
         })
         .collect();
-    let what = if setups { "Connection setups" } else { "Transactions" };
+    let headers = [
+        ("count", true),
+        ("client", true),
+        ("request bytes", true),
+        ("server min", true),
+        ("average", true),
+        ("max", true),
+        ("response bytes", true),
+        ("end average", true),
+        ("max", true),
+        ("losses", true),
+        ("description", false),
+    ];
+    let (id, what, meaning) = if setups {
+        (
+            "tab-setups",
+            "Connection setups",
+            "Server: last SYN to its answer; end: first SYN to the end of the setup.",
+        )
+    } else {
+        (
+            "tab-signatures",
+            "Transactions",
+            "Client: mean time of the client before it; server: last packet of the request to first of the response; end: to the \
+             last of the response.",
+        )
+    };
     Some(Table {
-        id: if setups { "tab-setups" } else { "tab-signatures" },
+        id,
         caption: format!(
-            "{what} by description, most frequent first.{} Client: mean time of the client before it; server: last packet of \
-             the request to first of the response; end: to the last of the response.",
+            "{what} by description, most frequent first.{} {meaning}",
             shown_of(all.len().min(SIGNATURES), all.len())
         )
         .into(),
-        headers: vec![
-            ("count", true),
-            ("client", true),
-            ("request bytes", true),
-            ("server min", true),
-            ("average", true),
-            ("max", true),
-            ("response bytes", true),
-            ("end average", true),
-            ("max", true),
-            ("losses", true),
-            ("description", false),
-        ],
+        headers: headers
+            .into_iter()
+            .enumerate()
+            .filter(|(column, _)| kept(*column))
+            .map(|(_, header)| header)
+            .collect(),
         rows,
     })
 }
@@ -245,9 +270,13 @@ pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<T
             } else {
                 id.into()
             };
-            let (to_server, to_client) = (c.client_to_server.unwrap_or_default(), c.server_to_client.unwrap_or_default());
+            let (to_server, to_client) = (
+                c.client_to_server.unwrap_or_default(),
+                c.server_to_client.unwrap_or_default(),
+            );
             let mut cells = vec![name];
-            let both = |value: fn(&v1::Direction) -> u64| format!("{} / {}", some(value(&to_server)), some(value(&to_client)));
+            let both =
+                |value: fn(&v1::Direction) -> u64| format!("{} / {}", some(value(&to_server)), some(value(&to_client)));
             cells.extend(
                 [
                     c.first_packet_time.map_or_else(String::new, |t| time_of_day(&t)),
@@ -352,7 +381,12 @@ pub fn diagnosis(summary: &v1::Summary) -> Vec<Block> {
         out.push(Block::Table(Table {
             id: "tab-bottlenecks",
             caption: "What cost time, most first; no more than this can be saved, as the next limit holds then.".into(),
-            headers: vec![("what", false), ("time", true), ("share", true), ("what would save it", false)],
+            headers: vec![
+                ("what", false),
+                ("time", true),
+                ("share", true),
+                ("what would save it", false),
+            ],
             rows: summary
                 .bottlenecks
                 .iter()
@@ -404,7 +438,15 @@ pub fn diagnosis(summary: &v1::Summary) -> Vec<Block> {
             rows: summary
                 .statistics
                 .iter()
-                .map(|s| row([s.name.clone(), s.unit.clone(), figure(s.total), figure(s.client), figure(s.server)]))
+                .map(|s| {
+                    row([
+                        s.name.clone(),
+                        s.unit.clone(),
+                        figure(s.total),
+                        figure(s.client),
+                        figure(s.server),
+                    ])
+                })
                 .collect(),
         }));
     }
@@ -416,11 +458,17 @@ pub fn parts_of(delays: &v1::TimeShares) -> [(&'static str, f64); 7] {
     [
         ("server processing", delays.server_processing_seconds),
         ("client processing", delays.client_processing_seconds),
-        ("user thinking (client silent for more than 1 s)", delays.user_think_seconds),
+        (
+            "user thinking (client silent for more than 1 s)",
+            delays.user_think_seconds,
+        ),
         ("latency", delays.latency_seconds.unwrap_or(0.0)),
         ("bandwidth", delays.bandwidth_seconds),
         ("congestion", delays.congestion_seconds),
-        ("protocol (windows, recovery, slow start, delayed ACKs)", delays.protocol_seconds),
+        (
+            "protocol (windows, recovery, slow start, delayed ACKs)",
+            delays.protocol_seconds,
+        ),
     ]
 }
 

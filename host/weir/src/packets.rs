@@ -1,5 +1,6 @@
 //! `weir packets`: the packet table of one connection, from PACKET records.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::Ipv6Addr;
 use std::path::Path;
@@ -10,8 +11,9 @@ use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow, SackBlock};
 use weir_record::time::utc_from_tai;
 use weir_record::{Block, Event, FlowId, Kind, Open, Packet, PacketMore, Record, what};
+use weir_report::Trace;
 
-use crate::cli::{Format, PacketsArgs};
+use crate::cli::{FlowOptions, Format, PacketsArgs};
 use crate::error::Failure;
 use crate::format::seconds;
 use crate::{analyze, output, source, text};
@@ -25,14 +27,8 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         Some(id) => FlowId(id),
         None => only_connection(args)?,
     };
-    let mut table = Table {
-        id,
-        open: None,
-        rows: Vec::new(),
-        ended: [None; 2],
-        note: String::new(),
-    };
-    let outcome = read(args, true, |record| table.record(record))?;
+    let mut table = Table::new(id);
+    let outcome = read(&args.input, &args.flow, true, |record| table.record(record))?;
     if table.open.is_none() {
         return Err(Failure::new(format_args!(
             "{}: no connection {}; weir analyze -f json lists their ids",
@@ -52,26 +48,53 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
     Ok(analyze::report(outcome))
 }
 
-fn read(args: &PacketsArgs, digests: bool, mut take: impl FnMut(&Record)) -> Result<source::Outcome, Failure> {
+/// The first packets of some connections, at most `most` of each, in the order asked for.
+pub fn traces(input: &str, flow: &FlowOptions, ids: &[u64], most: usize) -> Result<Vec<Trace>, Failure> {
+    let mut tables: HashMap<u64, (Table, u64)> = ids.iter().map(|id| (*id, (Table::new(FlowId(*id)), 0))).collect();
+    read(input, flow, true, |record| {
+        if let Some((table, left_out)) = tables.get_mut(&record.flow().0) {
+            if table.rows.len() <= most {
+                table.record(record);
+            } else if record.kind() == Some(Kind::Packet) && !record.is_continuation() {
+                *left_out += 1;
+            }
+        }
+    })?;
+    let of = |id: &u64| {
+        let (mut table, left_out) = tables.remove(id)?;
+        let more = table.rows.len().saturating_sub(most);
+        table.rows.truncate(most);
+        Some(Trace {
+            id: *id,
+            rows: table.rows,
+            left_out: left_out + more as u64,
+        })
+    };
+    Ok(ids.iter().filter_map(of).collect())
+}
+
+fn read(
+    input: &str,
+    flow: &FlowOptions,
+    digests: bool,
+    mut take: impl FnMut(&Record),
+) -> Result<source::Outcome, Failure> {
     let options = source::Options {
         engine: Config {
             digests,
-            vlan_in_key: !args.flow.ignore_vlan,
+            vlan_in_key: !flow.ignore_vlan,
             ..Config::file()
         },
         profile: Profile::Full,
         statistics: None,
     };
-    source::read(Path::new(&args.input), &options, |records| {
-        records.iter().for_each(&mut take)
-    })
-    .map_err(Failure::new)
+    source::read(Path::new(input), &options, |records| records.iter().for_each(&mut take)).map_err(Failure::new)
 }
 
 /// The connection of a capture that has one.
 fn only_connection(args: &PacketsArgs) -> Result<FlowId, Failure> {
     let (mut first, mut count) = (None, 0u64);
-    read(args, false, |record| {
+    read(&args.input, &args.flow, false, |record| {
         if record.kind() == Some(Kind::Open) && !record.is_continuation() && Open::decode(record).protocol == TCP {
             first.get_or_insert(record.flow());
             count += 1;
@@ -98,6 +121,16 @@ struct Table {
 }
 
 impl Table {
+    const fn new(id: FlowId) -> Self {
+        Self {
+            id,
+            open: None,
+            rows: Vec::new(),
+            ended: [None; 2],
+            note: String::new(),
+        }
+    }
+
     fn record(&mut self, r: &Record) {
         if r.flow() != self.id {
             return;

@@ -9,7 +9,11 @@ use weir_report::{Collector, Input};
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::output;
+use crate::{output, packets};
+
+/// Connections whose packets are shown, and packets of each.
+const CONNECTIONS: usize = 8;
+const PACKETS: usize = 300;
 
 /// Run the command.
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
@@ -21,12 +25,19 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut facts))?;
     let summary = analyzer.finish(&mut facts);
     facts.complete();
+    let ids = facts.inner.worth_a_look(CONNECTIONS);
+    let traces = match std::path::Path::new(&args.input).is_file() {
+        true => packets::traces(&args.input, &args.flow, &ids, PACKETS)?,
+        // What came once cannot be read again.
+        false => Vec::new(),
+    };
     let document = weir_report::report(&Input {
         files: std::slice::from_ref(&args.input),
         question: args.question.as_deref(),
         summary: &summary,
         timeline: facts.timeline(),
         facts: &facts.inner,
+        traces: &traces,
     });
     let text = match format(args) {
         ReportFormat::Html => weir_report::html(&document),

@@ -1,0 +1,184 @@
+//! Reports of simulated captures: what the data supports stands in them, and nothing else.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashSet;
+
+use support::{Html, Read, scenario};
+use weir_report::{Block, Document, Item, html, markdown};
+
+/// Well formed, every link leads somewhere, every id is one, nothing from outside, nothing that runs.
+#[track_caller]
+fn check(text: &str) -> Html {
+    let parsed = Html::parse(text);
+    assert!(
+        parsed.errors.is_empty(),
+        "{:?}",
+        &parsed.errors[..parsed.errors.len().min(5)]
+    );
+    let mut ids = HashSet::new();
+    for id in parsed.attributes("id") {
+        assert!(ids.insert(id), "id {id} twice");
+    }
+    for to in parsed.attributes("href") {
+        let id = to.strip_prefix('#').unwrap_or_else(|| panic!("{to} leads outside"));
+        assert!(ids.contains(id), "{to} leads nowhere");
+    }
+    for name in ["src", "onclick", "onload", "xlink:href", "srcset"] {
+        assert_eq!(parsed.attributes(name).count(), 0, "{name}");
+    }
+    for (name, _) in &parsed.elements {
+        assert!(
+            !matches!(name.as_str(), "script" | "link" | "img" | "iframe" | "object"),
+            "{name}"
+        );
+    }
+    assert!(!text.contains("url(") && !text.contains("@import"));
+    parsed
+}
+
+fn items<'a>(document: &'a Document, section: &str) -> Vec<&'a Item> {
+    let blocks = document
+        .sections
+        .iter()
+        .filter(|s| s.id == section)
+        .flat_map(|s| &s.blocks);
+    let items = blocks.filter_map(|block| match block {
+        Block::Items(items) => Some(items),
+        _ => None,
+    });
+    items.flatten().collect()
+}
+
+fn has(document: &Document, id: &str) -> bool {
+    let mut blocks = document.sections.iter().flat_map(|s| &s.blocks);
+    blocks.any(|block| match block {
+        Block::Table(table) => table.id == id && !table.rows.is_empty(),
+        Block::Figure(figure) => figure.id == id && figure.markup.contains("<path"),
+        _ => false,
+    })
+}
+
+/// The checklist: a small run of the published case.
+#[test]
+fn megalodon_is_reported_whole() {
+    let read = scenario("megalodon", 0.05, 2015, 1);
+    let document = read.report();
+    let text = html(&document);
+    let parsed = check(&text);
+    for id in [
+        "fig-dialogues",
+        "tab-dialogues",
+        "fig-setups",
+        "tab-setups",
+        "fig-transactions",
+        "tab-percentiles",
+        "tab-signatures",
+        "fig-load",
+        "fig-losses",
+        "tab-connections",
+        "tab-delays",
+        "tab-diagnosis",
+        "tab-statistics",
+    ] {
+        assert!(has(&document, id), "{id} is missing");
+    }
+    let observations = items(&document, "observations");
+    let kinds: Vec<_> = observations.iter().map(|item| format!("{:?}", item.notes)).collect();
+    for kind in ["FAILED_CONNECTIONS", "ABORTIVE_CLOSE"] {
+        assert_eq!(
+            kinds.iter().filter(|notes| notes.contains(kind)).count(),
+            1,
+            "{kind} in {kinds:?}"
+        );
+    }
+    let recommendations = items(&document, "recommendations");
+    assert!(!recommendations.is_empty());
+    let text_of = format!("{recommendations:?}");
+    assert!(text_of.contains("where SYN and SYN-ACK get lost"), "{text_of}");
+    // The published case: its ports, sizes and hosts.
+    for wanted in [
+        "10.0.0.10:5433",
+        "192.168.1.1:443",
+        "5433: blk[127]",
+        "Request: blk[127]-blk[3xxx]",
+        "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:1460 SelAck WScale: 8 - Ack",
+        "IGNORED",
+        "between the tap and the servers",
+    ] {
+        assert!(parsed.text.contains(wanted), "{wanted} is missing");
+    }
+    let connections = format!("{} connections", weir_report::format::count(read.summary.connections));
+    assert!(document.subtitle.contains(&connections), "{}", document.subtitle);
+    assert!(text.len() < 2_000_000, "{} bytes", text.len());
+
+    let markdown = markdown(&document);
+    for item in observations.iter().chain(&recommendations) {
+        assert!(markdown.contains(&format!("<a id=\"{}\"></a>", item.id)), "{}", item.id);
+    }
+    for id in links(&markdown) {
+        assert!(
+            markdown.contains(&format!("<a id=\"{id}\"></a>")),
+            "#{id} leads nowhere"
+        );
+    }
+}
+
+fn links(markdown: &str) -> Vec<&str> {
+    let parts = markdown.split("](#").skip(1);
+    parts.map(|part| part.split(')').next().unwrap()).collect()
+}
+
+#[test]
+fn a_healthy_capture_has_nothing_to_mend() {
+    let read = scenario("healthy", 0.3, 5, 0);
+    let document = read.report();
+    check(&html(&document));
+    let answer = format!("{:?}", document.sections[0]);
+    assert!(answer.contains("Nothing was found that needs mending"), "{answer}");
+    assert!(
+        items(&document, "observations")
+            .iter()
+            .all(|item| item.severity.as_deref() == Some("INFO"))
+    );
+    assert!(!has(&document, "fig-losses"));
+}
+
+#[test]
+fn an_empty_capture_has_a_report() {
+    let document = Read::empty().report();
+    let parsed = check(&html(&document));
+    assert!(parsed.text.contains("holds no packets"), "{}", parsed.text);
+    for section in &document.sections {
+        assert!(!section.blocks.is_empty(), "{} is empty", section.id);
+        assert!(!section.id.starts_with("evidence"));
+    }
+    assert!(markdown(&document).contains("holds no packets"));
+}
+
+#[test]
+fn names_are_text_and_nothing_else() {
+    const HOSTILE: &str = "</title><script>alert(1)</script>\"'&<b>|`*_[x](javascript:1)\n# no";
+    let mut read = scenario("refused", 1.0, 1, 0);
+    read.files = vec![HOSTILE.to_owned()];
+    let signature = &mut read.summary.signatures[0];
+    signature.signature = format!("Open Conn {HOSTILE}");
+    read.summary.untracked.insert(HOSTILE.to_owned(), 3);
+    let document = read.report();
+    let parsed = check(&html(&document));
+    assert!(parsed.text.matches("alert(1)").count() >= 4, "{}", parsed.text);
+    let markdown = markdown(&document);
+    // What stands between backticks is no markup.
+    let outside: String = markdown.replace("\\`", "").split('`').step_by(2).collect();
+    assert!(markdown.contains("alert(1)") && !outside.contains("<script") && !outside.contains("<b>"));
+    // Every row of a table has as many cells as its head.
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    let mut lines = markdown.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with('|') && lines.peek().is_some_and(|next| next.starts_with('|')) {
+            assert_eq!(bars(line), bars(lines.peek().unwrap()), "{line}");
+        }
+    }
+    assert!(!markdown.contains("\n# no"));
+}
