@@ -64,7 +64,13 @@ impl Group {
         self.count
     }
 
-    fn join(&mut self, other: &Self) {
+    /// First and last time, TAI ns.
+    pub const fn span(&self) -> (u64, u64) {
+        (self.start, self.end)
+    }
+
+    /// Those of another group, too.
+    pub fn join(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }

@@ -52,7 +52,7 @@ use operations::Operations;
 pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
-pub use sink::{Acknowledged, Connection, DataBlock, Ends, Opened, Sent, Sink, Transaction};
+pub use sink::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sent, Sink, Transaction};
 use statistics::Statistics;
 use summary::Totals;
 pub use turns::{Finished, Kind as TransactionKind};
@@ -225,8 +225,9 @@ impl State {
 
     fn open(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let mut flow = Flow::open(r.flow(), r.time(), r.arg(), &Open::decode(r));
-        if let Some(more) = more {
-            flow.open_more(&OpenMore::decode(more));
+        let more = more.map(OpenMore::decode);
+        if let Some(more) = &more {
+            flow.open_more(more);
         }
         if flow.is_tcp() {
             sink.opened(&Opened {
@@ -234,6 +235,10 @@ impl State {
                 time: flow.first,
                 ends: flow.ends(),
             });
+            if let Some(more) = &more {
+                let side = usize::from(more.first_sent_by_server);
+                hops(&flow, side, more.first_ttl, flow.first, sink);
+            }
         }
         if let Some(old) = self.flows.insert(flow) {
             // Its CLOSE was lost.
@@ -279,6 +284,9 @@ impl State {
         flow.last = flow.last.max(block.last);
         if let Some(trouble) = &mut flow.trouble {
             trouble.losses[side].block(block.seq.wrapping_add(block.bytes));
+        }
+        if side == 1 && flow.directions[1].data_segments == 0 {
+            hops(flow, side, block.ttl, block.last, sink);
         }
         let direction = &mut flow.directions[side];
         direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
@@ -496,6 +504,19 @@ impl State {
                 .totals
                 .message(self.findings.rates, self.findings.missed_segments(), signatures)
         }
+    }
+}
+
+/// A packet of `side` had this TTL (0: not known).
+fn hops(flow: &Flow, side: usize, ttl: u8, time: u64, sink: &mut impl Sink) {
+    if ttl > 0 {
+        sink.hops(&Hops {
+            id: flow.id,
+            time,
+            ends: flow.ends(),
+            by_server: side == 1,
+            ttl,
+        });
     }
 }
 

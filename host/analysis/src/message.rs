@@ -10,6 +10,7 @@ use crate::ceilings::{ceilings, inferred_scale};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::{Cause, Charges};
+use crate::losses::Counts;
 use crate::setup::{Options, SetupTimes};
 use crate::shares::TimeShares;
 use crate::turns::{self, Finished, Shares};
@@ -84,6 +85,11 @@ pub(crate) fn trouble(flow: &Flow, side: usize, close: CloseCounts) -> u64 {
     c.retransmitted + c.out_of_order + c.lost_upstream + c.lost_downstream + zero_windows(flow, side, close)
 }
 
+/// Copies of a side's packets, whoever made them.
+pub(crate) fn copies(counts: &Counts, close: CloseCounts) -> u64 {
+    counts.duplicates.max(u64::from(close.copies))
+}
+
 /// A flow whose SETUP record was lost has no setup to tell of.
 pub(crate) const fn has_setup(flow: &Flow) -> bool {
     flow.setup.done || flow.how > ClientHow::SynAck as u8
@@ -109,7 +115,7 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
         lost_acks: counts.lost_acks,
         mirror_copies: counts.mirror_copies,
         out_of_order: counts.out_of_order,
-        network_duplicates: counts.duplicates.max(u64::from(close.copies)),
+        network_duplicates: copies(&counts, close),
         lost_upstream: counts.lost_upstream,
         lost_downstream: counts.lost_downstream,
         lost_unknown: counts.lost_unknown,

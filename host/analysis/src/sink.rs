@@ -24,6 +24,8 @@ pub trait Sink {
     fn segment(&mut self, _: &Verdict, _: &Ends) {}
     /// A connection was opened: its first packet passed.
     fn opened(&mut self, _: &Opened) {}
+    /// The TTL of the first packet of a connection, and of the server's first data.
+    fn hops(&mut self, _: &Hops) {}
     /// A block of data passed.
     fn block(&mut self, _: &DataBlock) {}
     /// An ACK of data passed.
@@ -52,6 +54,21 @@ pub struct Opened {
     pub time: u64,
     /// Who talks.
     pub ends: Ends,
+}
+
+/// How far packets may still go; what it was when they were sent is not known.
+#[derive(Clone, Copy, Debug)]
+pub struct Hops {
+    /// Their connection.
+    pub id: FlowId,
+    /// TAI ns.
+    pub time: u64,
+    /// Who talks.
+    pub ends: Ends,
+    /// The server sends them.
+    pub by_server: bool,
+    /// TTL or hop limit at the tap.
+    pub ttl: u8,
 }
 
 /// Data of one side up to a PSH or until it paused (`docs/src/flow-engine.md`, BLOCK).
@@ -127,7 +144,7 @@ pub struct Sent {
     pub rtt_min: Option<u64>,
     /// Keep-alives.
     pub keep_alives: u64,
-    /// Copies that the capture made.
+    /// Copies that the capture made: all but those that a D-SACK says the receiver got, too.
     pub mirror_copies: u64,
     /// Delivered, but not in the capture.
     pub missed: u64,
@@ -186,7 +203,7 @@ impl Connection<'_> {
             data_segments: d.data_segments,
             rtt_min: d.rtt.min().map(|s| (s * 1e9) as u64),
             keep_alives: counts.keep_alives,
-            mirror_copies: counts.mirror_copies,
+            mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
             missed: counts.missed,
             retransmitted: counts.retransmitted_data,
             fin: self.flow.sent_fin(side),

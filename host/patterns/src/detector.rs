@@ -1,6 +1,6 @@
 //! What a detector is, and the list of them.
 
-use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Opened, Transaction, Verdict};
+use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Transaction, Verdict};
 use weir_messages::v1::Finding;
 
 use crate::timeline::Timeline;
@@ -17,6 +17,8 @@ pub(crate) trait Detector {
     fn connection(&mut self, _: &Connection<'_>) {}
     /// A transaction is over.
     fn transaction(&mut self, _: &Transaction<'_>) {}
+    /// The TTL of the first packet of a connection, and of the server's first data.
+    fn hops(&mut self, _: &Hops) {}
     /// Data passed.
     fn block(&mut self, _: &DataBlock) {}
     /// An ACK of data passed.
@@ -48,6 +50,10 @@ macro_rules! detectors {
                 $(self.$name.transaction(transaction);)*
             }
 
+            fn hops(&mut self, hops: &Hops) {
+                $(self.$name.hops(hops);)*
+            }
+
             fn block(&mut self, block: &DataBlock) {
                 $(self.$name.block(block);)*
             }
@@ -69,4 +75,10 @@ macro_rules! detectors {
 
 detectors! {
     connection_per_transaction: crate::connection_per_transaction::ConnectionPerTransaction,
+    failing_setups: crate::failing_setups::FailingSetups,
+    mtu_black_hole: crate::mtu_black_hole::MtuBlackHole,
+    route_change: crate::route_change::RouteChange,
+    port_scan: crate::port_scan::PortScan,
+    mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,
+    one_sided: crate::one_sided::OneSided,
 }

@@ -12,10 +12,17 @@ pub mod bins;
 pub mod changes;
 mod connection_per_transaction;
 mod detector;
+mod failing_setups;
+mod mirror_duplicates;
+mod mtu_black_hole;
+mod names;
+mod one_sided;
+mod port_scan;
+mod route_change;
 mod timeline;
 mod view;
 
-use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Opened, Sink, Transaction, Verdict};
+use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sink, Transaction, Verdict};
 use weir_messages::v1;
 
 use detector::Detector;
@@ -103,6 +110,11 @@ impl<S: Sink> Sink for Watched<S> {
             view.detectors.opened(opened);
         });
         self.inner.opened(opened);
+    }
+
+    fn hops(&mut self, hops: &Hops) {
+        self.views.each(|view| view.detectors.hops(hops));
+        self.inner.hops(hops);
     }
 
     fn block(&mut self, block: &DataBlock) {

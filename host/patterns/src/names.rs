@@ -1,0 +1,65 @@
+//! How findings name whom they are about.
+
+use std::net::Ipv6Addr;
+
+use weir_analysis::{seconds, timestamp};
+use weir_messages::v1::Finding;
+
+/// An address (IPv4 as `::ffff:a.b.c.d`).
+pub(crate) type Address = [u8; 16];
+
+/// Address and port, an IPv6 address in brackets.
+pub(crate) fn service(server: Address, port: u16) -> String {
+    std::net::SocketAddr::new(Ipv6Addr::from(server).to_canonical(), port).to_string()
+}
+
+/// The finding with its `who`.
+pub(crate) fn about(who: String, finding: Finding) -> Finding {
+    Finding { who, ..finding }
+}
+
+/// "from 22:13:20.500 to 22:14:01.250 (40.750 s)", TAI ns in, UTC out.
+pub(crate) fn period(start: u64, end: u64) -> String {
+    let took = seconds(end.saturating_sub(start));
+    format!("from {} to {} ({took:.3} s)", clock(start), clock(end))
+}
+
+/// Time of day in UTC to the millisecond.
+pub(crate) fn clock(time: u64) -> String {
+    let text = timestamp(time).to_string();
+    let day = text.find('T').map_or(0, |at| at + 1);
+    text.get(day..day + 12).unwrap_or(&text).to_owned()
+}
+
+/// The median; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_people_write_them() {
+        let v4 = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 0, 0, 1];
+        assert_eq!(service(v4, 443), "10.0.0.1:443");
+        assert_eq!(service([0; 16], 1), "[::]:1");
+        // 2023-11-14 22:13:20 UTC in TAI.
+        let time = 1_700_000_037_000_000_000;
+        assert_eq!(clock(time + 5_000_000), "22:13:20.005");
+        assert_eq!(
+            period(time, time + 1_500_000_000),
+            "from 22:13:20.000 to 22:13:21.500 (1.500 s)"
+        );
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+}

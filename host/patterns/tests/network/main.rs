@@ -1,0 +1,367 @@
+//! Power and false alarms of what is found about the network and the capture, and the findings of a stream without end.
+#![allow(clippy::unwrap_used)]
+
+mod play;
+
+use play::{assert_near, findings, only, play, play_some, span, value};
+use weir_scenario::Scenario;
+
+/// The kinds that are judged here, with the scenarios whose truth has them.
+const KINDS: [(&str, &[&str]); 8] = [
+    ("MIRROR_DUPLICATES", &["mirror-duplicates"]),
+    ("ONE_SIDED", &[]),
+    ("ROUTE_CHANGE", &["route-change"]),
+    ("HALF_OPEN", &[]),
+    ("SYN_FLOOD", &["syn-flood"]),
+    ("MTU_BLACK_HOLE", &["mtu-black-hole"]),
+    ("PORT_SCAN", &[]),
+    ("SERVICE_REFUSES", &["refused"]),
+];
+
+/// Users and a server (10.2.1.10:8080), a tap 1 ms before the server, in parts that a test varies.
+struct Site {
+    near: [&'static str; 2],
+    far: [&'static str; 2],
+    service: &'static str,
+    tap: String,
+    per_s: f64,
+    more: String,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self {
+            near: ["delay_ms = 5, hops = 3", "delay_ms = 5, hops = 3"],
+            far: ["delay_ms = 1", "delay_ms = 1"],
+            service: "cpus = 4",
+            tap: String::new(),
+            per_s: 8.0,
+            more: String::new(),
+        }
+    }
+}
+
+impl Site {
+    fn scenario(&self) -> Scenario {
+        let Self {
+            near: [near0, near1],
+            far: [far0, far1],
+            service,
+            tap,
+            per_s,
+            more,
+        } = self;
+        let text = format!(
+            r#"
+name = "site"
+description = "a test"
+duration_s = 40
+[[host]]
+name = "users"
+address = "10.2.0.10"
+stack = "linux"
+[[host]]
+name = "server"
+address = "10.2.1.10"
+stack = "linux"
+[[path]]
+between = ["users", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ {near0} }}
+backward = {{ {near1} }}
+[[path.leg]]
+forward = {{ {far0} }}
+backward = {{ {far1} }}
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+{service}
+[exchange.page]
+request = "300-900"
+cpu_ms = [1, 5]
+response = [{{ writes = "300-6000" }}]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = [3, 8]
+think_ms = [50, 500]
+close = "client_fin"
+[[load]]
+dialogue = "visit"
+to_s = 38
+per_s = {per_s}
+[tap.tap]
+{tap}
+{more}
+"#
+        );
+        Scenario::parse(&text, "site").unwrap()
+    }
+}
+
+#[test]
+fn copies_of_a_mirror_are_counted() {
+    for (seed, share) in [(1, 0.05), (2, 0.33), (3, 1.0)] {
+        let site = Site {
+            tap: format!("duplicate = {share}\nduplicate_us = 20"),
+            ..Site::default()
+        };
+        let played = play(site.scenario(), 1.0, seed);
+        let found = findings(&played.records);
+        let truth = played.report.totals.taps["tap"].duplicated as f64;
+        // Estimated from the copies of data, which are a part of all.
+        let share = (3.0 / truth.sqrt()).max(0.05);
+        assert_near(
+            "packets",
+            value(only(&found, "MIRROR_DUPLICATES"), "packets"),
+            truth,
+            share,
+        );
+    }
+}
+
+#[test]
+fn a_direction_that_is_missing_is_told() {
+    // IPv4 source address of an Ethernet frame.
+    let is_server = |frame: &[u8]| frame[26..30] == [10, 2, 1, 10];
+    for (seed, servers) in [(1, false), (2, true)] {
+        let played = play_some(Site::default().scenario(), 1.0, seed, |frame| {
+            is_server(frame) == servers
+        });
+        let found = findings(&played.records);
+        let found = only(&found, "ONE_SIDED");
+        let truth = played.report.totals.connections["visit"] as f64;
+        assert_near("connections", value(found, "connections"), truth, 0.05);
+        let key = if servers { "serverOnly" } else { "clientOnly" };
+        assert_eq!(value(found, key), value(found, "connections"));
+    }
+}
+
+fn flood(per_s: f64, from_s: f64, to_s: f64) -> String {
+    format!(
+        r#"
+[[host]]
+name = "sender"
+address = "10.9.9.9"
+stack = "linux"
+tcp = {{ syn_retries = 0, syn_timeout_s = 3 }}
+[[path]]
+between = ["sender", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ delay_ms = 30, hops = 12 }}
+backward = {{ delay_ms = 30, syn_loss = 1.0 }}
+[[path.leg]]
+forward = {{ delay_ms = 1 }}
+backward = {{ delay_ms = 1 }}
+[dialogue.flood]
+client = "sender"
+service = "pages"
+count = 0
+close = "client_rst"
+[[load]]
+dialogue = "flood"
+from_s = {from_s}
+to_s = {to_s}
+per_s = {per_s}
+"#
+    )
+}
+
+#[test]
+fn a_flood_is_told_with_its_rate_and_time() {
+    for (seed, per_s, from_s, to_s, service) in [
+        (1, 40.0, 5.0, 15.0, "backlog = 64"),
+        (2, 200.0, 10.0, 20.0, "backlog = 128"),
+        (3, 500.0, 20.0, 24.0, "backlog = 100000"),
+    ] {
+        let site = Site {
+            service,
+            more: flood(per_s, from_s, to_s),
+            ..Site::default()
+        };
+        let played = play(site.scenario(), 1.0, seed);
+        let found = findings(&played.records);
+        let found = only(&found, "SYN_FLOOD");
+        assert_eq!(found.who, "10.2.1.10:8080");
+        let truth = played.report.totals.connections["flood"] as f64;
+        assert_near("syns", value(found, "syns"), truth, 0.05);
+        assert_near("rate", value(found, "perSecond"), truth / (to_s - from_s), 0.05);
+        assert_eq!(value(found, "sources"), 1.0);
+        let (start, end) = span(found);
+        assert!((start - played.start - from_s).abs() < 0.5 && (end - played.start - to_s).abs() < 0.5);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_no_flood() {
+    // SYNs lost behind the tap: it is down. SYN-ACKs lost before the users: it waits for them.
+    for (seed, site, half_open) in [
+        (
+            1,
+            Site {
+                far: ["delay_ms = 1, syn_loss = 1.0", "delay_ms = 1"],
+                per_s: 60.0,
+                ..Site::default()
+            },
+            false,
+        ),
+        (
+            2,
+            Site {
+                near: ["delay_ms = 5", "delay_ms = 5, syn_loss = 1.0"],
+                per_s: 60.0,
+                ..Site::default()
+            },
+            true,
+        ),
+    ] {
+        let played = play(site.scenario(), 1.0, seed);
+        let found = findings(&played.records);
+        let kinds: Vec<&str> = found.iter().map(|finding| finding.kind.as_str()).collect();
+        assert!(!kinds.contains(&"SYN_FLOOD"), "{kinds:?}");
+        assert_eq!(kinds.contains(&"HALF_OPEN"), half_open, "{kinds:?}");
+    }
+}
+
+#[test]
+fn refusals_in_a_row_are_told_and_a_scan_by_its_targets() {
+    let site = Site {
+        service: "refuses = true",
+        ..Site::default()
+    };
+    let played = play(site.scenario(), 1.0, 1);
+    let found = findings(&played.records);
+    let refused = played.report.totals.connections["visit"] as f64;
+    assert_near("count", value(only(&found, "SERVICE_REFUSES"), "count"), refused, 0.0);
+    assert!(found.iter().all(|finding| finding.kind != "PORT_SCAN"));
+
+    // One connection to each of 40 closed ports, beside normal visits of another host.
+    let doors = (0..40).map(|door| {
+        format!(
+            r#"
+[[service]]
+name = "door{door}"
+host = "server"
+port = {port}
+refuses = true
+[dialogue.door{door}]
+client = "scanner"
+service = "door{door}"
+count = 0
+close = "client_rst"
+[[load]]
+dialogue = "door{door}"
+from_s = {at}
+to_s = {until}
+users = 1
+gap_ms = 100000
+"#,
+            port = 20 + door,
+            at = 5.0 + 0.1 * f64::from(door),
+            until = 5.05 + 0.1 * f64::from(door),
+        )
+    });
+    let more = String::from(
+        r#"
+[[host]]
+name = "scanner"
+address = "10.9.9.8"
+stack = "linux"
+[[path]]
+between = ["scanner", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = { delay_ms = 30 }
+backward = { delay_ms = 30 }
+[[path.leg]]
+forward = { delay_ms = 1 }
+backward = { delay_ms = 1 }
+"#,
+    ) + &doors.collect::<String>();
+    let site = Site {
+        more,
+        ..Site::default()
+    };
+    let found = findings(&play(site.scenario(), 1.0, 2).records);
+    let scan = only(&found, "PORT_SCAN");
+    assert_eq!(scan.who, "10.9.9.8");
+    assert_eq!(
+        ["targets", "hosts", "ports"].map(|key| value(scan, key)),
+        [40.0, 1.0, 40.0]
+    );
+}
+
+#[test]
+fn another_route_is_told_with_its_hops_and_round_trips() {
+    for (seed, at, delay, hops) in [(1, 15, 17.5, 6), (2, 25, 5.0, 4), (3, 20, 2.0, 1)] {
+        let near = format!("delay_ms = 5, hops = 3, reroute = {{ at_s = {at}, delay_ms = {delay}, hops = {hops} }}");
+        let near: &'static str = Box::leak(near.into_boxed_str());
+        let site = Site {
+            near: [near, near],
+            ..Site::default()
+        };
+        let played = play(site.scenario(), 1.0, seed);
+        let found = findings(&played.records);
+        let found = only(&found, "ROUTE_CHANGE");
+        assert_eq!(found.who, "10.2.0.10");
+        assert_eq!(
+            value(found, "ttlBefore") - value(found, "ttlAfter"),
+            f64::from(hops - 3)
+        );
+        assert_near("before", value(found, "rttBeforeSeconds"), 0.010, 0.05);
+        assert_near("after", value(found, "rttAfterSeconds"), delay * 2e-3, 0.05);
+        let start = span(found).0 - played.start;
+        assert!((start - f64::from(at)).abs() < 0.5, "{start}");
+    }
+}
+
+#[test]
+fn what_is_too_large_for_the_path_is_told() {
+    for (seed, above) in [(1, 600), (2, 1000), (3, 1400)] {
+        let near = format!("delay_ms = 5, hops = 3, black_hole_above = {above}");
+        let site = Site {
+            near: ["delay_ms = 5, hops = 3", Box::leak(near.into_boxed_str())],
+            per_s: 4.0,
+            ..Site::default()
+        };
+        let found = findings(&play(site.scenario(), 1.0, seed).records);
+        let found = only(&found, "MTU_BLACK_HOLE");
+        assert_eq!(found.who, "10.2.1.10 > 10.2.0.10");
+        // Ethernet, IPv4 and TCP with its timestamps.
+        let limit = f64::from(above - 14 - 20 - 32);
+        let (passed, lost) = (value(found, "largestPassed"), value(found, "smallestLost"));
+        assert!(passed <= limit && limit < lost, "{passed} {limit} {lost}");
+    }
+}
+
+#[test]
+fn nothing_is_told_where_nothing_is() {
+    for seed in 1..=20 {
+        let found = findings(&play(Scenario::load("healthy").unwrap(), 0.3, 7000 + seed).records);
+        let told: Vec<_> = found
+            .iter()
+            .filter(|f| KINDS.iter().any(|(kind, _)| f.kind == *kind))
+            .collect();
+        assert!(told.is_empty(), "seed {seed}: {told:?}");
+    }
+}
+
+#[test]
+fn other_troubles_are_not_taken_for_these() {
+    let mut wrong = Vec::new();
+    for name in Scenario::built_in_names() {
+        let scale = if name == "megalodon" { 0.05 } else { 0.5 };
+        let found = findings(&play(Scenario::load(name).unwrap(), scale, 7100).records);
+        for (kind, scenarios) in KINDS {
+            let told = found.iter().filter(|finding| finding.kind == kind).count();
+            if told != usize::from(scenarios.contains(&name)) {
+                wrong.push(format!("{name}: {kind} {told} times"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

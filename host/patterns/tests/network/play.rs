@@ -1,0 +1,135 @@
+//! Scenarios to records, and records to findings.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_analysis::{Analyzer, Config};
+use weir_capture::{CaptureFile, Feed, Item};
+use weir_engine::{Config as EngineConfig, Engine};
+use weir_messages::v1::{Analysis, Finding, finding_value};
+use weir_patterns::Watched;
+use weir_record::Record;
+use weir_scenario::{Report, Scenario, run};
+
+/// A folder that goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("weir-network-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A scenario that ran, as the records of its first tap.
+pub struct Played {
+    pub report: Report,
+    pub records: Vec<Record>,
+    /// UTC, s.
+    pub start: f64,
+}
+
+/// Run a scenario; of its frames the records have those that `keep` wants.
+pub fn play_some(mut scenario: Scenario, scale: f64, seed: u64, keep: impl Fn(&[u8]) -> bool) -> Played {
+    scenario.scale(scale);
+    scenario.seed = seed;
+    let folder = Folder::new();
+    let report = run(&scenario, scale, &folder.0).unwrap();
+    let capture = &report.captures[0];
+    filter(capture, keep);
+    let records = records(capture);
+    Played {
+        start: scenario.start_unix_s as f64,
+        report,
+        records,
+    }
+}
+
+pub fn play(scenario: Scenario, scale: f64, seed: u64) -> Played {
+    play_some(scenario, scale, seed, |_| true)
+}
+
+/// Leave out frames of a pcap file.
+fn filter(path: &Path, keep: impl Fn(&[u8]) -> bool) {
+    let bytes = std::fs::read(path).unwrap();
+    let (header, mut rest) = bytes.split_at(24);
+    let mut out = header.to_vec();
+    while rest.len() >= 16 {
+        let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (packet, after) = rest.split_at(16 + length);
+        if keep(&packet[16..]) {
+            out.extend(packet);
+        }
+        rest = after;
+    }
+    std::fs::write(path, out).unwrap();
+}
+
+fn records(path: &Path) -> Vec<Record> {
+    let mut file = CaptureFile::open(path).unwrap();
+    let mut feed = Feed::default();
+    let mut engine = Engine::new(EngineConfig::file());
+    let mut records = Vec::new();
+    while feed
+        .read(&mut file, 4096, |word| match word.item {
+            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
+        })
+        .unwrap()
+    {}
+    engine.finish(&mut records);
+    records
+}
+
+/// Everything that the analysis finds in the records.
+pub fn findings(records: &[Record]) -> Vec<Finding> {
+    let mut out = Watched::new(Analysis::default());
+    let mut analyzer = Analyzer::new(Config::default());
+    analyzer.push(records, &mut out);
+    analyzer.finish(&mut out);
+    out.complete();
+    out.inner.findings
+}
+
+/// The only finding of a kind.
+#[track_caller]
+pub fn only<'a>(findings: &'a [Finding], kind: &str) -> &'a Finding {
+    let mut found = findings.iter().filter(|finding| finding.kind == kind);
+    let first = found.next().unwrap_or_else(|| {
+        let kinds: Vec<_> = findings.iter().map(|finding| (&finding.kind, &finding.title)).collect();
+        panic!("no {kind} in {kinds:?}")
+    });
+    assert_eq!(found.next(), None);
+    first
+}
+
+pub fn value(finding: &Finding, key: &str) -> f64 {
+    match finding.values[key].value {
+        Some(finding_value::Value::Number(number)) => number,
+        ref other => panic!("{key} of {} is {other:?}", finding.kind),
+    }
+}
+
+/// Start and end of a finding, UTC s.
+pub fn span(finding: &Finding) -> (f64, f64) {
+    let seconds = |time: Option<weir_messages::Timestamp>| time.unwrap().unix_nanos() as f64 / 1e9;
+    (seconds(finding.start), seconds(finding.end))
+}
+
+/// Within a share of what is true.
+#[track_caller]
+pub fn assert_near(what: &str, got: f64, truth: f64, share: f64) {
+    assert!(
+        (got - truth).abs() <= share * truth.abs(),
+        "{what}: {got}, in truth {truth}"
+    );
+}
