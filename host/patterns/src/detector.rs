@@ -81,4 +81,5 @@ detectors! {
     port_scan: crate::port_scan::PortScan,
     mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,
     one_sided: crate::one_sided::OneSided,
+    application_sleep: crate::sleep::ApplicationSleep,
 }

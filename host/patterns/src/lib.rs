@@ -19,6 +19,9 @@ mod names;
 mod one_sided;
 mod port_scan;
 mod route_change;
+mod hosts;
+mod moments;
+mod sleep;
 mod timeline;
 mod view;
 

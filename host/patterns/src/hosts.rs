@@ -1,0 +1,115 @@
+//! Something for each busy host: a table of bounded size that strangers cannot fill.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// Hosts at most.
+pub(crate) const HOSTS: usize = 32;
+
+/// What is known of a host.
+#[derive(Clone, Debug)]
+struct Host<T> {
+    address: [u8; 16],
+    /// Facts since the hand passed: the right to stay.
+    credit: u8,
+    facts: T,
+}
+
+/// Hosts by address. When the table is full, a hand goes round (second chance): a new host takes the place of one
+/// without a fact since the hand passed last; else it finds no place, and the fact about it is left out. Busy hosts
+/// stay, however many strangers pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts<T> {
+    hosts: Vec<Host<T>>,
+    numbers: HashMap<[u8; 16], u8, FixedState>,
+    hand: usize,
+}
+
+impl<T> Default for Hosts<T> {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            numbers: HashMap::with_hasher(FixedState::with_seed(0x7765_6972)),
+            hand: 0,
+        }
+    }
+}
+
+impl<T: Default> Hosts<T> {
+    /// Number of a host, if it has a place.
+    pub fn number(&mut self, address: [u8; 16]) -> Option<usize> {
+        if let Some(&number) = self.numbers.get(&address) {
+            let host = &mut self.hosts[usize::from(number)];
+            host.credit = host.credit.saturating_add(1);
+            return Some(usize::from(number));
+        }
+        let host = Host {
+            address,
+            credit: 1,
+            facts: T::default(),
+        };
+        if self.hosts.len() < HOSTS {
+            self.numbers.insert(address, self.hosts.len() as u8);
+            self.hosts.push(host);
+            return Some(self.hosts.len() - 1);
+        }
+        let number = self.hand;
+        self.hand = (self.hand + 1) % HOSTS;
+        let old = &mut self.hosts[number];
+        if old.credit > 0 {
+            old.credit /= 2;
+            return None;
+        }
+        self.numbers.remove(&old.address);
+        self.numbers.insert(address, number as u8);
+        *old = host;
+        Some(number)
+    }
+
+    /// Facts of a host by its address, if it has a place.
+    pub fn at(&mut self, address: [u8; 16]) -> Option<&mut T> {
+        let number = self.number(address)?;
+        Some(&mut self.hosts[number].facts)
+    }
+
+    /// Facts of a host by its number.
+    pub fn facts(&mut self, number: usize) -> &mut T {
+        &mut self.hosts[number].facts
+    }
+
+    /// All, with their addresses.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ([u8; 16], &T)> {
+        self.hosts.iter().map(|host| (host.address, &host.facts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_hosts_stay_and_strangers_pass() {
+        let mut hosts = Hosts::<u32>::default();
+        let address = |n: u32| {
+            let mut address = [0; 16];
+            address[..4].copy_from_slice(&n.to_le_bytes());
+            address
+        };
+        for round in 0..10_000 {
+            for busy in 0..4 {
+                *hosts.at(address(busy)).expect("busy") += 1;
+            }
+            if let Some(stranger) = hosts.at(address(1000 + round)) {
+                *stranger += 1;
+            }
+        }
+        assert_eq!(hosts.iter().len(), HOSTS);
+        for (at, count) in hosts.iter() {
+            assert_eq!(
+                *count == 10_000,
+                (0..4).any(|busy| address(busy) == at),
+                "{at:?} {count}"
+            );
+        }
+    }
+}

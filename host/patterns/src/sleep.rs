@@ -1,0 +1,638 @@
+//! Applications that stop while their TCP goes on.
+//!
+//! The application of a host shows itself when data of the host begins, or when it opens a connection. A silence is a
+//! time without either. It is a sleep when it cannot be chance at the rate at which the host sends otherwise, when at
+//! least two connections waited for the host all the time, and when the host's TCP was heard in it: ACKs, SYN-ACKs,
+//! repeats. A link or a capture that stops takes these away, too.
+//!
+//! Memory: 32 hosts, 350 kB each at most (550 s; longer times in wider slots).
+
+use weir_analysis::{
+    Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, finding,
+    seconds, timestamp,
+};
+use weir_messages::v1::{Finding, FindingValue};
+
+use crate::detector::Detector;
+use crate::hosts::Hosts;
+use crate::moments::Moments;
+use crate::timeline::Timeline;
+
+/// Shorter silences are not told from work, ns.
+const SHORTEST: u64 = 50_000_000;
+/// Share of the silences told that may be chance (false discovery rate, Benjamini and Hochberg 1995).
+const BY_CHANCE: f64 = 0.02;
+/// Data that began before the application stopped may pass later: the retransmission of a segment that was lost before
+/// the tap, a request that waited for the SYN-ACK. So often, and for so many slots, it does not end a silence.
+const STRAYS: u32 = 2;
+const STRAY: usize = 2;
+/// Either part of such a silence is so many times as long as the host usually is silent: it would be chance once in
+/// 22,000 times.
+const QUIET: f64 = 10.0;
+/// The rate is that of the two seconds before and behind a silence, ns.
+const AROUND: u64 = 2_000_000_000;
+/// Share of a silence in which two connections must wait for the host.
+const WAITED: f64 = 0.75;
+/// Sleeps from which on it is a pattern, if they are regular, and if they are not.
+const LEAST: usize = 3;
+const LEAST_IRREGULAR: usize = 10;
+/// Silences whose lengths are within this factor are of one kind, and so many shorter ones there may be for each.
+const KIND: f64 = 1.35;
+const FEW: f64 = 0.33;
+/// Lengths that are tried as the shortest of a kind.
+const TRIED: usize = 200;
+/// A host that is silent for a larger share of its time works so.
+const MOST_SILENT: f64 = 0.6;
+/// Share of the sleeps in which the host's TCP was heard or nothing was lost.
+const AWAKE: f64 = 0.5;
+/// Bytes that a capture missed are noticed with the next that it has, at most so many slots later.
+const NOTICED: usize = 8;
+/// Share of the sleeps of one host in which another slept, from which on they sleep together: by chance it is about
+/// the share of time that they sleep.
+const TOGETHER: f64 = 0.3;
+/// Share of a client's sleeps in which its server slept, from which on the client may only have waited for it.
+const WITH_SERVER: f64 = 0.7;
+/// Share of the sleeps of one host in which another is silent though somebody waits for it, from which on that sleeps,
+/// too. Most sleeps of a quick server find it without work.
+const PARTNER: f64 = 0.25;
+/// Share of the common sleeps after which a client began before its server's data can have reached it, from which on
+/// it did not only wait for that server.
+const OF_ITSELF: f64 = 0.2;
+/// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
+/// and uniform from half to one and a half of the mean 0.9.
+const REGULAR: f64 = 0.6;
+/// Awakenings whose exact time is kept.
+const AWAKENINGS: usize = 4096;
+/// Sleeps whose times the evidence names.
+const NAMED: usize = 5;
+
+/// Layers of [`Moments`].
+const BEGAN: usize = 0;
+/// A connection waited for the host; two or more did so in the next layer.
+const WAITING: usize = 1;
+const TWO_WAITING: usize = 2;
+const TCP: usize = 3;
+/// A segment of the host or to it was lost, by the network or by the capture.
+const LOST: usize = 4;
+
+/// What a host did when.
+#[derive(Clone, Debug, Default)]
+struct Track {
+    moments: Moments,
+    /// Newest begin of data, and the newest before the last awakening, TAI ns.
+    newest: u64,
+    before: u64,
+    /// First data after each silence, exact.
+    awakenings: Vec<u64>,
+    /// Smallest round trip between the tap and the host, ns; 0: not known.
+    trip: u64,
+    /// Places of the hosts whose client it is.
+    servers: u32,
+}
+
+impl Track {
+    fn began(&mut self, time: u64) {
+        self.moments.set(BEGAN, time);
+        if time > self.newest {
+            if time - self.newest >= SHORTEST && self.newest > 0 && self.awakenings.len() < AWAKENINGS {
+                self.before = self.newest;
+                self.awakenings.push(time);
+            }
+            self.newest = time;
+        } else if time > self.before
+            && let Some(last) = self.awakenings.last_mut()
+        {
+            // Blocks are told when they end.
+            *last = time.min(*last);
+        }
+    }
+
+    /// When the silence ended whose last slot comes before `slot`, TAI ns.
+    fn awakening(&self, slot: usize) -> u64 {
+        let (from, to) = (self.moments.time(slot), self.moments.time(slot + 1));
+        let exact = self.awakenings.partition_point(|time| *time < from);
+        self.awakenings
+            .get(exact)
+            .filter(|time| **time < to)
+            .map_or(from, |time| *time)
+    }
+
+    /// Times in which nothing began although somebody waited (a layer), with what chance says of them.
+    fn silences(&self, waiting: usize) -> Vec<Silence> {
+        let words: Vec<u64> = self.moments.layer(BEGAN).collect();
+        let mut sums = Vec::with_capacity(words.len() + 1);
+        sums.push(0u32);
+        for word in &words {
+            sums.push(sums[sums.len() - 1] + word.count_ones());
+        }
+        let width = self.moments.width();
+        let around = (AROUND / width).div_ceil(64) as usize;
+        let measure = |from: usize, to: usize, strays: u32| {
+            // The words around, the silence left out.
+            let (before, behind) = (from / 64, to / 64);
+            let (low, high) = ((before + 1).saturating_sub(around), (behind + around).min(words.len()));
+            let begun = sums[before + 1] - sums[low] + sums[high] - sums[behind];
+            let looked = (before + 1 - low + high - behind) * 64;
+            let busy = f64::from(begun) / looked as f64;
+            Silence {
+                from,
+                to,
+                strays,
+                busy,
+                chance: chance(words.len() * 64, busy, to - from - 1, strays),
+            }
+        };
+        let mut found: Vec<Silence> = Vec::new();
+        let mut last = None;
+        for (number, word) in words.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let to = number * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let Some(from) = last.replace(to) else { continue };
+                if ((to - from - 1) as u64) * width < SHORTEST / 2 {
+                    continue;
+                }
+                let mut silence = measure(from, to, 0);
+                if let Some(before) = found.last()
+                    && from - before.to <= STRAY
+                    && before.strays < STRAYS
+                {
+                    let joined = measure(before.from, to, before.strays + 1);
+                    if joined.chance < silence.chance.min(before.chance)
+                        && joined.busy * silence.empty().min(before.empty()) as f64 >= QUIET
+                    {
+                        silence = joined;
+                        found.pop();
+                    }
+                }
+                found.push(silence);
+            }
+        }
+        found.retain(|silence| {
+            let slots = silence.from + 1..silence.to;
+            let waited = slots.clone().filter(|slot| self.moments.is_set(waiting, *slot)).count();
+            waited as f64 >= WAITED * slots.len() as f64
+        });
+        found
+    }
+
+    fn nap(&self, silence: &Silence) -> Nap {
+        Nap {
+            from: self.moments.time(silence.from),
+            to: self.awakening(silence.to),
+            before: (self.moments.width() as f64 / silence.busy) as u64,
+            strays: silence.strays,
+        }
+    }
+
+    /// Segments were lost in a silence: a link or a capture that stops loses what is sent meanwhile.
+    fn is_lossy(&self, silence: &Silence) -> bool {
+        (silence.from..silence.to + NOTICED).any(|slot| self.moments.is_set(LOST, slot))
+    }
+
+    /// The host's TCP was heard in a silence, later than the last data before it explains.
+    fn is_heard(&self, silence: &Silence) -> bool {
+        let quiet = silence.from + (3.0 / silence.busy).ceil() as usize;
+        (quiet.max(silence.from + 2)..silence.to).any(|slot| self.moments.is_set(TCP, slot))
+    }
+}
+
+/// Silences of so many empty slots or more that chance makes in `slots` slots, if something begins in the share `busy`
+/// of the slots; with so many interruptions.
+fn chance(slots: usize, busy: f64, empty: usize, strays: u32) -> f64 {
+    let interrupted: f64 = (0..strays)
+        .map(|i| (empty as f64 - f64::from(i)) / f64::from(i + 1) * busy)
+        .product();
+    slots as f64 * busy * interrupted * (1.0 - busy).powf(empty as f64 - f64::from(strays))
+}
+
+/// A time in which nothing began, between two slots in which something did.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    from: usize,
+    to: usize,
+    /// Data in it that TCP had ready before, or sent again.
+    strays: u32,
+    /// Share of the slots around in which something began.
+    busy: f64,
+    /// Silences like it that chance makes in the whole time.
+    chance: f64,
+}
+
+impl Silence {
+    /// Slots.
+    const fn empty(&self) -> usize {
+        self.to - self.from - 1
+    }
+}
+
+/// A sleep of a host, TAI ns.
+#[derive(Clone, Copy, Debug)]
+struct Nap {
+    from: u64,
+    to: u64,
+    /// Usual time from one begin to the next around it, ns.
+    before: u64,
+    strays: u32,
+}
+
+impl Nap {
+    /// s; the last begin before it was not its own begin, but some time earlier.
+    fn length(&self) -> f64 {
+        seconds((self.to - self.from).saturating_sub(self.before))
+    }
+}
+
+/// The sleeps of a host.
+#[derive(Clone, Debug)]
+struct Sleeper {
+    number: usize,
+    address: [u8; 16],
+    naps: Vec<Nap>,
+    /// Naps in which its TCP was heard, and those in which that or that nothing was lost shows that only the
+    /// application stopped.
+    heard: usize,
+    awake: usize,
+}
+
+/// Sleeps of all hosts.
+#[derive(Debug, Default)]
+pub(crate) struct ApplicationSleep {
+    hosts: Hosts<Track>,
+}
+
+impl ApplicationSleep {
+    /// A connection waited for the host.
+    fn waited(&mut self, host: [u8; 16], from: u64, ns: u64) {
+        if ns >= SHORTEST
+            && let Some(track) = self.hosts.at(host)
+        {
+            track.moments.fill(WAITING, from, from.saturating_add(ns));
+        }
+    }
+
+    fn heard(&mut self, host: [u8; 16], time: u64) {
+        if let Some(track) = self.hosts.at(host) {
+            track.moments.set(TCP, time);
+        }
+    }
+
+    /// Hosts that sleep by themselves or together with others.
+    fn sleepers(&self) -> Vec<Sleeper> {
+        let mut sleepers: Vec<Sleeper> = self
+            .hosts
+            .iter()
+            .enumerate()
+            .filter_map(|(number, (address, track))| sleeper(number, address, track))
+            .collect();
+        if let Some(most) = sleepers.iter().max_by_key(|sleeper| sleeper.naps.len()).cloned() {
+            let partners = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
+                let is_known = sleepers.iter().any(|sleeper| sleeper.number == number);
+                (!is_known).then(|| partner(number, address, track, &most.naps))?
+            });
+            let partners: Vec<Sleeper> = partners.collect();
+            sleepers.extend(partners);
+        }
+        let waits: Vec<bool> = sleepers
+            .iter()
+            .map(|own| sleepers.iter().any(|server| self.only_waits(own, server)))
+            .collect();
+        let mut waits = waits.into_iter();
+        sleepers.retain(|_| !waits.next().unwrap_or(false));
+        sleepers.sort_by_key(|sleeper| std::cmp::Reverse((sleeper.naps.len(), sleeper.address)));
+        sleepers
+    }
+
+    /// Whether a host is silent because a server that it asks is: it never begins before that server's data can have
+    /// reached it.
+    fn only_waits(&self, client: &Sleeper, server: &Sleeper) -> bool {
+        let Some((_, track)) = self.hosts.iter().nth(client.number) else {
+            return false;
+        };
+        let common = common(&client.naps, &server.naps);
+        if track.servers >> server.number & 1 == 0 || (common.len() as f64) < WITH_SERVER * client.naps.len() as f64 {
+            return false;
+        }
+        let first = common
+            .iter()
+            .filter(|(own, theirs)| own.to < theirs.to + track.trip)
+            .count();
+        (first as f64) < OF_ITSELF * common.len() as f64
+    }
+}
+
+/// Whether there are sleeps of a host, and which.
+fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
+    let mut silences = track.silences(TWO_WAITING);
+    silences.sort_by(|a, b| a.chance.total_cmp(&b.chance));
+    let told = silences
+        .iter()
+        .enumerate()
+        .rposition(|(n, silence)| silence.chance <= BY_CHANCE * (n + 1) as f64)?;
+    let slots = track.moments.slots();
+    let (shortest, longest) = kind(&silences, told + 1, slots, SHORTEST / track.moments.width())?;
+    silences.truncate(told + 1);
+    silences.retain(|silence| (shortest..longest).contains(&silence.empty()) && is_busy(silence, slots, shortest));
+    silences.sort_by_key(|silence| silence.from);
+    let heard = silences.iter().filter(|silence| track.is_heard(silence)).count();
+    let awake = silences
+        .iter()
+        .filter(|silence| track.is_heard(silence) || !track.is_lossy(silence))
+        .count();
+    let naps: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
+    let whole = naps.last()?.to.saturating_sub(naps.first()?.from);
+    let silent: u64 = naps.iter().map(|nap| nap.to - nap.from).sum();
+    let (.., near) = intervals(&naps);
+    let least = if near >= REGULAR { LEAST } else { LEAST_IRREGULAR };
+    let is_pattern =
+        naps.len() >= least && silent as f64 <= MOST_SILENT * whole as f64 && awake as f64 >= AWAKE * naps.len() as f64;
+    is_pattern.then_some(Sleeper {
+        number,
+        address,
+        naps,
+        heard,
+        awake,
+    })
+}
+
+/// A host of which less is asked: it is silent when another sleeps, although somebody waits for it.
+fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap]) -> Option<Sleeper> {
+    let mut silences = track.silences(WAITING);
+    silences.retain(|silence| silence.chance <= BY_CHANCE);
+    let own: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
+    let own: Vec<Nap> = common(&own, naps).into_iter().map(|(own, _)| *own).collect();
+    (own.len() >= LEAST && own.len() as f64 >= PARTNER * naps.len() as f64).then_some(Sleeper {
+        number,
+        address,
+        naps: own,
+        heard: 0,
+        awake: 0,
+    })
+}
+
+/// The host is so busy around it that chance makes no silence, not even one shorter by [`KIND`].
+fn is_busy(silence: &Silence, slots: usize, length: usize) -> bool {
+    chance(slots, silence.busy, (length as f64 / KIND) as usize, 0) <= 1.0
+}
+
+/// The lengths, in slots, of silences that are a kind of their own: many within [`KIND`] above the shortest of them, few
+/// within [`KIND`] below it. The tail of an ordinary distribution falls, whatever its form. Looked at where the host is
+/// so busy that chance makes no silence of either length.
+fn kind(silences: &[Silence], told: usize, slots: usize, least: u64) -> Option<(usize, usize)> {
+    let score = |length: usize| {
+        let below = (length as f64 / KIND) as usize;
+        let above = (length as f64 * KIND) as usize;
+        let busy = silences.iter().filter(|silence| is_busy(silence, slots, length));
+        let (mut many, mut few) = (0usize, 0usize);
+        for silence in busy {
+            many += usize::from((length..above).contains(&silence.empty()));
+            few += usize::from((below..length).contains(&silence.empty()));
+        }
+        let is_kind = many >= LEAST && few as f64 <= FEW * many as f64;
+        is_kind.then(|| (many as f64 - few as f64) / ((many + few) as f64).sqrt())
+    };
+    let mut lengths: Vec<usize> = silences[..told].iter().map(Silence::empty).collect();
+    lengths.retain(|length| *length as u64 >= least);
+    lengths.sort_unstable();
+    lengths.dedup();
+    let step = lengths.len().div_ceil(TRIED);
+    let scores = lengths
+        .into_iter()
+        .step_by(step.max(1))
+        .filter_map(|length| Some((score(length)?, length)));
+    let (_, shortest) = scores.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some((shortest, 2 * shortest))
+}
+
+/// Sleeps of both that share half of the shorter.
+fn common<'a>(a: &'a [Nap], b: &'a [Nap]) -> Vec<(&'a Nap, &'a Nap)> {
+    let mut pairs = Vec::new();
+    let mut j = 0;
+    for own in a {
+        while j < b.len() && b[j].to <= own.from {
+            j += 1;
+        }
+        if let Some(theirs) = b.get(j) {
+            let shared = own.to.min(theirs.to).saturating_sub(own.from.max(theirs.from));
+            let shorter = (own.to - own.from).min(theirs.to - theirs.from);
+            if shared * 2 >= shorter {
+                pairs.push((own, theirs));
+            }
+        }
+    }
+    pairs
+}
+
+/// When they come: mean and standard deviation of the time from one to the next, s, and the share of the intervals that
+/// they rest on: those near the median, because a sleep that was not seen makes two one.
+fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
+    let mut all: Vec<f64> = naps
+        .windows(2)
+        .map(|pair| seconds(pair[1].from - pair[0].from))
+        .collect();
+    all.sort_by(f64::total_cmp);
+    let median = all.get(all.len() / 2).copied().unwrap_or(0.0);
+    let whole = all.len().max(1) as f64;
+    all.retain(|interval| (0.6 * median..1.6 * median).contains(interval));
+    let n = all.len().max(1) as f64;
+    let mean = all.iter().sum::<f64>() / n;
+    let variance = all.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / n;
+    (mean, variance.sqrt(), n / whole)
+}
+
+impl Detector for ApplicationSleep {
+    fn opened(&mut self, opened: &Opened) {
+        if let Some(track) = self.hosts.at(opened.ends.client) {
+            track.began(opened.time);
+        }
+    }
+
+    fn block(&mut self, block: &DataBlock) {
+        let sender = if block.from_server {
+            block.ends.server
+        } else {
+            block.ends.client
+        };
+        if let Some(track) = self.hosts.at(sender) {
+            track.began(block.first);
+        }
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let (facts, ends) = (transaction.facts(), transaction.ends());
+        let asked = facts.request_time.saturating_add(facts.request);
+        if facts.kind == TransactionKind::Setup {
+            if let (Some(client), Some(server)) = (self.hosts.number(ends.client), self.hosts.number(ends.server)) {
+                self.hosts.facts(client).servers |= 1 << server;
+            }
+            if let Some(answer) = facts.server {
+                self.heard(ends.server, asked.saturating_add(answer));
+            }
+            return;
+        }
+        if let Some(ns) = facts.client {
+            self.waited(ends.client, facts.request_time.saturating_sub(ns), ns);
+        }
+        if let Some(ns) = facts.server {
+            self.waited(ends.server, asked, ns);
+        }
+    }
+
+    fn acknowledged(&mut self, ack: &Acknowledged) {
+        let sender = if ack.by_server {
+            ack.ends.server
+        } else {
+            ack.ends.client
+        };
+        if let Some(track) = self.hosts.at(sender) {
+            track.moments.set(TCP, ack.time);
+            track.trip = if track.trip == 0 {
+                ack.rtt
+            } else {
+                track.trip.min(ack.rtt)
+            };
+        }
+    }
+
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        if verdict.class == Class::Retransmission {
+            self.heard(
+                if verdict.from_server { ends.server } else { ends.client },
+                verdict.time,
+            );
+        }
+        if matches!(verdict.class, Class::Retransmission | Class::Lost | Class::Missed) {
+            for host in [ends.client, ends.server] {
+                if let Some(track) = self.hosts.at(host) {
+                    track.moments.set(LOST, verdict.lost_at);
+                }
+            }
+        }
+    }
+
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let mut rest = self.sleepers();
+        while !rest.is_empty() {
+            let first = rest.remove(0);
+            let (with, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|other| {
+                let shared = common(&first.naps, &other.naps).len();
+                shared >= LEAST && shared as f64 >= TOGETHER * other.naps.len() as f64
+            });
+            rest = others;
+            out.push(told(&first, &with, timeline));
+        }
+    }
+}
+
+/// The finding about hosts that sleep together.
+fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
+    let naps = &first.naps;
+    let n = naps.len();
+    let mut lengths: Vec<f64> = naps.iter().map(Nap::length).collect();
+    lengths.sort_by(f64::total_cmp);
+    let gap = lengths[n / 2];
+    let (shortest, longest) = (lengths[0], lengths[n - 1]);
+    let (period, spread, near) = intervals(naps);
+    let is_regular = near >= REGULAR;
+    let mut hosts: Vec<String> = std::iter::once(first).chain(with).map(|s| address(s.address)).collect();
+    hosts.sort();
+    let hosts = hosts.join(", ");
+    let several = !with.is_empty();
+    let silent: f64 = lengths.iter().sum();
+    let (start, end) = timeline.span();
+    let share = silent / seconds(end.saturating_sub(start)).max(1e-9);
+    let (who, its) = if several {
+        ("applications", "their")
+    } else {
+        ("application", "its")
+    };
+    let mut usual: Vec<u64> = naps.iter().map(|nap| nap.before).collect();
+    usual.sort_unstable();
+    let strays = naps.iter().filter(|nap| nap.strays > 0).count();
+    let mut evidence = vec![
+        format!(
+            "{n} times no data began and no connection was opened by {hosts} for {gap:.3} s ({shortest:.3} to {longest:.3} s), though two connections or more waited for it; otherwise something begins every {:.1} ms",
+            seconds(usual[n / 2]) * 1e3
+        ),
+        format!(
+            "neither link nor capture stood still: {its} TCP sent ACKs or repeats in {} of the {n} times; in {} that, or nothing was lost",
+            first.heard, first.awake
+        ),
+    ];
+    if strays > 0 {
+        evidence.push(format!(
+            "in {strays} of them one or two pieces of data passed that TCP had ready or sent again; they do not end a silence here"
+        ));
+    }
+    evidence.push(if is_regular {
+        format!("regularly: every {period:.2} s (standard deviation {spread:.2} s)")
+    } else {
+        let whole = seconds(naps[n - 1].from - naps[0].from);
+        format!(
+            "not regularly: {:.2} s on average from one to the next",
+            whole / (n - 1).max(1) as f64
+        )
+    });
+    let times: Vec<String> = naps
+        .iter()
+        .take(NAMED)
+        .map(|nap| timestamp(nap.from).to_string())
+        .collect();
+    evidence.push(format!("the first began at {}", times.join(", ")));
+    for other in with {
+        let pairs = common(naps, &other.naps);
+        let mut apart: Vec<u64> = pairs.iter().map(|(a, b)| a.to.abs_diff(b.to)).collect();
+        apart.sort_unstable();
+        evidence.push(format!(
+            "{} and {} sleep at the same times: {} of {} sleeps are common, and they wake within {:.1} ms of each other (median)",
+            address(first.address),
+            address(other.address),
+            pairs.len(),
+            other.naps.len(),
+            seconds(apart.get(apart.len() / 2).copied().unwrap_or(0)) * 1e3
+        ));
+    }
+    evidence.push(format!(
+        "it costs {gap:.3} s of every transaction in progress then: {silent:.1} s in all ({:.1} % of the time) nothing gets on",
+        share * 100.0
+    ));
+    evidence.push(
+        if several {
+            "it may also be: within one host we might call it garbage collection; it is both, so look for what they share: the virtual machines' host, storage, a snapshot, a lock or a service that both call"
+        } else {
+            "it may also be: garbage collection, a lock that all threads need, a virtual machine that is not scheduled (its kernel would then be silent too), or a service behind this host that stops"
+        }
+        .to_owned(),
+    );
+    evidence.push(format!(
+        "next: compare the times with the logs of the {who} (garbage collector, checkpoints) and with the scheduler of the hypervisor"
+    ));
+    let mut values = vec![("gapSeconds", gap), ("count", n as f64), ("share", share)];
+    if is_regular {
+        values.push(("periodSeconds", period));
+    }
+    let mut finding = finding(
+        "APPLICATION_SLEEP",
+        "WARNING",
+        0.95,
+        format!(
+            "The {who} of {hosts} stop{} {} for {gap:.2} s{}",
+            if several { "" } else { "s" },
+            if several { "together" } else { "again and again" },
+            if is_regular {
+                format!(" every {period:.1} s")
+            } else {
+                String::new()
+            }
+        ),
+        evidence,
+        &Group::range(naps[0].from, naps[n - 1].to),
+        &values,
+    );
+    finding
+        .values
+        .insert("hosts".to_owned(), FindingValue::from(hosts.as_str()));
+    finding.who = hosts;
+    finding
+}

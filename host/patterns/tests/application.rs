@@ -1,0 +1,260 @@
+//! What applications do wrong: power and false alarms of its detectors, over scenarios whose truth is their own text.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_analysis::{Analyzer, Config};
+use weir_capture::{CaptureFile, Feed, Item};
+use weir_engine::{Config as EngineConfig, Engine};
+use weir_messages::v1::{Analysis, Finding, finding_value::Value};
+use weir_patterns::Watched;
+use weir_scenario::{Scenario, run};
+
+/// A folder that goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("weir-application-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The analysis of what a tap of the scenario saw.
+fn analyze(scenario: &Scenario, tap: usize) -> Analysis {
+    let folder = Folder::new();
+    let report = run(scenario, 1.0, &folder.0).unwrap();
+    let mut watched = Watched::new(Analysis::default());
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut file = CaptureFile::open(&report.captures[tap]).unwrap();
+    let mut feed = Feed::default();
+    let mut engine = Engine::new(EngineConfig::file());
+    let mut records = Vec::new();
+    while feed
+        .read(&mut file, 4096, |word| match word.item {
+            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
+            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
+        })
+        .unwrap()
+    {
+        analyzer.push(&records, &mut watched);
+        records.clear();
+    }
+    engine.finish(&mut records);
+    analyzer.push(&records, &mut watched);
+    let summary = analyzer.finish(&mut watched);
+    watched.complete();
+    watched.inner.summary = Some(summary);
+    watched.inner
+}
+
+fn built_in(name: &str, scale: f64, seed: u64) -> Scenario {
+    let mut scenario = Scenario::load(name).unwrap();
+    scenario.scale(scale);
+    scenario.seed = seed;
+    scenario
+}
+
+fn of_kind<'a>(analysis: &'a Analysis, kind: &str) -> Vec<&'a Finding> {
+    analysis
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == kind)
+        .collect()
+}
+
+fn number(finding: &Finding, key: &str) -> f64 {
+    match finding.values.get(key).and_then(|value| value.value.as_ref()) {
+        Some(Value::Number(number)) => *number,
+        other => panic!("{key} of {finding:?} is {other:?}"),
+    }
+}
+
+fn text<'a>(finding: &'a Finding, key: &str) -> &'a str {
+    match finding.values.get(key).and_then(|value| value.value.as_ref()) {
+        Some(Value::Text(text)) => text,
+        other => panic!("{key} of {finding:?} is {other:?}"),
+    }
+}
+
+fn is_near(got: f64, expected: f64, share: f64) -> bool {
+    (got - expected).abs() <= share * expected
+}
+
+/// A client and a server with think times, and what the test wants to say.
+struct Talk<'a> {
+    seconds: f64,
+    per_s: f64,
+    client: &'a str,
+    server: &'a str,
+    exchange: &'a str,
+    more: &'a str,
+    seed: u64,
+}
+
+impl Default for Talk<'_> {
+    fn default() -> Self {
+        Self {
+            seconds: 60.0,
+            per_s: 20.0,
+            client: "stack = \"linux\"",
+            server: "stack = \"linux\"",
+            exchange: "request = \"300-900\"\ncpu_ms = [1, 5]\nresponse = [{ writes = \"2000-9000\" }]",
+            more: "",
+            seed: 1,
+        }
+    }
+}
+
+impl Talk<'_> {
+    fn analyze(&self) -> Analysis {
+        let text = format!(
+            r#"
+name = "talk"
+description = "a test"
+duration_s = {seconds}
+seed = {seed}
+[[host]]
+name = "users"
+address = "10.9.0.1"
+{client}
+[[host]]
+name = "server"
+address = "10.9.0.2"
+{server}
+[[path]]
+between = ["users", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ delay_ms = 4 }}
+backward = {{ delay_ms = 4 }}
+[[path.leg]]
+forward = {{ delay_ms = 1 }}
+backward = {{ delay_ms = 1 }}
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+cpus = 8
+[exchange.page]
+{exchange}
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = [5, 15]
+think_ms = [20, 200]
+close = "client_fin"
+[[load]]
+dialogue = "visit"
+to_s = {seconds}
+per_s = {per_s}
+{more}
+"#,
+            seconds = self.seconds,
+            seed = self.seed,
+            client = self.client,
+            server = self.server,
+            exchange = self.exchange,
+            per_s = self.per_s,
+            more = self.more,
+        );
+        analyze(&Scenario::parse(&text, "talk").unwrap(), 0)
+    }
+}
+
+#[test]
+fn sleeps_of_either_side_and_of_both_have_their_length_and_period() {
+    const USERS: &str = "10.9.0.1";
+    const SERVER: &str = "10.9.0.2";
+    // Hosts asleep, ms, seconds from one to the next, length of the run, visits a second.
+    let cases: [(&[&str], f64, [f64; 2], f64, f64); 7] = [
+        (&["server"], 100.0, [2.0, 2.0], 40.0, 40.0),
+        (&["server"], 1000.0, [16.0, 20.0], 100.0, 8.0),
+        (&["server"], 600.0, [4.0, 4.5], 60.0, 10.0),
+        (&["users"], 250.0, [3.0, 4.0], 50.0, 20.0),
+        (&["users", "server"], 150.0, [5.0, 6.0], 60.0, 40.0),
+        (&["users", "server"], 300.0, [2.4, 2.6], 40.0, 20.0),
+        (&["users", "server"], 800.0, [10.0, 14.0], 90.0, 10.0),
+    ];
+    for (seed, (hosts, ms, every, seconds, per_s)) in (101..).zip(cases) {
+        let case = format!("{hosts:?} {ms} ms every {every:?} s, seed {seed}");
+        let more = format!("[[sleep]]\nhosts = {hosts:?}\nevery_s = {every:?}\nlength_ms = {ms}");
+        let talk = Talk {
+            seconds,
+            per_s,
+            more: &more,
+            seed,
+            ..Talk::default()
+        };
+        let analysis = talk.analyze();
+        let found = of_kind(&analysis, "APPLICATION_SLEEP");
+        assert_eq!(found.len(), 1, "{case}: {found:?}");
+        let told: Vec<&str> = text(found[0], "hosts").split(", ").collect();
+        let expected: Vec<&str> = [("users", USERS), ("server", SERVER)]
+            .into_iter()
+            .filter_map(|(name, address)| hosts.contains(&name).then_some(address))
+            .collect();
+        assert_eq!(told, expected, "{case}");
+        let (gap, period) = (number(found[0], "gapSeconds"), number(found[0], "periodSeconds"));
+        println!("{case}: {gap:.3} s every {period:.2} s");
+        assert!(is_near(gap, ms / 1e3, 0.05), "{case}: {gap} s");
+        // The mean of what was drawn is not the middle of where it was drawn from.
+        let drawn = (every[1] - every[0]) / 12f64.sqrt() / (seconds / every[0]).sqrt() * 3.0;
+        let middle = (every[0] + every[1]) / 2.0;
+        assert!((period - middle).abs() <= 0.05 * middle + drawn, "{case}: {period} s");
+    }
+}
+
+/// What this file is about.
+const KINDS: [&str; 1] = ["APPLICATION_SLEEP"];
+
+/// Which of them a built-in scenario has by its text.
+fn has(name: &str, kind: &str) -> bool {
+    match kind {
+        "APPLICATION_SLEEP" => ["app-sleep", "megalodon"].contains(&name),
+        _ => false,
+    }
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    for seed in 1..=20 {
+        let analysis = analyze(&built_in("healthy", 0.5, seed), 0);
+        for kind in KINDS {
+            let found = of_kind(&analysis, kind);
+            assert!(found.is_empty(), "seed {seed}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn other_scenarios_have_other_findings() {
+    for name in Scenario::built_in_names().filter(|name| *name != "megalodon") {
+        let analysis = analyze(&built_in(name, 0.5, 7), 0);
+        for kind in KINDS.into_iter().filter(|kind| !has(name, kind)) {
+            let found = of_kind(&analysis, kind);
+            assert!(found.is_empty(), "{name}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_third_of_the_megalodon_has_what_its_text_says() {
+    let analysis = analyze(&built_in("megalodon", 0.3, 2016), 0);
+    let sleep = of_kind(&analysis, "APPLICATION_SLEEP");
+    assert_eq!(sleep.len(), 1, "{sleep:?}");
+    assert_eq!(text(sleep[0], "hosts"), "10.0.0.10, 192.168.1.1");
+    assert!(is_near(number(sleep[0], "gapSeconds"), 0.3, 0.05), "{sleep:?}");
+    assert!(is_near(number(sleep[0], "periodSeconds"), 4.5, 0.05), "{sleep:?}");
+}
