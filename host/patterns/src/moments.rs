@@ -112,7 +112,7 @@ impl Moments {
         let mut halved = VecDeque::with_capacity(self.words.len() / 2 + 1);
         for (i, word) in self.words.iter().enumerate() {
             let number = self.first + i as u64;
-            if halved.is_empty() || number % 2 == 0 {
+            if halved.is_empty() || number.is_multiple_of(2) {
                 halved.push_back([0; LAYERS]);
             }
             if let Some(last) = halved.back_mut() {
