@@ -178,7 +178,8 @@ fn sleeps_of_either_side_and_of_both_have_their_length_and_period() {
     const USERS: &str = "10.9.0.1";
     const SERVER: &str = "10.9.0.2";
     // Hosts asleep, ms, seconds from one to the next, length of the run, visits a second.
-    let cases: [(&[&str], f64, [f64; 2], f64, f64); 7] = [
+    type Case = (&'static [&'static str], f64, [f64; 2], f64, f64);
+    let cases: [Case; 7] = [
         (&["server"], 100.0, [2.0, 2.0], 40.0, 40.0),
         (&["server"], 1000.0, [16.0, 20.0], 100.0, 8.0),
         (&["server"], 600.0, [4.0, 4.5], 60.0, 10.0),
