@@ -9,13 +9,14 @@
 
 use weir_analysis::{
     Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, finding,
-    seconds, timestamp,
+    seconds,
 };
 use weir_messages::v1::{Finding, FindingValue};
 
 use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::moments::Moments;
+use crate::names::clock;
 use crate::timeline::Timeline;
 
 /// Shorter silences are not told from work, ns.
@@ -574,11 +575,7 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
             whole / (n - 1).max(1) as f64
         )
     });
-    let times: Vec<String> = naps
-        .iter()
-        .take(NAMED)
-        .map(|nap| timestamp(nap.from).to_string())
-        .collect();
+    let times: Vec<String> = naps.iter().take(NAMED).map(|nap| clock(nap.from)).collect();
     evidence.push(format!("the first began at {}", times.join(", ")));
     for other in with {
         let pairs = common(naps, &other.naps);
