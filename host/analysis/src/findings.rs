@@ -124,13 +124,13 @@ const LIMIT_SHARE: u64 = 4;
 /// Turns from which on a connection's latency is worth pointing out, and the share of its time.
 const CHATTY_TURNS: u32 = 10;
 const CHATTY_SHARE: u64 = 3;
+/// The same with users' thinking: who thinks for minutes does not wait for round trips.
+const CHATTY_WHOLE: u64 = 10;
 /// Application bytes of a turn below which a connection works byte by byte, and turns from which on that matters.
 const TINY_BYTES: u64 = 64;
 const TINY_TURNS: u32 = 100;
 /// Speed of light in fibre, km/s.
 const LIGHT: f64 = 200_000.0;
-/// Sums of time above the duration by this factor: connections worked side by side.
-const PARALLEL: f64 = 1.2;
 
 /// Everything that findings are made of.
 #[derive(Clone, Debug, Default)]
@@ -266,7 +266,8 @@ impl Findings {
             self.tiny_turns += u64::from(turns);
         }
         let own = time.total().saturating_sub(time.think);
-        if time.latency >= LIMIT_LEAST && time.latency >= own / CHATTY_SHARE {
+        let share = (own / CHATTY_SHARE).max(time.total() / CHATTY_WHOLE);
+        if time.latency >= LIMIT_LEAST && time.latency >= share {
             self.chatty.add(flow);
             if time.latency > self.chatty_most.2 {
                 let trip = flow.measure(link).round_trip().unwrap_or(0);
@@ -441,27 +442,6 @@ impl Findings {
         ))
     }
 
-    /// Sums over connections that work at the same time say nothing of how long anyone waited.
-    fn parallel(&self, time: u64, duration: u64) -> Option<v1::Finding> {
-        let factor = time as f64 / duration.max(1) as f64;
-        if factor < PARALLEL || time < LIMIT_LEAST {
-            return None;
-        }
-        Some(finding(
-            "PARALLEL_CONNECTIONS",
-            "INFO",
-            1.0,
-            format!("{factor:.1} transactions are in progress at once on average"),
-            vec![format!(
-                "transactions take {:.3} s in all within {:.3} s: shares of time are those of the sum, not of a user's wait; look at one connection",
-                seconds(time),
-                seconds(duration)
-            )],
-            &Group::default(),
-            &[("inProgress", factor)],
-        ))
-    }
-
     /// Segments that were delivered but are not in the capture.
     pub const fn missed_segments(&self) -> u64 {
         self.missed_segments
@@ -478,7 +458,6 @@ impl Findings {
         out.extend((0..LIMITS.len()).filter_map(|which| self.limited(which)));
         out.extend(self.latency_bound());
         out.extend(self.tiny_turns());
-        out.extend(self.parallel(totals.time.total(), totals.end.saturating_sub(totals.start)));
         out.extend(self.capture_loss(totals.dropped(), health));
         out.extend(self.abortive_close());
         out

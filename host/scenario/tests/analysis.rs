@@ -18,13 +18,22 @@ fn expected_outcome(line: &Value, seen: &Value) -> &'static str {
     }
 }
 
+/// Seeds kept aside.
 #[test]
 fn a_small_megalodon_is_answered_as_its_truth_says() {
-    let folder = Folder::new("analysis");
-    make("megalodon", 0.05, 2015, &folder.0);
+    for seed in [2015, 7001, 7002, 7003] {
+        for tap in ["web", "content"] {
+            check_megalodon(0.05, seed, tap);
+        }
+    }
+}
+
+fn check_megalodon(scale: f64, seed: u64, tap: &str) {
+    let folder = Folder::new(&format!("analysis-{seed}-{tap}"));
+    make("megalodon", scale, seed, &folder.0);
     let app = lines(&folder.0, "megalodon-app.jsonl");
     let wire = lines(&folder.0, "megalodon-wire.jsonl");
-    let answer = analyze(&folder.0.join("megalodon-web.pcap"));
+    let answer = analyze(&folder.0.join(format!("megalodon-{tap}.pcap")));
 
     let mut transactions: HashMap<u64, Vec<&Value>> = HashMap::new();
     for line in app.iter().filter(|line| line["type"] == "transaction") {
@@ -46,7 +55,7 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
     for line in attempts {
         let key = (line["client"].as_str().unwrap().to_owned(), number(line, "client_port"));
         let connection = by_port.get_mut(&key).unwrap().remove(0);
-        let seen = &line["taps"]["web"];
+        let seen = &line["taps"][tap];
         let missed = number(seen, "missed") > 0;
         let (c2s, s2c) = (
             connection.client_to_server.as_ref().unwrap(),
@@ -57,7 +66,10 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
             ["packets_c2s", "payload_c2s", "packets_s2c", "payload_s2c"].map(|key| number(seen, key)),
             "{line}"
         );
-        let outcome = connection.setup.as_ref().unwrap().outcome.as_str();
+        let setup = connection.setup.as_ref().unwrap();
+        let syns = (u64::from(setup.syn_count), u64::from(setup.syn_ack_count));
+        assert_eq!(syns, (number(seen, "syns"), number(seen, "syn_acks")), "{line}");
+        let outcome = setup.outcome.as_str();
         assert_eq!(outcome, expected_outcome(line, seen), "{line}");
         *outcomes.entry(outcome).or_default() += 1;
 
@@ -82,7 +94,7 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
     let lost = wire
         .iter()
         .filter(lost)
-        .filter(|line| line["taps"]["web"].is_u64())
+        .filter(|line| line["taps"][tap].is_u64())
         .count() as f64;
     let directions = answer
         .connections
@@ -91,4 +103,28 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
     let found = directions.map(|direction| direction.lost_downstream).sum::<u64>() as f64;
     println!("data segments of clients lost behind the tap: {lost}, found {found}");
     assert!(lost > 20.0 && (found - lost).abs() <= (0.05 * lost).max(1.0));
+}
+
+/// Seeds kept aside.
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    for seed in 6001..=6020 {
+        let folder = Folder::new(&format!("analysis-healthy-{seed}"));
+        make("healthy", 0.2, seed, &folder.0);
+        let answer = analyze(&folder.0.join("healthy-web.pcap"));
+        assert!(answer.transactions.len() > 300, "seed {seed}");
+        let claims = |finding: &&weir_messages::v1::Finding| finding.severity != "INFO" || finding.confidence >= 0.5;
+        let claimed: Vec<_> = answer.findings.iter().filter(claims).collect();
+        assert!(claimed.is_empty(), "seed {seed}: {claimed:?}");
+        for direction in answer
+            .connections
+            .iter()
+            .flat_map(|c| [&c.client_to_server, &c.server_to_client])
+        {
+            let d = direction.as_ref().unwrap();
+            let trouble =
+                d.retransmitted_packets + d.out_of_order + d.lost_upstream + d.lost_downstream + d.lost_unknown;
+            assert_eq!(trouble + d.missed_by_capture, 0, "seed {seed}");
+        }
+    }
 }

@@ -18,6 +18,8 @@ use crate::format::{bytes, count, seconds};
 const BOLD: Style = Style::new().bold();
 /// Directions whose data was under way for less are not worth a row, s.
 const SHORT_TRANSFERS: f64 = 0.01;
+/// Transactions in progress at once on average, from which on shares of their time need a word.
+const PARALLEL: f64 = 1.2;
 /// Bottlenecks shown.
 const MOST_BOTTLENECKS: usize = 5;
 const DIM: Style = Style::new().dimmed();
@@ -497,6 +499,13 @@ fn print_delays(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         let share = part.unwrap_or(0.0) / shares.total_seconds;
         let bar = "█".repeat((share.clamp(0.0, 1.0) * 40.0).round() as usize);
         writeln!(out, "  {name:18} {:>10} {:5.1} % {bar}", optional(part), 100.0 * share)?;
+    }
+    let at_once = shares.total_seconds / summary.duration_seconds.max(1e-9);
+    if at_once >= PARALLEL {
+        writeln!(
+            out,
+            "  {DIM}{at_once:.1} transactions were in progress at once on average: these are shares of their sum, not of a user's wait{DIM:#}"
+        )?;
     }
     Ok(())
 }
