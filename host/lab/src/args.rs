@@ -1,9 +1,9 @@
 //! Arguments of `weir lab`.
 
+use crate::check::{Check, check};
 use crate::config::{PassConfig, Scenario};
 use crate::error::LabError;
 use crate::run::{LabConfig, LabReport, run};
-use crate::score::{Score, score};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -78,7 +78,7 @@ impl Args {
             vec![self.to_scenario()?]
         };
         let program = std::env::current_exe().map_err(LabError::io("finding the running program"))?;
-        let (mut total, mut failed) = (Score::default(), Vec::new());
+        let (mut total, mut failed) = (Check::default(), Vec::new());
         for mut scenario in scenarios {
             scenario.seed = self.seed.unwrap_or(scenario.seed);
             let config = LabConfig {
@@ -93,17 +93,17 @@ impl Args {
                 text += &report.to_string();
             }
             if self.check || self.all {
-                let score = score(&report)?;
-                text += &score.to_string();
-                write_misses(&report, &score)?;
-                let failures = score.failures(&scenario.pass.unwrap_or_default());
+                let check = check(&report)?;
+                text += &check.to_string();
+                write_misses(&report, &check)?;
+                let failures = check.failures(&scenario.pass.unwrap_or_default());
                 for failure in &failures {
                     text += &format!("  FAILED {failure}\n");
                 }
                 if !failures.is_empty() {
                     failed.push(scenario.name.clone());
                 }
-                total.add(&score);
+                total.add(&check);
             }
             print(out, &text)?;
         }
@@ -131,8 +131,8 @@ fn print(out: &mut dyn Write, text: &str) -> Result<(), LabError> {
 }
 
 /// The judgements that differ, beside the run's other files.
-fn write_misses(report: &LabReport, score: &Score) -> Result<(), LabError> {
+fn write_misses(report: &LabReport, check: &Check) -> Result<(), LabError> {
     let path = report.journeys.with_file_name(format!("{}-misses.txt", report.name));
-    let text: String = score.misses.iter().map(|line| format!("{line}\n")).collect();
+    let text: String = check.misses().map(|line| format!("{line}\n")).collect();
     std::fs::write(&path, text).map_err(LabError::io(format!("writing {}", path.display())))
 }

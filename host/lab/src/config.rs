@@ -124,6 +124,12 @@ pub struct PassConfig {
     pub capture_blamed: f64,
     /// Copies in the capture that were called copies.
     pub copies: f64,
+    /// Transfers whose limits are within 10 points of TCP_INFO.
+    pub limits: f64,
+    /// Time of these transfers whose limit was called unknown.
+    pub limits_unknown: f64,
+    /// Transactions whose server time is within 1 ms and 5 % of the application's.
+    pub server_time: f64,
 }
 
 impl Default for PassConfig {
@@ -137,6 +143,9 @@ impl Default for PassConfig {
             spurious: 0.95,
             capture_blamed: 0.0,
             copies: 0.99,
+            limits: 0.95,
+            limits_unknown: 0.05,
+            server_time: 0.99,
         }
     }
 }
@@ -301,6 +310,8 @@ pub struct AppConfig {
     pub server_sndbuf: u32,
     /// SO_RCVBUF of the server; 0 leaves the kernel's choice.
     pub server_rcvbuf: u32,
+    /// How often each side looks at TCP_INFO of its sockets; 0: never.
+    pub tcp_info_ms: f64,
     /// Port of the server.
     pub port: u16,
     /// Attempts to connect to a port where nothing listens, `port` + 1.
@@ -332,6 +343,7 @@ impl Default for AppConfig {
             client_rcvbuf: 0,
             server_sndbuf: 0,
             server_rcvbuf: 0,
+            tcp_info_ms: 0.0,
             port: 9000,
             refused: 0,
             ignored: 0,
@@ -510,6 +522,7 @@ impl AppConfig {
         in_range("refused", f64::from(self.refused), 0.0, 1000.0)?;
         in_range("ignored", f64::from(self.ignored), 0.0, 1000.0)?;
         in_range("ignored_timeout_ms", self.ignored_timeout_ms, 1.0, longest_ms)?;
+        in_range("tcp_info_ms", self.tcp_info_ms, 0.0, 1000.0)?;
         in_range("port", f64::from(self.port), 1.0, 65_533.0)?;
         span_in_range("connection_gap_ms", self.connection_gap_ms, 0.0, longest_ms)?;
         span_in_range("requests", self.requests, 1.0, 10_000.0)?;

@@ -10,12 +10,15 @@
 //! four of these with a heap of timed events: both are pure functions of their inputs, times and seed. [`run()`] gives
 //! them namespaces, packet sockets, files and the application.
 
+mod analysis;
 mod app;
 mod args;
+pub mod check;
 mod clock;
 pub mod config;
 mod error;
 pub mod frame;
+pub mod limits;
 pub mod link;
 mod netns;
 mod packet_socket;
@@ -23,6 +26,7 @@ pub mod pcap;
 pub mod rng;
 mod run;
 pub mod score;
+pub mod server_time;
 pub mod truth;
 pub mod wire;
 

@@ -711,6 +711,7 @@ fn write_app_truth(paths: &Paths, report: &mut LabReport) -> Result<(), LabError
                 report.failed += u64::from(connection.error.is_some());
             }
             app::ClientRecord::Transaction(_) => report.transactions += 1,
+            app::ClientRecord::Sender(_) => {}
         }
     }
     let mut text = Vec::new();

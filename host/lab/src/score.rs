@@ -3,6 +3,7 @@
 //! The truth comes from the journeys of the frames alone. So do the rules that exclude a loss: they say what no tap in
 //! the middle can know, without a look at Weir's answer.
 
+use crate::analysis;
 use crate::app::read_lines;
 use crate::config::PassConfig;
 use crate::error::LabError;
@@ -11,9 +12,7 @@ use crate::truth::{Direction, Journey, Passage};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
-use weir_analysis::{Analyzer, Class, Config, Connection, Ends, Place, Sink, Transaction, Verdict};
-use weir_capture::{CaptureFile, Feed};
-use weir_engine::Engine;
+use weir_analysis::{Class, Connection, Ends, Place, Sink, Transaction, Verdict};
 use weir_record::time::utc_from_tai;
 
 /// What a segment at the tap truly was.
@@ -165,28 +164,8 @@ pub fn score(report: &LabReport) -> Result<Score, LabError> {
 
 /// The capture through the whole analysis.
 fn analyze(capture: &Path) -> Result<HashMap<Stream, Answers>, LabError> {
-    let doing = format!("analysing {}", capture.display());
-    let failed = |error: weir_capture::CaptureError| LabError::io(&doing)(std::io::Error::other(error.to_string()));
-    let mut file = CaptureFile::open(capture).map_err(failed)?;
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(weir_engine::Config::file());
-    let mut analyzer = Analyzer::new(Config::default());
     let mut collector = Collector::default();
-    let mut records = Vec::new();
-    loop {
-        let more = feed
-            .read(&mut file, 4096, |word| word.enter(&mut engine, &mut records))
-            .map_err(failed)?;
-        analyzer.push(&records, &mut collector);
-        records.clear();
-        if !more {
-            break;
-        }
-    }
-    engine.finish(&mut records);
-    analyzer.push(&records, &mut collector);
-    analyzer.finish(&mut collector);
-
+    analysis::analyze(capture, &mut collector)?;
     let mut answers: HashMap<Stream, Answers> = HashMap::new();
     for verdict in collector.verdicts {
         let Some(&(client, server)) = collector.ports.get(&verdict.connection.0) else {
@@ -531,16 +510,46 @@ impl Answer {
 }
 
 /// Part of a whole, and its limit.
-struct Share {
+pub(crate) struct Share {
     name: &'static str,
     part: u64,
-    whole: u64,
+    pub(crate) whole: u64,
     limit: f64,
     /// The limit is the least, not the most.
     at_least: bool,
 }
 
 impl Share {
+    pub(crate) const fn at_least(name: &'static str, part: u64, whole: u64, limit: f64) -> Self {
+        Self {
+            name,
+            part,
+            whole,
+            limit,
+            at_least: true,
+        }
+    }
+
+    pub(crate) const fn at_most(name: &'static str, part: u64, whole: u64, limit: f64) -> Self {
+        Self {
+            at_least: false,
+            ..Self::at_least(name, part, whole, limit)
+        }
+    }
+
+    /// What is wrong, if the limit is not kept.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let side = if self.at_least { "at least" } else { "at most" };
+        let limit = self.limit * 100.0;
+        let text = || {
+            format!(
+                "{}: {} of {}, {side} {limit:.2} % wanted",
+                self.name, self.part, self.whole
+            )
+        };
+        (!self.is_kept()).then(text)
+    }
+
     fn value(&self) -> f64 {
         self.part as f64 / self.whole.max(1) as f64
     }
@@ -553,6 +562,18 @@ impl Share {
             (self.part, self.limit)
         };
         differ as f64 <= room * self.whole as f64 || differ == 1 && room > 0.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.at_least { "≥" } else { "≤" };
+        let (value, limit) = (self.value() * 100.0, self.limit * 100.0);
+        write!(
+            f,
+            "  {:36} {value:7.2} %  ({} of {}; {sign} {limit:.0} %)",
+            self.name, self.part, self.whole
+        )
     }
 }
 
@@ -619,37 +640,26 @@ impl Score {
         let reordered = all(Truth::Reordered);
         let spurious = all(Truth::Spurious);
         let missed = all(Truth::NotCaptured);
-        let at_least = |name, part, whole, limit| Share {
-            name,
-            part,
-            whole,
-            limit,
-            at_least: true,
-        };
-        let at_most = |name, part, whole, limit| Share {
-            at_least: false,
-            ..at_least(name, part, whole, limit)
-        };
         let blamed = self.row(Truth::NotCaptured, lost);
         let named = self.row(Truth::Spurious, |a| a == Answer::Spurious);
         [
-            at_least("losses placed right", right, judged - unknown, pass.location),
-            at_most("losses without a place", unknown, judged, pass.unknown),
-            at_most("losses excluded", excluded, judged + excluded, pass.excluded),
-            at_most(
+            Share::at_least("losses placed right", right, judged - unknown, pass.location),
+            Share::at_most("losses without a place", unknown, judged, pass.unknown),
+            Share::at_most("losses excluded", excluded, judged + excluded, pass.excluded),
+            Share::at_most(
                 "reordered called lost",
                 self.row(Truth::Reordered, lost),
                 reordered,
                 pass.reordered_as_loss,
             ),
-            at_least("spurious called so", named, spurious, pass.spurious),
-            at_most(
+            Share::at_least("spurious called so", named, spurious, pass.spurious),
+            Share::at_most(
                 "capture drops blamed on the network",
                 blamed,
                 missed,
                 pass.capture_blamed,
             ),
-            at_least("copies called so", copies_found, copies, pass.copies),
+            Share::at_least("copies called so", copies_found, copies, pass.copies),
         ]
     }
 
@@ -670,11 +680,7 @@ impl Score {
         if cases < pass.at_least {
             out.push(format!("{cases} cases; at least {} are needed", pass.at_least));
         }
-        out.extend(self.shares(pass).iter().filter(|s| !s.is_kept()).map(|s| {
-            let side = if s.at_least { "at least" } else { "at most" };
-            let limit = s.limit * 100.0;
-            format!("{}: {} of {}, {side} {limit:.2} % wanted", s.name, s.part, s.whole)
-        }));
+        out.extend(self.shares(pass).iter().filter_map(Share::failure));
         out
     }
 }
@@ -687,13 +693,7 @@ impl fmt::Display for Score {
             writeln!(f, "  excluded: {n} {}", rule.text())?;
         }
         for s in self.shares(&PassConfig::default()).iter().filter(|s| s.whole > 0) {
-            let sign = if s.at_least { "≥" } else { "≤" };
-            let (value, limit) = (s.value() * 100.0, s.limit * 100.0);
-            writeln!(
-                f,
-                "  {:36} {value:7.2} %  ({} of {}; {sign} {limit:.0} %)",
-                s.name, s.part, s.whole
-            )?;
+            writeln!(f, "{s}")?;
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 
 use super::plan::{ConnectionPlan, RequestPlan};
 use super::record::{ClientRecord, ClientTransaction, ConnectionRecord, Outcome, RecordFile};
-use super::{wait_for_stop, write_chunked};
+use super::tcp_info::Sampler;
+use super::{compose, wait_for_stop, write_chunked};
 use crate::clock::Clock;
 use crate::config::{CloseMode, Scenario};
 use crate::netns::{CLIENT_ADDRESS, SERVER_ADDRESS};
@@ -38,6 +39,7 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
         clock,
         records,
     };
+    let sampler = Sampler::start(scenario, false);
     let attempts = attempts(scenario);
     let next = AtomicUsize::new(0);
     let outcomes: Vec<io::Result<()>> = thread::scope(|scope| {
@@ -59,6 +61,12 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
     });
     for outcome in outcomes {
         outcome.map_err(|error| error.to_string())?;
+    }
+    if let Some(sampler) = sampler {
+        for sender in sampler.finish().map_err(|error| format!("TCP_INFO: {error}"))? {
+            let written = client.records.write(&ClientRecord::Sender(sender));
+            written.map_err(|error| error.to_string())?;
+        }
     }
     client.records.flush().map_err(|error| error.to_string())
 }
@@ -184,19 +192,13 @@ impl Client<'_> {
         plan: &RequestPlan,
         half_close: bool,
     ) -> io::Result<ClientTransaction> {
-        thread::sleep(plan.think);
         let mut header = connection.to_be_bytes().to_vec();
         header.extend_from_slice(&index.to_be_bytes());
-        let request_write_start_ns = self.clock.now_ns();
         let request = plan.request;
-        write_chunked(
-            stream,
-            &header,
-            request.bytes as usize,
-            request.chunks as usize,
-            request.pause,
-        )?;
-        let request_write_end_ns = self.clock.now_ns();
+        let message = compose(&header, request.bytes);
+        thread::sleep(plan.think);
+        let (request_write_start_ns, request_write_end_ns) =
+            write_chunked(stream, self.clock, &message, request.chunks, request.pause)?;
         if half_close {
             stream.shutdown(Shutdown::Write)?;
         }
@@ -208,13 +210,13 @@ impl Client<'_> {
         while left > 0 {
             let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = stream.read(&mut buffer[..room])?;
+            response_last_ns = self.clock.now_ns();
             if n == 0 {
                 return Err(io::Error::new(
                     ErrorKind::UnexpectedEof,
                     "closed before the response was complete",
                 ));
             }
-            response_last_ns = self.clock.now_ns();
             if left == plan.response.bytes {
                 response_first_ns = response_last_ns;
             }

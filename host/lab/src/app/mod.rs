@@ -5,11 +5,12 @@ mod client;
 mod plan;
 mod record;
 mod server;
+mod tcp_info;
 
 use crate::clock::Clock;
 use crate::config::Scenario;
 use record::RecordFile;
-pub(crate) use record::{ClientRecord, ServerRecord, join, read_lines};
+pub(crate) use record::{ClientRecord, ClientTransaction, SenderRecord, ServerRecord, TruthLine, join, read_lines};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -57,14 +58,9 @@ fn wait_for_stop() {
     while matches!(io::stdin().read(&mut scrap), Ok(n) if n > 0) {}
 }
 
-/// Sends `total` bytes, starting with `header`, in `chunks` writes of nearly equal size with pauses between them.
-fn write_chunked(
-    stream: &mut TcpStream,
-    header: &[u8],
-    total: usize,
-    chunks: usize,
-    pause: Duration,
-) -> io::Result<()> {
+/// A message of `total` bytes, starting with `header`. Made before its moment comes: this takes longer than sending.
+fn compose(header: &[u8], total: u64) -> Vec<u8> {
+    let total = total as usize;
     let mut message: Vec<u8> = b"abcdefghijklmnopqrstuvwxyz"
         .iter()
         .copied()
@@ -73,12 +69,26 @@ fn write_chunked(
         .collect();
     let header_len = header.len().min(total);
     message[..header_len].copy_from_slice(&header[..header_len]);
-    let chunks = chunks.clamp(1, total.max(1));
+    message
+}
+
+/// Sends `message` in `chunks` writes of nearly equal size with pauses between them. Returns when the first write
+/// began and the last one ended: the clock is read right before and right after the calls.
+fn write_chunked(
+    stream: &mut TcpStream,
+    clock: Clock,
+    message: &[u8],
+    chunks: u64,
+    pause: Duration,
+) -> io::Result<(u64, u64)> {
+    let total = message.len();
+    let chunks = (chunks as usize).clamp(1, total.max(1));
+    let start_ns = clock.now_ns();
     for number in 0..chunks {
         if number > 0 {
             thread::sleep(pause);
         }
         stream.write_all(&message[total * number / chunks..total * (number + 1) / chunks])?;
     }
-    Ok(())
+    Ok((start_ns, clock.now_ns()))
 }

@@ -98,6 +98,29 @@ pub(crate) struct ServerTransaction {
     pub(crate) server_response_end_ns: u64,
 }
 
+/// What the kernel says of the sender of one direction of a connection (TCP_INFO), last seen before its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SenderRecord {
+    /// The server's side sent.
+    pub(crate) from_server: bool,
+    /// Which connection.
+    pub(crate) client_port: u16,
+    /// Name of the congestion control.
+    pub(crate) congestion_control: String,
+    /// Bytes acknowledged, with those of SYN and FIN.
+    pub(crate) bytes_acked: u64,
+    /// Data waited or was in flight.
+    pub(crate) busy_us: u64,
+    /// Of that: the receiver's window did not let the next segment go, and nothing else kept it back.
+    pub(crate) rwnd_limited_us: u64,
+    /// Of that: all was sent, and the application waited for room in the send buffer.
+    pub(crate) sndbuf_limited_us: u64,
+    /// Looks at it while data was in flight.
+    pub(crate) samples: u64,
+    /// Of those: data waited, and the receiver's window had room for less than three segments.
+    pub(crate) window_samples: u64,
+}
+
 /// A line of the client's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -106,26 +129,55 @@ pub(crate) enum ClientRecord {
     Connection(ConnectionRecord),
     /// One per finished transaction.
     Transaction(ClientTransaction),
+    /// One per connection, when TCP_INFO is looked at.
+    Sender(SenderRecord),
 }
 
 /// A line of the server's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ServerRecord {
-    /// Number of the connection.
-    pub(crate) connection: u32,
-    /// Number of the transaction on it.
-    pub(crate) index: u32,
-    /// What the server knows.
-    #[serde(flatten)]
-    pub(crate) transaction: ServerTransaction,
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ServerRecord {
+    /// One per finished transaction.
+    Transaction {
+        /// Number of the connection.
+        connection: u32,
+        /// Number of the transaction on it.
+        index: u32,
+        /// What the server knows.
+        #[serde(flatten)]
+        transaction: ServerTransaction,
+    },
+    /// One per connection, when TCP_INFO is looked at.
+    Sender(SenderRecord),
+}
+
+/// A line of the joined file, to read.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum TruthLine {
+    /// An attempt to connect.
+    Connection(ConnectionRecord),
+    /// A transaction that both sides finished, or only the client.
+    Transaction {
+        /// The client's part.
+        #[serde(flatten)]
+        client: ClientTransaction,
+        /// The server's part.
+        #[serde(flatten)]
+        server: Option<ServerTransaction>,
+    },
+    /// A sender.
+    Sender(SenderRecord),
 }
 
 /// A line of the joined file.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Joined<'a> {
-    /// A connection, or a transaction that the server did not finish.
+    /// A connection, a sender, or a transaction that the server did not finish.
     Client(&'a ClientRecord),
+    /// A sender.
+    Server(&'a ServerRecord),
     /// Both sides of a transaction.
     Both {
         #[serde(flatten)]
@@ -136,24 +188,34 @@ pub(crate) enum Joined<'a> {
 }
 
 /// Puts what the server knows beside what the client knows, in the order of connections, each followed by its
-/// transactions.
+/// transactions; senders come last.
 pub(crate) fn join<'a>(client: &'a mut [ClientRecord], server: &'a [ServerRecord]) -> Vec<Joined<'a>> {
     let by_number: HashMap<_, _> = server
         .iter()
-        .map(|record| ((record.connection, record.index), &record.transaction))
+        .filter_map(|record| match record {
+            ServerRecord::Transaction {
+                connection,
+                index,
+                transaction,
+            } => Some(((*connection, *index), transaction)),
+            ServerRecord::Sender(_) => None,
+        })
         .collect();
     client.sort_by_key(|record| match record {
         ClientRecord::Connection(connection) => (connection.connection, 0),
         ClientRecord::Transaction(transaction) => (transaction.connection, transaction.index + 1),
+        ClientRecord::Sender(_) => (u32::MAX, 0),
     });
+    let senders = server.iter().filter(|record| matches!(record, ServerRecord::Sender(_)));
     client
         .iter()
         .map(|record| match record {
             ClientRecord::Transaction(transaction) => by_number
                 .get(&(transaction.connection, transaction.index))
                 .map_or(Joined::Client(record), |server| Joined::Both { client: record, server }),
-            ClientRecord::Connection(_) => Joined::Client(record),
+            ClientRecord::Connection(_) | ClientRecord::Sender(_) => Joined::Client(record),
         })
+        .chain(senders.map(Joined::Server))
         .collect()
 }
 
@@ -231,7 +293,7 @@ mod tests {
                 ..transaction
             }),
         ];
-        let server = [ServerRecord {
+        let server = [ServerRecord::Transaction {
             connection: 3,
             index: 1,
             transaction: server,
@@ -247,5 +309,11 @@ mod tests {
             (&lines[1]["request_bytes"], &lines[1]["server_response_start_ns"]),
             (&10.into(), &5.into())
         );
+        let read: Vec<TruthLine> = lines
+            .into_iter()
+            .map(|line| serde_json::from_value(line).unwrap())
+            .collect();
+        let has_server = |line: &TruthLine| matches!(line, TruthLine::Transaction { server: Some(_), .. });
+        assert_eq!(read.iter().map(has_server).collect::<Vec<_>>(), [false, true]);
     }
 }

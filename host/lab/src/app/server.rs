@@ -2,7 +2,8 @@
 
 use super::plan::{ConnectionPlan, RequestPlan};
 use super::record::{RecordFile, ServerRecord, ServerTransaction};
-use super::{READY, wait_for_stop, write_chunked};
+use super::tcp_info::Sampler;
+use super::{READY, compose, wait_for_stop, write_chunked};
 use crate::clock::Clock;
 use crate::config::{CloseMode, REQUEST_HEADER_LEN, Scenario};
 use crate::netns::SERVER_ADDRESS;
@@ -29,6 +30,7 @@ struct Server {
 /// Serves until the lab stops us.
 pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Result<(), String> {
     let listener = listen(scenario).map_err(|error| format!("listening: {error}"))?;
+    let sampler = Sampler::start(scenario, true);
     println!("{READY}");
     io::stdout().flush().map_err(|error| error.to_string())?;
     let server = Arc::new(Server {
@@ -45,6 +47,12 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
             break;
         }
         thread::sleep(Duration::from_millis(10));
+    }
+    if let Some(sampler) = sampler {
+        for sender in sampler.finish().map_err(|error| format!("TCP_INFO: {error}"))? {
+            let written = server.records.write(&ServerRecord::Sender(sender));
+            written.map_err(|error| error.to_string())?;
+        }
     }
     server.records.flush().map_err(|error| error.to_string())
 }
@@ -85,15 +93,15 @@ impl Server {
         stream.set_read_timeout(Some(Duration::from_secs_f64(self.scenario.time_limit_s)))?;
         let mut plan: Option<ConnectionPlan> = None;
         loop {
-            let Some((first_ns, connection, index)) = self.read_header(&mut stream)? else {
+            let Some((header_ns, connection, index)) = self.read_header(&mut stream)? else {
                 return Ok(());
             };
             let plan = plan.get_or_insert_with(|| ConnectionPlan::new(&self.scenario, connection));
             let Some(request) = plan.requests.get(index as usize) else {
                 return Err(io::Error::new(ErrorKind::InvalidData, "a request that is not planned"));
             };
-            let transaction = self.respond(&mut stream, first_ns, request)?;
-            self.records.write(&ServerRecord {
+            let transaction = self.respond(&mut stream, header_ns, request)?;
+            self.records.write(&ServerRecord::Transaction {
                 connection,
                 index,
                 transaction,
@@ -105,52 +113,56 @@ impl Server {
         }
     }
 
-    /// Time of the first byte, connection and request number; `None` at the end of the connection.
-    fn read_header(&self, stream: &mut TcpStream) -> io::Result<Option<(u64, u32, u32)>> {
+    /// Times of the header's first and last byte, connection and request number; `None` at the end of the connection.
+    fn read_header(&self, stream: &mut TcpStream) -> io::Result<Option<([u64; 2], u32, u32)>> {
         let mut header = [0u8; REQUEST_HEADER_LEN as usize];
         let n = stream.read(&mut header)?;
+        let first_ns = self.clock.now_ns();
         if n == 0 {
             return Ok(None);
         }
-        let first_ns = self.clock.now_ns();
-        stream.read_exact(&mut header[n..])?;
+        let mut last_ns = first_ns;
+        if n < header.len() {
+            stream.read_exact(&mut header[n..])?;
+            last_ns = self.clock.now_ns();
+        }
         let [c0, c1, c2, c3, i0, i1, i2, i3] = header;
         Ok(Some((
-            first_ns,
+            [first_ns, last_ns],
             u32::from_be_bytes([c0, c1, c2, c3]),
             u32::from_be_bytes([i0, i1, i2, i3]),
         )))
     }
 
     /// Reads the rest of the request, works, responds.
-    fn respond(&self, stream: &mut TcpStream, first_ns: u64, plan: &RequestPlan) -> io::Result<ServerTransaction> {
+    fn respond(
+        &self,
+        stream: &mut TcpStream,
+        [first_ns, mut server_request_last_ns]: [u64; 2],
+        plan: &RequestPlan,
+    ) -> io::Result<ServerTransaction> {
         let mut left = plan.request.bytes.saturating_sub(REQUEST_HEADER_LEN);
         let mut buffer = [0u8; 16 * 1024];
         while left > 0 {
             let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = stream.read(&mut buffer[..room])?;
+            server_request_last_ns = self.clock.now_ns();
             if n == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             left -= n as u64;
         }
-        let server_request_last_ns = self.clock.now_ns();
-        thread::sleep(plan.server);
-        let server_response_start_ns = self.clock.now_ns();
         let response = plan.response;
-        write_chunked(
-            stream,
-            &[],
-            response.bytes as usize,
-            response.chunks as usize,
-            response.pause,
-        )?;
+        let message = compose(&[], response.bytes);
+        thread::sleep(plan.server);
+        let (server_response_start_ns, server_response_end_ns) =
+            write_chunked(stream, self.clock, &message, response.chunks, response.pause)?;
         Ok(ServerTransaction {
             server_request_first_ns: first_ns,
             server_request_last_ns,
             server_work_ns: plan.server.as_nanos() as u64,
             server_response_start_ns,
-            server_response_end_ns: self.clock.now_ns(),
+            server_response_end_ns,
         })
     }
 }

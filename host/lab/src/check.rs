@@ -1,0 +1,86 @@
+//! All of what Weir says about a run, held against the truth.
+
+use crate::config::PassConfig;
+use crate::error::LabError;
+use crate::limits::{LimitScore, score_limits};
+use crate::run::LabReport;
+use crate::score::{Score, Share, score};
+use crate::server_time::{ServerTimeScore, score_server_time};
+use std::fmt;
+
+/// The judgements of one run, or of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Check {
+    /// Segments and losses.
+    pub segments: Score,
+    /// What limited each sender.
+    pub limits: LimitScore,
+    /// The server's time.
+    pub server_time: ServerTimeScore,
+}
+
+/// Judges a run.
+pub fn check(report: &LabReport) -> Result<Check, LabError> {
+    Ok(Check {
+        segments: score(report)?,
+        limits: score_limits(report)?,
+        server_time: score_server_time(report)?,
+    })
+}
+
+impl Check {
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Self) {
+        self.segments.add(&other.segments);
+        self.limits.add(&other.limits);
+        self.server_time.add(&other.server_time);
+    }
+
+    fn shares(&self, pass: &PassConfig) -> [Share; 3] {
+        let (right, all) = self.limits.right();
+        let (unknown, busy) = self.limits.unknown_ms();
+        let times = &self.server_time;
+        [
+            Share::at_least("limits within 10 points of TCP_INFO", right, all, pass.limits),
+            Share::at_most("limits unknown, ms of transfers", unknown, busy, pass.limits_unknown),
+            Share::at_least(
+                "server time within 1 ms + 5 %",
+                times.right,
+                times.judged,
+                pass.server_time,
+            ),
+        ]
+    }
+
+    /// What the limits of the scenario say: a line each; empty when all are kept.
+    pub fn failures(&self, pass: &PassConfig) -> Vec<String> {
+        let mut out = self.segments.failures(pass);
+        out.extend(self.shares(pass).iter().filter_map(Share::failure));
+        out
+    }
+
+    /// A line for each judgement that differs.
+    pub fn misses(&self) -> impl Iterator<Item = String> + '_ {
+        let segments = self.segments.misses.iter().cloned();
+        segments
+            .chain(self.limits.misses())
+            .chain(self.server_time.misses.iter().cloned())
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.segments)?;
+        for share in self.shares(&PassConfig::default()).iter().filter(|s| s.whole > 0) {
+            writeln!(f, "{share}")?;
+        }
+        let ServerTimeScore { late, lossy, .. } = self.server_time;
+        if late + lossy > 0 {
+            writeln!(
+                f,
+                "  server times not judged: {lossy} with a loss, {late} on a host that was late"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,263 @@
+//! The server's time as one tap tells it, held against the application's own log.
+//!
+//! Weir's figure is the gap between request and response at the tap in the middle, less the smallest round trip from
+//! there to the server and back. The log's is from the return of the read that brought the last byte of the request to
+//! the call of the first write of the response. Between the two lies what the host needs to wake the application and to
+//! send: where the frames show that this was long, the host was busy with something else, and the log is no truth.
+
+use crate::analysis::analyze;
+use crate::app::{ClientTransaction, TruthLine, read_lines};
+use crate::error::LabError;
+use crate::run::LabReport;
+use crate::truth::{Direction, Journey};
+use std::collections::HashMap;
+use weir_messages::v1;
+
+/// The figures may differ by this much, ns, and this share of the log's.
+const DIFFERENCE_NS: f64 = 1e6;
+const DIFFERENCE: f64 = 0.05;
+/// From a frame's arrival to the return of the read, and from the write to its frame: longer is a busy host, ns.
+const LATE_NS: u64 = 500_000;
+
+/// Transactions of a run, or of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerTimeScore {
+    /// Without loss, on a host that kept time.
+    pub judged: u64,
+    /// Of those: within 1 ms and 5 %.
+    pub right: u64,
+    /// Not judged: the host was late.
+    pub late: u64,
+    /// Not judged: frames were lost within it or sent again.
+    pub lossy: u64,
+    /// A line for each that is not within 1 ms and 5 %.
+    pub misses: Vec<String>,
+}
+
+impl ServerTimeScore {
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Self) {
+        self.judged += other.judged;
+        self.right += other.right;
+        self.late += other.late;
+        self.lossy += other.lossy;
+        self.misses.extend_from_slice(&other.misses);
+    }
+}
+
+/// The frames of a connection, by direction.
+#[derive(Default)]
+struct Frames<'a> {
+    by_direction: [Vec<&'a Journey>; 2],
+}
+
+impl<'a> Frames<'a> {
+    /// Those that carry bytes `from` to `to` of a direction; empty if one of them was lost or sent again.
+    fn carrying(&self, direction: Direction, from: u64, to: u64) -> Vec<&'a Journey> {
+        let all = &self.by_direction[direction as usize];
+        let Some(start) = all.iter().find_map(|j| j.tcp.as_ref().filter(|tcp| tcp.is_syn())) else {
+            return Vec::new();
+        };
+        let first = start.seq.wrapping_add(1);
+        let (mut out, mut reach) = (Vec::new(), from);
+        for journey in all {
+            let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.len > 0) else {
+                continue;
+            };
+            // Streams of a run are far below 2 GB.
+            let at = u64::from(tcp.seq.wrapping_sub(first));
+            let end = at + u64::from(tcp.len);
+            if end <= from || at >= to {
+                continue;
+            }
+            if at > reach || end <= reach || journey.arrived_ns.is_empty() {
+                return Vec::new();
+            }
+            reach = end;
+            out.push(*journey);
+        }
+        if reach >= to { out } else { Vec::new() }
+    }
+}
+
+/// Judges the server times in the run's capture of the middle.
+pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError> {
+    let journeys: Vec<Journey> = read_lines(&report.journeys)?;
+    let lines: Vec<TruthLine> = read_lines(&report.app_truth)?;
+    let mut analysis = v1::Analysis::default();
+    analyze(&report.tap, &mut analysis)?;
+
+    let mut frames: HashMap<u16, Frames<'_>> = HashMap::new();
+    for journey in &journeys {
+        let Some(tcp) = &journey.tcp else { continue };
+        let port = match journey.direction {
+            Direction::C2s => tcp.src_port,
+            Direction::S2c => tcp.dst_port,
+        };
+        frames.entry(port).or_default().by_direction[journey.direction as usize].push(journey);
+    }
+    let mut said: HashMap<(u16, usize), &v1::Transaction> = HashMap::new();
+    let mut round_trips: HashMap<u16, f64> = HashMap::new();
+    let ports: HashMap<u64, u16> = analysis
+        .connections
+        .iter()
+        .filter_map(|c| Some((c.id, c.client.as_ref()?.port as u16)))
+        .collect();
+    for connection in &analysis.connections {
+        let to_server = connection
+            .client_to_server
+            .as_ref()
+            .and_then(|d| d.rtt.as_ref()?.min_seconds);
+        if let Some((port, rtt)) = ports.get(&connection.id).zip(to_server) {
+            round_trips.insert(*port, rtt);
+        }
+    }
+    for transaction in analysis.transactions.iter().filter(|t| t.index > 0) {
+        if let Some(port) = ports.get(&transaction.connection_id) {
+            said.insert((*port, transaction.index as usize - 1), transaction);
+        }
+    }
+
+    let mut score = ServerTimeScore::default();
+    // Of the connection in hand: its port, and the bytes of the transactions before.
+    let (mut port, mut offsets) = (0, [0u64; 2]);
+    let none = Frames::default();
+    for line in &lines {
+        match line {
+            TruthLine::Connection(connection) => (port, offsets) = (connection.client_port, [0; 2]),
+            TruthLine::Transaction { client, server } => {
+                let [asked, answered] = offsets;
+                offsets = [asked + client.request_bytes, answered + client.response_bytes];
+                let Some(server) = server else { continue };
+                let frames = frames.get(&port).unwrap_or(&none);
+                let request = frames.carrying(Direction::C2s, asked, offsets[0]);
+                let response = frames.carrying(Direction::S2c, answered, offsets[1]);
+                let (Some(request), Some(response)) = (request.last(), response.first()) else {
+                    score.lossy += 1;
+                    continue;
+                };
+                let arrived = request.arrived_ns.iter().min().copied().unwrap_or_default();
+                let woken = server.server_request_last_ns.saturating_sub(arrived);
+                let sent = response.time_ns.saturating_sub(server.server_response_start_ns);
+                if woken > LATE_NS || sent > LATE_NS {
+                    score.late += 1;
+                    continue;
+                }
+                let truth = server
+                    .server_response_start_ns
+                    .saturating_sub(server.server_request_last_ns) as f64;
+                let answer = said.get(&(port, client.index as usize)).copied();
+                let rtt = round_trips.get(&port).copied();
+                score.enter(port, client, truth, server_ns(answer, rtt));
+            }
+            TruthLine::Sender(_) => {}
+        }
+    }
+    Ok(score)
+}
+
+/// The server's time at the server, ns.
+fn server_ns(said: Option<&v1::Transaction>, to_server: Option<f64>) -> Option<f64> {
+    let gap = said?.server_seconds?;
+    Some((gap - to_server?).max(0.0) * 1e9)
+}
+
+impl ServerTimeScore {
+    fn enter(&mut self, port: u16, client: &ClientTransaction, truth: f64, answer: Option<f64>) {
+        self.judged += 1;
+        if answer.is_some_and(|answer| (answer - truth).abs() <= DIFFERENCE_NS + DIFFERENCE * truth) {
+            self.right += 1;
+            return;
+        }
+        let said = answer.map_or_else(|| "not told".into(), |answer| format!("{:.3} ms", answer / 1e6));
+        self.misses.push(format!(
+            "server time, port {port}, transaction {}: {:.3} ms called {said}",
+            client.index,
+            truth / 1e6
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::TcpSummary;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn journey(direction: Direction, seq: u32, len: u32, syn: bool, arrives: bool) -> Journey {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Journey {
+            frame: 1,
+            time_ns: 1,
+            direction,
+            tap: Vec::new(),
+            arrived_ns: if arrives { vec![2] } else { Vec::new() },
+            tcp: Some(TcpSummary {
+                src: address,
+                src_port: 1,
+                dst: address,
+                dst_port: 2,
+                seq,
+                ack: 0,
+                len,
+                flags: if syn { 2 } else { 16 },
+                ip_id: 0,
+                sack_permitted: false,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_message_with_a_loss_or_a_repeat_is_not_judged() {
+        let start = u32::MAX - 100;
+        let stream = |arrives, twice: bool| {
+            let mut all = vec![
+                journey(Direction::C2s, start, 0, true, true),
+                journey(Direction::C2s, start.wrapping_add(1), 100, false, true),
+                journey(Direction::C2s, start.wrapping_add(101), 100, false, arrives),
+            ];
+            if twice {
+                all.push(journey(Direction::C2s, start.wrapping_add(101), 100, false, true));
+            }
+            all
+        };
+        for (arrives, twice, frames) in [(true, false, 2), (false, false, 0), (true, true, 0), (false, true, 0)] {
+            let all = stream(arrives, twice);
+            let frames_of = Frames {
+                by_direction: [all.iter().collect(), Vec::new()],
+            };
+            assert_eq!(frames_of.carrying(Direction::C2s, 0, 200).len(), frames);
+            assert_eq!(frames_of.carrying(Direction::C2s, 0, 100).len(), 1);
+            assert_eq!(
+                frames_of.carrying(Direction::C2s, 100, 201).len(),
+                0,
+                "not all of it was sent"
+            );
+        }
+    }
+
+    #[test]
+    fn a_millisecond_and_five_per_cent_are_allowed() {
+        let client = ClientTransaction {
+            connection: 0,
+            index: 0,
+            request_bytes: 1,
+            request_chunks: 1,
+            response_bytes: 1,
+            response_chunks: 1,
+            think_ns: 0,
+            request_write_start_ns: 0,
+            request_write_end_ns: 0,
+            response_first_ns: 0,
+            response_last_ns: 0,
+        };
+        for (answer, right) in [(Some(121.9e6), 0), (Some(94.1e6), 1), (Some(105.9e6), 1), (None, 0)] {
+            let mut score = ServerTimeScore::default();
+            score.enter(1, &client, 100e6, answer);
+            assert_eq!(
+                (score.judged, score.right, score.misses.len() as u64),
+                (1, right, 1 - right)
+            );
+        }
+    }
+}
