@@ -46,6 +46,21 @@ pub(crate) const THRESHOLDS: [Threshold; 12] = [
     threshold("CONNECTION_RESETS", 0.01, 0.05, "share of the connections"),
 ];
 
+/// Value of a category that is a part of the time of transactions.
+fn time_of(category: &str, time: &TimeShares) -> Option<f64> {
+    let ns = match category {
+        "CLIENT_PROCESSING" => time.client,
+        "SERVER_PROCESSING" => time.server,
+        "LATENCY" => time.latency,
+        "BANDWIDTH" => time.bandwidth,
+        "CONGESTION" => time.congestion,
+        "PROTOCOL" => time.protocol,
+        "TCP_WINDOW" => time.receiver.saturating_add(time.sender),
+        _ => return None,
+    };
+    Some(ns as f64 / time.total().max(1) as f64)
+}
+
 /// Figures of one direction over everything.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
@@ -131,14 +146,10 @@ impl Figures {
         let of_time = |ns: u64| ns as f64 / time.total().max(1) as f64;
         let [c, s] = &self.sides;
         let of_data = |n: u64| n as f64 / (c.data + s.data).max(1) as f64;
+        if let Some(value) = time_of(category, time) {
+            return value;
+        }
         match category {
-            "CLIENT_PROCESSING" => of_time(time.client),
-            "SERVER_PROCESSING" => of_time(time.server),
-            "LATENCY" => of_time(time.latency),
-            "BANDWIDTH" => of_time(time.bandwidth),
-            "CONGESTION" => of_time(time.congestion),
-            "PROTOCOL" => of_time(time.protocol),
-            "TCP_WINDOW" => of_time(time.receiver.saturating_add(time.sender)),
             "FROZEN_WINDOW" => of_time(c.closed.saturating_add(s.closed)),
             "NAGLE" => of_time(c.nagle.saturating_add(s.nagle)),
             "RETRANSMISSIONS" => of_data(c.retransmitted + s.retransmitted),
@@ -149,11 +160,20 @@ impl Figures {
 
     /// The diagnosis table.
     pub fn diagnosis(&self, time: &TimeShares) -> Vec<v1::Diagnosis> {
+        Self::rows(time, |category| Some(self.value(category, time)))
+    }
+
+    /// Its rows that are parts of the time of transactions.
+    pub fn diagnosis_of_time(time: &TimeShares) -> Vec<v1::Diagnosis> {
+        Self::rows(time, |category| time_of(category, time))
+    }
+
+    fn rows(time: &TimeShares, value: impl Fn(&str) -> Option<f64>) -> Vec<v1::Diagnosis> {
         if time.total() == 0 {
             return Vec::new();
         }
         let row = |t: &Threshold| {
-            let value = self.value(t.category, time);
+            let value = value(t.category)?;
             let verdict = if value >= t.bottleneck {
                 "BOTTLENECK"
             } else if value >= t.potential {
@@ -161,16 +181,16 @@ impl Figures {
             } else {
                 "NO_BOTTLENECK"
             };
-            v1::Diagnosis {
+            Some(v1::Diagnosis {
                 category: t.category.to_owned(),
                 verdict: verdict.to_owned(),
                 value,
                 potential: t.potential,
                 bottleneck: t.bottleneck,
                 of: t.of.to_owned(),
-            }
+            })
         };
-        THRESHOLDS.iter().map(row).collect()
+        THRESHOLDS.iter().filter_map(row).collect()
     }
 
     /// Bottlenecks by the seconds that they cost, most first.

@@ -146,6 +146,10 @@ pub(crate) struct Findings {
     zero_longest: (u64, u64),
     small_window: Group,
     small_ns: u64,
+    silly: Group,
+    silly_ns: u64,
+    silly_openings: u64,
+    silly_pieces: u64,
     missed: Group,
     missed_segments: u64,
     mishap: Group,
@@ -281,6 +285,13 @@ impl Findings {
         let m = flow.measure(link);
         let trip = m.round_trip().unwrap_or(0);
         for side in 0..2 {
+            let silly = flow.limits.as_ref().map(|l| l.sides[side].silly);
+            if let Some(silly) = silly.filter(|silly| silly.openings > 0) {
+                self.silly.add(flow);
+                self.silly_ns = self.silly_ns.saturating_add(silly.ns);
+                self.silly_openings += u64::from(silly.openings);
+                self.silly_pieces += u64::from(silly.pieces);
+            }
             if let Some(mishap) = mishap(flow, side, &m) {
                 let (Mishap::Applied(shift) | Mishap::Stripped(shift)) = mishap;
                 self.mishap.add(flow);
@@ -454,6 +465,7 @@ impl Findings {
         out.extend(self.retransmission_rate());
         out.extend(self.zero_windows());
         out.extend(self.small_windows());
+        out.extend(self.silly_windows());
         out.extend(self.scale_mishaps());
         out.extend((0..LIMITS.len()).filter_map(|which| self.limited(which)));
         out.extend(self.latency_bound());
@@ -605,6 +617,38 @@ impl Findings {
             evidence,
             &self.small_window,
             &[("seconds", total)],
+        ))
+    }
+
+    /// RFC 1122 4.2.3.3 and 4.2.3.4.
+    fn silly_windows(&self) -> Option<v1::Finding> {
+        let total = seconds(self.silly_ns);
+        if self.silly.count == 0 || total < WINDOW_SECONDS {
+            return None;
+        }
+        let mut evidence = vec![format!(
+            "receivers of {} opened their windows {} times by less than a segment and less than half of the window, three or more times in a row, while data waited",
+            connections(self.silly.count),
+            self.silly_openings
+        )];
+        if self.silly_pieces > 0 {
+            evidence.push(format!(
+                "their senders answered with {} pieces below a segment: each costs a round trip or a timer",
+                self.silly_pieces
+            ));
+        }
+        Some(finding(
+            "SILLY_WINDOW",
+            "WARNING",
+            0.9,
+            format!("Silly windows for {total:.3} s"),
+            evidence,
+            &self.silly,
+            &[
+                ("seconds", total),
+                ("openings", self.silly_openings as f64),
+                ("pieces", self.silly_pieces as f64),
+            ],
         ))
     }
 

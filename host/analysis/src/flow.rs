@@ -423,12 +423,19 @@ impl Flow {
         Some((end, block))
     }
 
+    /// Largest window that a side advertised in bytes; 0: not known.
+    fn largest_window(&self, side: usize) -> u32 {
+        let windows = self.setup.scale(side).and_then(|shift| self.windows[side].bytes(shift));
+        windows.map_or(0, |(_, most)| u32::try_from(most).unwrap_or(u32::MAX))
+    }
+
     /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
     pub fn limit_path(&self, side: usize, link: Option<f64>) -> limits::Path {
         limits::Path {
             segment: self.setup.segment(),
             base: self.directions[side & 1].rtt.min().map(nanoseconds),
             other: self.directions[1 - (side & 1)].rtt.min().map_or(0, nanoseconds),
+            window: self.largest_window(1 - (side & 1)),
             link,
         }
     }
@@ -459,19 +466,19 @@ impl Flow {
         limits.sides[s].sample(time, rtt, window, &path);
     }
 
-    /// A block of `side`; `tail` is the end of the one before it in the same transfer.
+    /// A block of `side`; `tail`: the end of the one before it in the same transfer, and the transfer's bytes up to there.
     pub fn limit_block(
         &mut self,
         side: usize,
         code: u8,
         b: &Block,
-        tail: Option<u64>,
+        tail: Option<(u64, u64)>,
         link: Option<f64>,
         pool: &mut Pool,
     ) {
         let s = side & 1;
         let slow = b.last.saturating_sub(b.first) > limits::SLACK
-            || tail.is_some_and(|tail| b.first.saturating_sub(tail) > limits::SHORTEST_PAUSE);
+            || tail.is_some_and(|(last, _)| b.first.saturating_sub(last) > limits::SHORTEST_PAUSE);
         if self.limits.is_none() && !slow {
             return;
         }

@@ -19,6 +19,7 @@ mod handshake;
 mod lanes;
 mod limits;
 mod losses;
+mod marked;
 mod message;
 mod operations;
 pub mod pie;
@@ -27,6 +28,7 @@ mod seq;
 mod setup;
 mod shares;
 mod signature;
+mod silly;
 mod sink;
 mod statistics;
 mod summary;
@@ -46,6 +48,8 @@ pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
 use lanes::Lanes;
 pub use lanes::StreamHealth;
+use marked::Marked;
+pub use marked::{Moment, Range};
 use message::CloseCounts;
 pub use message::{address, seconds, timestamp};
 use operations::Operations;
@@ -68,6 +72,8 @@ pub struct Config {
     pub bandwidth: Option<f64>,
     /// Put transactions of two hosts together to operations, which end when there is none for so many seconds.
     pub operations: Option<f64>,
+    /// A range of time whose transactions are also put together on their own.
+    pub marked: Option<Range>,
 }
 
 /// Whether statistics per signature are kept.
@@ -105,6 +111,7 @@ struct State {
     health: StreamHealth,
     keep_statistics: bool,
     operations: Option<Operations>,
+    marked: Option<Marked>,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -119,6 +126,7 @@ impl Analyzer {
             state: State {
                 keep_statistics,
                 operations: config.operations.map(Operations::new),
+                marked: config.marked.map(Marked::new),
                 totals: Totals::new(config.bandwidth.map(|bits| bits / 8.0)),
                 ..State::default()
             },
@@ -225,6 +233,9 @@ impl State {
 
     fn open(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let mut flow = Flow::open(r.flow(), r.time(), r.arg(), &Open::decode(r));
+        if let Some(marked) = &mut self.marked {
+            marked.open(r.time());
+        }
         let more = more.map(OpenMore::decode);
         if let Some(more) = &more {
             flow.open_more(more);
@@ -354,6 +365,9 @@ impl State {
         self.totals.transactions += 1;
         self.totals.time.add(time);
         self.totals.figures.transaction(done);
+        if let Some(marked) = &mut self.marked {
+            marked.add(done, time);
+        }
         if self.keep_statistics {
             self.statistics.add(&self.signature, done);
         }
@@ -500,6 +514,7 @@ impl State {
         v1::Summary {
             operations,
             operations_left_out,
+            marked: self.marked.as_ref().map(Marked::message),
             ..self
                 .totals
                 .message(self.findings.rates, self.findings.missed_segments(), signatures)

@@ -6,7 +6,8 @@
 
 use weir_record::{Block, BlockEnd, Rtt};
 
-use crate::seq::before;
+use crate::seq::{at_or_before, before};
+use crate::silly::{Heard, Silly};
 
 /// Causes, in the order of [`Charges`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +95,8 @@ pub(crate) struct Path {
     pub base: Option<u64>,
     /// Smallest round trip from the tap to the sender and back, ns.
     pub other: u64,
+    /// Bytes of the receiver's largest window; 0: not known.
+    pub window: u32,
     /// Bytes a second, when the user said so.
     pub link: Option<f64>,
 }
@@ -107,6 +110,11 @@ impl Path {
     /// Whether a transfer of this length is one flight, which takes as long as the link needs.
     pub fn is_one_flight(&self, ns: u64) -> bool {
         ns <= self.round_trip().max(SLACK)
+    }
+
+    /// Bytes below which a window has no room.
+    fn room(&self, window: u32) -> u32 {
+        (ROOM * self.segment).min(window / 4).max(window / 10)
     }
 
     /// How far a packet may be from where it is expected, ns.
@@ -127,6 +135,11 @@ pub(crate) const DELAYED_ACK_MOST: u64 = 500_000_000;
 const MANY: usize = 192;
 /// Samples kept then, for comparison.
 const CONTEXT: usize = 8;
+/// Bursts compared.
+const BURSTS: usize = 4;
+/// A sender that waits for its buffer sends once in a round trip, or each time that a third of it is free (as Linux
+/// wakes its application); what pauses more often paces.
+const PIECES: u64 = 3;
 /// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
 const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
@@ -156,6 +169,8 @@ struct Sample {
     flight_max: u32,
     /// Window in bytes, if known.
     window: Option<u32>,
+    /// Whether the timed segment went to the edge of the window that its sender knew of, if that is known.
+    at_edge: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +178,8 @@ struct Span {
     from: u64,
     to: u64,
     cause: Cause,
+    /// Of a full send buffer: known from the pause itself, whatever the trips around it look like.
+    sure: bool,
 }
 
 /// What outranks what when spans overlap.
@@ -187,6 +204,8 @@ struct BlockTail {
     pushed: bool,
     /// Full segments only: the application did not stop there, its buffer did.
     whole: bool,
+    /// Highest ACK that had passed the tap.
+    acked: Option<u32>,
 }
 
 /// What a transfer was limited by.
@@ -212,6 +231,9 @@ pub(crate) struct Transfer {
     samples: Vec<Sample>,
     spans: Vec<Span>,
     tail: Option<BlockTail>,
+    bursts: Bursts,
+    /// The receiver's windows.
+    pub silly: Silly,
     /// Of the transfer in progress: where its charges begin and end.
     charged: Option<(u64, u64)>,
     pending: Charged,
@@ -237,6 +259,36 @@ pub(crate) struct Transfer {
     pub delayed_acks: u32,
     pub acks: u32,
     pub nagle: u32,
+}
+
+/// What was sent between pauses after full segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bursts {
+    /// Since the last pause, and when it ended.
+    bytes: u32,
+    since: u64,
+    /// Between those before, the newest first; 0: none.
+    before: [u32; BURSTS],
+}
+
+impl Bursts {
+    fn begin(since: u64) -> Self {
+        Self {
+            since,
+            ..Self::default()
+        }
+    }
+
+    /// A pause. Whether the burst was like the one before it and not the largest so far: a send buffer has one size, a
+    /// congestion window grows.
+    fn end(&mut self, burst: u32) -> bool {
+        let last = f64::from(self.before[0]);
+        let near = f64::from(burst) * FLAT >= last && self.before.iter().any(|b| burst <= *b);
+        let like = near && f64::from(burst) <= last * FLAT;
+        self.before.rotate_right(1);
+        self.before[0] = burst;
+        like
+    }
 }
 
 /// Both directions.
@@ -270,6 +322,18 @@ impl Transfer {
         if is_delayed(r.rtt, r.flight, path) {
             self.delayed_acks = self.delayed_acks.saturating_add(1);
         }
+        let at_edge = self.at_edge(time.saturating_sub(r.rtt), r.seq_end, path);
+        if let Some(window) = window {
+            let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
+            let heard = Heard {
+                time,
+                sent: time.saturating_sub(r.rtt),
+                ack: r.ack,
+                window,
+                binds,
+            };
+            self.silly.heard(heard, path.segment, path.window);
+        }
         self.samples.push(Sample {
             time,
             rtt: r.rtt,
@@ -277,8 +341,23 @@ impl Transfer {
             flight: r.flight,
             flight_max: self.flight_since.max(r.flight),
             window,
+            at_edge,
         });
         self.flight_since = r.flight;
+    }
+
+    /// Whether a segment that passed the tap at `time` and ends at `end` left no room in the window that its sender had
+    /// heard of: the ACK before it by the round trip from the tap to the sender and back.
+    fn at_edge(&self, time: u64, end: u32, path: &Path) -> Option<bool> {
+        let heard = time.saturating_sub(path.other);
+        let last = self.samples.iter().rev().find(|s| s.time <= heard)?;
+        // An older one may not be the last that the sender had heard.
+        if heard - last.time > (path.round_trip() / 10).max(SLACK) {
+            return None;
+        }
+        let window = last.window?;
+        let left = last.ack.wrapping_add(window).wrapping_sub(end) as i32;
+        Some(i64::from(left) < i64::from(path.room(window)))
     }
 
     /// Bytes in flight behind the tap at some time since the last sample.
@@ -287,34 +366,58 @@ impl Transfer {
     }
 
     /// A block ended.
-    /// `before`: the end of the block before, if there was one in this transfer.
-    pub fn block(&mut self, code: u8, b: &Block, before: Option<u64>, path: &Path) {
+    /// `before`: the end of the block before, if there was one in this transfer, and the transfer's bytes up to there.
+    pub fn block(&mut self, code: u8, b: &Block, before: Option<(u64, u64)>, path: &Path) {
         self.flight(b.flight);
-        let noted = self.tail.filter(|tail| Some(tail.last) == before);
-        let tail = noted.or(before.map(|last| BlockTail {
-            last,
-            pushed: true,
-            whole: false,
-        }));
-        if let Some(tail) = tail {
-            self.pause(tail, b, path);
+        let full = u32::from(b.max_segment);
+        let is_full = full > 0 && full + OPTIONS >= path.segment;
+        let noted = self
+            .tail
+            .filter(|tail| before.is_some_and(|(last, _)| last == tail.last));
+        let tail = noted.or_else(|| {
+            let (last, bytes) = before?;
+            self.bursts = Bursts::default();
+            self.bursts.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            Some(BlockTail {
+                last,
+                pushed: true,
+                whole: is_full && bytes.is_multiple_of(u64::from(full)),
+                acked: None,
+            })
+        });
+        match tail {
+            Some(tail) => self.pause(tail, b, path),
+            None => self.bursts = Bursts::begin(b.first),
         }
+        self.bursts.bytes = self.bursts.bytes.saturating_add(b.bytes);
         if let Some(full) = self.full.filter(|full| full.saturating_add(path.slack()) < b.last) {
             // In the middle of a block: for as long as an ACK takes.
             let to = full.saturating_add(path.round_trip()).min(b.last);
             self.span(full, to, Cause::ReceiverWindow, path);
             self.full = None;
         }
-        let full = u32::from(b.max_segment);
-        let whole = full > 0 && full + OPTIONS >= path.segment && b.bytes.is_multiple_of(full);
+        let whole = is_full && b.bytes.is_multiple_of(full);
         if !whole && b.packets > 1 {
             self.small_tail(b, path);
+        }
+        if !is_full && self.was_small(b) {
+            // What goes without PSH or FIN has more behind it.
+            let end = matches!(BlockEnd::from_u8(code), Some(BlockEnd::Push | BlockEnd::Fin));
+            let pieces = u32::from(b.packets).saturating_sub(u32::from(end));
+            self.silly.pieces = self.silly.pieces.saturating_add(pieces);
         }
         self.tail = Some(BlockTail {
             last: b.last,
             pushed: BlockEnd::from_u8(code) == Some(BlockEnd::Push),
             whole,
+            acked: Some(b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight)),
         });
+    }
+
+    /// Whether the receiver's window was small while the block was sent.
+    fn was_small(&self, b: &Block) -> bool {
+        let small = |s: &Span| s.cause == Cause::SmallWindow && s.from < b.last && s.to > b.first;
+        self.closed.is_some_and(|(since, zero)| !zero && since < b.last) || self.spans.iter().any(small)
     }
 
     /// The time between two blocks of a transfer.
@@ -335,12 +438,63 @@ impl Transfer {
                 self.nagle = self.nagle.saturating_add(1);
                 Cause::Nagle
             }
-            _ if !tail.whole => Cause::Application,
-            // All was acknowledged, and the sender still waited.
-            None if gap > path.round_trip().saturating_add(path.slack()) => Cause::Application,
+            _ if !tail.whole || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) => Cause::Application,
             _ => Cause::SendBuffer,
         };
-        self.span(tail.last, b.first, cause, path);
+        if cause != Cause::SendBuffer {
+            self.bursts = Bursts::begin(b.first);
+            self.span(tail.last, b.first, cause, path);
+            return;
+        }
+        let trip = path.round_trip();
+        let cycle = b.first.saturating_sub(self.bursts.since);
+        if cycle < trip / PIECES {
+            return; // paced
+        }
+        let burst = std::mem::take(&mut self.bursts.bytes);
+        self.bursts.since = b.first;
+        // No ACK is under way for longer; what takes longer waited in a queue before the tap.
+        let longest = trip.saturating_add(trip / 2);
+        let like = self.bursts.end(burst) && gap <= longest && burst >= self.loss_flight;
+        let sure = like || self.deaf(&tail, b, longest, path);
+        if sure {
+            self.sender_bytes = self.sender_bytes.max(burst);
+        }
+        if like && let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
+            last.sure = true;
+        }
+        let from = tail.last;
+        let to = self.all_acknowledged(from, b.first, path).unwrap_or(b.first);
+        self.push(Span { from, to, cause, sure }, path);
+        if to < b.first {
+            self.span(to, b.first, Cause::Application, path);
+        }
+    }
+
+    /// When the sender had heard that all had arrived, if it still waited then.
+    fn all_acknowledged(&self, from: u64, next: u64, path: &Path) -> Option<u64> {
+        let slack = path.slack();
+        let last = self.samples.iter().rev().take(4).find(|s| s.time >= from)?;
+        let heard = last.time.saturating_add(path.other);
+        (last.flight == 0 && heard.saturating_add(slack) < next).then_some(heard)
+    }
+
+    /// Whether the sender stayed silent when it had heard that segments had left the network: its congestion window
+    /// would have let it go on at once (RFC 5681 2: ACKs clock it), its buffer does not before it has room.
+    fn deaf(&self, tail: &BlockTail, b: &Block, longest: u64, path: &Path) -> bool {
+        let heard = |time: u64| {
+            let known = time.saturating_sub(path.other);
+            self.samples.iter().rev().find(|s| s.time <= known).map(|s| s.ack)
+        };
+        let margin = (path.round_trip() / 8).max(SLACK);
+        let (from, to) = (tail.last.saturating_add(margin), b.first.saturating_sub(margin));
+        if from >= to || b.first - tail.last > longest {
+            return false;
+        }
+        let before = if path.other <= SLACK { tail.acked } else { heard(from) };
+        let after = heard(to);
+        let freed = before.zip(after).filter(|(from, to)| at_or_before(*from, *to));
+        freed.is_some_and(|(from, to)| to.wrapping_sub(from) >= ROOM * path.segment)
     }
 
     /// The ACK that let the sender go on at `next`, if one did.
@@ -398,18 +552,25 @@ impl Transfer {
     }
 
     fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
+        let sure = false;
+        self.push(Span { from, to, cause, sure }, path);
+    }
+
+    fn push(&mut self, span: Span, path: &Path) {
+        let Span { from, to, cause, sure } = span;
         if let Some(last) = self.spans.iter_mut().rev().take(3).find(|s| s.cause == cause)
             && from <= last.to
             && last.from <= to
         {
             last.from = last.from.min(from);
             last.to = last.to.max(to);
+            last.sure |= sure;
             return;
         }
         if self.spans.len() >= MANY {
             self.charge_some(path);
         }
-        self.spans.push(Span { from, to, cause });
+        self.spans.push(span);
     }
 
     /// Charge the transfer in progress up to its last sample.
@@ -481,6 +642,7 @@ impl Transfer {
                 from: since,
                 to,
                 cause: closed_cause(zero),
+                sure: false,
             });
         }
         let samples = std::mem::take(&mut self.samples);
@@ -496,6 +658,9 @@ impl Transfer {
                 break;
             }
             let own = self.classify(&trips, i, path);
+            if own.0 == Cause::ReceiverWindow && i > 0 && trips[i - 1].window == trip.window {
+                self.silly.freeze(trip.acked, trip.window.unwrap_or(0), end - at);
+            }
             before = Some(own);
             self.paint(at, end, own, &spans);
             if let Some(base) = path.base {
@@ -530,8 +695,15 @@ impl Transfer {
         // Of the piece in hand: its beginning, the ACK there, its round trips with data behind them, most in flight.
         let (mut since, mut acked) = (start, self.last_ack);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
+        // Of its timed segments: those at the edge of the window less those that were not.
+        let mut edge = 0i32;
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
+            edge += match s.at_edge {
+                Some(true) => 1,
+                Some(false) => -1,
+                None => 0,
+            };
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
@@ -576,9 +748,11 @@ impl Transfer {
                 queued: count > 0,
                 silent,
                 window: s.window,
+                at_edge: edge > 0,
+                acked: bytes.unwrap_or(0),
             });
             (since, acked) = (s.time, Some(s.ack));
-            (sum, count, flight_max) = (0, 0, 0);
+            (sum, count, flight_max, edge) = (0, 0, 0, 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -595,12 +769,11 @@ impl Transfer {
     /// segments are those of a full send buffer.
     fn classify(&mut self, trips: &[Trip], i: usize, path: &Path) -> (Cause, bool) {
         let t = &trips[i];
-        if let Some(window) = t.window {
-            let room = (ROOM * path.segment).min(window / 4).max(window / 10);
-            if t.gross + f64::from(room) >= f64::from(window) {
-                self.receiver_bytes = window;
-                return (Cause::ReceiverWindow, false);
-            }
+        if let Some(window) = t.window
+            && (t.at_edge || t.gross + f64::from(path.room(window)) >= f64::from(window))
+        {
+            self.receiver_bytes = window;
+            return (Cause::ReceiverWindow, false);
         }
         let base = path.base.unwrap_or(t.rtt) as f64;
         let queued = t.queued && t.rtt as f64 > base * QUEUE + SLACK as f64;
@@ -635,12 +808,16 @@ impl Transfer {
         if most > least * FLAT * FLAT {
             return (Cause::Unknown, false);
         }
-        // Flat. In bursts: silent for half of the trip, or most of the bytes behind the tap at once. Even arrival: the
+        // Flat. With pauses after full segments: those are the send buffer's, and between them data goes as fast as the
+        // sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
         // bytes behind the tap are those of their share of the round trip.
+        if t.silent > 0.0 {
+            return (Cause::CongestionWindow, true);
+        }
         let even = t.rate * t.rtt as f64 / 1e9;
         let flight_max = f64::from(t.flight_max);
         let at_once = flight_max > even * QUEUE && flight_max > t.flight * MOST;
-        if t.silent > 0.5 || at_once {
+        if at_once {
             self.sender_bytes = self.sender_bytes.max(most as u32).max(t.flight_max);
             (Cause::SendBuffer, true)
         } else {
@@ -652,7 +829,7 @@ impl Transfer {
     /// Charge `from` to `to` to `cause`, but for what spans cover.
     fn paint(&mut self, from: u64, to: u64, (cause, flat): (Cause, bool), spans: &[Span]) {
         let outranked = |s: &Span| match s.cause {
-            Cause::SendBuffer => !flat,
+            Cause::SendBuffer => !flat && (!s.sure || cause == Cause::ReceiverWindow),
             // What looks like the end of a message is the end of the window.
             Cause::Application => cause == Cause::ReceiverWindow,
             _ => false,
@@ -702,6 +879,10 @@ struct Trip {
     silent: f64,
     /// Receiver's window in bytes, if known.
     window: Option<u32>,
+    /// Most timed segments went to the edge of the window.
+    at_edge: bool,
+    /// Bytes acknowledged, where known.
+    acked: u32,
 }
 
 const fn closed_cause(zero: bool) -> Cause {

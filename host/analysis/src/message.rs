@@ -13,6 +13,7 @@ use crate::limits::{Cause, Charges};
 use crate::losses::Counts;
 use crate::setup::{Options, SetupTimes};
 use crate::shares::TimeShares;
+use crate::silly::Silly;
 use crate::turns::{self, Finished, Shares};
 
 /// ns to s.
@@ -101,6 +102,13 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
     let rtt = d.rtt.summary();
     let windows = flow.windows[side].bytes(flow.setup.scale(side).unwrap_or(0));
     let small = flow.trouble.as_ref().map_or(0, |t| t.small_windows[side]);
+    // Windows are kept with the transfers that they hold.
+    let silly = |side: usize| {
+        flow.limits
+            .as_ref()
+            .map_or_else(Silly::default, |l| l.sides[side & 1].silly)
+    };
+    let (own, peer) = (silly(side), silly(1 - side));
     v1::Direction {
         packets: d.packets,
         payload_bytes: d.payload,
@@ -123,6 +131,11 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
         duplicate_acks: u64::from(close.dup_acks),
         sack_blocks: counts.sack_states,
         zero_windows: zero_windows(flow, side, close),
+        silly_windows: u64::from(peer.openings),
+        silly_window_seconds: seconds(peer.ns),
+        frozen_windows: u64::from(peer.frozen),
+        frozen_window_seconds: seconds(peer.frozen_ns),
+        silly_pieces: u64::from(own.pieces),
         small_windows: u64::from(u32::from(close.small_windows).max(small)),
         keep_alives: counts.keep_alives,
         max_in_flight: u64::from(d.flight_max),

@@ -233,14 +233,15 @@ impl Turn {
         self.past.get_or_insert_default().time.add(time);
     }
 
-    /// The end of the block of a side that a new block of it would follow in the same transfer.
-    pub fn tail(&self, side: usize) -> Option<u64> {
+    /// What a new block of a side would follow in the same transfer: its last packet, and its bytes so far.
+    pub fn tail(&self, side: usize) -> Option<(u64, u64)> {
         let own = match (side, &self.response) {
             (0, None) => Some(&self.request),
             (0, Some(_)) => None,
             (_, response) => response.as_deref(),
         };
-        own.filter(|own| !own.blocks.is_empty()).map(|own| own.last)
+        own.filter(|own| !own.blocks.is_empty())
+            .map(|own| (own.last, own.blocks.bytes()))
     }
 
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.

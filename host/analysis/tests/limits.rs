@@ -104,14 +104,27 @@ fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
     let a = analyze(&load_balancer().packets);
     check_sums(&a);
     let c = only(&a);
-    let limits = c.client_to_server.unwrap().limit_seconds.unwrap();
+    let limits = c.client_to_server.as_ref().unwrap().limit_seconds.unwrap();
     assert!((51.0..=53.0).contains(&limits.small_window), "{limits:?}");
     let mishap = finding(&a, "WINDOW_SCALE_MISHAP");
     assert!((value(mishap, "shift") - 7.0).abs() < 1e-9);
     let small = finding(&a, "SMALL_WINDOW");
     assert!((51.0..=53.0).contains(&value(small, "seconds")), "{small:?}");
+    // Silly: ten openings by 254 bytes, 5 s apart, and the rest; the client's pieces fill them.
+    let silly = finding(&a, "SILLY_WINDOW");
+    assert!((value(silly, "seconds") - 52.0).abs() < 0.2, "{silly:?}");
+    assert!((10.0..=11.0).contains(&value(silly, "openings")), "{silly:?}");
+    let (up, down) = (
+        c.client_to_server.as_ref().unwrap(),
+        c.server_to_client.as_ref().unwrap(),
+    );
+    assert_eq!((up.silly_pieces, down.silly_pieces), (10, 0));
+    assert_eq!(
+        (up.silly_windows, down.silly_windows),
+        (0, value(silly, "openings") as u64)
+    );
     // The next one: 32 KB in flight, far below the client's 131,072.
-    let down = c.server_to_client.unwrap().limit_seconds.unwrap();
+    let down = down.limit_seconds.unwrap();
     assert!(down.sender > 5.0 && down.receiver_window < 0.1, "{down:?}");
     let sender = finding(&a, "SENDER_LIMITED");
     assert!((value(sender, "bytes") / 32_120.0 - 1.0).abs() < 0.05, "{sender:?}");
@@ -138,9 +151,15 @@ fn an_unscaled_window_over_130_ms_is_4_mbit() {
         at += trip;
     }
     let a = analyze(&c.packets);
-    let d = only(&a).server_to_client.unwrap();
+    let c = only(&a);
+    let d = c.server_to_client.as_ref().unwrap();
     let limits = d.limit_seconds.unwrap();
     assert!(limits.receiver_window > 0.9 * 39.0 * trip, "{limits:?}");
+    // The window never changes, and each round trip fills it: frozen, but not silly.
+    let up = c.client_to_server.as_ref().unwrap();
+    assert!((35..=40).contains(&up.frozen_windows), "{up:?}");
+    assert!(up.frozen_window_seconds > 0.9 * 39.0 * trip, "{up:?}");
+    assert_eq!((up.silly_windows, d.silly_pieces, d.frozen_windows), (0, 0, 0));
     let ceilings = d.ceilings.unwrap();
     let ceiling = ceilings.receiver_window_bits_per_second.unwrap();
     assert!((3.9e6..4.1e6).contains(&ceiling), "{ceilings:?}");

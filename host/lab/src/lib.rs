@@ -34,4 +34,4 @@ pub use app::app_main;
 pub use args::Args;
 pub use config::Scenario;
 pub use error::LabError;
-pub use run::{LabConfig, LabReport, run};
+pub use run::{FrameCounts, LabConfig, LabReport, run};

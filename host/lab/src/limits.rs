@@ -1,9 +1,10 @@
 //! What Weir says limited each sender, held against the kernel's own account (TCP_INFO), from all three taps.
 //!
-//! The kernel counts how long its sender was busy, how long of that the receiver's window alone kept it back, and how
-//! long all was sent and the application waited for room in the send buffer. A sender that paces itself (BBR) is never
-//! kept back by the window alone: between two segments its own timer runs. There the truth is the state in which it
-//! was found: data waited, and the window had room for less than three segments (Siekkinen et al.).
+//! The truth is the state in which the sender was found whenever data was in flight: held back by the receiver's window
+//! (data waited, and the window had room for less than three segments, Siekkinen et al.), or by its send buffer (all
+//! that was written was sent, and the application was inside a write). The kernel's own counters of these two (`rwnd_limited`,
+//! `sndbuf_limited`) say less (`docs/src/limits.md`): that of the window stands still while a pacing timer runs, that of
+//! the buffer begins only with a segment that leaves while the application waits already.
 
 use crate::analysis::analyze;
 use crate::app::{SenderRecord, TruthLine, read_lines};
@@ -18,8 +19,6 @@ const LEAST_BYTES: u64 = 40_000;
 const LEAST_BUSY_US: u64 = 50_000;
 /// Shares may differ by this much.
 const POINTS: f64 = 0.1;
-/// Congestion controls that pace.
-const PACED: [&str; 2] = ["bbr", "bbr2"];
 
 /// One direction of a connection, seen from one tap.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +26,7 @@ struct Judged {
     tap: &'static str,
     client_port: u16,
     from_server: bool,
-    paced: bool,
+    congestion_control: String,
     busy: f64,
     /// Shares of the busy time: the receiver's window, the send buffer.
     truth: [f64; 2],
@@ -49,12 +48,12 @@ impl fmt::Display for Judged {
         let side = if self.from_server { "server" } else { "client" };
         write!(
             f,
-            "limits, tap {}: port {} from the {side}, busy {:.2} s{}: window {window:.2} called {said_window:.2}, send \
+            "limits, tap {}: port {} from the {side}, {}, busy {:.2} s: window {window:.2} called {said_window:.2}, send \
              buffer {sender:.2} called {said_sender:.2}, unknown {:.2}",
             self.tap,
             self.client_port,
+            self.congestion_control,
             self.busy,
-            if self.paced { ", paced" } else { "" },
             self.unknown / self.busy,
         )
     }
@@ -108,21 +107,15 @@ fn judge(tap: &'static str, sender: &SenderRecord, direction: &v1::Direction) ->
         return None;
     }
     let busy = sender.busy_us as f64 / 1e6;
-    let share = |us: u64| us as f64 / sender.busy_us as f64;
-    let paced = PACED.contains(&sender.congestion_control.as_str());
-    let window = if paced {
-        sender.window_samples as f64 / sender.samples.max(1) as f64
-    } else {
-        share(sender.rwnd_limited_us)
-    };
+    let share = |samples: u64| samples as f64 / sender.samples.max(1) as f64;
     let said = direction.limit_seconds.unwrap_or_default();
     Some(Judged {
         tap,
         client_port: sender.client_port,
         from_server: sender.from_server,
-        paced,
+        congestion_control: sender.congestion_control.clone(),
         busy,
-        truth: [window, share(sender.sndbuf_limited_us)],
+        truth: [share(sender.window_samples), share(sender.buffer_samples)],
         answer: [said.receiver_window / busy, (said.sender - said.nagle) / busy],
         unknown: said.unknown,
     })
@@ -157,17 +150,18 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn sender(congestion_control: &str) -> SenderRecord {
+    fn sender() -> SenderRecord {
         SenderRecord {
             from_server: true,
             client_port: 7,
-            congestion_control: congestion_control.into(),
+            congestion_control: "bbr".into(),
             bytes_acked: 1_000_000,
             busy_us: 2_000_000,
             rwnd_limited_us: 1_000_000,
             sndbuf_limited_us: 500_000,
             samples: 100,
-            window_samples: 90,
+            window_samples: 50,
+            buffer_samples: 25,
         }
     }
 
@@ -186,7 +180,7 @@ mod tests {
     #[test]
     fn shares_within_ten_points_are_right() {
         for (window, buffer, right) in [(1.0, 0.5, 1), (1.19, 0.31, 1), (1.21, 0.5, 0), (1.0, 0.29, 0)] {
-            let judged = judge("middle", &sender("cubic"), &said(window, buffer)).unwrap();
+            let judged = judge("middle", &sender(), &said(window, buffer)).unwrap();
             let score = LimitScore { judged: vec![judged] };
             assert_eq!(score.right(), (right, 1), "{window} {buffer}");
             assert_eq!(score.misses().count() as u64, 1 - right);
@@ -195,19 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn a_paced_sender_is_judged_by_its_state() {
-        let judged = |control, window| {
-            judge("client", &sender(control), &said(window, 0.5))
-                .unwrap()
-                .is_right()
-        };
-        assert!(judged("bbr", 1.8) && !judged("bbr", 1.0));
-        assert!(judged("reno", 1.0) && !judged("reno", 1.8));
-    }
-
-    #[test]
     fn a_few_ticks_of_the_clock_are_not_judged() {
-        let mut short = sender("reno");
+        let mut short = sender();
         short.busy_us = 49_999;
         assert_eq!(judge("client", &short, &said(0.0, 0.0)), None);
     }

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 use weir_lab::config::PassConfig;
 use weir_lab::frame::TcpSummary;
+use weir_lab::limits::score_limits;
 use weir_lab::pcap::{self, PcapFrame};
 use weir_lab::score::score;
 use weir_lab::{LabConfig, LabError, LabReport, Scenario, run};
@@ -84,6 +85,37 @@ requests = 2
 response_bytes = [100000, 300000]
 "#;
 
+/// A small receive window, and a small send buffer.
+const SMALL_WINDOW: &str = r#"
+name = "small-window"
+seed = 3
+time_limit_s = 40
+snap_length = 96
+[leg1.c2s]
+delay_ms = 6
+[leg1.s2c]
+delay_ms = 6
+[leg2.c2s]
+delay_ms = 14
+[leg2.s2c]
+delay_ms = 14
+[app]
+connections = 3
+concurrency = 3
+requests = 1
+response_bytes = [1500000, 2000000]
+client_rcvbuf = 30000
+tcp_info_ms = 5
+[server_sysctl]
+"net.ipv4.tcp_congestion_control" = "reno"
+"#;
+
+fn small_buffer() -> String {
+    SMALL_WINDOW
+        .replace("small-window", "small-buffer")
+        .replace("client_rcvbuf = 30000", "server_sndbuf = 16384")
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == "lab-app") {
@@ -124,6 +156,10 @@ fn main() -> ExitCode {
     println!("ok: a rough run");
     the_analysis_keeps_its_limits(&config(CHECKED));
     println!("ok: a checked run");
+    for (text, limit) in [(SMALL_WINDOW.to_string(), "window"), (small_buffer(), "buffer")] {
+        the_limits_are_those_of_the_kernel(&config(&text));
+        println!("ok: a run with a small {limit}");
+    }
 
     stopped_by_its_limit(&config("time_limit_s = 1\n[app]\nserver_ms = 20000"));
     println!("ok: a run that takes too long");
@@ -176,6 +212,13 @@ fn the_analysis_keeps_its_limits(config: &LabConfig) {
         ..PassConfig::default()
     };
     assert_eq!(score.failures(&limits), Vec::<String>::new(), "{:#?}", score.misses);
+}
+
+/// Transfers that one thing limits, against TCP_INFO, from each of the three taps.
+fn the_limits_are_those_of_the_kernel(config: &LabConfig) {
+    let score = score_limits(&run(config).unwrap()).unwrap();
+    let misses: Vec<_> = score.misses().collect();
+    assert_eq!(score.right(), (9, 9), "{misses:#?}");
 }
 
 fn frames(path: &Path) -> Vec<PcapFrame> {

@@ -21,6 +21,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     let config = Config {
         bandwidth: args.bandwidth,
         operations: args.operations,
+        marked: args.range(),
         ..Config::default()
     };
     match args.format {

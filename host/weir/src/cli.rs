@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_analysis::{Moment, Range};
+use weir_messages::Timestamp;
+use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
 
@@ -106,6 +109,13 @@ pub struct AnalyzeArgs {
     /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
     #[arg(long, value_name = "SECONDS")]
     pub operations: Option<f64>,
+    /// Mark a range: shares and diagnosis of the transactions that begin in it. Seconds after the first packet, or a
+    /// time as the output prints it (2026-01-31T12:00:00.5Z)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<Moment>,
+    /// The end of that range; what begins then is not in it any more
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<Moment>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
     #[arg(long)]
@@ -133,6 +143,31 @@ pub struct ReportArgs {
     pub bandwidth: Option<f64>,
     #[command(flatten)]
     pub flow: FlowOptions,
+}
+
+impl AnalyzeArgs {
+    /// The marked range, if there is one.
+    pub fn range(&self) -> Option<Range> {
+        let Self { from, to, .. } = *self;
+        (from.is_some() || to.is_some()).then_some(Range { from, to })
+    }
+}
+
+/// Seconds after the first packet, or a timestamp (RFC 3339).
+fn moment(text: &str) -> Result<Moment, String> {
+    const LONGEST: f64 = 1e9;
+    if let Ok(seconds) = text.parse::<f64>() {
+        return if (0.0..=LONGEST).contains(&seconds) {
+            Ok(Moment::AfterStart((seconds * 1e9) as u64))
+        } else {
+            Err("seconds after the first packet are 0 to 1000000000".into())
+        };
+    }
+    let time: Timestamp = text
+        .parse()
+        .map_err(|_| "seconds after the first packet, or a time such as 2026-01-31T12:00:00.5Z")?;
+    let utc = u64::try_from(time.unix_nanos()).map_err(|_| "a time since 1970")?;
+    Ok(Moment::At(tai_from_utc(utc)))
 }
 
 /// A number with a decimal unit.

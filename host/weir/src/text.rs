@@ -10,7 +10,8 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
 use weir_analysis::{Class, Ends, Sink, Verdict};
 use weir_messages::v1::{
-    Analysis, Connection, Direction, Finding, FindingChange, Leg, Pie, SignatureStatistics, Summary, Transaction,
+    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie,
+    SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
 use crate::format::{bytes, count, seconds};
@@ -126,8 +127,7 @@ impl Collector {
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
         print_findings(&self.findings, out)?;
-        print_delays(summary, out)?;
-        print_diagnosis(summary, out)?;
+        print_times(summary, out)?;
         print_operations(summary, self.rows, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
@@ -479,13 +479,25 @@ fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, o
     writeln!(out, "{table}")
 }
 
-/// Whose time it was, over everything.
-fn print_delays(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    let Some(shares) = summary.delays.filter(|shares| shares.total_seconds > 0.0) else {
+/// Whose time it was and what cost most, over everything and in the range that was marked.
+fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let note = |total| format!("{} in setups and transactions", seconds(total));
+    print_delays("Whose time", note, summary.delays, out)?;
+    print_diagnosis(&summary.bottlenecks, &summary.diagnosis, out)?;
+    print_marked(summary.marked.as_ref(), out)
+}
+
+/// Whose time it was.
+fn print_delays(
+    title: &str,
+    note: impl Fn(f64) -> String,
+    shares: Option<TimeShares>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(shares) = shares.filter(|shares| shares.total_seconds > 0.0) else {
         return Ok(());
     };
-    let note = format!("{} in setups and transactions", seconds(shares.total_seconds));
-    heading(out, "Whose time", &note)?;
+    heading(out, title, &note(shares.total_seconds))?;
     let parts = [
         ("user think", Some(shares.user_think_seconds)),
         ("client processing", Some(shares.client_processing_seconds)),
@@ -510,9 +522,32 @@ fn print_delays(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// The range that was marked.
+fn print_marked(marked: Option<&Marked>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(m) = marked else { return Ok(()) };
+    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), clock);
+    let title = format!("Marked: {} to {}", edge(&m.start), edge(&m.end));
+    let crossing = match m.crossing {
+        0 => String::new(),
+        n => format!("; {} began before and reach into it", count(n)),
+    };
+    if m.transactions == 0 {
+        return heading(out, &title, &format!("no transaction begins in it{crossing}"));
+    }
+    let note = |total| {
+        format!(
+            "{} in {} setups and transactions{crossing}",
+            seconds(total),
+            count(m.transactions)
+        )
+    };
+    print_delays(&title, note, m.shares, out)?;
+    print_diagnosis(&m.bottlenecks, &m.diagnosis, out)
+}
+
 /// What cost most, and what crosses a threshold; the other categories are in the JSON.
-fn print_diagnosis(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    if summary.bottlenecks.is_empty() {
+fn print_diagnosis(bottlenecks: &[Bottleneck], diagnosis: &[Diagnosis], out: &mut dyn Write) -> io::Result<()> {
+    if bottlenecks.is_empty() {
         return Ok(());
     }
     heading(
@@ -520,7 +555,7 @@ fn print_diagnosis(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         "Bottlenecks",
         "the most that each costs; thresholds in the manual (Diagnosis)",
     )?;
-    for (i, b) in summary.bottlenecks.iter().take(MOST_BOTTLENECKS).enumerate() {
+    for (i, b) in bottlenecks.iter().take(MOST_BOTTLENECKS).enumerate() {
         writeln!(
             out,
             "  {}. {:18} {:>10} {:5.1} %  {}",
@@ -531,7 +566,7 @@ fn print_diagnosis(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
             b.remedy
         )?;
     }
-    for d in summary.diagnosis.iter().filter(|d| d.verdict != "NO_BOTTLENECK") {
+    for d in diagnosis.iter().filter(|d| d.verdict != "NO_BOTTLENECK") {
         writeln!(
             out,
             "  {:22} {:.1} % of {} ({}: from {} %)",
@@ -788,8 +823,7 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
 /// What a query returned, as tables.
 pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     if let Some(summary) = &answer.summary {
-        print_delays(summary, out)?;
-        print_diagnosis(summary, out)?;
+        print_times(summary, out)?;
         print_statistics(summary, out)?;
         print_setups(&summary.signatures, usize::MAX, out)?;
         print_transactions(&summary.signatures, usize::MAX, out)?;

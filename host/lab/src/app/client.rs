@@ -3,13 +3,14 @@
 use super::plan::{ConnectionPlan, RequestPlan};
 use super::record::{ClientRecord, ClientTransaction, ConnectionRecord, Outcome, RecordFile};
 use super::tcp_info::Sampler;
-use super::{compose, wait_for_stop, write_chunked};
+use super::{Writing, compose, wait_for_stop, write_chunked};
 use crate::clock::Clock;
 use crate::config::{CloseMode, Scenario};
 use crate::netns::{CLIENT_ADDRESS, SERVER_ADDRESS};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +26,7 @@ enum Purpose {
 struct Client<'a> {
     scenario: &'a Scenario,
     clock: Clock,
+    writing: Writing,
     records: RecordFile,
 }
 
@@ -37,9 +39,13 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
     let client = Client {
         scenario,
         clock,
+        writing: Writing {
+            clock,
+            writers: Arc::default(),
+        },
         records,
     };
-    let sampler = Sampler::start(scenario, false);
+    let sampler = Sampler::start(scenario, false, &client.writing.writers);
     let attempts = attempts(scenario);
     let next = AtomicUsize::new(0);
     let outcomes: Vec<io::Result<()>> = thread::scope(|scope| {
@@ -170,7 +176,7 @@ impl Client<'_> {
         let last = plan.requests.len().saturating_sub(1);
         for (index, request) in plan.requests.iter().enumerate() {
             let half_close = index == last && plan.close == CloseMode::ClientHalfClose;
-            let transaction = self.transact(&mut stream, record.connection, index as u32, request, half_close)?;
+            let transaction = self.transact(&mut stream, (record.connection, index as u32), request, half_close)?;
             self.records.write(&ClientRecord::Transaction(transaction))?;
             record.transactions += 1;
         }
@@ -187,18 +193,24 @@ impl Client<'_> {
     fn transact(
         &self,
         stream: &mut TcpStream,
-        connection: u32,
-        index: u32,
+        (connection, index): (u32, u32),
         plan: &RequestPlan,
         half_close: bool,
     ) -> io::Result<ClientTransaction> {
+        let client_port = stream.local_addr()?.port();
         let mut header = connection.to_be_bytes().to_vec();
         header.extend_from_slice(&index.to_be_bytes());
         let request = plan.request;
         let message = compose(&header, request.bytes);
         thread::sleep(plan.think);
-        let (request_write_start_ns, request_write_end_ns) =
-            write_chunked(stream, self.clock, &message, request.chunks, request.pause)?;
+        let (request_write_start_ns, request_write_end_ns) = write_chunked(
+            stream,
+            client_port,
+            &self.writing,
+            &message,
+            request.chunks,
+            request.pause,
+        )?;
         if half_close {
             stream.shutdown(Shutdown::Write)?;
         }

@@ -16,8 +16,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tcp_info::Writers;
 
 /// Line that the server prints once it listens.
 pub(crate) const READY: &str = "ready";
@@ -72,15 +74,23 @@ fn compose(header: &[u8], total: u64) -> Vec<u8> {
     message
 }
 
+/// What writing needs to know of its side.
+struct Writing {
+    clock: Clock,
+    writers: Arc<Writers>,
+}
+
 /// Sends `message` in `chunks` writes of nearly equal size with pauses between them. Returns when the first write
 /// began and the last one ended: the clock is read right before and right after the calls.
 fn write_chunked(
     stream: &mut TcpStream,
-    clock: Clock,
+    client_port: u16,
+    writing: &Writing,
     message: &[u8],
     chunks: u64,
     pause: Duration,
 ) -> io::Result<(u64, u64)> {
+    let clock = writing.clock;
     let total = message.len();
     let chunks = (chunks as usize).clamp(1, total.max(1));
     let start_ns = clock.now_ns();
@@ -88,7 +98,8 @@ fn write_chunked(
         if number > 0 {
             thread::sleep(pause);
         }
-        stream.write_all(&message[total * number / chunks..total * (number + 1) / chunks])?;
+        let chunk = &message[total * number / chunks..total * (number + 1) / chunks];
+        writing.writers.during(client_port, || stream.write_all(chunk))?;
     }
     Ok((start_ns, clock.now_ns()))
 }

@@ -119,6 +119,8 @@ pub(crate) struct SenderRecord {
     pub(crate) samples: u64,
     /// Of those: data waited, and the receiver's window had room for less than three segments.
     pub(crate) window_samples: u64,
+    /// Of those: all that was written was sent, and the application was inside a write: it waited for room.
+    pub(crate) buffer_samples: u64,
 }
 
 /// A line of the client's file.

@@ -3,7 +3,7 @@
 use super::plan::{ConnectionPlan, RequestPlan};
 use super::record::{RecordFile, ServerRecord, ServerTransaction};
 use super::tcp_info::Sampler;
-use super::{READY, compose, wait_for_stop, write_chunked};
+use super::{READY, Writing, compose, wait_for_stop, write_chunked};
 use crate::clock::Clock;
 use crate::config::{CloseMode, REQUEST_HEADER_LEN, Scenario};
 use crate::netns::SERVER_ADDRESS;
@@ -23,6 +23,7 @@ const STOP_CHECKS: u32 = 500;
 struct Server {
     scenario: Scenario,
     clock: Clock,
+    writing: Writing,
     records: RecordFile,
     open_connections: AtomicUsize,
 }
@@ -30,15 +31,19 @@ struct Server {
 /// Serves until the lab stops us.
 pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Result<(), String> {
     let listener = listen(scenario).map_err(|error| format!("listening: {error}"))?;
-    let sampler = Sampler::start(scenario, true);
     println!("{READY}");
     io::stdout().flush().map_err(|error| error.to_string())?;
     let server = Arc::new(Server {
         scenario: scenario.clone(),
         clock,
+        writing: Writing {
+            clock,
+            writers: Arc::default(),
+        },
         records,
         open_connections: AtomicUsize::new(0),
     });
+    let sampler = Sampler::start(scenario, true, &server.writing.writers);
     let acceptor = Arc::clone(&server);
     thread::spawn(move || accept_all(&listener, &acceptor));
     wait_for_stop();
@@ -152,11 +157,18 @@ impl Server {
             }
             left -= n as u64;
         }
+        let client_port = stream.peer_addr()?.port();
         let response = plan.response;
         let message = compose(&[], response.bytes);
         thread::sleep(plan.server);
-        let (server_response_start_ns, server_response_end_ns) =
-            write_chunked(stream, self.clock, &message, response.chunks, response.pause)?;
+        let (server_response_start_ns, server_response_end_ns) = write_chunked(
+            stream,
+            client_port,
+            &self.writing,
+            &message,
+            response.chunks,
+            response.pause,
+        )?;
         Ok(ServerTransaction {
             server_request_first_ns: first_ns,
             server_request_last_ns,

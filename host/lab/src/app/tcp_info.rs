@@ -3,11 +3,11 @@
 use super::record::SenderRecord;
 use crate::config::Scenario;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -30,6 +30,24 @@ const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// The receiver's window counts as full when fewer segments than this would fit (Siekkinen et al.).
 const ROOM: u64 = 3;
 
+/// Connections, by their client's port, on which the application is inside a write: it has more to send.
+#[derive(Debug, Default)]
+pub(super) struct Writers(Mutex<BTreeSet<u16>>);
+
+impl Writers {
+    /// Calls `write` as one that writes to the connection.
+    pub(super) fn during<T>(&self, client_port: u16, write: impl FnOnce() -> T) -> T {
+        self.set(|ports| ports.insert(client_port));
+        let result = write();
+        self.set(|ports| ports.remove(&client_port));
+        result
+    }
+
+    fn set<T>(&self, change: impl FnOnce(&mut BTreeSet<u16>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Looks at the senders of a side until it is stopped.
 pub(super) struct Sampler {
     stop: Arc<AtomicBool>,
@@ -38,19 +56,19 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Starts, if the scenario asks for it.
-    pub(super) fn start(scenario: &Scenario, from_server: bool) -> Option<Sampler> {
+    pub(super) fn start(scenario: &Scenario, from_server: bool, writers: &Arc<Writers>) -> Option<Sampler> {
         let interval = Duration::from_secs_f64(scenario.app.tcp_info_ms / 1e3);
         if interval.is_zero() {
             return None;
         }
         let port = scenario.app.port;
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (stopped, writers) = (Arc::clone(&stop), Arc::clone(writers));
         let thread = thread::spawn(move || {
             let socket = open()?;
             let mut senders = BTreeMap::new();
             while !stopped.load(Ordering::Acquire) {
-                look(&socket, port, from_server, &mut senders)?;
+                look(&socket, port, from_server, &writers, &mut senders)?;
                 thread::sleep(interval);
             }
             Ok(senders.into_values().collect())
@@ -76,9 +94,16 @@ fn open() -> io::Result<OwnedFd> {
 }
 
 /// Takes in the state of all sockets of the application.
-fn look(socket: &OwnedFd, port: u16, from_server: bool, senders: &mut BTreeMap<u16, SenderRecord>) -> io::Result<()> {
+fn look(
+    socket: &OwnedFd,
+    port: u16,
+    from_server: bool,
+    writers: &Writers,
+    senders: &mut BTreeMap<u16, SenderRecord>,
+) -> io::Result<()> {
     send(socket.as_raw_fd(), &request(), MsgFlags::empty())?;
     let mut buffer = vec![0u8; 64 * 1024];
+    let writing = writers.set(|ports| ports.clone());
     loop {
         let n = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
         let mut rest = &buffer[..n];
@@ -90,7 +115,7 @@ fn look(socket: &OwnedFd, port: u16, from_server: bool, senders: &mut BTreeMap<u
                 _ => {}
             }
             if let Some(state) = State::parse(message) {
-                state.enter(port, from_server, senders);
+                state.enter(port, from_server, &writing, senders);
             }
         }
     }
@@ -149,7 +174,7 @@ impl<'a> State<'a> {
         Some(state)
     }
 
-    fn enter(&self, port: u16, from_server: bool, senders: &mut BTreeMap<u16, SenderRecord>) {
+    fn enter(&self, port: u16, from_server: bool, writing: &BTreeSet<u16>, senders: &mut BTreeMap<u16, SenderRecord>) {
         let (own, client_port) = if from_server {
             (self.local, self.remote)
         } else {
@@ -168,6 +193,7 @@ impl<'a> State<'a> {
             sndbuf_limited_us: 0,
             samples: 0,
             window_samples: 0,
+            buffer_samples: 0,
         });
         record.bytes_acked = info.bytes_acked;
         record.busy_us = info.busy_us;
@@ -177,6 +203,8 @@ impl<'a> State<'a> {
         record.samples += u64::from(in_flight > 0);
         let is_full = u64::from(info.window) < in_flight + ROOM * u64::from(info.segment);
         record.window_samples += u64::from(in_flight > 0 && info.not_sent > 0 && is_full);
+        let waits = writing.contains(&client_port);
+        record.buffer_samples += u64::from(in_flight > 0 && info.not_sent == 0 && waits);
     }
 }
 
@@ -238,7 +266,7 @@ mod tests {
         let server = listener.accept().unwrap();
         client.write_all(&[7; 3000]).unwrap();
         let mut senders = BTreeMap::new();
-        look(&open().unwrap(), port, false, &mut senders).unwrap();
+        look(&open().unwrap(), port, false, &Writers::default(), &mut senders).unwrap();
         let own = client.local_addr().unwrap().port();
         assert_eq!(senders.keys().copied().collect::<Vec<_>>(), [own]);
         // The SYN counts as a byte; the loopback acknowledges at once, or nearly so.
