@@ -279,11 +279,13 @@ impl Bursts {
         }
     }
 
-    /// A pause. Whether the burst was like the one before it and not the largest so far: a send buffer has one size, a
-    /// congestion window grows.
-    fn end(&mut self, burst: u32) -> bool {
+    /// A pause. Whether the burst was like the one before it and has not grown over the last ones: a send buffer has one
+    /// size, a congestion window grows by a segment in each round trip (RFC 5681 3.1).
+    fn end(&mut self, burst: u32, segment: u32) -> bool {
         let last = f64::from(self.before[0]);
-        let near = f64::from(burst) * FLAT >= last && self.before.iter().any(|b| burst <= *b);
+        let oldest = self.before[BURSTS - 1];
+        let steady = oldest > 0 && burst <= oldest.saturating_add(segment);
+        let near = f64::from(burst) * FLAT >= last && (steady || self.before.iter().any(|b| burst <= *b));
         let like = near && f64::from(burst) <= last * FLAT;
         self.before.rotate_right(1);
         self.before[0] = burst;
@@ -455,7 +457,7 @@ impl Transfer {
         self.bursts.since = b.first;
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
-        let like = self.bursts.end(burst) && gap <= longest && burst >= self.loss_flight;
+        let like = self.bursts.end(burst, path.segment) && gap <= longest && burst >= self.loss_flight;
         let sure = like || self.deaf(&tail, b, longest, path);
         if sure {
             self.sender_bytes = self.sender_bytes.max(burst);
