@@ -483,6 +483,14 @@ fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, o
 fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     let note = |total| format!("{} in setups and transactions", seconds(total));
     print_delays("Whose time", note, summary.delays, out)?;
+    let total = summary.delays.map_or(0.0, |shares| shares.total_seconds);
+    let at_once = total / summary.duration_seconds.max(1e-9);
+    if at_once >= PARALLEL {
+        writeln!(
+            out,
+            "  {DIM}{at_once:.1} transactions were in progress at once on average: these are shares of their sum, not of a user's wait{DIM:#}"
+        )?;
+    }
     print_diagnosis(&summary.bottlenecks, &summary.diagnosis, out)?;
     print_marked(summary.marked.as_ref(), out)
 }
@@ -511,13 +519,6 @@ fn print_delays(
         let share = part.unwrap_or(0.0) / shares.total_seconds;
         let bar = "█".repeat((share.clamp(0.0, 1.0) * 40.0).round() as usize);
         writeln!(out, "  {name:18} {:>10} {:5.1} % {bar}", optional(part), 100.0 * share)?;
-    }
-    let at_once = shares.total_seconds / summary.duration_seconds.max(1e-9);
-    if at_once >= PARALLEL {
-        writeln!(
-            out,
-            "  {DIM}{at_once:.1} transactions were in progress at once on average: these are shares of their sum, not of a user's wait{DIM:#}"
-        )?;
     }
     Ok(())
 }
