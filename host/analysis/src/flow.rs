@@ -6,7 +6,7 @@ use crate::handshake::Handshake;
 use crate::limits::{self, Charged, Limits};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
-use crate::setup::SetupState;
+use crate::setup::{FIRST_TIMEOUT, SetupState};
 use crate::shares::{self, Measure, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Turn};
@@ -557,10 +557,14 @@ impl Flow {
 
     /// Whose time the handshake took.
     pub fn setup_time(&self) -> TimeShares {
-        let trip = self.setup.path_rtt().or_else(|| self.setup.response_ns());
-        self.setup
+        let setup = &self.setup;
+        // An answer that took longer than the first timer waited for a timer itself.
+        let answer = setup.response_ns().filter(|ns| *ns < FIRST_TIMEOUT);
+        let trip = setup.path_rtt().or(answer);
+        let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
+        setup
             .end_ns()
-            .map_or_else(TimeShares::default, |whole| TimeShares::setup(whole, trip))
+            .map_or_else(TimeShares::default, |whole| TimeShares::setup(whole, trip, repeated))
     }
 
     /// From the end of the handshake to the first transaction.

@@ -8,7 +8,7 @@ use crate::signature::decimal;
 
 /// RFC 6298 2.1: the retransmission timer before the first RTT sample. A RST that comes later than
 /// this after the last SYN is no answer to it.
-const FIRST_TIMEOUT: u64 = 1_000_000_000;
+pub(crate) const FIRST_TIMEOUT: u64 = 1_000_000_000;
 /// Option absent.
 pub(crate) const NO_SCALE: u8 = 255;
 

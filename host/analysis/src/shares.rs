@@ -91,13 +91,16 @@ impl TimeShares {
             .fold(0, |sum: u64, ns| sum.saturating_add(*ns))
     }
 
-    /// A handshake: one round trip, and what repeats added. `trip`: that of its own packets, when they show it.
-    pub fn setup(whole: u64, trip: Option<u64>) -> Self {
+    /// A handshake: one round trip, and what repeats added. `trip`: that of its own packets, when they show it;
+    /// `repeated`: the rest is the wait for timers that a lost SYN or SYN-ACK left to run.
+    pub fn setup(whole: u64, trip: Option<u64>, repeated: bool) -> Self {
         let whole = whole.min(LONGEST);
         let latency = whole.min(trip.unwrap_or(0));
+        let protocol = whole - latency;
         Self {
             latency,
-            protocol: whole - latency,
+            protocol,
+            recovery: if repeated { protocol } else { 0 },
             transactions: 1,
             blind: u64::from(trip.is_none()),
             ..Self::default()
@@ -205,5 +208,23 @@ impl Measure {
             (Some(client), Some(server)) => Some(client + server),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_lost_syn_cost_is_recovery() {
+        let nine = TimeShares::setup(9_000_400_000, Some(400_000), true);
+        assert_eq!(
+            (nine.latency, nine.protocol, nine.recovery),
+            (400_000, 9_000_000_000, 9_000_000_000)
+        );
+        let reset = TimeShares::setup(70_000_000_000, None, true);
+        assert_eq!((reset.latency, reset.recovery, reset.blind), (0, 70_000_000_000, 1));
+        let slow = TimeShares::setup(1_000, Some(400), false);
+        assert_eq!((slow.protocol, slow.recovery), (600, 0));
     }
 }
