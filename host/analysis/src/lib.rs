@@ -467,6 +467,9 @@ impl State {
         }
         // An unknown cause is a flow that was given up.
         let cause = CloseCause::from_u8(r.arg()).unwrap_or(CloseCause::Evicted);
+        if cause == CloseCause::End {
+            flow.setup.input_ended(flow.first, r.time());
+        }
         self.end(flow, Some(cause), ending, sink);
     }
 

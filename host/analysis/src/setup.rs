@@ -68,6 +68,8 @@ pub(crate) struct SetupState {
 const UNKNOWN: u64 = u64::MAX;
 /// In `SetupState::bits`: what came again came after the end of a handshake without repeats. No bit of SETUP.
 const LATE_REPEAT: u16 = 1 << 15;
+/// The same: the input ended before an answer to the only SYN was late.
+const PENDING: u16 = 1 << 14;
 
 /// Times of the SETUP transaction, ns and TAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,20 @@ impl SetupState {
             self.end = time.saturating_sub(previous);
             self.response = time;
         }
+    }
+
+    /// The input ended at `time`; the first SYN was sent at `first_syn`. No timer is shorter than the first of
+    /// RFC 6298 2.1: until it runs out nobody can say that the SYN was ignored.
+    pub fn input_ended(&mut self, first_syn: u64, time: u64) {
+        let alone = self.outcome == Outcome::Ignored && self.syn_count == 1 && self.syn_ack_count == 0;
+        if self.done && alone && time.saturating_sub(first_syn) < FIRST_TIMEOUT {
+            self.bits |= PENDING;
+        }
+    }
+
+    /// Whether the input ended before an answer was late.
+    pub fn is_pending(&self) -> bool {
+        self.has(PENDING)
     }
 
     /// The SETUP record. Returns the times of the SETUP transaction when the SYN was seen.

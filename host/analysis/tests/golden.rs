@@ -256,6 +256,28 @@ fn ignored_and_reset_connections() {
     );
 }
 
+/// Whether a SYN is ignored shows when its timer has run out (RFC 6298 2.1), and not before.
+#[test]
+fn a_syn_at_the_end_of_the_input_is_not_ignored_yet() {
+    let ends_after = |after: f64| {
+        let mut c = Conversation::new(50_901);
+        c.syn(0.0, C, 100, 0, Some(8));
+        let mut other = Conversation::new(50_902);
+        other.syn(after, C, 100, 0, Some(8));
+        let mut packets = c.packets;
+        packets.extend(other.packets);
+        let a = analyze(&packets);
+        let close = a
+            .connections
+            .iter()
+            .find(|c| c.client.as_ref().unwrap().port == 50_901)
+            .unwrap();
+        (close.close.as_ref().unwrap().kind.clone(), a.findings.len())
+    };
+    assert_eq!(ends_after(0.9), ("OPEN".to_owned(), 0));
+    assert_eq!(ends_after(1.1), ("IGNORED".to_owned(), 1));
+}
+
 #[test]
 fn syn_answered_by_data_without_a_syn_ack() {
     let mut c = Conversation::new(50_900);
