@@ -59,6 +59,12 @@ impl Group {
         }
     }
 
+    /// The time that it is about reaches from `start` to `end` at least (TAI ns).
+    pub fn extend(&mut self, start: u64, end: u64) {
+        self.start = if self.end == 0 { start } else { self.start.min(start) };
+        self.end = self.end.max(end);
+    }
+
     /// Connections in it.
     pub const fn count(&self) -> u64 {
         self.count

@@ -187,6 +187,11 @@ impl Connection<'_> {
         self.flow.setup.end_ns()
     }
 
+    /// Last SYN before the answer to the answer, ns.
+    pub fn answer_ns(&self) -> Option<u64> {
+        self.flow.setup.response_ns()
+    }
+
     /// How it was closed, and when (TAI ns) if that is known.
     pub fn closing(&self) -> (CloseKind, Option<u64>) {
         closing(self.flow, self.cause)

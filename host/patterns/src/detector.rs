@@ -74,6 +74,9 @@ macro_rules! detectors {
 }
 
 detectors! {
+    losses: crate::losses::Losses,
+    retransmission_times: crate::retransmission_times::RetransmissionTimes,
+    rtt_shift: crate::rtt_shift::RttShift,
     connection_per_transaction: crate::connection_per_transaction::ConnectionPerTransaction,
     failing_setups: crate::failing_setups::FailingSetups,
     mtu_black_hole: crate::mtu_black_hole::MtuBlackHole,

@@ -1,0 +1,161 @@
+//! `LOSS`: losses without a period, with their place: always pointed out.
+
+use weir_analysis::{finding as make, seconds};
+use weir_messages::v1::Finding;
+
+use crate::losses::{Loss, Losses, Periodic, Side, Sums, count, percent};
+
+/// Findings at most, those with most losses first.
+const MOST: usize = 8;
+/// Shares of the data segments: the lines of `RETRANSMISSION_RATE`.
+const WARNING: f64 = 0.005;
+const CRITICAL: f64 = 0.05;
+/// Losses from which on chance and bursts are told apart.
+const LEAST: u64 = 20;
+/// Pairs of losses in a slot, over those that chance makes by what was sent in it: bursts, if that is surely above 1 by
+/// so many standard deviations.
+const CLUSTERED: f64 = 3.0;
+const SURE: f64 = 5.0;
+
+/// One for each pair with losses and without a period.
+pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Finding>) {
+    let mut by_pair: Vec<Vec<&Loss>> = vec![Vec::new(); all.by_pair.len()];
+    let mut unknown = vec![0; all.by_pair.len()];
+    for loss in &all.losses {
+        let pair = usize::from(loss.pair);
+        if loss.side == Side::Unknown {
+            // It may be a copy, or an ACK that was lost or late.
+            unknown[pair] += 1;
+        } else if !periodic.iter().any(|found| found.has(loss.pair)) {
+            by_pair[pair].push(loss);
+        }
+    }
+    let mut most: Vec<usize> = (0..by_pair.len()).filter(|pair| !by_pair[*pair].is_empty()).collect();
+    most.sort_by_key(|pair| std::cmp::Reverse(by_pair[*pair].len()));
+    for pair in most.into_iter().take(MOST) {
+        out.push(finding(all, pair, &by_pair[pair], unknown[pair]));
+    }
+}
+
+fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding {
+    let sums = Sums::of(losses.iter().copied());
+    let segments = all.by_pair[pair].segments;
+    let (client, server) = all.pairs.names(pair);
+    let rate = |lost: u64, segments: u64| lost as f64 / (segments + lost).max(1) as f64;
+    let share = rate(sums.total(), segments[0] + segments[1]);
+    let [to_server, to_client] = [0, 1].map(|side| rate(sums.by_sender[side], segments[side]));
+    let bursts = Bursts::of(all, pair, losses);
+    let mut evidence = vec![
+        format!(
+            "{} of {} data segments were lost ({}): client to server {} of {}, server to client {} of {}",
+            count(sums.total()),
+            count(segments[0] + segments[1]),
+            percent(share),
+            count(sums.by_sender[0]),
+            count(segments[0]),
+            count(sums.by_sender[1]),
+            count(segments[1])
+        ),
+        sums.place(&client, &server),
+    ];
+    if sums.total() >= LEAST {
+        evidence.push(if bursts.is_clear {
+            format!(
+                "they come in bursts without a rhythm: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
+                count(bursts.largest),
+                bursts.slot * 1e3,
+                bursts.clustered
+            )
+        } else {
+            "they come at random: no more of them stand together than chance makes by what is sent, and no rhythm shows".to_owned()
+        });
+    } else {
+        evidence.push("too few to tell chance from a pattern".to_owned());
+    }
+    if unknown > 0 {
+        evidence.push(format!(
+            "{} more segments were sent again, and nothing tells whether they or their ACKs were lost or late, or the capture has them twice: not counted",
+            count(unknown)
+        ));
+    }
+    let acks = all.by_pair[pair].acks;
+    if acks != [0; 2] {
+        evidence.push(format!(
+            "ACKs were lost or late, too, as needless repeats show: {} between the tap and {client}, {} between the tap and {server}",
+            acks[0], acks[1]
+        ));
+    }
+    evidence.push(format!(
+        "what was lost came again {:.3} s later on average: {:.2} s of waiting in {} connections",
+        seconds(sums.wait) / sums.episodes.max(1) as f64,
+        seconds(sums.wait),
+        count(sums.group.count())
+    ));
+    evidence.push(if bursts.is_clear {
+        "it may also be a queue that overflows in bursts of traffic: see whether throughput is highest then".to_owned()
+    } else {
+        "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
+    });
+    evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
+    let mut finding = make(
+        "LOSS",
+        match share {
+            s if s > CRITICAL => "CRITICAL",
+            s if s > WARNING => "WARNING",
+            _ => "INFO",
+        },
+        // By how much more is known than not.
+        0.5 + 0.49 * sums.total() as f64 / (sums.total() + unknown).max(1) as f64,
+        format!(
+            "{} of the data segments between {client} and {server} are lost",
+            percent(share)
+        ),
+        evidence,
+        &sums.group,
+        &[
+            ("share", share),
+            ("lost", sums.total() as f64),
+            ("clientToServer", to_server),
+            ("serverToClient", to_client),
+            ("lostClientSide", sums.sides[0] as f64),
+            ("lostServerSide", sums.sides[1] as f64),
+            ("clustered", bursts.clustered),
+            ("waitSeconds", seconds(sums.wait)),
+        ],
+    );
+    finding.who = all.pairs.who(pair);
+    finding
+}
+
+/// How losses stand together.
+#[derive(Default)]
+struct Bursts {
+    /// Pairs of losses in the same slot, over the number by chance.
+    clustered: f64,
+    is_clear: bool,
+    /// Most in a slot, and its width, s.
+    largest: u64,
+    slot: f64,
+}
+
+impl Bursts {
+    fn of(all: &Losses, pair: usize, losses: &[&Loss]) -> Self {
+        let Some(exposure) = all.exposure(|other| other == pair) else {
+            return Self::default();
+        };
+        let counts = exposure.counts(losses.iter().map(|loss| loss.at));
+        let rate = counts.iter().sum::<f64>() / exposure.sums().iter().sum::<f64>().max(1.0);
+        let pairs: f64 = counts.iter().map(|n| n * (n - 1.0)).sum();
+        // Of Poisson's law with mean m, n (n − 1) has the mean m² and the variance 4 m³ + 2 m².
+        let means = || exposure.sums().iter().map(|sent| rate * sent);
+        let expected: f64 = means().map(|m| m * m).sum();
+        let variance: f64 = means().map(|m| 4.0 * m.powi(3) + 2.0 * m * m).sum();
+        let clustered = pairs / expected.max(f64::MIN_POSITIVE);
+        Self {
+            clustered,
+            is_clear: clustered >= CLUSTERED && pairs - expected > SURE * variance.sqrt(),
+            largest: counts.iter().fold(0.0, |most: f64, n| most.max(*n)) as u64,
+            slot: exposure.slot_seconds(),
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! What was lost when and where, by pairs of hosts; what `periodic_loss`, `slow_setup`, `loss` and `syn_loss` look at.
+//!
+//! Memory: the newest [`LOSSES`] losses (3 MB), [`pairs::MOST`] pairs with a series each (0.5 MB when it has all of its
+//! bins; a capture of seven minutes makes a third of that), the newest [`SETUPS`] setups (3 MB).
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::AddAssign;
+
+use weir_analysis::{Class, Connection, DataBlock, Ends, Group, Outcome, Place, Verdict};
+use weir_messages::v1::Finding;
+use weir_record::FlowId;
+
+use crate::bins::Bins;
+use crate::detector::Detector;
+use crate::pairs::{self, Pairs};
+use crate::period::{self, Exposure, Period};
+use crate::syn_loss::SynLoss;
+use crate::timeline::Timeline;
+use crate::{loss, periodic_loss, slow_setup, syn_loss};
+
+/// Losses kept.
+const LOSSES: usize = 1 << 16;
+/// Setups kept.
+const SETUPS: usize = 1 << 17;
+/// Width of the series of segments sent, ns.
+const WIDTH: u64 = 20_000_000;
+/// Pairs, those with most losses first, in which a period is looked for.
+const LOOKED_AT: usize = 8;
+
+/// On which side of the tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Between the client and the tap.
+    Client,
+    /// Between the tap and the server.
+    Server,
+    Unknown,
+}
+
+impl Side {
+    /// Where data of this sender was lost.
+    pub const fn of(place: Place, from_server: bool) -> Self {
+        match (place, from_server) {
+            (Place::BeforeTap, false) | (Place::BehindTap, true) => Self::Client,
+            (Place::BeforeTap, true) | (Place::BehindTap, false) => Self::Server,
+            // The ACK went the other way.
+            (Place::AckBeforeTap, false) | (Place::AckBehindTap, true) => Self::Server,
+            (Place::AckBeforeTap, true) | (Place::AckBehindTap, false) => Self::Client,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A data segment that was lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loss {
+    /// TAI ns.
+    pub at: u64,
+    /// Until it was sent again, ns.
+    pub wait: u64,
+    pub id: FlowId,
+    pub pair: u16,
+    pub from_server: bool,
+    pub side: Side,
+    /// The first of its recovery: an episode is one event.
+    pub first: bool,
+}
+
+/// A handshake in which nothing was lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CleanSetup {
+    /// First SYN, TAI ns.
+    pub at: u64,
+    /// First SYN to its end, µs.
+    pub micros: u32,
+    pub pair: u16,
+}
+
+/// Data segments sent, by client and server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent([u32; 2]);
+
+impl AddAssign for Sent {
+    fn add_assign(&mut self, other: Self) {
+        for side in 0..2 {
+            self.0[side] = self.0[side].saturating_add(other.0[side]);
+        }
+    }
+}
+
+/// What is known of one pair of hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    sent: Bins<Sent>,
+    /// Data segments, by client and server.
+    pub segments: [u64; 2],
+    /// ACKs lost, by side: client's, server's.
+    pub acks: [u64; 2],
+}
+
+/// The period that the losses of some pairs have.
+#[derive(Clone, Debug)]
+pub(crate) struct Periodic {
+    pub period: Period,
+    /// In the order of losses; empty: all.
+    pub pairs: Vec<usize>,
+}
+
+impl Periodic {
+    pub fn has(&self, pair: u16) -> bool {
+        self.pairs.is_empty() || self.pairs.contains(&usize::from(pair))
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    pub pairs: Pairs,
+    pub by_pair: Vec<Pair>,
+    pub losses: VecDeque<Loss>,
+    /// Delivered, but not in the capture: time and pair.
+    missed: VecDeque<(u64, u16)>,
+    pub setups: VecDeque<CleanSetup>,
+    pub syn_loss: SynLoss,
+    span: Option<(u64, u64)>,
+}
+
+impl Losses {
+    fn pair(&mut self, ends: &Ends) -> (u16, &mut Pair) {
+        let number = self.pairs.number(ends);
+        while self.by_pair.len() <= number {
+            self.by_pair.push(Pair {
+                sent: Bins::new(WIDTH),
+                segments: [0; 2],
+                acks: [0; 2],
+            });
+        }
+        // At most `pairs::MOST`.
+        (number as u16, &mut self.by_pair[number])
+    }
+
+    /// First and last moment with data, TAI ns.
+    pub const fn span(&self) -> Option<(u64, u64)> {
+        self.span
+    }
+
+    /// Segments sent by the pairs of a pattern.
+    pub fn exposure(&self, has: impl Fn(usize) -> bool) -> Option<Exposure> {
+        let (start, end) = self.span?;
+        let of_them = || self.by_pair.iter().enumerate().filter(|(number, _)| has(*number));
+        let width = of_them().map(|(_, pair)| pair.sent.width()).max()?;
+        let mut exposure = Exposure::new(start, end, width);
+        for (_, pair) in of_them() {
+            let width = pair.sent.width();
+            for (i, sent) in pair.sent.iter().enumerate() {
+                let time = pair.sent.start() + i as u64 * width + width / 2;
+                exposure.add(time.clamp(start, end), f64::from(sent.0[0]) + f64::from(sent.0[1]));
+            }
+        }
+        Some(exposure)
+    }
+
+    /// Losses that nothing tells from the capture's own: it misses as many as often.
+    fn is_by_capture(&self, found: &Periodic) -> bool {
+        let inside = |time: u64, pair: u16| found.has(pair) && found.period.is_inside(time);
+        let missed = self.missed.iter().filter(|(time, pair)| inside(*time, *pair)).count();
+        let lost = self.losses.iter().filter(|loss| inside(loss.at, loss.pair)).count();
+        missed > lost
+    }
+
+    /// Segments that the capture missed, of these pairs: in the lossy part, and all.
+    pub fn missed(&self, found: &Periodic) -> (usize, usize) {
+        let of_them = || self.missed.iter().filter(|(_, pair)| found.has(*pair));
+        let inside = of_them().filter(|(time, _)| found.period.is_inside(*time)).count();
+        (inside, of_them().count())
+    }
+
+    fn period_of(&self, has: impl Fn(usize) -> bool) -> Option<Period> {
+        let of_them = |loss: &&Loss| loss.first && has(usize::from(loss.pair));
+        let times: Vec<u64> = self.losses.iter().filter(of_them).map(|loss| loss.at).collect();
+        if times.len() < period::LEAST {
+            return None;
+        }
+        period::find(&times, &self.exposure(has)?)
+    }
+
+    /// Patterns in time, each of a pair or of several with the same period.
+    fn periodic(&self) -> Vec<Periodic> {
+        let mut counts = [0u32; pairs::MOST + 1];
+        for loss in self.losses.iter().filter(|loss| loss.first) {
+            counts[usize::from(loss.pair)] += 1;
+        }
+        let mut most: Vec<usize> = (0..counts.len()).filter(|number| counts[*number] > 0).collect();
+        most.sort_by_key(|number| std::cmp::Reverse(counts[*number]));
+        let mut found: Vec<Periodic> = Vec::new();
+        for number in most.iter().copied().take(LOOKED_AT) {
+            let Some(period) = self.period_of(|other| other == number) else {
+                continue;
+            };
+            match found.iter_mut().find(|known| known.period.is_like(&period)) {
+                Some(known) => known.pairs.push(number),
+                None => found.push(Periodic {
+                    period,
+                    pairs: vec![number],
+                }),
+            }
+        }
+        if found.is_empty() && most.len() > 1 {
+            // Too few in each, enough in all.
+            found.extend(
+                self.period_of(|_| true)
+                    .map(|period| Periodic { period, pairs: vec![] }),
+            );
+        }
+        found.retain(|found| !self.is_by_capture(found));
+        found
+    }
+}
+
+impl Detector for Losses {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let (pair, _) = self.pair(&connection.ends());
+        self.syn_loss.connection(connection, pair);
+        let once = connection.setup() == Some(Outcome::Ok) && connection.syns() == (1, 1);
+        let Some(ns) = connection.setup_ns().filter(|_| once) else {
+            return;
+        };
+        keep(
+            &mut self.setups,
+            SETUPS,
+            CleanSetup {
+                at: connection.span().0,
+                micros: u32::try_from(ns / 1000).unwrap_or(u32::MAX),
+                pair,
+            },
+        );
+    }
+
+    fn block(&mut self, block: &DataBlock) {
+        let side = usize::from(block.from_server);
+        let (_, pair) = self.pair(&block.ends);
+        let packets = u32::from(block.packets);
+        pair.segments[side] += u64::from(packets);
+        // A long one is spread evenly over its time.
+        let width = pair.sent.width();
+        let length = block.last.saturating_sub(block.first);
+        let pieces = (length / width + 1).min(u64::from(packets.max(1))) as u32;
+        for piece in 0..pieces {
+            let mut sent = Sent::default();
+            sent.0[side] = packets / pieces + u32::from(piece < packets % pieces);
+            *pair
+                .sent
+                .at(block.first + length * u64::from(piece) / u64::from(pieces)) += sent;
+        }
+        let (start, end) = self.span.unwrap_or((block.first, block.last));
+        self.span = Some((start.min(block.first), end.max(block.last)));
+    }
+
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        self.syn_loss.segment(verdict);
+        let looked_at = [Class::Retransmission, Class::Lost, Class::Missed];
+        if verdict.handshake || !looked_at.contains(&verdict.class) {
+            return;
+        }
+        let side = Side::of(verdict.place, verdict.from_server);
+        let (number, pair) = self.pair(ends);
+        match verdict.place {
+            Place::Capture => keep(&mut self.missed, LOSSES, (verdict.lost_at, number)),
+            Place::AckBeforeTap | Place::AckBehindTap => {
+                pair.acks[usize::from(side == Side::Server)] += 1;
+            }
+            Place::BeforeTap | Place::BehindTap | Place::Unknown => keep(
+                &mut self.losses,
+                LOSSES,
+                Loss {
+                    at: verdict.lost_at,
+                    wait: verdict.time.saturating_sub(verdict.lost_at),
+                    id: verdict.connection,
+                    pair: number,
+                    from_server: verdict.from_server,
+                    side,
+                    first: verdict.begins || verdict.class == Class::Lost,
+                },
+            ),
+            Place::Nowhere => {}
+        }
+    }
+
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let periodic = self.periodic();
+        for found in &periodic {
+            out.push(periodic_loss::finding(self, found));
+            out.extend(slow_setup::finding(self, found));
+        }
+        loss::findings(self, &periodic, out);
+        syn_loss::findings(self, &periodic, timeline, out);
+    }
+}
+
+/// Keep the newest `most`.
+pub(crate) fn keep<T>(list: &mut VecDeque<T>, most: usize, one: T) {
+    if list.len() == most {
+        list.pop_front();
+    }
+    list.push_back(one);
+}
+
+/// What some losses have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    /// Of the connections.
+    pub group: Group,
+    /// By client and server, the senders.
+    pub by_sender: [u64; 2],
+    /// Where: client's side, server's side, not known.
+    pub sides: [u64; 3],
+    /// By sender and side (client's, server's).
+    pub ways: [[u64; 2]; 2],
+    /// Recoveries, and their waits, ns.
+    pub episodes: u64,
+    pub wait: u64,
+}
+
+impl Sums {
+    pub fn of<'a>(losses: impl Iterator<Item = &'a Loss>) -> Self {
+        let mut sums = Self::default();
+        let mut ids = HashSet::new();
+        let mut span: Option<(u64, u64)> = None;
+        let mut losses: Vec<&Loss> = losses.collect();
+        losses.sort_by_key(|loss| loss.at);
+        for loss in losses {
+            let sender = usize::from(loss.from_server);
+            sums.by_sender[sender] += 1;
+            sums.sides[loss.side as usize] += 1;
+            if loss.side != Side::Unknown {
+                sums.ways[sender][loss.side as usize] += 1;
+            }
+            if loss.first {
+                sums.episodes += 1;
+                sums.wait += loss.wait;
+            }
+            let (first, last) = span.unwrap_or((loss.at, loss.at));
+            span = Some((first.min(loss.at), last.max(loss.at)));
+            if ids.insert(loss.id) {
+                sums.group.include(loss.id, loss.at, loss.at);
+            }
+        }
+        if let Some((first, last)) = span {
+            sums.group.extend(first, last);
+        }
+        sums
+    }
+
+    pub const fn total(&self) -> u64 {
+        self.by_sender[0] + self.by_sender[1]
+    }
+
+    /// Where they happened, in a sentence.
+    pub fn place(&self, client: &str, server: &str) -> String {
+        let [at_client, at_server, unknown] = self.sides;
+        let known = at_client + at_server;
+        let way = |side: usize| {
+            let (to, from) = if side == 0 {
+                (self.ways[1][0], self.ways[0][0])
+            } else {
+                (self.ways[0][1], self.ways[1][1])
+            };
+            format!("{to} on the way to it, {from} on the way back")
+        };
+        let rest = match unknown {
+            0 => String::new(),
+            n => format!("; of {n} more the place is not known"),
+        };
+        if known == 0 {
+            return format!("the place is not known of any of the {unknown} losses");
+        }
+        if at_client == 0 {
+            return format!(
+                "all {known} losses occurred between the tap and {server}: {}{rest}",
+                way(1)
+            );
+        }
+        if at_server == 0 {
+            return format!(
+                "all {known} losses occurred between the tap and {client}: {}{rest}",
+                way(0)
+            );
+        }
+        format!(
+            "{at_server} of {known} losses occurred between the tap and {server} ({}), {at_client} between the tap and {client} ({}){rest}",
+            way(1),
+            way(0)
+        )
+    }
+}
+
+/// A number with thousands apart: 12,345.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share as per cent, with the digits that it needs.
+pub(crate) fn percent(share: f64) -> String {
+    match share {
+        s if s >= 0.0995 => format!("{:.0} %", s * 100.0),
+        s if s >= 0.00995 => format!("{:.1} %", s * 100.0),
+        s if s >= 0.000_995 => format!("{:.2} %", s * 100.0),
+        0.0 => "0 %".to_owned(),
+        s => format!("{:.4} %", s * 100.0),
+    }
+}
+
+/// A chance in words: as the largest power of ten above it.
+pub(crate) fn chance(p: f64) -> String {
+    let exponent = p.max(1e-99).log10().ceil() as i32;
+    if exponent >= -3 {
+        format!("less than {:.3}", p.max(0.001))
+    } else {
+        format!("less than 1 in 10^{}", -exponent)
+    }
+}

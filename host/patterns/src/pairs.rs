@@ -1,0 +1,91 @@
+//! Pairs of hosts by number, so that sums of each can be kept.
+
+use std::collections::HashMap;
+
+use weir_analysis::{Ends, address};
+
+/// Pairs that are told apart; all others have the number `MOST`.
+pub(crate) const MOST: usize = 64;
+
+/// Client and server.
+pub(crate) type Hosts = ([u8; 16], [u8; 16]);
+
+/// Client and server, where it is one.
+type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
+
+/// The first [`MOST`] pairs: 4 kB.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pairs {
+    numbers: HashMap<Hosts, usize>,
+    list: Vec<Hosts>,
+    last: Option<(Hosts, usize)>,
+    /// What all others have in common: client, server.
+    others: Option<Common>,
+}
+
+impl Pairs {
+    /// The number of a pair, at most [`MOST`].
+    pub fn number(&mut self, ends: &Ends) -> usize {
+        let hosts = (ends.client, ends.server);
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == hosts) {
+            return number;
+        }
+        let number = match self.numbers.get(&hosts) {
+            Some(number) => *number,
+            None if self.list.len() < MOST => {
+                self.list.push(hosts);
+                self.numbers.insert(hosts, self.list.len() - 1);
+                self.list.len() - 1
+            }
+            None => {
+                let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));
+                self.others = Some((
+                    client.filter(|client| *client == hosts.0),
+                    server.filter(|server| *server == hosts.1),
+                ));
+                MOST
+            }
+        };
+        self.last = Some((hosts, number));
+        number
+    }
+
+    /// Addresses of client and server as text.
+    pub fn names(&self, number: usize) -> (String, String) {
+        if let Some((client, server)) = self.list.get(number) {
+            return (address(*client), address(*server));
+        }
+        let (client, server) = self.others.unwrap_or_default();
+        (
+            client.map_or_else(|| "many clients".to_owned(), address),
+            server.map_or_else(|| "many servers".to_owned(), address),
+        )
+    }
+
+    /// As `Finding.who`.
+    pub fn who(&self, number: usize) -> String {
+        let (client, server) = self.names(number);
+        format!("{client} > {server}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_is_for_all_others() {
+        let mut pairs = Pairs::default();
+        let ends = |client: usize| Ends {
+            client: (client as u128).to_be_bytes(),
+            server: 7u128.to_be_bytes(),
+            ..Ends::default()
+        };
+        for client in 0..MOST + 3 {
+            assert_eq!(pairs.number(&ends(client)), client.min(MOST));
+        }
+        assert_eq!(pairs.number(&ends(5)), 5);
+        assert_eq!(pairs.who(5), "::5 > ::7");
+        assert_eq!(pairs.who(MOST), "many clients > ::7");
+    }
+}

@@ -1,0 +1,116 @@
+//! `PERIODIC_LOSS`: losses that come and go regularly.
+
+use weir_analysis::{finding as make, seconds, timestamp};
+use weir_messages::v1::Finding;
+
+use crate::losses::{Loss, Losses, Periodic, Sums, chance, count, percent};
+
+/// Traffic inside and outside that differs by less is the same.
+const SAME_LOAD: f64 = 1.25;
+/// Confidence with a chance of nothing: the law that the chance comes from is fitted.
+const CONFIDENCE: f64 = 0.99;
+
+/// The finding about a period that was found.
+pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
+    let period = &found.period;
+    let of_them = || all.losses.iter().filter(|loss| found.has(loss.pair));
+    let is_inside = |loss: &&Loss| period.is_inside(loss.at);
+    let inside = Sums::of(of_them().filter(is_inside));
+    let whole = Sums::of(of_them());
+    let (client, server) = found.pairs.first().map_or_else(
+        || ("the clients".to_owned(), "the servers".to_owned()),
+        |pair| all.pairs.names(*pair),
+    );
+    let between = match found.pairs.len() {
+        0 => "over all hosts".to_owned(),
+        1 => format!("between {client} and {server}"),
+        n => format!("between {client} and {server} and {} more pairs of hosts", n - 1),
+    };
+    let (length, part) = (period.period / 1e9, period.part / 1e9);
+    let start = all.span().map_or(period.begin, |(start, _)| start);
+    let phase = period.begin.saturating_sub(start);
+
+    let mut evidence = vec![format!(
+        "{} of {} lost data segments ({}) fall into {part:.2} s of every {length:.2} s; {} of {} such parts have losses; the first begins {:.2} s after the start",
+        count(inside.total()),
+        count(whole.total()),
+        percent(inside.total() as f64 / whole.total().max(1) as f64),
+        period.struck,
+        period.cycles,
+        seconds(phase)
+    )];
+    let (mut rates, mut load) = ([0.0; 2], [0.0; 2]);
+    if let Some(exposure) = all.exposure(|pair| found.has(pair as u16)) {
+        let sent = exposure.parts(period);
+        let lost = [inside.total(), whole.total() - inside.total()];
+        let share = part / length;
+        for (i, time) in [share, 1.0 - share].into_iter().enumerate() {
+            rates[i] = lost[i] as f64 / (sent[i] + lost[i] as f64).max(1.0);
+            load[i] = sent[i] / time;
+        }
+        evidence.push(format!(
+            "{} of {} data segments are lost inside, {} of {} outside",
+            percent(rates[0]),
+            count(sent[0] as u64),
+            percent(rates[1]),
+            count(sent[1] as u64)
+        ));
+    }
+    evidence.push(whole.place(&client, &server));
+    let more = load[0] / load[1].max(f64::MIN_POSITIVE);
+    evidence.push(if (1.0 / SAME_LOAD..SAME_LOAD).contains(&more) {
+        "as much is sent inside as outside: the losses do not come from load".to_owned()
+    } else {
+        format!("inside, {more:.2} times as much is sent as outside: load may have a part in it")
+    });
+    evidence.push(format!(
+        "what was lost came again {:.3} s later on average: {:.1} s of waiting in {} connections",
+        seconds(whole.wait) / whole.episodes.max(1) as f64,
+        seconds(whole.wait),
+        count(whole.group.count())
+    ));
+    let (missed_inside, missed) = all.missed(found);
+    evidence.push(if missed == 0 {
+        "the capture itself missed nothing: the losses are the network's".to_owned()
+    } else {
+        format!(
+            "the capture itself missed {missed} segments, {missed_inside} of them inside: these are not among the losses"
+        )
+    });
+    evidence.push(format!(
+        "chance that losses without a period look so regular: {} (permutations)",
+        chance(period.chance)
+    ));
+    evidence.push(
+        "it may also be a job or a device on that side that is busy every time: a backup, a scan, a path that changes, a shaper that fills and empties"
+            .to_owned(),
+    );
+    evidence.push(
+        "next: capture on the far side of each device there in turn; compare the error and drop counters of its ports with this rhythm"
+            .to_owned(),
+    );
+    let mut finding = make(
+        "PERIODIC_LOSS",
+        if rates[0] > 0.005 { "CRITICAL" } else { "WARNING" },
+        (1.0 - period.chance).min(CONFIDENCE),
+        format!("Packets are lost in {part:.2} s of every {length:.2} s {between}"),
+        evidence,
+        &whole.group,
+        &[
+            ("periodSeconds", length),
+            ("lossySeconds", part),
+            ("phaseSeconds", seconds(phase)),
+            ("lost", whole.total() as f64),
+            ("lostInside", inside.total() as f64),
+            ("rateInside", rates[0]),
+            ("rateOutside", rates[1]),
+            ("waitSeconds", seconds(whole.wait)),
+        ],
+    );
+    finding.start = Some(timestamp(period.begin));
+    finding.who = found
+        .pairs
+        .first()
+        .map_or_else(String::new, |pair| all.pairs.who(*pair));
+    finding
+}

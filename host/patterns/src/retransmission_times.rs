@@ -1,0 +1,156 @@
+//! `RETRANSMISSION_TIMES`: when more is sent again than the line allows.
+//!
+//! Memory: 8 bytes a second, 0.5 MB at most.
+
+use std::ops::AddAssign;
+
+use weir_analysis::{Class, DataBlock, Ends, Group, Verdict, finding as make, seconds, timestamp};
+use weir_messages::v1::Finding;
+
+use crate::bins::Bins;
+use crate::detector::Detector;
+use crate::losses::{count, percent};
+use crate::timeline::Timeline;
+
+/// Width of a slice, ns.
+const WIDTH: u64 = 1_000_000_000;
+/// Retransmissions over data segments: the line of `RETRANSMISSION_RATE`.
+const LINE: f64 = 0.005;
+/// Standard deviations by which a slice is above it: one of a thousand by chance.
+const SURE: f64 = 3.1;
+/// Retransmissions that a slice needs.
+const LEAST: u32 = 3;
+/// Share of the time above which it is not a matter of times: `RETRANSMISSION_RATE` says it.
+const MOST: f64 = 0.9;
+/// Ranges that are named, the worst first.
+const NAMED: usize = 5;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slice {
+    sent: u32,
+    again: u32,
+}
+
+impl AddAssign for Slice {
+    fn add_assign(&mut self, other: Self) {
+        self.sent = self.sent.saturating_add(other.sent);
+        self.again = self.again.saturating_add(other.again);
+    }
+}
+
+impl Slice {
+    fn rate(self) -> f64 {
+        f64::from(self.again) / f64::from((self.sent + self.again).max(1))
+    }
+
+    /// Surely, not by chance.
+    fn is_above(self) -> bool {
+        let again = f64::from(self.again);
+        self.again >= LEAST && again - SURE * again.sqrt() > LINE * f64::from(self.sent)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct RetransmissionTimes(Bins<Slice>);
+
+impl Default for RetransmissionTimes {
+    fn default() -> Self {
+        Self(Bins::new(WIDTH))
+    }
+}
+
+/// Slices above the line without a pause.
+struct Range {
+    from: usize,
+    slices: usize,
+    sum: Slice,
+}
+
+impl Detector for RetransmissionTimes {
+    fn block(&mut self, block: &DataBlock) {
+        *self.0.at(block.first) += Slice {
+            sent: u32::from(block.packets),
+            again: 0,
+        };
+    }
+
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+        if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
+            *self.0.at(verdict.time) += Slice { sent: 0, again: 1 };
+        }
+    }
+
+    fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
+        let (mut ranges, mut last): (Vec<Range>, _) = (Vec::new(), None);
+        let mut active = 0;
+        for (i, slice) in self.0.iter().enumerate() {
+            active += usize::from(slice.sent > 0);
+            if !slice.is_above() {
+                continue;
+            }
+            match ranges.last_mut().filter(|_| last == Some(i - 1)) {
+                Some(range) => {
+                    range.slices += 1;
+                    range.sum += *slice;
+                }
+                None => ranges.push(Range {
+                    from: i,
+                    slices: 1,
+                    sum: *slice,
+                }),
+            }
+            last = Some(i);
+        }
+        let above: usize = ranges.iter().map(|range| range.slices).sum();
+        if above == 0 || above as f64 > MOST * active as f64 {
+            return;
+        }
+        let width = self.0.width();
+        let time = |i: usize| self.0.start() + i as u64 * width;
+        let span = seconds(above as u64 * width);
+        let group = Group::range(time(ranges[0].from), time(last.unwrap_or(0) + 1));
+        let number = ranges.len();
+        let again: u64 = ranges.iter().map(|range| u64::from(range.sum.again)).sum();
+        let all: u64 = self.0.iter().map(|slice| u64::from(slice.again)).sum();
+        ranges.sort_by_key(|range| std::cmp::Reverse(range.sum.again));
+        let mut evidence = vec![format!(
+            "{span:.0} s of {:.0} s with data, in {number} ranges; {} of {} retransmissions fall into them",
+            seconds(active as u64 * width),
+            count(again),
+            count(all)
+        )];
+        for range in ranges.iter().take(NAMED) {
+            evidence.push(format!(
+                "{} s from {}: {} of {} data segments were sent again ({})",
+                seconds(range.slices as u64 * width),
+                timestamp(time(range.from)),
+                count(u64::from(range.sum.again)),
+                count(u64::from(range.sum.sent)),
+                percent(range.sum.rate())
+            ));
+        }
+        evidence.push("it may also be that little was sent then, so that few repeats make a high rate".to_owned());
+        evidence.push(
+            "next: what else happened at these times: load, jobs, changes; LOSS and PERIODIC_LOSS say where".to_owned(),
+        );
+        let worst = ranges.iter().map(|range| range.sum.rate()).fold(0.0, f64::max);
+        out.push(make(
+            "RETRANSMISSION_TIMES",
+            "INFO",
+            0.95,
+            format!(
+                "More than {} of the data is sent again in {span:.0} s of the time",
+                percent(LINE)
+            ),
+            evidence,
+            &group,
+            &[
+                ("seconds", span),
+                ("ranges", number as f64),
+                ("worstRate", worst),
+                ("line", LINE),
+            ],
+        ));
+    }
+}

@@ -1,0 +1,235 @@
+//! `RTT_SHIFT`: the base of the round trips between the tap and a host changed at one moment.
+//!
+//! Memory: 8 bytes a second and side for each of [`pairs::MOST`] pairs, 0.5 MB each when it has all of its bins.
+
+use std::ops::AddAssign;
+
+use weir_analysis::{Acknowledged, Group, finding as make, seconds};
+use weir_messages::v1::Finding;
+
+use crate::bins::Bins;
+use crate::detector::Detector;
+use crate::losses::{chance, count};
+use crate::pairs::{self, Pairs};
+use crate::rank::median;
+use crate::timeline::Timeline;
+
+/// Width of a slice, ns: its smallest round trip stands for the base.
+const WIDTH: u64 = 1_000_000_000;
+/// Samples that a slice needs, so that a queue or a delayed ACK is not its base.
+const SAMPLES: u32 = 5;
+/// Slices on each side of a change.
+const LEAST: usize = 8;
+/// Largest chance of a change without one (Pettitt's test).
+const CHANCE: f64 = 1e-4;
+/// Smallest change: of the base, and s.
+const SHARE: f64 = 0.1;
+const SMALLEST: f64 = 100e-6;
+/// Change over the spread (10 to 90 %) on either side: a drift is no step.
+const STEP: f64 = 3.0;
+
+/// Round trips of a slice.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slice {
+    /// Smallest, µs.
+    min: u32,
+    samples: u32,
+}
+
+impl AddAssign for Slice {
+    fn add_assign(&mut self, other: Self) {
+        if self.samples == 0 || other.samples > 0 && other.min < self.min {
+            self.min = other.min;
+        }
+        self.samples = self.samples.saturating_add(other.samples);
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct RttShift {
+    pairs: Pairs,
+    /// To the client, to the server.
+    series: Vec<[Bins<Slice>; 2]>,
+}
+
+/// A step.
+struct Step {
+    /// First slice after it, ns.
+    at: u64,
+    /// Medians, s.
+    before: f64,
+    after: f64,
+    /// ACKs that told of it.
+    samples: [u64; 2],
+    chance: f64,
+    end: u64,
+}
+
+impl Detector for RttShift {
+    fn acknowledged(&mut self, ack: &Acknowledged) {
+        // What all other pairs have in common is no path.
+        let number = self.pairs.number(&ack.ends);
+        if !ack.is_data || number == pairs::MOST {
+            return;
+        }
+        while self.series.len() <= number {
+            self.series.push([Bins::new(WIDTH), Bins::new(WIDTH)]);
+        }
+        *self.series[number][usize::from(ack.by_server)].at(ack.time) += Slice {
+            min: u32::try_from(ack.rtt / 1000).unwrap_or(u32::MAX),
+            samples: 1,
+        };
+    }
+
+    fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
+        for (number, sides) in self.series.iter().enumerate() {
+            for (side, series) in sides.iter().enumerate() {
+                out.extend(step(series).map(|step| self.finding(number, side, &step)));
+            }
+        }
+    }
+}
+
+/// The most likely change of a series, if it is one (Pettitt 1979).
+fn step(series: &Bins<Slice>) -> Option<Step> {
+    let slices: Vec<(usize, Slice)> = series
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|(_, slice)| slice.samples >= SAMPLES)
+        .collect();
+    let n = slices.len();
+    if n < 2 * LEAST {
+        return None;
+    }
+    // Ranks from 1, ties share theirs: U(t) = 2 Σ rank − t (n + 1).
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|i| slices[*i].1.min);
+    let mut ranks = vec![0.0; n];
+    let mut at = 0;
+    for same in order.chunk_by(|a, b| slices[*a].1.min == slices[*b].1.min) {
+        for i in same {
+            ranks[*i] = at as f64 + (same.len() as f64 + 1.0) / 2.0;
+        }
+        at += same.len();
+    }
+    let (mut sum, mut k, mut best) = (0.0, 0.0, (0.0, 0));
+    for (i, rank) in ranks.iter().enumerate() {
+        sum += rank;
+        let (before, after) = (i + 1, n - i - 1);
+        let u: f64 = (2.0 * sum - before as f64 * (n + 1) as f64).abs();
+        if before >= LEAST && after >= LEAST {
+            k = f64::max(k, u);
+            // The largest U is a little beside the step; its distance from chance, as Mann and Whitney's, is not.
+            let z = u / ((before * after) as f64).sqrt();
+            if z > best.0 {
+                best = (z, before);
+            }
+        }
+    }
+    let split = best.1;
+    let m = n as f64;
+    let chance = 2.0 * (-6.0 * k * k / (m.powi(3) + m.powi(2))).exp();
+    if chance > CHANCE {
+        return None;
+    }
+    let (first, second) = slices.split_at(split);
+    let values = |part: &[(usize, Slice)]| {
+        let mut values: Vec<f64> = part.iter().map(|(_, s)| f64::from(s.min) / 1e6).collect();
+        let middle = median(&mut values);
+        let spread = values[values.len() * 9 / 10] - values[values.len() / 10];
+        (middle, spread)
+    };
+    let samples = |part: &[(usize, Slice)]| part.iter().map(|(_, s)| u64::from(s.samples)).sum();
+    let ((before, spread), (after, other)) = (values(first), values(second));
+    let shift = (after - before).abs();
+    let is_step = shift >= STEP * spread.max(other) && shift >= SMALLEST.max(SHARE * before.min(after));
+    let time = |i: usize| series.start() + i as u64 * series.width();
+    is_step.then(|| Step {
+        at: time(second[0].0),
+        before,
+        after,
+        samples: [samples(first), samples(second)],
+        chance,
+        end: time(slices[n - 1].0 + 1),
+    })
+}
+
+impl RttShift {
+    fn finding(&self, number: usize, side: usize, step: &Step) -> Finding {
+        let (client, server) = self.pairs.names(number);
+        let (host, other) = if side == 0 { (client, server) } else { (server, client) };
+        let shift = step.after - step.before;
+        let start = self.series[number][side].start();
+        let evidence = vec![
+            format!(
+                "the smallest round trip of each second between the tap and {host} is {:.2} ms before and {:.2} ms after (medians of {} and {} ACKs, for the traffic with {other})",
+                step.before * 1e3,
+                step.after * 1e3,
+                count(step.samples[0]),
+                count(step.samples[1])
+            ),
+            format!(
+                "it changed {:.0} s after the start, to the second, and stayed; chance of that by accident: {}",
+                seconds(step.at.saturating_sub(start)),
+                chance(step.chance)
+            ),
+            format!(
+                "each turn of request and response takes {:.2} ms {} since then",
+                shift.abs() * 1e3,
+                if shift > 0.0 { "more" } else { "less" }
+            ),
+            "it may also be a queue that never empties: see whether throughput rose at that moment; or a host that answers later (a virtual machine moved)"
+                .to_owned(),
+            format!("next: routes to {host} and changes in the network at that moment; TTL of its packets before and after"),
+        ];
+        let mut finding = make(
+            "RTT_SHIFT",
+            if shift > 0.0 { "WARNING" } else { "INFO" },
+            (1.0 - step.chance).min(0.95),
+            format!(
+                "Round trips to {host} went from {:.2} to {:.2} ms",
+                step.before * 1e3,
+                step.after * 1e3
+            ),
+            evidence,
+            &Group::range(step.at, step.end),
+            &[
+                ("fromSeconds", step.before),
+                ("toSeconds", step.after),
+                ("shiftSeconds", shift),
+            ],
+        );
+        finding.who = format!("{} to {host}", self.pairs.who(number));
+        finding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn series(rtt: impl Fn(u64, &mut Random) -> u64) -> Bins<Slice> {
+        let mut bins = Bins::new(WIDTH);
+        let mut random = Random::new(7);
+        for i in 0..60 * 20u64 {
+            let min = rtt(i / 20, &mut random) as u32;
+            *bins.at(i * WIDTH / 20) += Slice { min, samples: 1 };
+        }
+        bins
+    }
+
+    #[test]
+    fn a_step_is_found_and_a_drift_or_noise_is_none() {
+        let noise = |random: &mut Random| random.below(3000) as u64;
+        let found = step(&series(|s, r| if s < 41 { 10_000 } else { 12_000 } + noise(r))).expect("a step");
+        assert_eq!(found.at, 41 * WIDTH);
+        assert!((found.after - found.before - 0.002).abs() < 0.0002);
+        assert!(step(&series(|_, r| 10_000 + noise(r))).is_none());
+        assert!(step(&series(|s, r| 10_000 + 200 * s + noise(r))).is_none(), "a drift");
+        // A queue for half of the time that empties now and then.
+        assert!(step(&series(|s, r| 10_000 + if s > 30 { r.below(20_000) as u64 } else { 0 })).is_none());
+    }
+}

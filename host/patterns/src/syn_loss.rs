@@ -1,0 +1,366 @@
+//! `SYN_LOSS_BURST`: many setups in a row lose their SYN or SYN-ACK, between others that lose none.
+//!
+//! Memory: the newest [`ATTEMPTS`] connections (5 MB).
+
+use std::collections::{HashSet, VecDeque};
+
+use weir_analysis::{Class, Connection, Group, Outcome, Place, Verdict, finding as make, seconds};
+use weir_messages::v1::Finding;
+use weir_record::FlowId;
+
+use crate::losses::{Losses, Periodic, chance, count, keep};
+use crate::rank::{compare, median};
+use crate::timeline::Timeline;
+
+/// Connections kept.
+const ATTEMPTS: usize = 1 << 17;
+/// Setups in a row that are a batch, at least; and runs of that length that chance may make in the whole input.
+const SHORTEST: usize = 3;
+const BY_CHANCE: f64 = 0.1;
+/// Batches that are a pattern; one alone is when it is longer than that by two.
+const LEAST: usize = 2;
+/// Share of the setups of a pair that get an answer: below, it is not the network (a server that is off).
+const ANSWERED: f64 = 0.5;
+/// A SYN-ACK that comes this much later than a round trip after the SYN is the server's second one (`losses.md`), ns.
+const SERVER_TIMER: u64 = 500_000_000;
+/// Change of the distance between batches from which on they come faster.
+const FASTER: f64 = 1.5;
+/// Largest chance of a difference in load without one.
+const CHANCE: f64 = 1e-3;
+
+/// What a setup lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Toll {
+    syns: u8,
+    syn_acks: u8,
+    /// SYN or SYN-ACK, not known which.
+    either: u8,
+}
+
+impl Toll {
+    const fn total(self) -> u64 {
+        self.syns as u64 + self.syn_acks as u64 + self.either as u64
+    }
+}
+
+/// A connection that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    /// First SYN, TAI ns.
+    at: u64,
+    id: FlowId,
+    /// First SYN to the end of the setup, µs; 0: none.
+    micros: u32,
+    pair: u16,
+    toll: Toll,
+    failure: Option<Outcome>,
+}
+
+/// Setups in a row that lost something.
+struct Batch<'a> {
+    of: &'a [Attempt],
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct SynLoss {
+    attempts: VecDeque<Attempt>,
+    /// Of the connection whose verdicts came last.
+    current: Option<(FlowId, Toll)>,
+}
+
+impl SynLoss {
+    /// A SYN or SYN-ACK came again.
+    pub fn segment(&mut self, verdict: &Verdict) {
+        if !verdict.handshake || verdict.class != Class::Retransmission {
+            return;
+        }
+        let mut toll = self
+            .current
+            .filter(|(id, _)| *id == verdict.connection)
+            .map_or_else(Toll::default, |(_, toll)| toll);
+        let lost = match (verdict.from_server, verdict.place) {
+            (false, Place::BehindTap) => &mut toll.syns,
+            (false, Place::AckBeforeTap | Place::AckBehindTap) | (true, Place::BehindTap) => &mut toll.syn_acks,
+            (false, Place::Unknown) => &mut toll.either,
+            // The ACK was lost, or nothing.
+            _ => return,
+        };
+        *lost = lost.saturating_add(1);
+        self.current = Some((verdict.connection, toll));
+    }
+
+    /// A connection is over; its verdicts came right before.
+    pub fn connection(&mut self, connection: &Connection<'_>, pair: u16) {
+        let Some(outcome) = connection.setup().filter(|outcome| *outcome != Outcome::Midstream) else {
+            return;
+        };
+        let (syns, syn_acks) = connection.syns();
+        if syns == 0 || outcome == Outcome::Ignored && (syn_acks > 0 || syns == 1) {
+            // Its beginning was not seen; or the client is silent; or there was no time for an answer.
+            return;
+        }
+        let mut toll = self
+            .current
+            .take()
+            .filter(|(id, _)| *id == connection.id())
+            .map_or_else(Toll::default, |(_, toll)| toll);
+        let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
+        let trip = connection.sent(0).rtt_min.unwrap_or(0);
+        if begun
+            && connection
+                .answer_ns()
+                .is_some_and(|answer| answer >= SERVER_TIMER + trip)
+        {
+            toll.syn_acks = toll.syn_acks.saturating_add(1);
+        }
+        // The last SYN came to nothing, too.
+        match outcome {
+            Outcome::Ignored => toll.either = toll.either.saturating_add(1),
+            Outcome::ResetLate if toll.syn_acks > 0 => toll.syn_acks = toll.syn_acks.saturating_add(1),
+            _ => {}
+        }
+        keep(
+            &mut self.attempts,
+            ATTEMPTS,
+            Attempt {
+                at: connection.span().0,
+                id: connection.id(),
+                micros: connection
+                    .setup_ns()
+                    .map_or(0, |ns| u32::try_from(ns / 1000).unwrap_or(u32::MAX)),
+                pair,
+                toll,
+                failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
+            },
+        );
+    }
+}
+
+/// Findings, one for each pair of hosts with batches.
+pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline, out: &mut Vec<Finding>) {
+    let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().copied().collect();
+    attempts.sort_by_key(|attempt| (attempt.pair, attempt.at));
+    let load = Load::new(timeline);
+    for of_pair in attempts.chunk_by(|a, b| a.pair == b.pair) {
+        let pair = of_pair[0].pair;
+        let answered = of_pair.iter().filter(|a| a.failure.is_none()).count() as f64;
+        if answered < ANSWERED * of_pair.len() as f64 {
+            continue;
+        }
+        let period = periodic.iter().find(|found| found.has(pair));
+        let (batches, by_chance) = batches(of_pair, period);
+        if batches.len() >= LEAST || batches.iter().any(|batch| batch.of.len() >= SHORTEST + 2) {
+            out.push(finding(all, of_pair, &batches, by_chance, period, &load));
+        }
+    }
+}
+
+/// Runs of setups with losses that are longer than chance makes them, and how many it would make. What is usual is taken
+/// from short runs; inside and outside of a lossy part each has its own.
+fn batches<'a>(attempts: &'a [Attempt], period: Option<&Periodic>) -> (Vec<Batch<'a>>, f64) {
+    let is_inside = |attempt: &Attempt| period.is_some_and(|found| found.period.is_inside(attempt.at));
+    let runs: Vec<&[Attempt]> = attempts
+        .chunk_by(|a, b| (a.toll.total() > 0) == (b.toll.total() > 0))
+        .filter(|run| run[0].toll.total() > 0)
+        .collect();
+    let (mut found, mut by_chance) = (Vec::new(), 0.0);
+    for inside in [false, true] {
+        let of_them = || runs.iter().filter(|run| is_inside(&run[0]) == inside);
+        let tried = attempts.iter().filter(|a| is_inside(a) == inside).count() as f64;
+        let alone: usize = of_them().map(|run| run.len()).filter(|len| *len < SHORTEST).sum();
+        let usual = (alone + 1) as f64 / (tried + 2.0);
+        let longer = |len: usize| tried * usual.powi(len as i32);
+        let shortest = (SHORTEST..32).find(|len| longer(*len) <= BY_CHANCE).unwrap_or(32);
+        if tried > 0.0 {
+            by_chance += longer(shortest);
+        }
+        found.extend(
+            of_them()
+                .filter(|run| run.len() >= shortest)
+                .map(|run| Batch { of: run }),
+        );
+    }
+    found.sort_by_key(|batch| batch.of[0].at);
+    (found, by_chance)
+}
+
+fn finding(
+    all: &Losses,
+    attempts: &[Attempt],
+    batches: &[Batch<'_>],
+    by_chance: f64,
+    period: Option<&Periodic>,
+    load: &Load,
+) -> Finding {
+    let pair = usize::from(attempts[0].pair);
+    let (client, server) = all.pairs.names(pair);
+    let hit = || batches.iter().flat_map(|batch| batch.of);
+    let sum = |part: fn(&Toll) -> u8| hit().map(|a| u64::from(part(&a.toll))).sum::<u64>();
+    let (syns, syn_acks, either) = (sum(|t| t.syns), sum(|t| t.syn_acks), sum(|t| t.either));
+    let failed = |outcome| hit().filter(|a| a.failure == Some(outcome)).count() as u64;
+    let (ignored, reset) = (failed(Outcome::Ignored), failed(Outcome::ResetLate));
+    let lost = syns + syn_acks + either;
+    let connections = hit().count() as u64;
+    let longest = batches.iter().map(|batch| batch.of.len()).max().unwrap_or(0);
+    let mut group = Group::default();
+    // Those that failed first: ids are limited.
+    for attempt in hit()
+        .filter(|a| a.failure.is_some())
+        .chain(hit().filter(|a| a.failure.is_none()))
+    {
+        group.include(attempt.id, attempt.at, attempt.at + u64::from(attempt.micros) * 1000);
+    }
+
+    let mut evidence = vec![
+        format!(
+            "{} SYNs or SYN-ACKs of {} connections were lost in {} batches: up to {longest} setups in a row, none of them good, and good ones before and after",
+            count(lost),
+            count(connections),
+            batches.len()
+        ),
+        format!(
+            "{} SYNs were lost between the tap and {server}, {} SYN-ACKs on their way back; of {} nothing tells which of the two",
+            count(syns),
+            count(syn_acks),
+            count(either)
+        ),
+    ];
+    let in_batches: HashSet<u64> = hit().map(|a| a.id.0).collect();
+    let alone = attempts
+        .iter()
+        .filter(|a| a.toll.total() > 0 && !in_batches.contains(&a.id.0));
+    let alone: u64 = alone.map(|a| a.toll.total()).sum();
+    evidence.push(format!(
+        "{} more stand alone among {} setups; by chance, {by_chance:.2} such batches would be seen",
+        count(alone),
+        count(attempts.len() as u64)
+    ));
+    if let Some(found) = period {
+        let outside = batches
+            .iter()
+            .filter(|batch| !found.period.is_inside(batch.of[0].at))
+            .count();
+        evidence.push(format!(
+            "{outside} of {} batches begin outside the lossy {:.2} s of every {:.2} s: {}",
+            batches.len(),
+            found.period.part / 1e9,
+            found.period.period / 1e9,
+            if outside > 0 {
+                "another behaviour than the losses with the period"
+            } else {
+                "they may be a part of it"
+            }
+        ));
+    }
+    evidence.extend(faster(batches));
+    evidence.extend(load.grows(attempts, &in_batches));
+    if ignored + reset > 0 {
+        evidence.push(format!(
+            "{ignored} connections were never answered and {reset} were reset after a minute or so: these requests failed"
+        ));
+    }
+    let usual = |a: &&Attempt| a.toll.total() == 0 && a.failure.is_none();
+    let mut good: Vec<f64> = attempts
+        .iter()
+        .filter(usual)
+        .map(|a| f64::from(a.micros) / 1e6)
+        .collect();
+    let good = median(&mut good);
+    let late = hit().filter(|a| a.failure.is_none());
+    let waited: f64 = late.map(|a| (f64::from(a.micros) / 1e6 - good).max(0.0)).sum();
+    evidence.push(format!(
+        "those that were answered in the end waited {waited:.1} s more than others in all, {:.1} s each",
+        waited / (connections - ignored - reset).max(1) as f64
+    ));
+    evidence.push(format!(
+        "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
+    ));
+    evidence.push(format!(
+        "next: counters of dropped SYNs and of the listen queue at {server}, connection tables of the devices before it, a capture at {server} itself"
+    ));
+    let mut finding = make(
+        "SYN_LOSS_BURST",
+        if ignored + reset > 0 { "CRITICAL" } else { "WARNING" },
+        (1.0 - by_chance / batches.len() as f64).clamp(0.0, 0.95),
+        format!(
+            "SYNs or SYN-ACKs between {client} and {server} are lost in {} batches, {} connections failed",
+            batches.len(),
+            count(ignored + reset)
+        ),
+        evidence,
+        &group,
+        &[
+            ("lostSyns", syns as f64),
+            ("lostSynAcks", syn_acks as f64),
+            ("lostEither", either as f64),
+            ("batches", batches.len() as f64),
+            ("connections", connections as f64),
+            ("ignored", ignored as f64),
+            ("reset", reset as f64),
+            ("longest", longest as f64),
+            ("waitSeconds", waited),
+        ],
+    );
+    finding.who = all.pairs.who(pair);
+    finding
+}
+
+/// Whether batches come faster and faster.
+fn faster(batches: &[Batch<'_>]) -> Option<String> {
+    let [first, .., last] = batches else { return None };
+    let middle = batches.get(batches.len() / 2)?.of[0].at;
+    let (early, late) = (middle - first.of[0].at, last.of[0].at - middle);
+    let (many, rest) = (batches.len() / 2, batches.len() - 1 - batches.len() / 2);
+    let each = |ns: u64, n: usize| seconds(ns) / n.max(1) as f64;
+    let (early, late) = (each(early, many), each(late, rest));
+    (batches.len() >= 4 && early > FASTER * late).then(|| {
+        format!("they come faster and faster: {early:.2} s apart in the first half, {late:.2} s in the second")
+    })
+}
+
+/// Connections open at a time, over all hosts.
+struct Load {
+    start: u64,
+    width: u64,
+    open: Vec<f64>,
+}
+
+impl Load {
+    fn new(timeline: &Timeline) -> Self {
+        let mut open = 0i64;
+        let bins = timeline.bins();
+        Self {
+            start: bins.start(),
+            width: bins.width(),
+            open: bins
+                .iter()
+                .map(|bin| {
+                    open += i64::from(bin.opened) - i64::from(bin.closed);
+                    open as f64
+                })
+                .collect(),
+        }
+    }
+
+    fn at(&self, time: u64) -> f64 {
+        let bin = (time.saturating_sub(self.start) / self.width) as usize;
+        self.open.get(bin).copied().unwrap_or(0.0)
+    }
+
+    /// Whether more is open when setups are lost in batches.
+    fn grows(&self, attempts: &[Attempt], in_batches: &HashSet<u64>) -> Option<String> {
+        let (hit, good): (Vec<&Attempt>, Vec<&Attempt>) =
+            attempts.iter().partition(|attempt| in_batches.contains(&attempt.id.0));
+        let open = |list: Vec<&Attempt>| list.iter().map(|a| self.at(a.at)).collect::<Vec<f64>>();
+        let (mut hit, mut good) = (open(hit), open(good));
+        let c = compare(&hit, &good).filter(|c| c.chance < CHANCE)?;
+        let (there, elsewhere) = (median(&mut hit), median(&mut good));
+        (c.larger > 0.5).then(|| {
+            format!(
+                "load has a part in it: {there:.0} connections are open when they happen, {elsewhere:.0} at other setups (medians; chance of that by accident: {})",
+                chance(c.chance)
+            )
+        })
+    }
+}
