@@ -41,7 +41,7 @@ fn fields(set: &FileDescriptorSet) -> Result<String, Box<dyn Error>> {
         .filter(|file| file.package() == PACKAGE)
         .flat_map(|file| &file.message_type)
         .collect();
-    let mut wanted = vec!["Connection", "Transaction", "Finding"];
+    let mut wanted = vec!["Connection", "Transaction", "Segment", "Finding"];
     let mut done = 0;
     let mut code = String::new();
     while done < wanted.len() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 
 use tokio::sync::watch;
 use weir_messages::v1::finding_change::Kind;
-use weir_messages::v1::{Connection, Finding, FindingChange, Summary, Transaction};
+use weir_messages::v1::{Connection, Finding, FindingChange, Segment, Summary, Transaction};
 
 /// Where FlowService reads. Lists are read in chunks, in the order in which their items were
 /// first known; keys grow in that order and are never used again.
@@ -17,6 +17,8 @@ pub trait Facts: Send + Sync + 'static {
     fn transactions(&self, from: u64, most: usize) -> Vec<(u64, Arc<Transaction>)>;
     /// One connection and its transactions by index.
     fn connection(&self, id: u64) -> Option<(Arc<Connection>, Vec<Arc<Transaction>>)>;
+    /// At most `most` verdicts on segments with keys from `from` on.
+    fn segments(&self, from: u64, most: usize) -> Vec<(u64, Arc<Segment>)>;
     /// All findings, and how often they were replaced.
     fn findings(&self) -> (u64, Arc<Vec<Finding>>);
     /// The number of the last change of a finding, and all open findings as if they opened now.
@@ -49,6 +51,10 @@ pub struct Counts {
     pub dropped_connections: u64,
     /// Transactions dropped to stay within the limit, or with their connection.
     pub dropped_transactions: u64,
+    /// Verdicts on segments held.
+    pub segments: u64,
+    /// Those dropped to stay within the limit.
+    pub dropped_segments: u64,
 }
 
 /// How much a [`FactStore`] holds.
@@ -58,6 +64,8 @@ pub struct Limits {
     pub connections: usize,
     /// Most transactions; the oldest are dropped.
     pub transactions: usize,
+    /// Most verdicts on segments; the oldest are dropped.
+    pub segments: usize,
 }
 
 impl Default for Limits {
@@ -66,6 +74,7 @@ impl Default for Limits {
         Self {
             connections: 500_000,
             transactions: 2_000_000,
+            segments: 200_000,
         }
     }
 }
@@ -110,6 +119,8 @@ struct Inner {
     transactions: BTreeMap<u64, Arc<Transaction>>,
     /// Keys of a connection's transactions by index.
     of_connection: HashMap<u64, BTreeMap<u32, u64>>,
+    /// The last ones; the first has the key `dropped_segments`.
+    segments: VecDeque<Arc<Segment>>,
     findings: Arc<Vec<Finding>>,
     findings_replaced: u64,
     /// By the finding's id, each with its opening's time.
@@ -123,6 +134,7 @@ struct Inner {
     revision: u64,
     dropped_connections: u64,
     dropped_transactions: u64,
+    dropped_segments: u64,
     cursors: Vec<Weak<Cursor>>,
 }
 
@@ -165,6 +177,18 @@ impl FactStore {
             inner.update_transaction(transaction);
             if inner.transactions.len() > self.limits.transactions {
                 inner.drop_transaction();
+            }
+        }
+    }
+
+    /// Enter verdicts on segments; they are final.
+    pub fn add_segments(&self, segments: impl IntoIterator<Item = Segment>) {
+        let mut inner = self.write();
+        for segment in segments {
+            inner.segments.push_back(Arc::new(segment));
+            if inner.segments.len() > self.limits.segments {
+                inner.segments.pop_front();
+                inner.dropped_segments += 1;
             }
         }
     }
@@ -341,6 +365,14 @@ impl Facts for FactStore {
         Some((Arc::clone(&entry.connection), transactions))
     }
 
+    fn segments(&self, from: u64, most: usize) -> Vec<(u64, Arc<Segment>)> {
+        let inner = self.read();
+        let first = inner.dropped_segments;
+        let skip = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
+        let keys = first.max(from)..;
+        keys.zip(inner.segments.iter().skip(skip).take(most).cloned()).collect()
+    }
+
     fn findings(&self) -> (u64, Arc<Vec<Finding>>) {
         let inner = self.read();
         (inner.findings_replaced, Arc::clone(&inner.findings))
@@ -380,6 +412,8 @@ impl Facts for FactStore {
             transactions: inner.transactions.len() as u64,
             dropped_connections: inner.dropped_connections,
             dropped_transactions: inner.dropped_transactions,
+            segments: inner.segments.len() as u64,
+            dropped_segments: inner.dropped_segments,
         }
     }
 

@@ -8,9 +8,9 @@ use tonic::{Request, Response, Status};
 use weir_messages::v1::watch_connections_response::Message;
 use weir_messages::v1::{
     Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
-    ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse,
-    ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest, WatchConnectionsResponse,
-    WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
+    ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse, ListSegmentsRequest,
+    ListSegmentsResponse, ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest,
+    WatchConnectionsResponse, WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
 };
 
 use crate::checksum::fnv1a;
@@ -128,6 +128,28 @@ impl FlowService for Flows {
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListTransactionsResponse {
                 transactions: page.items,
+                next_page_token,
+                total_size,
+            })
+        })
+        .await
+    }
+
+    async fn list_segments(
+        &self,
+        request: Request<ListSegmentsRequest>,
+    ) -> Result<Response<ListSegmentsResponse>, Status> {
+        let ListSegmentsRequest {
+            filter,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        self.work(move |facts| {
+            let asked = Asked::new("segments", &filter, page_size, &page_token, 0)?;
+            let page = list(&asked, |from, most| facts.segments(from, most));
+            let (next_page_token, total_size) = (page.token(&asked), page.total);
+            Ok(ListSegmentsResponse {
+                segments: page.items,
                 next_page_token,
                 total_size,
             })

@@ -384,6 +384,7 @@ async fn lists_are_filtered_and_come_in_pages() {
         Limits {
             connections: 9000,
             transactions: 100,
+            segments: 100,
         },
     )
     .await;
@@ -452,6 +453,32 @@ async fn lists_are_filtered_and_come_in_pages() {
         (5, 5, "")
     );
 
+    // The store of this test holds 100: the first are gone, and keys go on.
+    server.facts.add_segments((0..150).map(|n| Segment {
+        connection_id: n % 2,
+        seq: n as u32,
+        place: "BEHIND_TAP".into(),
+        ..Segment::default()
+    }));
+    let request = ListSegmentsRequest {
+        filter: "connection_id = 1 AND place = BEHIND_TAP".into(),
+        page_size: 30,
+        page_token: String::new(),
+    };
+    let page = client.list_segments(request.clone()).await.unwrap().into_inner();
+    assert_eq!(
+        (page.segments.len(), page.total_size, page.segments[0].seq),
+        (30, 50, 51)
+    );
+    let next = ListSegmentsRequest {
+        page_token: page.next_page_token,
+        ..request
+    };
+    let page = client.list_segments(next).await.unwrap().into_inner();
+    assert_eq!((page.segments.len(), page.next_page_token.as_str()), (20, ""));
+    assert_eq!(page.segments[19].seq, 149);
+    assert_eq!(weir_api::facts::Facts::counts(&*server.facts).dropped_segments, 50);
+
     let finding = |title: &str| Finding {
         title: title.into(),
         ..Finding::default()
@@ -496,6 +523,7 @@ async fn a_watch_gives_snapshot_sync_and_changes() {
         Limits {
             connections: 1000,
             transactions: 10,
+            segments: 10,
         },
     )
     .await;
@@ -556,6 +584,7 @@ async fn a_slow_watch_is_told_of_dropped_changes() {
     let store = FactStore::new(Limits {
         connections: 10,
         transactions: 10,
+        segments: 10,
     });
     use weir_api::facts::Facts as _;
     let cursor = store.cursor();
@@ -575,6 +604,7 @@ async fn a_slow_watch_is_told_of_dropped_changes() {
     let store = FactStore::new(Limits {
         connections: 2,
         transactions: 10,
+        segments: 10,
     });
     store.update_connections([connection(1, false), connection(2, true)]);
     store.update_transactions([Transaction {

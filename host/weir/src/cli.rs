@@ -399,6 +399,8 @@ pub enum What {
     Connections,
     /// Transactions
     Transactions,
+    /// What became of segments that came twice, late or never
+    Segments,
     /// Findings
     Findings,
     /// The whole in figures

@@ -10,8 +10,8 @@ use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
 use weir_messages::v1::{
     Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, ListConnectionsRequest,
-    ListFindingsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest, WatchFindingsRequest,
-    finding_change::Kind, subscribe_response::Message, watch_findings_response,
+    ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest,
+    WatchFindingsRequest, finding_change::Kind, subscribe_response::Message, watch_findings_response,
 };
 use weir_record::Record;
 use weir_record::raw::BYTES;
@@ -87,7 +87,9 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
             .await
         }
         What::Findings if args.watch => watch(channel, args).await,
-        What::Connections | What::Transactions | What::Findings | What::Summary => facts(channel, args).await,
+        What::Connections | What::Transactions | What::Segments | What::Findings | What::Summary => {
+            facts(channel, args).await
+        }
     }
 }
 
@@ -131,6 +133,21 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                     .into_inner();
                 total += page.transactions.len();
                 answer.transactions.extend(page.transactions);
+                page.next_page_token
+            }
+            What::Segments => {
+                let request = ListSegmentsRequest {
+                    filter,
+                    page_size,
+                    page_token,
+                };
+                let page = client
+                    .list_segments(request)
+                    .await
+                    .map_err(|s| refused(&s))?
+                    .into_inner();
+                total += page.segments.len();
+                answer.segments.extend(page.segments);
                 page.next_page_token
             }
             What::Findings => {

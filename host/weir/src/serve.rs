@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_analysis::{Analyzer, Config, Sink};
+use weir_analysis::{Analyzer, Config, Ends, Sink, Verdict};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, Read, RecordLog};
 use weir_api::server::{Services, serve_on};
@@ -14,7 +14,7 @@ use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
 use weir_messages::Timestamp;
-use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Transaction};
+use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Segment, Transaction};
 use weir_patterns::changes::Changes;
 use weir_patterns::{WINDOW, Watched};
 use weir_record::Record;
@@ -68,6 +68,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let facts = Arc::new(FactStore::new(Limits {
         connections: args.keep,
         transactions: 4 * args.keep,
+        ..Limits::default()
     }));
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -245,6 +246,7 @@ fn publish(measured: &Measured<'_>, counters: &[Arc<PortCounters>]) {
 struct Batch {
     connections: Vec<Connection>,
     transactions: Vec<Transaction>,
+    segments: Vec<Segment>,
     findings: Vec<Finding>,
 }
 
@@ -255,6 +257,10 @@ impl Sink for Batch {
 
     fn transaction(&mut self, transaction: &weir_analysis::Transaction<'_>) {
         self.transactions.push(transaction.message());
+    }
+
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+        self.segments.push(verdict.message());
     }
 
     fn finding(&mut self, finding: Finding) {
@@ -313,6 +319,7 @@ fn analyze(
         analyzer.push(&records, &mut batch);
         facts.update_connections(batch.inner.connections.drain(..));
         facts.update_transactions(batch.inner.transactions.drain(..));
+        facts.add_segments(batch.inner.segments.drain(..));
         if at_end && last || renewed.elapsed() >= pause {
             let begin = std::time::Instant::now();
             let summary = analyzer.interim(&mut batch);

@@ -10,7 +10,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
 use weir_analysis::{Class, Ends, Sink, Verdict};
 use weir_messages::v1::{
-    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie,
+    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
@@ -154,6 +154,7 @@ impl Collector {
         print_limits(&shown, out)?;
         if let Some(mut segments) = self.segments.take() {
             segments.sort_by_key(|s| s.time);
+            let segments: Vec<Segment> = segments.iter().map(Verdict::message).collect();
             print_segments(&segments, &self.ends, out)?;
         }
         print_transactions(&summary.signatures, self.rows, out)?;
@@ -437,7 +438,7 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, out: &mut dyn Write) -> io::Result<()> {
+fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, out: &mut dyn Write) -> io::Result<()> {
     heading(
         out,
         "Segments that came twice, late or never",
@@ -450,30 +451,36 @@ fn print_segments(segments: &[Verdict], ends: &HashMap<u64, (String, String)>, o
         &[3, 4, 8, 9],
     );
     for s in segments {
-        let message = s.message();
-        let (client, server) = ends.get(&s.connection.0).cloned().unwrap_or_default();
+        // Who has the connection's id alone says that.
+        let unknown = || {
+            (
+                format!("{} client", s.connection_id),
+                format!("{} server", s.connection_id),
+            )
+        };
+        let (client, server) = ends.get(&s.connection_id).cloned().unwrap_or_else(unknown);
         let (from, to) = if s.from_server {
             (server, client)
         } else {
             (client, server)
         };
-        let sent_again = s.class == Class::Retransmission;
+        let sent_again = s.class == Class::Retransmission.name();
         table.add_row(vec![
-            message.time.as_ref().map_or_else(String::new, clock),
+            s.time.as_ref().map_or_else(String::new, clock),
             from,
             to,
             s.seq.to_string(),
             s.length.to_string(),
-            message.class,
-            if sent_again { message.cause } else { String::new() },
-            message.place,
-            format!("{:.0} %", 100.0 * message.confidence),
+            s.class.clone(),
+            if sent_again { s.cause.clone() } else { String::new() },
+            s.place.clone(),
+            format!("{:.0} %", 100.0 * s.confidence),
             if sent_again {
                 s.episode.to_string()
             } else {
                 String::new()
             },
-            message.evidence.join(" "),
+            s.evidence.join(" "),
         ]);
     }
     writeln!(out, "{table}")
@@ -840,6 +847,9 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     }
     if !answer.transactions.is_empty() {
         print_each_transaction(&answer.transactions, out)?;
+    }
+    if !answer.segments.is_empty() {
+        print_segments(&answer.segments, &HashMap::new(), out)?;
     }
     let empty = Analysis::default();
     if *answer == empty {
