@@ -8,11 +8,11 @@ use weir_record::{CloseCause, FlowId};
 use crate::ceilings::{Mishap, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
-use crate::lanes::StreamHealth;
 use crate::limits::Cause;
 use crate::message::{Failure, failed, seconds, timestamp};
+use crate::quality::Quality;
 use crate::setup::Outcome;
-use crate::summary::Totals;
+use crate::surroundings::Surroundings;
 
 /// Connection ids that a finding names; its evidence tells how many there are.
 const IDS: usize = 1000;
@@ -167,6 +167,7 @@ pub(crate) struct Findings {
     chatty_most: (u64, u64, u64),
     tiny: Group,
     tiny_turns: u64,
+    quality: Quality,
     abortive: Group,
     abortive_by: [u64; 2],
     after_fin: u64,
@@ -189,6 +190,7 @@ impl Findings {
         if failure.is_some() && trouble.is_some_and(|t| t.scale_dropped) {
             self.scale_dropped += 1;
         }
+        self.quality.connection(flow);
         self.rates(flow);
         self.windows(flow);
         self.limits(flow, link);
@@ -465,7 +467,7 @@ impl Findings {
     }
 
     /// The findings, in a fixed order.
-    pub fn list(&self, totals: &Totals, health: StreamHealth) -> Vec<v1::Finding> {
+    pub fn list(&self, around: &Surroundings) -> Vec<v1::Finding> {
         let mut out = Vec::new();
         out.extend(self.failed_connections());
         out.extend(self.retransmission_rate());
@@ -476,8 +478,9 @@ impl Findings {
         out.extend((0..LIMITS.len()).filter_map(|which| self.limited(which)));
         out.extend(self.latency_bound());
         out.extend(self.tiny_turns());
-        out.extend(self.capture_loss(totals.dropped(), health));
+        out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
+        out.extend(self.quality.finding(around));
         out
     }
 
@@ -658,8 +661,8 @@ impl Findings {
         ))
     }
 
-    fn capture_loss(&self, dropped: u64, health: StreamHealth) -> Option<v1::Finding> {
-        if self.missed_segments == 0 && dropped == 0 && health.missing == 0 {
+    fn capture_loss(&self, dropped: u64, missing: u64) -> Option<v1::Finding> {
+        if self.missed_segments == 0 && dropped == 0 && missing == 0 {
             return None;
         }
         let mut evidence = Vec::new();
@@ -673,10 +676,10 @@ impl Findings {
         if dropped > 0 {
             evidence.push(format!("the source says that it dropped {dropped} frames"));
         }
-        if health.missing > 0 {
+        if missing > 0 {
             evidence.push(format!(
                 "{} records are missing: counters at the end of connections are right, classes of losses may not be",
-                health.missing
+                missing
             ));
         }
         Some(finding(
@@ -690,7 +693,7 @@ impl Findings {
                 ("packets", self.missed_segments.max(dropped) as f64),
                 ("missedSegments", self.missed_segments as f64),
                 ("sourceDropped", dropped as f64),
-                ("recordsMissing", health.missing as f64),
+                ("recordsMissing", missing as f64),
             ],
         ))
     }

@@ -23,6 +23,7 @@ mod marked;
 mod message;
 mod operations;
 pub mod pie;
+mod quality;
 mod rtt;
 mod seq;
 mod setup;
@@ -30,8 +31,10 @@ mod shares;
 mod signature;
 mod silly;
 mod sink;
+mod sliding;
 mod statistics;
 mod summary;
+mod surroundings;
 mod turns;
 mod verdict;
 mod windows;
@@ -57,8 +60,10 @@ pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
 pub use sink::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sent, Sink, Transaction};
+pub use sliding::Sliding;
 use statistics::Statistics;
 use summary::Totals;
+use surroundings::Surroundings;
 pub use turns::{Finished, Kind as TransactionKind};
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
 
@@ -74,6 +79,8 @@ pub struct Config {
     pub operations: Option<f64>,
     /// A range of time whose transactions are also put together on their own.
     pub marked: Option<Range>,
+    /// Findings are about the last so many ns only: for a stream without end.
+    pub window: Option<u64>,
 }
 
 /// Whether statistics per signature are kept.
@@ -106,6 +113,8 @@ struct State {
     pool: Pool,
     totals: Totals,
     findings: Findings,
+    /// Those of the window, if there is one.
+    recent: Option<Sliding<Recent>>,
     statistics: Statistics,
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
@@ -114,6 +123,13 @@ struct State {
     marked: Option<Marked>,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
+}
+
+/// Findings of a stretch that began when the input was as in `before`.
+#[derive(Debug, Default)]
+struct Recent {
+    before: Surroundings,
+    findings: Findings,
 }
 
 impl Analyzer {
@@ -127,6 +143,7 @@ impl Analyzer {
                 keep_statistics,
                 operations: config.operations.map(Operations::new),
                 marked: config.marked.map(Marked::new),
+                recent: config.window.map(|window| Sliding::new(Recent::default(), window)),
                 totals: Totals::new(config.bandwidth.map(|bits| bits / 8.0)),
                 ..State::default()
             },
@@ -143,6 +160,21 @@ impl Analyzer {
                 self.lanes
                     .push(record, |first, more| self.state.record(first, more, sink));
             }
+        }
+        if let Some(newest) = records.last() {
+            self.slide(newest.time());
+        }
+    }
+
+    /// The window moves on to `now`.
+    fn slide(&mut self, now: u64) {
+        let health = self.health();
+        let State { totals, recent, .. } = &mut self.state;
+        if let Some(recent) = recent {
+            recent.time(now, || Recent {
+                before: totals.surroundings(health),
+                findings: Findings::default(),
+            });
         }
     }
 
@@ -172,7 +204,15 @@ impl Analyzer {
     /// The findings and the summary of what has been seen so far; open connections are not in
     /// them.
     pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {
-        for finding in self.state.findings.list(&self.state.totals, self.health()) {
+        let around = self.state.totals.surroundings(self.health());
+        let found = match &self.state.recent {
+            None => self.state.findings.list(&around),
+            Some(recent) => {
+                let Recent { before, findings } = recent.get();
+                findings.list(&around.since(before))
+            }
+        };
+        for finding in found {
             sink.finding(finding);
         }
         self.state.summary()
@@ -500,6 +540,9 @@ impl State {
             self.finished(flow.id, flow.ends(), &done, &time, sink);
         }
         self.findings.connection(&flow, cause, self.totals.link);
+        if let Some(recent) = &mut self.recent {
+            recent.each(|recent| recent.findings.connection(&flow, cause, self.totals.link));
+        }
         self.totals.figures.connection(&flow);
         sink.connection(&Connection {
             flow: &flow,

@@ -268,6 +268,12 @@ impl SetupState {
         u32::from(offered.unwrap_or(1460))
     }
 
+    /// The smaller MSS, when both sides told theirs.
+    pub fn agreed_mss(&self) -> Option<u64> {
+        let mss = self.client_mss.min(self.server_mss);
+        (mss >= 64).then_some(u64::from(mss))
+    }
+
     /// The description, by the grammar of `docs/src/transactions.md`.
     pub fn description(&self) -> String {
         let mut out = String::with_capacity(96);

@@ -5,8 +5,10 @@ use weir_record::{Port, PortMore, Record, Untracked};
 
 use crate::diagnosis::Figures;
 use crate::findings::Rate;
+use crate::lanes::StreamHealth;
 use crate::message::{seconds, timestamp};
 use crate::shares::TimeShares;
+use crate::surroundings::Surroundings;
 
 /// 16 lanes with 16 ports each.
 const PORTS: usize = 256;
@@ -78,6 +80,29 @@ impl Totals {
         state.untracked = untracked.unwrap_or(state.untracked);
     }
 
+    /// What findings must know beside the connections.
+    pub fn surroundings(&self, health: StreamHealth) -> Surroundings {
+        let sum = |field: fn(&Port) -> u32| -> u64 { self.ports.iter().map(|p| u64::from(field(&p.counters))).sum() };
+        let mut untracked = [0; Untracked::ALL.len()];
+        for port in &self.ports {
+            for (sum, count) in untracked.iter_mut().zip(port.untracked) {
+                *sum += u64::from(count);
+            }
+        }
+        Surroundings {
+            frames: self.frames(),
+            dropped: self.dropped(),
+            clamped: sum(|p| p.clamped),
+            untracked,
+            missing: health.missing,
+        }
+    }
+
+    fn frames(&self) -> u64 {
+        let frames = self.ports.iter().map(|p| p.counters.frames);
+        frames.fold(0, u64::saturating_add)
+    }
+
     /// Frames that the sources say they lost.
     pub fn dropped(&self) -> u64 {
         self.ports.iter().map(|p| u64::from(p.counters.dropped)).sum()
@@ -90,10 +115,7 @@ impl Totals {
             data: client.data + server.data,
             repeated: client.repeated + server.repeated,
         };
-        let frames = self
-            .ports
-            .iter()
-            .fold(0u64, |sum, p| sum.saturating_add(p.counters.frames));
+        let frames = self.frames();
         let names = Untracked::ALL.iter().map(|reason| {
             let count: u64 = self
                 .ports

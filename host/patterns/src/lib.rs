@@ -41,7 +41,7 @@ use weir_messages::v1;
 
 use detector::Detector;
 pub use timeline::{Bin, Timeline};
-use view::Views;
+use view::{View, Views};
 
 /// What a daemon looks at, ns: ten minutes, in bins of 10 ms.
 pub const WINDOW: u64 = 600_000_000_000;
@@ -67,25 +67,28 @@ impl<S: Sink> Watched<S> {
     pub fn live(inner: S, window: u64) -> Self {
         Self {
             inner,
-            views: Views::sliding(window),
+            views: Views::new(View::default(), window),
         }
     }
 
     /// It is `now` (TAI ns): to be told often where a window slides.
     pub fn time(&mut self, now: u64) {
-        self.views.time(now);
+        self.views.time(now, || View::since(now));
     }
 
     /// Give `inner` the findings about all that has been seen so far.
     pub fn complete(&mut self) {
-        for finding in self.views.findings() {
+        let View { timeline, detectors } = self.views.get();
+        let mut found = Vec::new();
+        detectors.findings(timeline, &mut found);
+        for finding in found {
             self.inner.finding(finding);
         }
     }
 
     /// What happened when.
     pub const fn timeline(&self) -> &Timeline {
-        self.views.timeline()
+        &self.views.get().timeline
     }
 }
 

@@ -119,11 +119,6 @@ impl Timeline {
         self.bins.at(time)
     }
 
-    #[cfg(test)]
-    pub(crate) fn tick(&mut self, time: u64) {
-        self.at(time).opened += 1;
-    }
-
     pub(crate) fn opened(&mut self, opened: &Opened) {
         self.at(opened.time).opened += 1;
     }

@@ -281,7 +281,10 @@ fn analyze(
     capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut analyzer = Analyzer::new(Config::default());
+    let mut analyzer = Analyzer::new(Config {
+        window: Some(WINDOW),
+        ..Config::default()
+    });
     let mut batch = Watched::live(Batch::default(), WINDOW);
     let mut changes = Changes::default();
     let mut now = 0;

@@ -1,13 +1,14 @@
 //! Power and false alarms of what is found about the network and the capture, and the findings of a stream without end.
 #![allow(clippy::unwrap_used)]
 
+mod live;
 mod play;
 
-use play::{assert_near, findings, only, play, play_some, span, value};
+use play::{HEADER, assert_near, findings, only, play, play_edited, span, value};
 use weir_scenario::Scenario;
 
 /// The kinds that are judged here, with the scenarios whose truth has them.
-const KINDS: [(&str, &[&str]); 8] = [
+const KINDS: [(&str, &[&str]); 9] = [
     ("MIRROR_DUPLICATES", &["mirror-duplicates"]),
     ("ONE_SIDED", &[]),
     ("ROUTE_CHANGE", &["route-change"]),
@@ -16,6 +17,7 @@ const KINDS: [(&str, &[&str]); 8] = [
     ("MTU_BLACK_HOLE", &["mtu-black-hole"]),
     ("PORT_SCAN", &[]),
     ("SERVICE_REFUSES", &["refused"]),
+    ("CAPTURE_QUALITY", &[]),
 ];
 
 /// Users and a server (10.2.1.10:8080), a tap 1 ms before the server, in parts that a test varies.
@@ -125,11 +127,11 @@ fn copies_of_a_mirror_are_counted() {
 
 #[test]
 fn a_direction_that_is_missing_is_told() {
-    // IPv4 source address of an Ethernet frame.
-    let is_server = |frame: &[u8]| frame[26..30] == [10, 2, 1, 10];
+    // IPv4 source address.
+    let is_server = |packet: &[u8]| packet[HEADER + 26..HEADER + 30] == [10, 2, 1, 10];
     for (seed, servers) in [(1, false), (2, true)] {
-        let played = play_some(Site::default().scenario(), 1.0, seed, |frame| {
-            is_server(frame) == servers
+        let played = play_edited(Site::default().scenario(), 1.0, seed, |packet| {
+            is_server(packet) == servers
         });
         let found = findings(&played.records);
         let found = only(&found, "ONE_SIDED");
@@ -138,6 +140,43 @@ fn a_direction_that_is_missing_is_told() {
         let key = if servers { "serverOnly" } else { "clientOnly" };
         assert_eq!(value(found, key), value(found, "connections"));
     }
+}
+
+#[test]
+fn what_the_capture_lacks_is_told() {
+    // Without SYNs all connections are midstream.
+    let is_syn = |packet: &[u8]| packet[HEADER + 47] & 2 != 0;
+    let played = play_edited(Site::default().scenario(), 1.0, 1, |packet| !is_syn(packet));
+    let found = findings(&played.records);
+    let truth = played.report.totals.connections["visit"] as f64;
+    assert_near(
+        "midstream",
+        value(only(&found, "CAPTURE_QUALITY"), "midstream"),
+        truth,
+        0.02,
+    );
+
+    // Every hundredth packet has a time 5 ms too early.
+    let (mut number, mut newest, mut backwards) = (0, 0, 0);
+    let played = play_edited(Site::default().scenario(), 1.0, 2, |packet| {
+        let field = |at: usize| u64::from(u32::from_le_bytes(packet[at..at + 4].try_into().unwrap()));
+        let mut time = field(0) * 1_000_000_000 + field(4);
+        number += 1;
+        if number % 100 == 0 {
+            time -= 5_000_000;
+            packet[..4].copy_from_slice(&((time / 1_000_000_000) as u32).to_le_bytes());
+            packet[4..8].copy_from_slice(&((time % 1_000_000_000) as u32).to_le_bytes());
+        }
+        backwards += u32::from(time < newest);
+        newest = newest.max(time);
+        true
+    });
+    let found = findings(&played.records);
+    assert!(backwards > 20);
+    assert_eq!(
+        value(only(&found, "CAPTURE_QUALITY"), "clampedTimes"),
+        f64::from(backwards)
+    );
 }
 
 fn flood(per_s: f64, from_s: f64, to_s: f64) -> String {

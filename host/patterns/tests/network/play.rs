@@ -12,10 +12,10 @@ use weir_record::Record;
 use weir_scenario::{Report, Scenario, run};
 
 /// A folder that goes when the test is over.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("weir-network-{}-{number}", std::process::id()));
@@ -38,14 +38,17 @@ pub struct Played {
     pub start: f64,
 }
 
-/// Run a scenario; of its frames the records have those that `keep` wants.
-pub fn play_some(mut scenario: Scenario, scale: f64, seed: u64, keep: impl Fn(&[u8]) -> bool) -> Played {
+/// Bytes before the frame of each packet in a pcap file; seconds and nanoseconds come first.
+pub const HEADER: usize = 16;
+
+/// Run a scenario; `edit` changes the packets of its capture, header and frame, or leaves them out.
+pub fn play_edited(mut scenario: Scenario, scale: f64, seed: u64, edit: impl FnMut(&mut [u8]) -> bool) -> Played {
     scenario.scale(scale);
     scenario.seed = seed;
     let folder = Folder::new();
     let report = run(&scenario, scale, &folder.0).unwrap();
     let capture = &report.captures[0];
-    filter(capture, keep);
+    rewrite(capture, edit);
     let records = records(capture);
     Played {
         start: scenario.start_unix_s as f64,
@@ -55,19 +58,18 @@ pub fn play_some(mut scenario: Scenario, scale: f64, seed: u64, keep: impl Fn(&[
 }
 
 pub fn play(scenario: Scenario, scale: f64, seed: u64) -> Played {
-    play_some(scenario, scale, seed, |_| true)
+    play_edited(scenario, scale, seed, |_| true)
 }
 
-/// Leave out frames of a pcap file.
-fn filter(path: &Path, keep: impl Fn(&[u8]) -> bool) {
-    let bytes = std::fs::read(path).unwrap();
-    let (header, mut rest) = bytes.split_at(24);
+fn rewrite(path: &Path, mut edit: impl FnMut(&mut [u8]) -> bool) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let (header, mut rest) = bytes.split_at_mut(24);
     let mut out = header.to_vec();
-    while rest.len() >= 16 {
+    while rest.len() >= HEADER {
         let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
-        let (packet, after) = rest.split_at(16 + length);
-        if keep(&packet[16..]) {
-            out.extend(packet);
+        let (packet, after) = rest.split_at_mut(HEADER + length);
+        if edit(packet) {
+            out.extend_from_slice(packet);
         }
         rest = after;
     }

@@ -1,0 +1,121 @@
+//! How good the capture is, and what cannot be known because of it.
+
+use weir_messages::v1;
+use weir_record::Untracked;
+
+use crate::findings::{Group, finding};
+use crate::flow::Flow;
+use crate::setup::Outcome;
+use crate::surroundings::Surroundings;
+
+/// Share of frames in no flow from which on that is worth telling.
+const UNTRACKED_SHARE: f64 = 0.001;
+/// Connections that were open at the beginning, and their share.
+const MIDSTREAM: u64 = 10;
+const MIDSTREAM_SHARE: f64 = 0.05;
+/// Mean size of a connection's segments over the agreed size, and connections so, from which on they were not on the wire
+/// like that.
+const OVERSIZE: u64 = 2;
+const OFFLOADED: u64 = 3;
+
+/// Reasons for which traffic of interest is not followed, and what that costs. Frames without IP and unknown ICMP are not.
+const REASONS: [(Untracked, &str); 8] = [
+    (
+        Untracked::Truncated,
+        "the capture cut their headers: a longer snap length is needed",
+    ),
+    (Untracked::Malformed, "their headers contradict themselves"),
+    (Untracked::Fragment, "IP fragments that could not be put together"),
+    (Untracked::TableFull, "the flow table was full: connections are missing"),
+    (
+        Untracked::Oversize,
+        "they are longer than the card takes: a capture behind segmentation offload",
+    ),
+    (Untracked::Depth, "they have more tags or tunnels than are followed"),
+    (Untracked::Link, "their link type is not known"),
+    (Untracked::Profile, "the card does not look into their encapsulation"),
+];
+
+/// What connections tell of the capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Quality {
+    connections: u64,
+    midstream: Group,
+    offloaded: Group,
+}
+
+impl Quality {
+    pub fn connection(&mut self, flow: &Flow) {
+        self.connections += 1;
+        if flow.setup.outcome == Outcome::Midstream {
+            self.midstream.include(flow.id, flow.first, flow.last);
+        }
+        let Some(mss) = flow.setup.agreed_mss() else { return };
+        let is_oversize = |side: usize| {
+            let d = &flow.directions[side];
+            let segments = u64::from(d.data_segments);
+            // Repeats are in the payload and in no segment with new data.
+            segments > 0 && flow.counts(side).repeated_segments == 0 && d.payload > OVERSIZE * segments * mss
+        };
+        if is_oversize(0) || is_oversize(1) {
+            self.offloaded.include(flow.id, flow.first, flow.last);
+        }
+    }
+
+    pub fn finding(&self, around: &Surroundings) -> Option<v1::Finding> {
+        let mut evidence = Vec::new();
+        if around.clamped > 0 {
+            evidence.push(format!(
+                "{} frames had times before those of the frames ahead of them and were moved forward: times around them, and what came first, are not certain",
+                around.clamped
+            ));
+        }
+        let mut untracked = 0;
+        for (reason, cost) in REASONS {
+            let count = around.untracked[reason as usize];
+            let share = count as f64 / around.frames.max(1) as f64;
+            if share >= UNTRACKED_SHARE {
+                untracked += count;
+                evidence.push(format!(
+                    "{count} of {} frames ({:.2} %) are in no connection ({}): {cost}",
+                    around.frames,
+                    100.0 * share,
+                    reason.name()
+                ));
+            }
+        }
+        let midstream = self.midstream.count();
+        if midstream >= MIDSTREAM && midstream as f64 >= MIDSTREAM_SHARE * self.connections as f64 {
+            evidence.push(format!(
+                "{midstream} of {} connections were open when the capture began: their setup, options and window scale are not known",
+                self.connections
+            ));
+        }
+        let offloaded = self.offloaded.count();
+        if offloaded >= OFFLOADED {
+            evidence.push(format!(
+                "segments of {offloaded} connections are more than {OVERSIZE} times as large as agreed: captured on a host whose card cuts or joins them (TSO, LRO); sizes and counts of packets on the wire are not known, and checksums may look wrong there"
+            ));
+        }
+        if evidence.is_empty() {
+            return None;
+        }
+        evidence.push("next: capture on a mirror port or a tap, whole headers, from before the trouble on".to_owned());
+        let mut group = self.midstream.clone();
+        group.join(&self.offloaded);
+        Some(finding(
+            "CAPTURE_QUALITY",
+            "INFO",
+            1.0,
+            "The capture limits what can be known".to_owned(),
+            evidence,
+            &group,
+            &[
+                ("clampedTimes", around.clamped as f64),
+                ("untracked", untracked as f64),
+                ("midstream", midstream as f64),
+                ("offloaded", offloaded as f64),
+            ],
+        ))
+    }
+}
