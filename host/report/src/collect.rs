@@ -20,6 +20,8 @@ const COLUMNS: usize = 1024;
 const MOST_DIALOGUES: usize = 4096;
 const MOST_SERVICES: usize = 32;
 const MOST_KINDS: usize = 32;
+/// From so many kinds on, new ones are told apart by the first digits of their sizes alone.
+const EXACT_KINDS: usize = 16;
 /// Examples of each pair of outcome and close.
 const EXAMPLES: usize = 2;
 /// Connections with most trouble kept.
@@ -178,9 +180,20 @@ fn columns<T: Copy + Default + AddAssign>() -> Bins<T> {
 }
 
 /// The request of a signature: up to the `-` before the response.
-fn request(signature: &str) -> &str {
+pub(crate) fn request(signature: &str) -> &str {
     let text = signature.strip_prefix("Request: ").unwrap_or(signature);
     text.split('-').next().unwrap_or(text)
+}
+
+/// `blk[345]` as `blk[3xx]`.
+fn masked(request: &str) -> String {
+    let mut before = ' ';
+    let mask = |c: char| {
+        let masked = c.is_ascii_digit() && (before.is_ascii_digit() || before == 'x');
+        before = if masked { 'x' } else { c };
+        before
+    };
+    request.chars().map(mask).collect()
 }
 
 impl Collector {
@@ -206,11 +219,18 @@ impl Collector {
 
     fn kind(&mut self, port: u16, request: &str) -> &mut Requests {
         let numbers = self.numbers.entry(port).or_default();
-        let number = match numbers.get(request) {
+        if let Some(&number) = numbers.get(request) {
+            return &mut self.requests[number];
+        }
+        let request = match self.requests.len() < EXACT_KINDS {
+            true => request.to_owned(),
+            false => masked(request),
+        };
+        let number = match numbers.get(request.as_str()) {
             Some(&number) => number,
             None if self.requests.len() < MOST_KINDS => {
-                numbers.insert(request.into(), self.requests.len());
                 self.requests.push(Requests::new(format!("{port}: {request}")));
+                numbers.insert(request.into(), self.requests.len() - 1);
                 self.requests.len() - 1
             }
             None => {
@@ -348,5 +368,33 @@ impl Sink for Collector {
 
     fn opened(&mut self, opened: &Opened) {
         self.slice(&opened.ends, opened.time).opened += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_named_by_their_sizes() {
+        assert_eq!(
+            request("Request: blk[178]; blk[1284]-blk[2xx]; blk[2x] (5)"),
+            "blk[178]; blk[1284]"
+        );
+        assert_eq!(
+            request("Request: blk[29]; conn half closed--blk[2x]"),
+            "blk[29]; conn half closed"
+        );
+        assert_eq!(masked("blk[178]; blk[1284] (12)"), "blk[1xx]; blk[1xxx] (1x)");
+    }
+
+    #[test]
+    fn kinds_of_requests_stay_bounded() {
+        let mut facts = Collector::default();
+        for size in 1..5000 {
+            facts.kind(443, &format!("blk[{size}]")).unanswered += 1;
+        }
+        assert!(facts.requests.len() <= MOST_KINDS + 1);
+        assert_eq!(facts.requests.iter().map(|kind| kind.unanswered).sum::<u64>(), 4999);
     }
 }

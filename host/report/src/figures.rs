@@ -82,7 +82,7 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
         .map(|(i, s)| (*s, place(i, servers.len())))
         .collect();
     let most = pairs.iter().flat_map(|(_, d)| d.bytes).max().unwrap_or(1).max(2) as f64;
-    let thick = |volume: u64| 1.5 + 12.0 * (1.0 + volume as f64).ln() / most.ln();
+    let thick = |volume: u64| 1.0 + 9.0 * (1.0 + volume as f64).ln() / most.ln();
     let (left, right) = (270.0, WIDTH - 270.0);
     let line = |pair: &Pair, d: &Dialogue, side: usize| -> Markup {
         let shift = if side == 0 { -7.0 } else { 7.0 };
@@ -343,7 +343,7 @@ impl<'a> Scene<'a> {
             @for (place, kind) in kinds.iter().enumerate() {
                 g class=(colour(place)) { (plane.dots(&common(&kind.marks, width), (low, high))) }
             }
-            g.kb opacity="0.7" { (plane.dots(&common(&self.facts.with_losses, width), (low, high))) }
+            g.kb { (plane.dots(&common(&self.facts.with_losses, width), (low, high))) }
             (histogram(&plane, &kinds, (low, high), colour))
         };
         Some(Figure {

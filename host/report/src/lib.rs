@@ -7,6 +7,7 @@
 mod advice;
 mod chart;
 mod collect;
+pub mod compare;
 mod document;
 mod figures;
 pub mod format;
@@ -15,7 +16,9 @@ mod markdown;
 mod observations;
 mod packets;
 mod quality;
+mod sample;
 mod scale;
+mod significance;
 mod tables;
 
 use std::collections::HashSet;
@@ -28,6 +31,7 @@ pub use document::{Block, Document, Figure, Item, Row, Section, Span, Table, Tex
 pub use html::html;
 pub use markdown::markdown;
 pub use packets::Trace;
+pub use sample::Sampler;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +48,8 @@ pub struct Input<'a> {
     pub facts: &'a Collector,
     /// Packets of connections to show.
     pub traces: &'a [Trace],
+    /// With another capture, if that was asked for.
+    pub comparison: Option<&'a v1::Comparison>,
 }
 
 /// What people want to know who have said nothing else.
@@ -99,6 +105,7 @@ pub fn report(input: &Input<'_>) -> Document {
         "Recommendations",
         items(observations::recommendations(&facts.findings)),
     );
+    sections.extend(input.comparison.map(compare::sections).unwrap_or_default());
     sections.extend(evidence);
     Document {
         title: format!("Report on {}", input.files.join(", ")),

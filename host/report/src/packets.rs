@@ -8,7 +8,6 @@ use weir_messages::v1::{Connection, PacketRow};
 use crate::chart::{Plane, legend, n, svg};
 use crate::document::{Figure, Text};
 use crate::format::{count, seconds};
-use crate::tables::endpoint;
 
 /// Height of the chart, px.
 const HEIGHT: f64 = 120.0;
@@ -22,6 +21,8 @@ const TALL: f64 = 34.0;
 pub struct Trace {
     /// The connection.
     pub id: u64,
+    /// Its client and its server, address and port.
+    pub ends: [String; 2],
     /// Its packets.
     pub rows: Vec<PacketRow>,
     /// Later ones that are not in `rows`.
@@ -156,9 +157,9 @@ fn mark(shape: Shape, colour: &str, x: f64, y: f64, row: &PacketRow, before: Opt
 
 fn caption(trace: &Trace, connection: Option<&Connection>) -> Text {
     let mut text = Text::default().strong(format!("Connection {}", trace.id)).plain(": ");
+    let [client, server] = &trace.ends;
+    text = text.plain(format!("{client} to {server}. "));
     if let Some(c) = connection {
-        let end = |e: &Option<weir_messages::v1::Endpoint>| e.as_ref().map_or_else(String::new, endpoint);
-        text = text.plain(format!("{} to {}. ", end(&c.client), end(&c.server)));
         if let Some(setup) = &c.setup {
             text = text
                 .plain(format!("Setup {}: ", setup.outcome))

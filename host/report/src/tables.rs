@@ -322,7 +322,7 @@ pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<T
     })
 }
 
-pub fn endpoint(e: &v1::Endpoint) -> String {
+fn endpoint(e: &v1::Endpoint) -> String {
     if e.address.contains(':') {
         format!("[{}]:{}", e.address, e.port)
     } else {

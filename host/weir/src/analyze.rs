@@ -9,7 +9,7 @@ use weir_messages::v1::{Analysis, Finding, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
 
-use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions, ReportArgs, ReportFormat};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions, ReportArgs, ReportFormat};
 use crate::error::Failure;
 use crate::{output, query, report, source, taps, text};
 
@@ -49,6 +49,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             input: input.clone(),
             output: args.output.clone(),
             format: Some(ReportFormat::Html),
+            baseline: None,
             question: None,
             bandwidth: args.bandwidth,
             flow: args.flow,
@@ -104,6 +105,16 @@ impl Sink for Whole {
 
 /// Give all records of the input to `take`.
 pub fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
+    records_of(input, flow, None, take)
+}
+
+/// The same of a range of time of a capture file.
+pub fn records_of(
+    input: &str,
+    flow: &FlowOptions,
+    cut: Option<Cut>,
+    take: impl FnMut(&[Record]),
+) -> Result<ExitCode, Failure> {
     if input.starts_with("http://") || input.starts_with("https://") {
         query::all_records(input, take)?;
         return Ok(ExitCode::SUCCESS);
@@ -116,6 +127,7 @@ pub fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> 
         engine,
         profile: Profile::Full,
         statistics: None,
+        cut,
     };
     let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
     Ok(report(outcome))

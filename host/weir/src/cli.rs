@@ -22,6 +22,7 @@ Start here:
   weir analyze capture.pcapng -f json   the same as one JSON object
   weir analyze client.pcap server.pcap  several taps of one path: losses and delays per leg
   weir report capture.pcapng -o r.html  the same as a written report with charts
+  weir compare good.pcap bad.pcap       what differs, and whether chance explains it
   weir pie client.pcap server.pcap      client, network and server time from two captures
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
@@ -40,6 +41,8 @@ pub enum Command {
     Analyze(AnalyzeArgs),
     /// Write the report of a capture: answer, observations, recommendations, charts
     Report(ReportArgs),
+    /// Compare two captures, or two ranges of time of one: what differs, by how much, and whether chance explains it
+    Compare(CompareArgs),
     /// Split an exchange into client, network and server time from two captures of it
     Pie(PieArgs),
     /// Print the packet table of one connection
@@ -135,6 +138,9 @@ pub struct ReportArgs {
     /// Output format (default: Markdown if the output file ends in .md, else HTML)
     #[arg(short, long, value_enum)]
     pub format: Option<ReportFormat>,
+    /// Compare with this capture: a good one, or the one before a change
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<String>,
     /// The question that the report is to answer, as its reader asked it
     #[arg(long, value_name = "TEXT")]
     pub question: Option<String>,
@@ -168,6 +174,59 @@ fn moment(text: &str) -> Result<Moment, String> {
         .map_err(|_| "seconds after the first packet, or a time such as 2026-01-31T12:00:00.5Z")?;
     let utc = u64::try_from(time.unix_nanos()).map_err(|_| "a time since 1970")?;
     Ok(Moment::At(tai_from_utc(utc)))
+}
+
+/// Format of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Text with tables (Markdown)
+    Text,
+    /// One JSON object: the field comparison of an analysis
+    Json,
+    /// One file for the browser and for printing
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// First capture (good, or before); the only one with --ranges
+    #[arg(value_name = "FIRST")]
+    pub first: String,
+    /// Second capture (bad, or after)
+    #[arg(value_name = "SECOND", required_unless_present = "ranges", conflicts_with = "ranges")]
+    pub second: Option<String>,
+    /// Two ranges of time of one capture, in seconds from its first packet: 0-60 120-180
+    #[arg(long, num_args = 2, value_names = ["FROM-TO", "FROM-TO"], value_parser = cut)]
+    pub ranges: Option<Vec<Cut>>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub format: CompareFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+/// A range of time of a capture, ns from its first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its first moment.
+    pub from: u64,
+    /// The moment after its last one.
+    pub to: u64,
+}
+
+/// Two numbers of seconds.
+fn cut(text: &str) -> Result<Cut, String> {
+    let ns = |text: &str| {
+        let seconds = text.parse::<f64>().ok().filter(|s| (0.0..1e9).contains(s))?;
+        Some((seconds * 1e9) as u64)
+    };
+    match text.split_once('-').and_then(|(from, to)| Some((ns(from)?, ns(to)?))) {
+        Some((from, to)) if from < to => Ok(Cut { from, to }),
+        _ => Err("two numbers of seconds, the first below the second, as 0-60".into()),
+    }
 }
 
 /// A number with a decimal unit.

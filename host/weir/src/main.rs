@@ -5,6 +5,7 @@ mod analyze;
 mod capture;
 mod card;
 mod cli;
+mod compare;
 mod error;
 mod measure;
 mod nic_sim;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Pie(args) => pie::run(&args),
         Command::Packets(args) => packets::run(&args),
         Command::Records(args) => records::run(&args),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -64,8 +64,13 @@ pub fn traces(input: &str, flow: &FlowOptions, ids: &[u64], most: usize) -> Resu
         let (mut table, left_out) = tables.remove(id)?;
         let more = table.rows.len().saturating_sub(most);
         table.rows.truncate(most);
+        let open = table.open.as_ref()?;
         Some(Trace {
             id: *id,
+            ends: [
+                end(open.client_addr, open.client_port),
+                end(open.server_addr, open.server_port),
+            ],
             rows: table.rows,
             left_out: left_out + more as u64,
         })
@@ -87,6 +92,7 @@ fn read(
         },
         profile: Profile::Full,
         statistics: None,
+        cut: None,
     };
     source::read(Path::new(input), &options, |records| records.iter().for_each(&mut take)).map_err(Failure::new)
 }
@@ -252,6 +258,14 @@ impl Table {
             ]);
         }
         writeln!(out, "{table}")
+    }
+}
+
+/// `address:port`.
+fn end(addr: [u8; 16], port: u16) -> String {
+    match Ipv6Addr::from(addr).to_canonical() {
+        IpAddr::V4(addr) => format!("{addr}:{port}"),
+        IpAddr::V6(addr) => format!("[{addr}]:{port}"),
     }
 }
 

@@ -31,6 +31,7 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         engine,
         profile,
         statistics: args.statistics.config(),
+        cut: None,
     };
     let mut outcome = None;
     let body = |out: &mut dyn Write| {

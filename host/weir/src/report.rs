@@ -9,7 +9,7 @@ use weir_report::{Collector, Input};
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::{output, packets};
+use crate::{compare, output, packets};
 
 /// Connections whose packets are shown, and packets of each.
 const CONNECTIONS: usize = 8;
@@ -31,6 +31,19 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         // What came once cannot be read again.
         false => Vec::new(),
     };
+    let comparison = match &args.baseline {
+        None => None,
+        Some(baseline) if args.input == "-" || baseline == "-" => {
+            return Err(Failure::new(format_args!(
+                "{baseline}: a comparison reads both captures again; give files"
+            )));
+        }
+        Some(baseline) => {
+            let (before, _) = compare::sample(baseline, &args.flow, None)?;
+            let (now, _) = compare::sample(&args.input, &args.flow, None)?;
+            Some(weir_report::compare::compare([baseline, &args.input], [&before, &now]))
+        }
+    };
     let document = weir_report::report(&Input {
         files: std::slice::from_ref(&args.input),
         question: args.question.as_deref(),
@@ -38,6 +51,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         timeline: facts.timeline(),
         facts: &facts.inner,
         traces: &traces,
+        comparison: comparison.as_ref(),
     });
     let text = match format(args) {
         ReportFormat::Html => weir_report::html(&document),

@@ -10,6 +10,8 @@ use weir_engine::{Config, Engine, Meta, Parser, Profile};
 use weir_record::Record;
 use weir_sketch::Recorder;
 
+use crate::cli::Cut;
+
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 256;
 /// Flows from which on the table is larger than the processor's cache.
@@ -27,6 +29,8 @@ pub struct Options {
     pub profile: Profile,
     /// Statistics to write beside the records of flows.
     pub statistics: Option<weir_sketch::Config>,
+    /// Only packets of this time, as if the rest were not in the file.
+    pub cut: Option<Cut>,
 }
 
 /// What became of a capture.
@@ -50,8 +54,15 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
     let mut waiting = Vec::with_capacity(TOGETHER);
     let bar = bar(&file);
     let mut error = None;
+    let mut start = None;
     loop {
         let read = feed.read(&mut file, FRAMES_AT_A_TIME, |word| {
+            if let Some(cut) = options.cut {
+                let since = word.time.saturating_sub(*start.get_or_insert(word.time));
+                if !(cut.from..cut.to).contains(&since) {
+                    return;
+                }
+            }
             if let Some(recorder) = &mut recorder {
                 // It looks at the engine after each packet.
                 return enter(&word, &mut engine, recorder, &mut records);

@@ -155,6 +155,7 @@ fn read_file(
         engine,
         profile: Profile::Full,
         statistics: None,
+        cut: None,
     };
     source::read(path, &options, |batch| {
         // Nobody takes them when the comparison has failed: the rest is read for nothing, then told of.

@@ -11,6 +11,7 @@ use weir_capture::{CaptureFile, Feed, Item};
 use weir_engine::{Config as EngineConfig, Engine};
 use weir_messages::v1;
 use weir_patterns::Watched;
+use weir_record::Record;
 use weir_report::{Collector, Document, Input, report};
 use weir_scenario::{Scenario, run};
 
@@ -58,6 +59,7 @@ impl Read {
             timeline: self.facts.timeline(),
             facts: &self.facts.inner,
             traces: &[],
+            comparison: None,
         })
     }
 }
@@ -80,6 +82,18 @@ pub fn read_scenario(scenario: &Scenario, scale: f64, tap: usize) -> Read {
 pub fn read(path: &Path) -> Read {
     let mut facts = Watched::new(Collector::default());
     let mut analyzer = Analyzer::new(Config::default());
+    records(path, |records| analyzer.push(records, &mut facts));
+    let summary = analyzer.finish(&mut facts);
+    facts.complete();
+    Read {
+        files: vec![path.file_name().unwrap().to_string_lossy().into_owned()],
+        facts,
+        summary,
+    }
+}
+
+/// The records of a capture file.
+pub fn records(path: &Path, mut take: impl FnMut(&[Record])) {
     let mut file = CaptureFile::open(path).unwrap();
     let mut feed = Feed::default();
     let mut engine = Engine::new(EngineConfig::file());
@@ -91,18 +105,11 @@ pub fn read(path: &Path) -> Read {
         })
         .unwrap()
     {
-        analyzer.push(&records, &mut facts);
+        take(&records);
         records.clear();
     }
     engine.finish(&mut records);
-    analyzer.push(&records, &mut facts);
-    let summary = analyzer.finish(&mut facts);
-    facts.complete();
-    Read {
-        files: vec![path.file_name().unwrap().to_string_lossy().into_owned()],
-        facts,
-        summary,
-    }
+    take(&records);
 }
 
 /// Elements of an HTML text.

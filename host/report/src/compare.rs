@@ -1,0 +1,348 @@
+//! What differs between two captures: before and after, good and bad. Rules: `docs/src/compare.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_messages::v1;
+
+use crate::document::{Block, Document, Row, Section, Table, Text};
+use crate::format::{bytes, count, seconds};
+use crate::sample::{Key, Measure, Sampler};
+use crate::significance::{Tested, Trials, holm, rates, sum, values};
+
+/// Chance below which a difference is significant, after the correction.
+pub const SIGNIFICANT: f64 = 0.01;
+/// Cliff's delta below which a difference does not matter (Romano et al. 2006).
+const LEAST_DELTA: f64 = 0.147;
+/// Change of a rate below which a difference does not matter.
+const LEAST_CHANGE: f64 = 0.1;
+/// Sizes that are called large: Cliff's delta (Romano et al. 2006), Cohen's h (Cohen 1988), and twice as many.
+const LARGE: [f64; 3] = [0.474, 0.8, std::f64::consts::LN_2];
+/// Differences without significance that are listed.
+const ALIKE: usize = 12;
+
+/// Compare them.
+pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
+    let [first, second] = samplers;
+    let mut all: Vec<(Measure, v1::Difference)> = Vec::new();
+    for (key, draw) in &first.values {
+        if let Some(other) = second.values.get(key) {
+            let scale = if unit(key.0) == "SECONDS" { 1e9 } else { 1.0 };
+            let sides = [first.sliced(draw), second.sliced(other)];
+            let tested = values(&sides[0], &sides[1]);
+            let [a, b] = sides.map(|side| quantiles(side, scale));
+            let difference = difference(key, tested, (draw.count as f64, a), (other.count as f64, b));
+            all.push((key.0, difference));
+        }
+    }
+    let ratios: [BTreeMap<Key, _>; 2] = samplers.map(Sampler::ratios);
+    for (key, ratio) in &ratios[0] {
+        if let Some(other) = ratios[1].get(key) {
+            let tested = rates(ratio, other, key.0.trials());
+            let [a, b] = [ratio, other].map(|ratio| {
+                let (hits, trials) = sum(ratio);
+                (trials, (if trials > 0.0 { hits / trials } else { 0.0 }, None))
+            });
+            // What never happens in either says nothing.
+            if a.1.0 > 0.0 || b.1.0 > 0.0 {
+                all.push((key.0, difference(key, tested, a, b)));
+            }
+        }
+    }
+    let p: Vec<f64> = all.iter().filter_map(|(_, d)| d.p).collect();
+    let mut corrected = holm(&p).into_iter();
+    for (measure, d) in &mut all {
+        if d.p.is_some() {
+            d.p_corrected = corrected.next();
+            d.significant = d.p_corrected.is_some_and(|p| p < SIGNIFICANT) && matters(*measure, d);
+        }
+    }
+    // Significant ones first, load last among them, the largest of each first.
+    all.sort_by(|(a, x), (b, y)| {
+        (!x.significant, a.is_load())
+            .cmp(&(!y.significant, b.is_load()))
+            .then_with(|| size(y).total_cmp(&size(x)))
+    });
+    let kinds = samplers.map(|s| s.findings.iter().map(|f| f.kind.as_str()).collect::<BTreeSet<_>>());
+    let only = |mine: usize, other: usize| {
+        let findings = samplers[mine].findings.iter();
+        findings
+            .filter(|f| !kinds[other].contains(f.kind.as_str()))
+            .cloned()
+            .collect()
+    };
+    v1::Comparison {
+        first: names[0].to_owned(),
+        second: names[1].to_owned(),
+        differences: all.into_iter().map(|(_, d)| d).collect(),
+        only_first: only(0, 1),
+        only_second: only(1, 0),
+        in_both: kinds[0]
+            .intersection(&kinds[1])
+            .map(|kind| (*kind).to_owned())
+            .collect(),
+        tests: p.len() as u32,
+    }
+}
+
+type Side = (f64, (f64, Option<f64>));
+
+fn difference((measure, port, request): &Key, tested: Option<Tested>, first: Side, second: Side) -> v1::Difference {
+    let measured = |(count, (value, p95)): Side| v1::Measured { count, value, p95 };
+    let port = match port {
+        0 => "other ports".to_owned(),
+        port => format!("port {port}"),
+    };
+    v1::Difference {
+        measure: measure.name().to_owned(),
+        of: if request.is_empty() {
+            port
+        } else {
+            format!("{port}: {request}")
+        },
+        unit: unit(*measure).to_owned(),
+        first: Some(measured(first)),
+        second: Some(measured(second)),
+        effect: tested.map(|t| t.effect),
+        effect_kind: match (is_value(*measure), measure.trials()) {
+            (true, _) => "CLIFFS_DELTA",
+            (false, Trials::Time) => "LOG_RATIO",
+            (false, _) => "COHENS_H",
+        }
+        .to_owned(),
+        p: tested.map(|t| t.p),
+        p_corrected: None,
+        significant: false,
+    }
+}
+
+const fn is_value(measure: Measure) -> bool {
+    matches!(
+        measure,
+        Measure::ResponseTime
+            | Measure::SetupTime
+            | Measure::RoundTripServer
+            | Measure::RoundTripClient
+            | Measure::WindowClient
+            | Measure::WindowServer
+    )
+}
+
+const fn unit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::WindowClient | Measure::WindowServer => "BYTES",
+        _ if is_value(measure) => "SECONDS",
+        _ if measure.is_load() => "PER_SECOND",
+        _ => "SHARE",
+    }
+}
+
+/// Median and the 95 % that are not above.
+fn quantiles(mut values: Vec<(usize, f64)>, scale: f64) -> (f64, Option<f64>) {
+    values.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let at = |share: f64| {
+        let rank = ((values.len() as f64 * share).ceil() as usize).clamp(1, values.len().max(1));
+        values.get(rank - 1).map_or(0.0, |(_, value)| value / scale)
+    };
+    (at(0.5), Some(at(0.95)))
+}
+
+/// Large enough to be told, however sure it is.
+fn matters(measure: Measure, d: &v1::Difference) -> bool {
+    let effect = d.effect.unwrap_or(0.0).abs();
+    if is_value(measure) {
+        return effect >= LEAST_DELTA;
+    }
+    let (a, b) = sides(d);
+    (b.value - a.value).abs() >= LEAST_CHANGE * a.value.min(b.value)
+}
+
+fn sides(d: &v1::Difference) -> (v1::Measured, v1::Measured) {
+    (d.first.unwrap_or_default(), d.second.unwrap_or_default())
+}
+
+/// Size against what is called large.
+fn size(d: &v1::Difference) -> f64 {
+    let large = match d.effect_kind.as_str() {
+        "CLIFFS_DELTA" => LARGE[0],
+        "COHENS_H" => LARGE[1],
+        _ => LARGE[2],
+    };
+    d.effect.map_or(0.0, |effect| effect.abs() / large)
+}
+
+/// A quantity as people write it.
+fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        "SECONDS" => seconds(value),
+        "BYTES" => bytes(value as u64),
+        "SHARE" => format!("{:.3} %", 100.0 * value),
+        _ => format!("{value:.2} a second"),
+    }
+}
+
+/// What is compared, in words.
+pub fn name(d: &v1::Difference) -> String {
+    format!("{} of {}", d.measure.replace('_', " ").to_lowercase(), d.of)
+}
+
+/// The difference in a sentence.
+pub fn sentence(d: &v1::Difference) -> String {
+    let (a, b) = sides(d);
+    let [x, y] = [a, b].map(|side| {
+        let middle = figure(side.value, &d.unit);
+        match side.p95 {
+            Some(p95) => format!("{middle} (95 %: {})", figure(p95, &d.unit)),
+            None => middle,
+        }
+    });
+    let times = if a.value > 0.0 && b.value > 0.0 {
+        format!(", {:.2} times", b.value / a.value)
+    } else {
+        String::new()
+    };
+    let mut out = name(d);
+    if let Some(first) = out.get(..1).map(str::to_uppercase) {
+        out.replace_range(..1, &first);
+    }
+    format!("{out}: {x} → {y}{times}")
+}
+
+/// The comparison in sections of a report.
+pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
+    let significant: Vec<_> = comparison.differences.iter().filter(|d| d.significant).collect();
+    let mut answer = Text::default();
+    answer = match significant.first() {
+        None => answer.strong("No significant difference.").plain(format!(
+            " Of {} quantities that both have, none differs by more than chance and by enough to matter.",
+            comparison.tests
+        )),
+        Some(first) => answer.strong(format!("{}. ", sentence(first))).plain(format!(
+            "{} of {} quantities differ significantly.",
+            significant.len(),
+            comparison.tests
+        )),
+    };
+    let mut blocks = vec![
+        Block::Paragraph(
+            Text::default()
+                .plain("First: ")
+                .code(&comparison.first)
+                .plain("; second: ")
+                .code(&comparison.second)
+                .plain("."),
+        ),
+        Block::Paragraph(answer),
+    ];
+    let list = |findings: &[v1::Finding], which: &str| -> Option<Block> {
+        (!findings.is_empty()).then(|| {
+            let text = findings.iter().map(|f| {
+                Text::default()
+                    .plain(format!("Only in the {which}: "))
+                    .strong(&f.title)
+                    .plain(format!(" ({}) ", f.severity.to_lowercase()))
+                    .code(&f.kind)
+            });
+            Block::List(text.collect())
+        })
+    };
+    blocks.extend(list(&comparison.only_second, "second"));
+    blocks.extend(list(&comparison.only_first, "first"));
+    if !comparison.in_both.is_empty() {
+        blocks.push(Block::Paragraph(
+            format!("Findings in both: {}.", comparison.in_both.join(", ")).into(),
+        ));
+    }
+    if !significant.is_empty() {
+        blocks.push(Block::Table(table(
+            "tab-differences",
+            "Significant differences, largest first.",
+            &significant,
+        )));
+    }
+    let others: Vec<_> = comparison
+        .differences
+        .iter()
+        .filter(|d| !d.significant)
+        .take(ALIKE)
+        .collect();
+    if !others.is_empty() {
+        blocks.push(Block::Table(table(
+            "tab-alike",
+            "Not significant: chance explains them, they are too small to matter, or there is too little to test (no p).",
+            &others,
+        )));
+    }
+    blocks.push(Block::Paragraph(METHOD.into()));
+    vec![Section {
+        id: "comparison",
+        title: "Comparison".into(),
+        blocks,
+    }]
+}
+
+const METHOD: &str = "Times, round trips and windows: Mann and Whitney's test; effect: Cliff's delta (0: alike, ±1: all of one above all of \
+                      the other). Shares: difference of proportions; effect: Cohen's h. Numbers a second: effect: ln of the ratio. \
+                      Variances come from leaving out one of 20 slices of time after the other, as what happens a moment apart is not \
+                      independent; p is corrected for all tests (Holm). Significant: below 1 %, and large enough to matter (delta 0.147, or a \
+                      tenth of a rate).";
+
+fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Table {
+    let p = |p: Option<f64>| match p {
+        None => "–".to_owned(),
+        Some(p) if p < 1e-6 => "< 0.000001".to_owned(),
+        Some(p) => format!("{p:.6}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    };
+    let rows = differences
+        .iter()
+        .map(|d| {
+            let (a, b) = sides(d);
+            let optional = |value: Option<f64>| value.map_or_else(String::new, |v| figure(v, &d.unit));
+            let cells = [
+                count(a.count.round() as u64),
+                figure(a.value, &d.unit),
+                optional(a.p95),
+                count(b.count.round() as u64),
+                figure(b.value, &d.unit),
+                optional(b.p95),
+                d.effect.map_or_else(|| "–".to_owned(), |e| format!("{e:+.2}")),
+                p(d.p_corrected),
+            ];
+            Row {
+                id: None,
+                cells: [
+                    Text::from(d.measure.replace('_', " ").to_lowercase()),
+                    Text::default().code(&d.of),
+                ]
+                .into_iter()
+                .chain(cells.into_iter().map(Text::from))
+                .collect(),
+            }
+        })
+        .collect();
+    Table {
+        id,
+        caption: caption.into(),
+        headers: vec![
+            ("what", false),
+            ("of", false),
+            ("first: count", true),
+            ("median or rate", true),
+            ("95 %", true),
+            ("second: count", true),
+            ("median or rate", true),
+            ("95 %", true),
+            ("effect", true),
+            ("p", true),
+        ],
+        rows,
+    }
+}
+
+/// A comparison as a document of its own.
+pub fn document(comparison: &v1::Comparison) -> Document {
+    Document {
+        title: format!("{} and {} compared", comparison.first, comparison.second),
+        subtitle: format!("{} quantities tested", comparison.tests),
+        sections: sections(comparison),
+    }
+}

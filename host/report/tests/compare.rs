@@ -1,0 +1,98 @@
+//! Comparisons of simulated captures: healthy ones are alike, a slowed server stands first.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{Folder, Html};
+use weir_analysis::{Analyzer, Config};
+use weir_messages::v1::Comparison;
+use weir_patterns::Watched;
+use weir_report::compare::{compare, document, sections};
+use weir_report::{Sampler, html};
+use weir_scenario::{Scenario, run};
+
+fn sample(scenario: &Scenario, scale: f64) -> Sampler {
+    let folder = Folder::new(&format!("compare-{}-{}", scenario.name, scenario.seed));
+    let made = run(scenario, scale, &folder.0).unwrap();
+    let mut sampler = Watched::new(Sampler::default());
+    let mut analyzer = Analyzer::new(Config::default());
+    support::records(&made.captures[0], |records| analyzer.push(records, &mut sampler));
+    analyzer.finish(&mut sampler);
+    sampler.complete();
+    sampler.inner
+}
+
+const HEALTHY: &str = include_str!("../../scenario/scenarios/healthy.toml");
+
+/// The healthy scenario with a part of its text replaced.
+fn healthy(seed: u64, what: &str, by: &str) -> Sampler {
+    const SCALE: f64 = 0.3;
+    assert!(HEALTHY.contains(what), "{what}");
+    let mut scenario = Scenario::parse(&HEALTHY.replace(what, by), "healthy").unwrap();
+    scenario.scale(SCALE);
+    scenario.seed = seed;
+    sample(&scenario, SCALE)
+}
+
+fn significant(comparison: &Comparison) -> Vec<(&str, &str, f64)> {
+    let all = comparison.differences.iter().filter(|d| d.significant);
+    all.map(|d| (d.measure.as_str(), d.of.as_str(), d.effect.unwrap()))
+        .collect()
+}
+
+#[test]
+fn healthy_captures_do_not_differ() {
+    let samples: Vec<_> = (41..47).map(|seed| healthy(seed, "", "")).collect();
+    for pair in samples.windows(2) {
+        let found = compare(["a", "b"], [&pair[0], &pair[1]]);
+        assert!(found.tests >= 5, "{}", found.tests);
+        assert!(significant(&found).is_empty(), "{:?}", significant(&found));
+        assert!(found.only_first.is_empty() && found.only_second.is_empty());
+        let text = format!("{:?}", sections(&found));
+        assert!(text.contains("No significant difference"), "{text}");
+    }
+}
+
+#[test]
+fn a_slowed_server_stands_first() {
+    let before = healthy(51, "", "");
+    let after = healthy(52, "cpu_ms = [1, 4]", "cpu_ms = [9, 12]");
+    let found = compare(["before", "after"], [&before, &after]);
+    let all = significant(&found);
+    assert!(!all.is_empty());
+    let (measure, of, effect) = all[0];
+    assert_eq!(measure, "RESPONSE_TIME", "{all:?}");
+    assert!(of.starts_with("port 443") && effect > 0.5, "{all:?}");
+    // The other tier did not change.
+    assert!(all.iter().all(|(_, of, _)| !of.starts_with("port 5432")), "{all:?}");
+    let first = &found.differences[0];
+    let (a, b) = (first.first.unwrap().value, first.second.unwrap().value);
+    assert!(b > a, "{a} {b}");
+
+    let text = html(&document(&found));
+    let parsed = Html::parse(&text);
+    assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
+    assert!(parsed.text.contains("Response time of port 443"), "{}", parsed.text);
+}
+
+#[test]
+fn a_lossy_path_shows_as_retransmissions() {
+    let before = healthy(61, "", "");
+    let after = healthy(
+        62,
+        "backward = { delay_ms = 10,",
+        "backward = { loss = 0.02, delay_ms = 10,",
+    );
+    let found = compare(["before", "after"], [&before, &after]);
+    let all = significant(&found);
+    assert!(
+        all.iter()
+            .any(|(measure, of, _)| *measure == "RETRANSMITTED_BY_SERVER" && *of == "port 443"),
+        "{all:?}"
+    );
+    assert!(
+        found.only_second.iter().any(|f| f.kind == "RETRANSMISSION_RATE"),
+        "{:?}",
+        found.only_second
+    );
+}

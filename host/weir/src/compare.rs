@@ -1,0 +1,101 @@
+//! `weir compare`: two captures, or two ranges of time of one.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use weir_analysis::{Analyzer, Config};
+use weir_messages::v1::{Analysis, Comparison, Finding};
+use weir_patterns::Watched;
+use weir_report::Sampler;
+use weir_report::compare::{SIGNIFICANT, compare, document, sentence};
+
+use crate::analyze::records_of;
+use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
+use crate::error::Failure;
+use crate::output;
+
+/// Run the command.
+pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let (inputs, ranges, names) = match (&args.second, args.ranges.as_deref()) {
+        (Some(second), _) => (
+            [&args.first, second],
+            [None, None],
+            [args.first.clone(), second.clone()],
+        ),
+        (None, Some(&[a, b])) => {
+            if args.first == "-" || args.first.contains("://") {
+                return Err(Failure::new(format_args!(
+                    "{}: ranges of time are read one after the other; give a file",
+                    args.first
+                )));
+            }
+            let name = |cut: Cut| format!("{}, {} to {} s", args.first, cut.from as f64 / 1e9, cut.to as f64 / 1e9);
+            ([&args.first, &args.first], [Some(a), Some(b)], [name(a), name(b)])
+        }
+        (None, _) => return Err(Failure::new("two captures, or --ranges of one")),
+    };
+    let (first, one) = sample(inputs[0], &args.flow, ranges[0])?;
+    let (second, other) = sample(inputs[1], &args.flow, ranges[1])?;
+    let comparison = compare([&names[0], &names[1]], [&first, &second]);
+    match args.format {
+        CompareFormat::Text => output::write(args.output.as_deref(), |out| print(&comparison, out))?,
+        CompareFormat::Json => output::json(
+            args.output.as_deref(),
+            &Analysis {
+                comparison: Some(comparison),
+                ..Analysis::default()
+            },
+        )?,
+        CompareFormat::Html => {
+            let text = weir_report::html(&document(&comparison));
+            output::binary(args.output.as_deref(), |out| out.write_all(text.as_bytes()))?;
+        }
+    }
+    Ok(if one == ExitCode::SUCCESS { other } else { one })
+}
+
+/// What a comparison needs of a capture.
+pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Sampler, ExitCode), Failure> {
+    let mut sampler = Watched::new(Sampler::default());
+    let mut analyzer = Analyzer::new(Config::default());
+    let code = records_of(input, flow, cut, |records| analyzer.push(records, &mut sampler))?;
+    analyzer.finish(&mut sampler);
+    sampler.complete();
+    Ok((sampler.inner, code))
+}
+
+fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "first:  {}\nsecond: {}", comparison.first, comparison.second)?;
+    let significant = comparison.differences.iter().filter(|d| d.significant);
+    writeln!(
+        out,
+        "\n{} of {} quantities differ significantly (p below {SIGNIFICANT} after correction, and enough to matter)",
+        significant.clone().count(),
+        comparison.tests
+    )?;
+    for d in significant {
+        writeln!(
+            out,
+            "  {}  [{} {:+.2}, p {:.1e}]",
+            sentence(d),
+            d.effect_kind,
+            d.effect.unwrap_or(0.0),
+            d.p_corrected.unwrap_or(1.0)
+        )?;
+    }
+    let mut findings = |findings: &[Finding], which: &str| -> io::Result<()> {
+        if !findings.is_empty() {
+            writeln!(out, "\nFindings only in the {which}")?;
+        }
+        for finding in findings {
+            writeln!(out, "  {} {} ({})", finding.severity, finding.title, finding.kind)?;
+        }
+        Ok(())
+    };
+    findings(&comparison.only_second, "second")?;
+    findings(&comparison.only_first, "first")?;
+    if !comparison.in_both.is_empty() {
+        writeln!(out, "\nFindings in both: {}", comparison.in_both.join(", "))?;
+    }
+    Ok(())
+}
