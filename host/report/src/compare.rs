@@ -13,7 +13,7 @@ use crate::significance::{Tested, Trials, holm, rates, sum, values};
 pub const SIGNIFICANT: f64 = 0.01;
 /// Cliff's delta below which a difference does not matter (Romano et al. 2006).
 const LEAST_DELTA: f64 = 0.147;
-/// Change of a rate below which a difference does not matter.
+/// Change of a rate, or of the median and the 95 % of values, below which a difference does not matter.
 const LEAST_CHANGE: f64 = 0.1;
 /// Sizes that are called large: Cliff's delta (Romano et al. 2006), Cohen's h (Cohen 1988), and twice as many.
 const LARGE: [f64; 3] = [0.474, 0.8, std::f64::consts::LN_2];
@@ -148,12 +148,10 @@ fn quantiles(mut values: Vec<(usize, f64)>, scale: f64) -> (f64, Option<f64>) {
 
 /// Large enough to be told, however sure it is.
 fn matters(measure: Measure, d: &v1::Difference) -> bool {
-    let effect = d.effect.unwrap_or(0.0).abs();
-    if is_value(measure) {
-        return effect >= LEAST_DELTA;
-    }
     let (a, b) = sides(d);
-    (b.value - a.value).abs() >= LEAST_CHANGE * a.value.min(b.value)
+    let changes = |a: f64, b: f64| (b - a).abs() >= LEAST_CHANGE * a.min(b);
+    let moved = changes(a.value, b.value) || a.p95.zip(b.p95).is_some_and(|(a, b)| changes(a, b));
+    moved && (!is_value(measure) || d.effect.unwrap_or(0.0).abs() >= LEAST_DELTA)
 }
 
 fn sides(d: &v1::Difference) -> (v1::Measured, v1::Measured) {
@@ -283,15 +281,19 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
 const METHOD: &str = "Times, round trips and windows: Mann and Whitney's test; effect: Cliff's delta (0: alike, ±1: all of one above all of \
                       the other). Shares: difference of proportions; effect: Cohen's h. Numbers a second: effect: ln of the ratio. \
                       Variances come from leaving out one of 20 slices of time after the other, as what happens a moment apart is not \
-                      independent; p is corrected for all tests (Holm). Significant: below 1 %, and large enough to matter (delta 0.147, or a \
-                      tenth of a rate).";
+                      independent; p is corrected for all tests (Holm). Significant: below 1 %, and large enough to matter (delta 0.147; \
+                      a tenth more or less).";
 
-fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Table {
-    let p = |p: Option<f64>| match p {
+/// A p-value as people write it.
+pub fn chance(p: Option<f64>) -> String {
+    match p {
         None => "–".to_owned(),
         Some(p) if p < 1e-6 => "< 0.000001".to_owned(),
         Some(p) => format!("{p:.6}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-    };
+    }
+}
+
+fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Table {
     let rows = differences
         .iter()
         .map(|d| {
@@ -305,7 +307,7 @@ fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Ta
                 figure(b.value, &d.unit),
                 optional(b.p95),
                 d.effect.map_or_else(|| "–".to_owned(), |e| format!("{e:+.2}")),
-                p(d.p_corrected),
+                chance(d.p_corrected),
             ];
             Row {
                 id: None,

@@ -18,6 +18,8 @@ use crate::tables::{connection_anchor, parts_of, time_of_day};
 const NAMED: usize = 5;
 /// Findings named in the answer.
 const IN_ANSWER: usize = 4;
+/// What a finding is taken to cost that does not say it, s: more than a moment, less than what is known to be much.
+const UNKNOWN_COST: f64 = 1.0;
 /// Share of the located losses from which on they are said to be on one side.
 const ONE_SIDE: f64 = 0.9;
 /// How the last lines of a finding's evidence begin that are no evidence: other explanations, and what to do next.
@@ -27,7 +29,7 @@ const NEXT: &str = "next:";
 /// Most serious first, then what cost most.
 pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
     let mut all: Vec<_> = findings.iter().collect();
-    let milliseconds = |finding: &v1::Finding| (1e3 * cost(finding).unwrap_or(0.0)) as u64;
+    let milliseconds = |finding: &v1::Finding| (1e3 * cost(finding).unwrap_or(UNKNOWN_COST)) as u64;
     all.sort_by_key(|finding| (Reverse(rank(&finding.severity)), Reverse(milliseconds(finding))));
     all
 }

@@ -7,7 +7,7 @@ use weir_analysis::{Analyzer, Config};
 use weir_messages::v1::{Analysis, Comparison, Finding};
 use weir_patterns::Watched;
 use weir_report::Sampler;
-use weir_report::compare::{SIGNIFICANT, compare, document, sentence};
+use weir_report::compare::{SIGNIFICANT, chance, compare, document, sentence};
 
 use crate::analyze::records_of;
 use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
@@ -76,11 +76,11 @@ fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     for d in significant {
         writeln!(
             out,
-            "  {}  [{} {:+.2}, p {:.1e}]",
+            "  {}  [{} {:+.2}, p {}]",
             sentence(d),
             d.effect_kind,
             d.effect.unwrap_or(0.0),
-            d.p_corrected.unwrap_or(1.0)
+            chance(d.p_corrected)
         )?;
     }
     let mut findings = |findings: &[Finding], which: &str| -> io::Result<()> {
