@@ -13,6 +13,16 @@ pub struct Sliding<T> {
 }
 
 impl<T> Sliding<T> {
+    /// `first` sees everything.
+    pub const fn all(first: T) -> Self {
+        Self {
+            older: first,
+            younger: None,
+            half: 0,
+            begun: None,
+        }
+    }
+
     /// Begin with `first`, and keep the last `window` ns as [`Self::time`] moves on.
     pub fn new(first: T, window: u64) -> Self {
         Self {

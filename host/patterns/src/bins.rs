@@ -17,7 +17,7 @@ pub struct Bins<T> {
     bins: VecDeque<T>,
 }
 
-impl<T: Copy + Default + AddAssign> Bins<T> {
+impl<T: Clone + Default + AddAssign> Bins<T> {
     /// No bins yet; they are `width` ns wide until there are too many.
     ///
     /// # Panics
@@ -96,7 +96,7 @@ impl<T: Copy + Default + AddAssign> Bins<T> {
         let factor = (width / self.width).max(1);
         let mut out = Self::bounded(self.width * factor, self.most);
         for (i, bin) in self.bins.iter().enumerate() {
-            *out.at((self.first + i as u64) * self.width) += *bin;
+            *out.at((self.first + i as u64) * self.width) += bin.clone();
         }
         out
     }

@@ -85,4 +85,8 @@ detectors! {
     mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,
     one_sided: crate::one_sided::OneSided,
     application_sleep: crate::sleep::ApplicationSleep,
+    capacity: crate::capacity::Capacity,
+    frontend_queueing: crate::frontend_queueing::FrontendQueueing,
+    slow_ramp: crate::slow_ramp::SlowRamp,
+    ports: crate::ports::Ports,
 }

@@ -9,10 +9,12 @@
 #![forbid(unsafe_code)]
 
 pub mod bins;
+mod capacity;
 pub mod changes;
 mod connection_per_transaction;
 mod detector;
 mod failing_setups;
+mod frontend_queueing;
 mod hosts;
 mod loss;
 mod losses;
@@ -24,16 +26,24 @@ mod one_sided;
 mod pairs;
 mod period;
 mod periodic_loss;
+pub mod phases;
 mod port_scan;
+mod ports;
 mod random;
 mod rank;
 mod retransmission_times;
 mod route_change;
 mod rtt_shift;
+pub mod services;
 mod sleep;
+mod slow_ramp;
 mod slow_setup;
+pub mod steps;
+mod summary;
 mod syn_loss;
+mod tiers;
 mod timeline;
+pub mod times;
 mod view;
 
 use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sink, Transaction, Verdict};
@@ -63,6 +73,14 @@ impl<S: Sink> Watched<S> {
         }
     }
 
+    /// The same with a time line for the summary, in slices of `width` ns.
+    pub fn resolved(inner: S, width: u64) -> Self {
+        Self {
+            inner,
+            views: Views::all(View::resolved(width)),
+        }
+    }
+
     /// Watch what `inner` gets for as long as it comes, and look at the last `window` ns only.
     pub fn live(inner: S, window: u64) -> Self {
         Self {
@@ -84,6 +102,11 @@ impl<S: Sink> Watched<S> {
         for finding in found {
             self.inner.finding(finding);
         }
+    }
+
+    /// Add to the summary what shows over time.
+    pub fn summarize(&self, summary: &mut v1::Summary) {
+        self.timeline().complete(summary);
     }
 
     /// What happened when.

@@ -1,12 +1,14 @@
 //! What happened when, over all connections.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use weir_analysis::{
-    Acknowledged, Class, Connection, DataBlock, Ends, Opened, Place, Transaction, TransactionKind, Verdict,
+    Acknowledged, Class, Connection, DataBlock, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict,
 };
 
 use crate::bins::Bins;
+use crate::services::{Answers, Services};
+use crate::steps::Steps;
 
 /// ns; 7 minutes fit.
 const WIDTH: u64 = 10_000_000;
@@ -46,6 +48,10 @@ pub struct Bin {
     pub acks: [u32; 2],
     /// Delivered, but not in the capture.
     pub missed: u32,
+    /// Connections, from their first packet to their last; those whose opening was not heard begin with the time line.
+    pub connections: Steps,
+    /// Requests in progress, from their first packet to the last of the response, where it ended.
+    pub progress: Steps,
 }
 
 impl AddAssign for Bin {
@@ -68,6 +74,8 @@ impl AddAssign for Bin {
             self.acks[side] += other.acks[side];
         }
         self.missed += other.missed;
+        self.connections += other.connections;
+        self.progress += other.progress;
     }
 }
 
@@ -79,6 +87,9 @@ pub struct Timeline {
     end: u64,
     /// Sums of what happened before the start: facts are told when they are over.
     before: Bin,
+    services: Services,
+    /// Percentiles need the times themselves: kept when they are asked for.
+    answers: Option<Bins<Answers>>,
 }
 
 impl Default for Timeline {
@@ -88,6 +99,8 @@ impl Default for Timeline {
             start: 0,
             end: 0,
             before: Bin::default(),
+            services: Services::default(),
+            answers: None,
         }
     }
 }
@@ -99,6 +112,25 @@ impl Timeline {
             start,
             ..Self::default()
         }
+    }
+
+    /// With percentiles, for slices of `width` ns.
+    pub fn resolved(width: u64) -> Self {
+        Self {
+            bins: Bins::new(width.min(WIDTH)),
+            answers: Some(Bins::new(width)),
+            ..Self::default()
+        }
+    }
+
+    /// Setup and response times, if they were asked for.
+    pub const fn answers(&self) -> Option<&Bins<Answers>> {
+        self.answers.as_ref()
+    }
+
+    /// Load of each service.
+    pub const fn services(&self) -> &Services {
+        &self.services
     }
 
     /// The slices.
@@ -120,29 +152,57 @@ impl Timeline {
     }
 
     pub(crate) fn opened(&mut self, opened: &Opened) {
-        self.at(opened.time).opened += 1;
+        let bin = self.at(opened.time);
+        bin.opened += 1;
+        bin.connections.begin(opened.time);
+        self.services.opened(opened, self.start);
     }
 
     pub(crate) fn connection(&mut self, connection: &Connection<'_>) {
-        self.at(connection.span().1).closed += 1;
+        let (first, last) = connection.span();
+        let start = self.start;
+        let heard = first >= start;
+        if !heard && last >= start {
+            self.at(start).connections.begin(start);
+        }
+        let bin = self.at(last);
+        bin.closed += 1;
+        bin.connections.end(last);
+        self.services.connection(connection, start, heard);
     }
 
     pub(crate) fn transaction(&mut self, transaction: &Transaction<'_>) {
         let facts = transaction.facts();
-        let begin = facts.request_time;
+        let stay = stay(facts);
+        let is_setup = facts.kind == TransactionKind::Setup;
+        if !is_setup {
+            self.at(facts.request_time).requests += 1;
+        }
+        let Some(stay) = stay else { return };
         let end = facts.end.unwrap_or(0);
-        if facts.kind == TransactionKind::Setup {
-            let bin = self.at(begin.saturating_add(end));
+        let bin = self.at(stay.end);
+        if is_setup {
             bin.setups += 1;
             bin.setup_ns += end;
-            return;
-        }
-        self.at(begin).requests += 1;
-        if facts.response.is_some() {
-            let bin = self.at(begin.saturating_add(facts.request).saturating_add(end));
+        } else {
             bin.responses += 1;
             bin.response_ns += end;
+            bin.progress.end(stay.end);
+            let begun = stay.start.max(self.start);
+            if stay.end >= self.start {
+                self.at(begun).progress.begin(begun);
+            }
         }
+        if let Some(answers) = self.answers.as_mut().filter(|_| stay.end >= self.start) {
+            let answers = answers.at(stay.end);
+            let times = if is_setup {
+                &mut answers.setup
+            } else {
+                &mut answers.response
+            };
+            times.add(end);
+        }
+        self.services.transaction(&transaction.ends(), facts, self.start);
     }
 
     pub(crate) fn block(&mut self, block: &DataBlock) {
@@ -160,20 +220,48 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+    pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         let side = usize::from(verdict.from_server);
         let bin = self.at(verdict.lost_at);
-        let is_loss = matches!(verdict.class, Class::Retransmission | Class::Lost);
-        if is_loss && verdict.handshake {
-            bin.syn_repeats[side] += 1;
-            return;
+        match (loss(verdict), verdict.place) {
+            (Some(Loss::Setup), _) => bin.syn_repeats[side] += 1,
+            (Some(Loss::Data), Place::BeforeTap) => bin.lost_before[side] += 1,
+            (Some(Loss::Data), Place::BehindTap) => bin.lost_behind[side] += 1,
+            (Some(Loss::Data), _) => bin.lost_unknown[side] += 1,
+            (None, Place::Capture) => bin.missed += 1,
+            (None, _) => {}
         }
-        match verdict.place {
-            Place::BeforeTap => bin.lost_before[side] += 1,
-            Place::BehindTap => bin.lost_behind[side] += 1,
-            Place::Capture => bin.missed += 1,
-            Place::Unknown if is_loss => bin.lost_unknown[side] += 1,
-            _ => {}
-        }
+        self.services.segment(verdict, ends, self.start);
     }
+}
+
+/// What the network lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// A SYN or SYN-ACK, or its answer: it came again.
+    Setup,
+    /// A segment with data.
+    Data,
+}
+
+/// Whether a verdict tells of a packet that the network lost.
+pub(crate) const fn loss(verdict: &Verdict) -> Option<Loss> {
+    let repeated = matches!(verdict.class, Class::Retransmission | Class::Lost);
+    match verdict.place {
+        _ if repeated && verdict.handshake => Some(Loss::Setup),
+        Place::BeforeTap | Place::BehindTap => Some(Loss::Data),
+        Place::Unknown if repeated => Some(Loss::Data),
+        _ => None,
+    }
+}
+
+/// From the first packet of the request (the first SYN of a setup) to the last of the response, TAI ns; none if the
+/// response did not end.
+pub(crate) fn stay(facts: &Finished) -> Option<Range<u64>> {
+    let end = facts.response.and(facts.end)?;
+    let asked = match facts.kind {
+        TransactionKind::Setup => facts.request_time,
+        _ => facts.request_time.saturating_add(facts.request),
+    };
+    Some(facts.request_time..asked.saturating_add(end))
 }

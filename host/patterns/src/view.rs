@@ -20,6 +20,14 @@ impl View {
             detectors: Detectors::default(),
         }
     }
+
+    /// Nothing yet; with a time line in slices of `width` ns.
+    pub fn resolved(width: u64) -> Self {
+        Self {
+            timeline: Timeline::resolved(width),
+            detectors: Detectors::default(),
+        }
+    }
 }
 
 /// The view of everything, or, live, of the window.

@@ -26,20 +26,22 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     };
     match args.format {
         AnalyzeFormat::Json => {
-            let mut whole = Watched::new(Whole::new(args.segments));
+            let mut whole = watched(Whole::new(args.segments), args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
-            let summary = analyzer.finish(&mut whole);
+            let mut summary = analyzer.finish(&mut whole);
             whole.complete();
+            whole.summarize(&mut summary);
             output::json(args.output.as_deref(), &whole.inner.finish(summary))?;
             Ok(code)
         }
         AnalyzeFormat::Text => {
-            let mut collector = Watched::new(text::Collector::new(args.rows, args.segments));
+            let mut collector = watched(text::Collector::new(args.rows, args.segments), args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
-            let summary = analyzer.finish(&mut collector);
+            let mut summary = analyzer.finish(&mut collector);
             collector.complete();
+            collector.summarize(&mut summary);
             output::write(args.output.as_deref(), |out| {
                 collector.inner.print(input, &summary, out)
             })?;
@@ -54,6 +56,14 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             bandwidth: args.bandwidth,
             flow: args.flow,
         }),
+    }
+}
+
+/// With a time line of slices of so many seconds, if they are given.
+pub fn watched<S: Sink>(inner: S, timeline: Option<f64>) -> Watched<S> {
+    match timeline {
+        Some(seconds) => Watched::resolved(inner, (seconds * 1e9) as u64),
+        None => Watched::new(inner),
     }
 }
 

@@ -39,16 +39,18 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     match args.format {
         Format::Json => {
             let mut answer = Watched::new(Analysis::default());
-            let summary = measure(args, source, keeper, &mut answer)?;
+            let mut summary = measure(args, source, keeper, &mut answer)?;
             answer.complete();
+            answer.summarize(&mut summary);
             let mut answer = answer.inner;
             answer.summary = Some(summary);
             output::json(None, &answer)?;
         }
         Format::Text => {
             let mut collector = Watched::new(text::Collector::new(args.rows, false));
-            let summary = measure(args, source, keeper, &mut collector)?;
+            let mut summary = measure(args, source, keeper, &mut collector)?;
             collector.complete();
+            collector.summarize(&mut summary);
             output::write(None, |out| collector.inner.print(&name, &summary, out))?;
         }
     }

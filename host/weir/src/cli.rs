@@ -119,6 +119,10 @@ pub struct AnalyzeArgs {
     /// The end of that range; what begins then is not in it any more
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub to: Option<Moment>,
+    /// Also print what happened when, in slices of so many seconds: connections at once, transactions in progress,
+    /// rates, losses, percentiles of setup and response times
+    #[arg(long, value_name = "SECONDS", value_parser = slice)]
+    pub timeline: Option<f64>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
     #[arg(long)]
@@ -226,6 +230,14 @@ fn cut(text: &str) -> Result<Cut, String> {
     match text.split_once('-').and_then(|(from, to)| Some((ns(from)?, ns(to)?))) {
         Some((from, to)) if from < to => Ok(Cut { from, to }),
         _ => Err("two numbers of seconds, the first below the second, as 0-60".into()),
+    }
+}
+
+/// Width of a slice of time.
+fn slice(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (1e-6..=1e6).contains(&seconds) => Ok(seconds),
+        _ => Err("seconds from 0.000001 to 1000000".into()),
     }
 }
 

@@ -19,6 +19,7 @@ mod serve;
 mod source;
 mod taps;
 mod text;
+mod text_load;
 
 use std::process::ExitCode;
 

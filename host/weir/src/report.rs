@@ -23,8 +23,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         ..Config::default()
     });
     let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut facts))?;
-    let summary = analyzer.finish(&mut facts);
+    let mut summary = analyzer.finish(&mut facts);
     facts.complete();
+    facts.summarize(&mut summary);
     let ids = facts.inner.worth_a_look(CONNECTIONS);
     let traces = match std::path::Path::new(&args.input).is_file() {
         true => packets::traces(&args.input, &args.flow, &ids, PACKETS)?,

@@ -325,8 +325,9 @@ fn analyze(
         facts.add_segments(batch.inner.segments.drain(..));
         if at_end && last || renewed.elapsed() >= pause {
             let begin = std::time::Instant::now();
-            let summary = analyzer.interim(&mut batch);
+            let mut summary = analyzer.interim(&mut batch);
             batch.complete();
+            batch.summarize(&mut summary);
             let findings = std::mem::take(&mut batch.inner.findings);
             let changed = changes.renew(now, &findings);
             changed.iter().for_each(alert);

@@ -63,7 +63,7 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
     let mut answers: Vec<(Analyzer, Watched<S>)> = args
         .inputs
         .iter()
-        .map(|_| (Analyzer::new(config), Watched::new(sink())))
+        .map(|_| (Analyzer::new(config), analyze::watched(sink(), args.timeline)))
         .collect();
     let (alignment, code) = align(&args.inputs, &args.flow, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
@@ -71,8 +71,9 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
     })?;
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
-    let summary = analyzer.finish(&mut answer);
+    let mut summary = analyzer.finish(&mut answer);
     answer.complete();
+    answer.summarize(&mut summary);
     Ok(Read {
         alignment,
         answer: answer.inner,

@@ -15,6 +15,7 @@ use weir_messages::v1::{
 };
 
 use crate::format::{bytes, count, seconds};
+use crate::text_load;
 
 const BOLD: Style = Style::new().bold();
 /// Directions whose data was under way for less are not worth a row, s.
@@ -118,7 +119,8 @@ pub fn table(headers: &[&str], right: &[usize]) -> Table {
     table
 }
 
-fn heading(out: &mut dyn Write, title: &str, note: &str) -> io::Result<()> {
+/// A title above a table.
+pub fn heading(out: &mut dyn Write, title: &str, note: &str) -> io::Result<()> {
     writeln!(out, "\n{BOLD}{title}{BOLD:#} {DIM}{note}{DIM:#}")
 }
 
@@ -127,6 +129,7 @@ impl Collector {
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
         print_findings(&self.findings, out)?;
+        text_load::print(summary, out)?;
         print_times(summary, out)?;
         print_operations(summary, self.rows, out)?;
         print_setups(&summary.signatures, self.rows, out)?;

@@ -90,8 +90,9 @@ pub fn value(finding: &Finding, key: &str) -> f64 {
 /// Everything that `weir analyze` tells of a capture.
 pub fn analyze(path: &Path) -> Analysis {
     let mut out = Watched::new(Analysis::default());
-    let summary = tell(path, &mut out);
+    let mut summary = tell(path, &mut out);
     out.complete();
+    out.summarize(&mut summary);
     out.inner.summary = Some(summary);
     out.inner
 }

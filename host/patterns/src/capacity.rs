@@ -1,0 +1,453 @@
+//! CAPACITY_CEILING: more requests in progress, and no more answers a second.
+//!
+//! A service that does `C` units of work a second at most, each of which takes `R` when there is time to spare, does
+//! `min(N / R, C)` with `N` in progress (asymptotic bounds: Denning and Buzen 1978, "The Operational Analysis of
+//! Queueing Network Models", section 5); the knee is at `C · R`. The gradual bend is the Universal Scalability Law
+//! (Gunther 2007, "Guerrilla Capacity Planning", chapter 4), told beside it. Where the rate grows on with the number
+//! in progress there is no knee, and nothing is said.
+//!
+//! Works on the slices of the services; no memory of its own.
+
+use weir_analysis::{Group, finding, seconds};
+use weir_messages::v1::Finding;
+
+use crate::detector::Detector;
+use crate::names::{about, median};
+use crate::random::Random;
+use crate::services::Service;
+use crate::steps::{Steps, levels};
+use crate::timeline::Timeline;
+
+/// Units of work in a slice on average: their number is then known to 10 %.
+const UNITS: f64 = 100.0;
+/// A slice is so long at least, and there are so many of them at least, ns.
+const SHORTEST: u64 = 1_000_000_000;
+const SLICES: u64 = 20;
+/// Slices are put together by levels of the number in progress that grow by this factor; a level needs so many slices.
+const LEVEL: f64 = 1.12;
+const LEVEL_SLICES: usize = 2;
+/// Slices needed with clearly less work than the ceiling, and with clearly more in progress than the knee.
+const BELOW: usize = 4;
+const ABOVE: usize = 5;
+/// Less work: this share of the ceiling.
+const LESS: f64 = 0.75;
+/// More in progress: at least one level reaches this multiple of the knee, and slices count from `PAST` on.
+const MORE: f64 = 1.3;
+const PAST: f64 = 1.1;
+/// Growth of the rate with the number in progress, as an exponent: 1 without a limit, 0 at the ceiling.
+const FLAT: f64 = 0.25;
+/// The exponent's standard errors that must fit below `BENT`.
+const SIGMAS: f64 = 2.0;
+const BENT: f64 = 0.5;
+/// Resamples for the interval.
+const RESAMPLES: usize = 200;
+const SEED: u64 = 2015;
+/// Answered requests of a connection, on average, up to which a connection is the unit of work if all are alike.
+const VISIT_MOST: f64 = 8.0;
+const VISIT_LEAST: f64 = 1.5;
+/// Alike: standard deviation over mean.
+const ALIKE: f64 = 0.25;
+
+/// Ceilings of services.
+#[derive(Debug, Default)]
+pub(crate) struct Capacity;
+
+/// What a service does one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Requests.
+    Request,
+    /// Connections, all with about the same few requests.
+    Visit,
+}
+
+impl Unit {
+    /// Of a service.
+    pub fn of(service: &Service) -> Self {
+        let [count, sum, squares] = service.answered.map(|n| n as f64);
+        if count == 0.0 {
+            return Self::Request;
+        }
+        let mean = sum / count;
+        let deviation = (squares / count - mean * mean).max(0.0).sqrt();
+        if (VISIT_LEAST..=VISIT_MOST).contains(&mean) && deviation < ALIKE * mean {
+            Self::Visit
+        } else {
+            Self::Request
+        }
+    }
+
+    /// Those in progress.
+    pub const fn steps(self, load: &crate::services::Load) -> Steps {
+        match self {
+            Self::Request => load.progress,
+            Self::Visit => load.visits,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "requests",
+            Self::Visit => "connections",
+        }
+    }
+}
+
+/// Mean number in progress and units done a second, in one slice.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    progress: f64,
+    rate: f64,
+}
+
+/// A ceiling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ceiling {
+    /// In progress from which on it holds.
+    knee: f64,
+    /// Units a second.
+    rate: f64,
+    /// A unit's time below the knee, s.
+    time: f64,
+}
+
+impl Detector for Capacity {
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let services = timeline.services();
+        let found: Vec<(&Service, Finding)> = services
+            .iter()
+            .filter_map(|service| Some((service, look(service)?)))
+            .collect();
+        for (service, finding) in &found {
+            // What waits for the tier behind has the ceiling of the tier behind.
+            let mut behind = services.behind(service);
+            if behind.any(|back| found.iter().any(|(other, _)| other.key == back.key)) {
+                continue;
+            }
+            let mut finding = finding.clone();
+            for (front, _) in &found {
+                if services.behind(front).any(|back| back.key == service.key) {
+                    finding.evidence.insert(
+                        finding.evidence.len() - 2,
+                        format!("{} answers no more either: it waits for this one", front.name()),
+                    );
+                }
+            }
+            out.push(finding);
+        }
+    }
+}
+
+fn look(service: &Service) -> Option<Finding> {
+    let unit = Unit::of(service);
+    let (slices, width) = slices(service, unit)?;
+    let ceiling = ceiling(&slices)?;
+    let (low, high, held) = interval(&slices);
+    let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
+    let waited: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum::<f64>() * seconds(width);
+    let most = slices.iter().map(|s| s.progress).fold(0.0, f64::max);
+    let (sigma, kappa) = universal(&slices, ceiling.time);
+    let name = unit.name();
+    let start = service.load.start();
+    let mut evidence = vec![
+        format!(
+            "{}: {name} done a second grow with those in progress up to {:.0} at once, and stay at {:.0} a second with up to {most:.0} at once",
+            service.name(),
+            ceiling.knee,
+            ceiling.rate
+        ),
+        format!(
+            "95 % interval of the knee: {low:.0} to {high:.0} in progress; {:.0} s were spent beyond it",
+            past.len() as f64 * seconds(width)
+        ),
+        format!(
+            "with time to spare one takes {:.3} s, at {most:.0} in progress {:.3} s (Little's law): waiting in line cost {waited:.0} s in all",
+            ceiling.time,
+            most / ceiling.rate
+        ),
+        format!("Universal Scalability Law: contention {sigma:.4}, coherency {kappa:.6}"),
+        "it may also be a limit on the way: a load balancer, or the clients' own limit of connections".to_owned(),
+        format!(
+            "next: look on {} for limits of threads, connections and processors",
+            weir_analysis::address(service.key.0)
+        ),
+    ];
+    if unit == Unit::Visit {
+        evidence.insert(
+            1,
+            format!(
+                "a unit of work is a whole connection here: each has about {:.0} requests",
+                service.answered[1] as f64 / service.answered[0].max(1) as f64
+            ),
+        );
+    }
+    let finding = finding(
+        "CAPACITY_CEILING",
+        "WARNING",
+        0.95 * held,
+        format!(
+            "{} does {:.0} {name} a second and no more",
+            service.name(),
+            ceiling.rate
+        ),
+        evidence,
+        &Group::range(start, start + service.load.len() as u64 * service.load.width()),
+        &[
+            ("inProgress", ceiling.knee),
+            ("inProgressLow", low),
+            ("inProgressHigh", high),
+            ("perSecond", ceiling.rate),
+            ("baseSeconds", ceiling.time),
+            ("waitedSeconds", waited),
+        ],
+    );
+    Some(about(service.name(), finding))
+}
+
+/// The service in slices that are long enough, with their width in ns; none if there is too little.
+fn slices(service: &Service, unit: Unit) -> Option<(Vec<Slice>, u64)> {
+    let steps = |load: &crate::services::Load| unit.steps(load);
+    let done: u64 = service.load.iter().map(|load| u64::from(steps(load).down)).sum();
+    let busy = service.load.iter().filter(|load| steps(load).down > 0).count() as u64 * service.load.width();
+    if done == 0 {
+        return None;
+    }
+    // By Little's law; those that came together end together, and a slice is not to tell them apart.
+    let time =
+        levels(&service.load, steps).map(|level| level.mean).sum::<f64>() * service.load.width() as f64 / done as f64;
+    let width = ((busy as f64 * UNITS / done as f64) as u64)
+        .max(time as u64)
+        .max(SHORTEST);
+    if busy < SLICES * width {
+        return None;
+    }
+    // Bins are a whole number of the service's.
+    let width = width.next_multiple_of(service.load.width());
+    let bins = service.load.coarser(width);
+    let all = bins.iter().zip(levels(&bins, steps)).map(|(load, level)| Slice {
+        progress: level.mean,
+        rate: f64::from(steps(load).down) / seconds(bins.width()),
+    });
+    let all: Vec<Slice> = all.filter(|slice| slice.rate > 0.0 && slice.progress > 0.0).collect();
+    Some((all, bins.width()))
+}
+
+/// Slices with about the same number in progress.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    progress: f64,
+    rate: f64,
+    slices: usize,
+}
+
+fn sorted(slices: &[Slice]) -> Vec<Slice> {
+    let mut sorted = slices.to_vec();
+    sorted.sort_unstable_by(|a, b| a.progress.total_cmp(&b.progress));
+    sorted
+}
+
+/// Of one level.
+fn together(a: &Slice, b: &Slice) -> bool {
+    let level = |slice: &Slice| (slice.progress.ln() / LEVEL.ln()).floor();
+    level(a) == level(b)
+}
+
+fn steps(slices: &[Slice]) -> Vec<Step> {
+    sorted(slices)
+        .chunk_by(together)
+        .filter(|level| level.len() >= LEVEL_SLICES)
+        .map(|level| {
+            let of = |value: fn(&Slice) -> f64| median(&level.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
+            Step {
+                progress: of(|slice| slice.progress),
+                rate: of(|slice| slice.rate),
+                slices: level.len(),
+            }
+        })
+        .collect()
+}
+
+/// The bounds that fit best, relative errors squared.
+fn bounds(steps: &[Step]) -> Option<Ceiling> {
+    let fit = |split: usize| {
+        let (below, above) = steps.split_at(split);
+        let mean = |of: &[Step], value: fn(&Step) -> f64| {
+            let weight: usize = of.iter().map(|step| step.slices).sum();
+            of.iter().map(|step| value(step) * step.slices as f64).sum::<f64>() / weight as f64
+        };
+        let time = mean(below, |step| step.progress / step.rate);
+        let rate = mean(above, |step| step.rate);
+        let error = |step: &Step| {
+            let expected = (step.progress / time).min(rate);
+            (step.rate / expected - 1.0).powi(2) * step.slices as f64
+        };
+        let cost: f64 = steps.iter().map(error).sum();
+        let ceiling = Ceiling {
+            knee: rate * time,
+            rate,
+            time,
+        };
+        (cost, ceiling)
+    };
+    let fits = (1..steps.len()).map(fit);
+    fits.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ceiling)| ceiling)
+}
+
+/// The ceiling, if there is one.
+fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
+    let steps = steps(slices);
+    let ceiling = bounds(&steps)?;
+    let below: usize = steps
+        .iter()
+        .filter(|step| step.rate < LESS * ceiling.rate && step.progress < ceiling.knee)
+        .map(|step| step.slices)
+        .sum();
+    let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
+    let highest = steps.last()?.progress;
+    if below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
+        return None;
+    }
+    let (exponent, error) = growth(&past);
+    (exponent < FLAT && exponent + SIGMAS * error < BENT).then_some(ceiling)
+}
+
+/// Exponent with which the rate grows with the number in progress, and its standard error: the slope of the
+/// logarithms.
+fn growth(slices: &[&Slice]) -> (f64, f64) {
+    let n = slices.len() as f64;
+    let points = slices.iter().map(|s| (s.progress.ln(), s.rate.ln()));
+    let (sx, sy) = points.clone().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+    let (mx, my) = (sx / n, sy / n);
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in points {
+        xx += (x - mx).powi(2);
+        xy += (x - mx) * (y - my);
+        yy += (y - my).powi(2);
+    }
+    if xx <= 0.0 || n < 3.0 {
+        return (0.0, f64::INFINITY);
+    }
+    let slope = xy / xx;
+    let left = (yy - slope * xy).max(0.0);
+    (slope, (left / (n - 2.0) / xx).sqrt())
+}
+
+/// 95 % interval of the knee, and the share of resamples that show a ceiling. Slices are drawn again with a fixed seed,
+/// each for one of its level: the levels of the load are given, only the answers are chance (stratified bootstrap:
+/// Davison and Hinkley 1997, "Bootstrap Methods and their Application", 3.2).
+fn interval(slices: &[Slice]) -> (f64, f64, f64) {
+    let mut random = Random::new(SEED);
+    let sorted = sorted(slices);
+    let mut knees = Vec::new();
+    for _ in 0..RESAMPLES {
+        let mut drawn = Vec::with_capacity(sorted.len());
+        for level in sorted.chunk_by(together) {
+            for _ in level {
+                drawn.push(level[random.below(level.len())]);
+            }
+        }
+        knees.extend(ceiling(&drawn).map(|ceiling| ceiling.knee));
+    }
+    knees.sort_unstable_by(f64::total_cmp);
+    let at = |q: f64| {
+        let place = (q * knees.len() as f64) as usize;
+        knees
+            .get(place.min(knees.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0.0)
+    };
+    (at(0.025), at(0.975), knees.len() as f64 / RESAMPLES as f64)
+}
+
+/// Contention and coherency of the Universal Scalability Law, `X(N) = N / R / (1 + σ(N − 1) + κN(N − 1))`: linear in
+/// both once `R` is known (Gunther's quadratic regression), and neither below 0.
+fn universal(slices: &[Slice], time: f64) -> (f64, f64) {
+    let points: Vec<(f64, f64)> = steps(slices)
+        .iter()
+        .filter(|step| step.progress > 1.0)
+        .map(|step| {
+            (
+                step.progress,
+                (step.progress / (step.rate * time) - 1.0) / (step.progress - 1.0),
+            )
+        })
+        .collect();
+    let n = points.len() as f64;
+    if n < 2.0 {
+        return (0.0, 0.0);
+    }
+    let mean = points
+        .iter()
+        .fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
+    let (mut xx, mut xy) = (0.0, 0.0);
+    for (x, y) in &points {
+        xx += (x - mean.0).powi(2);
+        xy += (x - mean.0) * (y - mean.1);
+    }
+    let kappa = if xx > 0.0 { (xy / xx).max(0.0) } else { 0.0 };
+    ((mean.1 - kappa * mean.0).max(0.0), kappa)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(progress: f64, rate: f64) -> Slice {
+        Slice { progress, rate }
+    }
+
+    /// Noise of 10 % that repeats.
+    fn noise(i: u32) -> f64 {
+        1.0 + 0.1 * (f64::from(i.wrapping_mul(2_654_435_761) % 1000) / 500.0 - 1.0)
+    }
+
+    #[test]
+    fn a_knee_is_where_the_bounds_meet() {
+        let slices: Vec<Slice> = (1..=120)
+            .map(|i| {
+                let progress = f64::from(i);
+                at(progress, (progress / 0.2).min(200.0) * noise(i))
+            })
+            .collect();
+        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        assert!((ceiling.knee / 40.0 - 1.0).abs() < 0.05, "{ceiling:?}");
+        assert!((ceiling.rate / 200.0 - 1.0).abs() < 0.05, "{ceiling:?}");
+        let (low, high, held) = interval(&slices);
+        assert!(
+            low < 40.0 && 40.0 < high && high - low < 10.0 && held > 0.9,
+            "{low} {high} {held}"
+        );
+    }
+
+    #[test]
+    fn a_rate_that_grows_has_no_knee() {
+        let linear: Vec<Slice> = (1..=120)
+            .map(|i| at(f64::from(i), f64::from(i) / 0.2 * noise(i)))
+            .collect();
+        assert_eq!(ceiling(&linear), None);
+        let slower: Vec<Slice> = (1..=120)
+            .map(|i| at(f64::from(i), f64::from(i).powf(0.7) * noise(i)))
+            .collect();
+        assert_eq!(ceiling(&slower), None);
+    }
+
+    #[test]
+    fn an_even_load_with_uneven_times_has_no_knee() {
+        let slices: Vec<Slice> = (1..=200)
+            .map(|i| at(30.0 * noise(i).powi(5), 50.0 * noise(i * 7)))
+            .collect();
+        assert_eq!(ceiling(&slices), None);
+    }
+
+    #[test]
+    fn the_universal_law_is_found_again() {
+        let (sigma, kappa) = (0.03, 0.0004);
+        let law = |n: f64| n / 0.5 / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0));
+        let slices: Vec<Slice> = (2..=200).map(|i| at(f64::from(i), law(f64::from(i)))).collect();
+        let (a, b) = universal(&slices, 0.5);
+        assert!(
+            (a / sigma - 1.0).abs() < 0.05 && (b / kappa - 1.0).abs() < 0.05,
+            "{a} {b}"
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! FRONTEND_QUEUEING: requests that wait in a front tier before it asks the tier behind.
+//!
+//! Of a front request's time, what no call under way explains is the front tier's own work or a wait (`tiers`). Its own
+//! work is what is left in the time with least of it; more than that is waiting.
+//!
+//! Works on the slices of the services; no memory of its own.
+
+use weir_analysis::{Group, address, finding, seconds};
+use weir_messages::v1::Finding;
+
+use crate::detector::Detector;
+use crate::names::about;
+use crate::tiers::{Pair, pairs};
+use crate::timeline::Timeline;
+
+/// Windows are compared: long enough for several requests, ns.
+const WINDOW: u64 = 5_000_000_000;
+/// A window needs so many answered requests for its share to count.
+const REQUESTS: u32 = 5;
+/// A window has waiting when a request's time without a call exceeds its own time by this factor.
+const MORE: f64 = 1.5;
+/// Waiting is worth a finding from this share of the front tier's time, and this time, on, s.
+const SHARE: f64 = 0.05;
+const LEAST: f64 = 5.0;
+/// In a window with waiting, the share of the time that must be waiting, and how many requests stand in line.
+const HERE: f64 = 0.2;
+const LINE: f64 = 1.0;
+
+/// Waits of front tiers.
+#[derive(Debug, Default)]
+pub(crate) struct FrontendQueueing;
+
+/// A window of time.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: u64,
+    /// Requests answered, and their mean numbers in progress, with and without a call.
+    done: u32,
+    front: f64,
+    back: f64,
+    seconds: f64,
+}
+
+impl Window {
+    const fn without_call(&self) -> f64 {
+        (self.front - self.back).max(0.0) * self.seconds
+    }
+}
+
+impl Detector for FrontendQueueing {
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let services = timeline.services();
+        out.extend(pairs(services).iter().filter_map(look));
+    }
+}
+
+fn look(pair: &Pair<'_>) -> Option<Finding> {
+    let (slices, width) = pair.slices(WINDOW);
+    let windows: Vec<Window> = slices
+        .iter()
+        .filter(|slice| slice.front > 0.0)
+        .map(|slice| Window {
+            start: slice.start,
+            done: slice.done,
+            front: slice.front,
+            back: slice.back,
+            seconds: seconds(width),
+        })
+        .collect();
+    let mut each: Vec<f64> = windows
+        .iter()
+        .filter(|window| window.done >= REQUESTS)
+        .map(|window| window.without_call() / f64::from(window.done))
+        .collect();
+    if each.len() < 4 {
+        return None;
+    }
+    each.sort_unstable_by(f64::total_cmp);
+    let own = each[0];
+    let wait = |window: &Window| {
+        let wait = window.without_call() - own * f64::from(window.done);
+        let more = window.without_call() > MORE * own * f64::from(window.done);
+        if more && wait > HERE * window.front * window.seconds && wait > LINE * window.seconds {
+            wait
+        } else {
+            0.0
+        }
+    };
+    let waiting: Vec<(&Window, f64)> = windows
+        .iter()
+        .map(|w| (w, wait(w)))
+        .filter(|(_, wait)| *wait > 0.0)
+        .collect();
+    let total: f64 = waiting.iter().map(|(_, wait)| wait).sum();
+    let all: f64 = windows.iter().map(|window| window.front * window.seconds).sum();
+    if total < LEAST || total < SHARE * all {
+        return None;
+    }
+    let (worst, wait) = waiting.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let queue = wait / worst.seconds;
+    let requests: u64 = waiting.iter().map(|(window, _)| u64::from(window.done)).sum();
+    let (first, last) = (waiting.first()?.0, waiting.last()?.0);
+    let (front, back) = (pair.front.name(), pair.back.name());
+    let host = address(pair.front.key.0);
+    let epoch = timeline_start(&windows);
+    let evidence = vec![
+        format!(
+            "most at {:.0} s into the load of {front}: {:.0} requests in progress there, but {:.0} calls at once to {back}: {queue:.0} requests stand in line",
+            seconds(worst.start - epoch),
+            worst.front,
+            worst.back
+        ),
+        format!(
+            "{total:.0} s of waiting in all, {:.0} % of the time that requests were in progress there; about {:.2} s for each of the {requests} answered in those times",
+            100.0 * total / all,
+            total / requests.max(1) as f64
+        ),
+        format!(
+            "in the quietest time, a request there has {own:.3} s without a call to {back}: that is its own work, and not counted"
+        ),
+        format!("it may also be the own work of {host} that takes longer under load: from outside both look the same"),
+        format!(
+            "next: see how many connections to {back} the application on {host} may open at once, and how fast it opens more"
+        ),
+    ];
+    let finding = finding(
+        "FRONTEND_QUEUEING",
+        "WARNING",
+        0.8,
+        format!("Requests wait {total:.0} s in {front} before it asks {back}"),
+        evidence,
+        &Group::range(first.start, last.start + width),
+        &[
+            ("seconds", total),
+            ("share", total / all),
+            ("perRequestSeconds", total / requests.max(1) as f64),
+            ("mostWaiting", queue),
+            ("ownSeconds", own),
+        ],
+    );
+    Some(about(format!("{front} > {back}"), finding))
+}
+
+fn timeline_start(windows: &[Window]) -> u64 {
+    windows.first().map_or(0, |window| window.start)
+}

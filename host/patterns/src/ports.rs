@@ -1,0 +1,298 @@
+//! PORT_RECYCLING and PORT_EXHAUSTION: a client comes round to ports that it used before, or has none left.
+//!
+//! A port that was used to the same server and port can meet the old connection's TIME-WAIT: 2 MSL = 240 s
+//! (RFC 9293 3.4.2), in practice 60 s (Linux), 120 s (Windows) or 240 s. Memory: 300 bytes for each client and service,
+//! at most 4,096 of them, and 9 to 18 bytes for each port, at most 2¹⁹ of them (10 MB).
+
+use std::collections::HashMap;
+
+use weir_analysis::{CloseKind, Connection, Group, Outcome, address, finding, seconds};
+use weir_messages::v1::Finding;
+
+use crate::detector::Detector;
+use crate::names::{about, service};
+use crate::timeline::Timeline;
+use crate::times::Times;
+
+/// RFC 9293 3.4.2: twice the maximum segment lifetime of two minutes, ns.
+const TIME_WAIT: u64 = 240_000_000_000;
+/// Connections of a client and a service from which on there can be no ports left.
+const MANY: u64 = 256;
+/// Pairs of client and service whose ports are kept, and ports of all of them.
+const PAIRS: usize = 4096;
+const PORTS: usize = 1 << 19;
+/// Ports that were used again, from which on they are recycled.
+const RECYCLED: u64 = 100;
+/// Times are kept in units of 2²⁰ ns: 52 days fit.
+const UNIT: u32 = 20;
+/// No ports are left: of the ports between the first and the last, this share was used...
+const ALL: f64 = 0.98;
+/// ...and this share of the connections left its port in TIME-WAIT (the client closed first, and nobody reset)...
+const WAITING: f64 = 0.9;
+/// ...and no connection came for so long, ns, and for so many times the usual gap.
+const SILENCE: u64 = 10_000_000_000;
+const GAPS: f64 = 50.0;
+/// TIME-WAIT of systems in use, s, and how near to it ports must come back.
+const COMMON: [f64; 4] = [30.0, 60.0, 120.0, 240.0];
+const NEAR: f64 = 0.05;
+
+/// Client, server, its port.
+type Key = ([u8; 16], [u8; 16], u16);
+
+/// What is known of the clients' ports. What found no room is not looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Ports {
+    tables: HashMap<Key, Box<Table>, foldhash::fast::FixedState>,
+    /// Of all tables.
+    kept: usize,
+}
+
+/// Ports of a client to a service.
+#[derive(Debug)]
+struct Table {
+    /// First packet of the last connection on each port, in units after `base`.
+    last: HashMap<u16, u32, foldhash::fast::FixedState>,
+    base: u64,
+    /// Lowest and highest port.
+    ports: (u16, u16),
+    connections: u64,
+    /// That left their port in TIME-WAIT.
+    waiting: u64,
+    /// Not answered or refused: on a port used before, and on others.
+    failed: [u64; 2],
+    /// Times from use to use.
+    cycles: Times,
+    /// Of them, those below TIME-WAIT, and the shortest, ns.
+    again: Group,
+    shortest: u64,
+    /// First and last opening, TAI ns.
+    first: u64,
+    newest: u64,
+}
+
+impl Table {
+    fn new(base: u64) -> Self {
+        Self {
+            last: HashMap::default(),
+            base,
+            ports: (u16::MAX, 0),
+            connections: 0,
+            waiting: 0,
+            failed: [0; 2],
+            cycles: Times::default(),
+            again: Group::default(),
+            shortest: u64::MAX,
+            first: u64::MAX,
+            newest: 0,
+        }
+    }
+
+    /// Another one; a port that is new is kept only if there is `room`.
+    fn connection(&mut self, connection: &Connection<'_>, room: bool) {
+        let (begun, _) = connection.span();
+        let port = connection.ends().client_port;
+        let before = self.last.get(&port).copied();
+        let used = before.is_some();
+        match connection.setup() {
+            Some(Outcome::Ok | Outcome::Retransmitted) => {}
+            Some(_) => {
+                self.failed[usize::from(!used)] += 1;
+                return;
+            }
+            None => return,
+        }
+        self.connections += 1;
+        self.first = self.first.min(begun);
+        self.newest = self.newest.max(begun);
+        let left = connection.sent(0);
+        let (kind, _) = connection.closing();
+        self.waiting += u64::from(kind == CloseKind::ClientFin && !left.rst && !connection.sent(1).rst);
+        let now = (begun.saturating_sub(self.base) >> UNIT) as u32;
+        let Some(before) = before else {
+            if room {
+                self.last.insert(port, now);
+                self.ports = (self.ports.0.min(port), self.ports.1.max(port));
+            }
+            return;
+        };
+        self.last.insert(port, now);
+        if now > before {
+            let cycle = u64::from(now - before) << UNIT;
+            self.cycles.add(cycle);
+            if cycle < TIME_WAIT {
+                self.shortest = self.shortest.min(cycle);
+                self.again.include(connection.id(), begun, begun);
+            }
+        }
+    }
+
+    fn between(&self) -> f64 {
+        f64::from(self.ports.1) - f64::from(self.ports.0) + 1.0
+    }
+}
+
+impl Detector for Ports {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let ends = connection.ends();
+        let key = (ends.client, ends.server, ends.server_port);
+        if self.tables.len() >= PAIRS && !self.tables.contains_key(&key) {
+            return;
+        }
+        let table = self
+            .tables
+            .entry(key)
+            .or_insert_with(|| Box::new(Table::new(connection.span().0)));
+        let before = table.last.len();
+        table.connection(connection, self.kept < PORTS);
+        self.kept += table.last.len() - before;
+    }
+
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let mut tables: Vec<(&Key, &Box<Table>)> = self.tables.iter().collect();
+        tables.sort_unstable_by_key(|(key, _)| **key);
+        for (key, table) in tables {
+            out.extend(recycling(key, table));
+            out.extend(exhaustion(key, table, timeline));
+        }
+    }
+}
+
+fn who(&(client, server, port): &Key) -> String {
+    format!("{} > {}", address(client), service(server, port))
+}
+
+fn recycling(key: &Key, table: &Table) -> Option<Finding> {
+    let again = table.again.count();
+    let cycle = table.cycles.quantile(0.5)?;
+    if again < RECYCLED || cycle >= TIME_WAIT {
+        return None;
+    }
+    let (first, last) = table.ports;
+    let cycle = seconds(cycle);
+    let client = address(key.0);
+    let failed = table.failed;
+    let blame = if failed[0] == 0 {
+        "none of the connections on a port used before failed: recycling did no harm here".to_owned()
+    } else {
+        format!(
+            "{} connections failed on a port used before, {} on a port used for the first time: compare them",
+            failed[0], failed[1]
+        )
+    };
+    let finding = finding(
+        "PORT_RECYCLING",
+        if cycle * 4.0 < seconds(TIME_WAIT) {
+            "WARNING"
+        } else {
+            "INFO"
+        },
+        1.0,
+        format!("{client} uses its ports again after {cycle:.0} s"),
+        vec![
+            format!(
+                "ports {first} to {last} ({} of them) carried {} connections to {}; {again} came on a port used less than {:.0} s before",
+                table.last.len(),
+                table.connections,
+                service(key.1, key.2),
+                seconds(TIME_WAIT)
+            ),
+            format!(
+                "half of them after {cycle:.0} s, the shortest after {:.1} s; TIME-WAIT lasts up to {:.0} s (RFC 9293), and a server may ignore a SYN that meets it",
+                seconds(table.shortest),
+                seconds(TIME_WAIT)
+            ),
+            blame,
+            format!("next: begin below port {first} on {client}, or keep connections open, before load grows"),
+        ],
+        &table.again,
+        &[
+            ("firstPort", first.into()),
+            ("lastPort", last.into()),
+            ("cycleSeconds", cycle),
+            ("shortestSeconds", seconds(table.shortest)),
+            ("connections", again as f64),
+        ],
+    );
+    Some(about(who(key), finding))
+}
+
+/// The longest time without an opening: from the one before it (TAI ns) to the next, or to the end.
+fn silence(key: &Key, timeline: &Timeline) -> Option<(u64, u64, bool)> {
+    let server = (key.1, key.2);
+    let load = &timeline.services().iter().find(|service| service.key == server)?.load;
+    let (mut longest, mut since) = ((0, 0, false), None);
+    let mut hear = |from: u64, to: u64, resumed: bool| {
+        if to.saturating_sub(from) > longest.1 - longest.0 {
+            longest = (from, to, resumed);
+        }
+    };
+    for (i, bin) in load.iter().enumerate() {
+        if bin.opened > 0 {
+            let start = load.start() + i as u64 * load.width();
+            if let Some(since) = since {
+                hear(since, start, true);
+            }
+            since = Some(start + load.width());
+        }
+    }
+    hear(since?, timeline.span().1, false);
+    Some(longest)
+}
+
+fn exhaustion(key: &Key, table: &Table, timeline: &Timeline) -> Option<Finding> {
+    let full = table.last.len() as f64 >= ALL * table.between();
+    let kept = table.waiting as f64 >= WAITING * table.connections as f64;
+    // All ports are taken by the first round.
+    if !full || !kept || table.connections < MANY {
+        return None;
+    }
+    let (from, to, resumed) = silence(key, timeline)?;
+    let rate = table.connections as f64 / seconds(table.newest - table.first).max(1e-9);
+    let silent = to - from;
+    if silent < SILENCE || seconds(silent) * rate < GAPS {
+        return None;
+    }
+    let back = table.cycles.quantile(0.1).map(seconds);
+    let common = back.and_then(|back| COMMON.into_iter().find(|time| (back / time - 1.0).abs() < NEAR));
+    let (confidence, sign) = match common {
+        Some(time) if resumed => (
+            0.9,
+            format!(
+                "then ports came back {time:.0} s after their last use, in the order in which they were used: TIME-WAIT ends"
+            ),
+        ),
+        // The end of a load looks the same.
+        _ => (0.5, "none came back before the end of the capture".to_owned()),
+    };
+    let (first, last) = table.ports;
+    let client = address(key.0);
+    let finding = finding(
+        "PORT_EXHAUSTION",
+        if confidence > 0.8 { "CRITICAL" } else { "INFO" },
+        confidence,
+        format!("{client} may have no port left for {}", service(key.1, key.2)),
+        vec![
+            format!(
+                "each of the {} ports from {first} to {last} was used, {rate:.1} connections a second; then none was opened for {:.0} s",
+                table.last.len(),
+                seconds(silent)
+            ),
+            format!(
+                "{} of {} connections were closed by the client first, so that it keeps the port in TIME-WAIT",
+                table.waiting, table.connections
+            ),
+            sign,
+            "it may also be that the load ended there: only the client knows (its connect() fails with EADDRNOTAVAIL)"
+                .to_owned(),
+            format!("next: keep connections open, or give {client} more ports"),
+        ],
+        &Group::range(from, to),
+        &[
+            ("firstPort", first.into()),
+            ("lastPort", last.into()),
+            ("seconds", seconds(silent)),
+            ("ports", table.last.len() as f64),
+        ],
+    );
+    Some(about(who(key), finding))
+}

@@ -1,0 +1,296 @@
+//! Who serves: load over time of each service (address and port), and whose clients it has.
+
+use std::collections::HashMap;
+use std::ops::AddAssign;
+
+use weir_analysis::{Connection, Ends, Finished, Opened, Outcome, TransactionKind, Verdict, address};
+use weir_messages::v1;
+
+use crate::bins::Bins;
+use crate::names::service;
+use crate::steps::Steps;
+use crate::timeline::{Loss, loss, stay};
+use crate::times::Times;
+
+/// Services at most; of more, those with the fewest connections make room.
+const MOST: usize = 64;
+/// A service with as many connections stays.
+const STAYS: u64 = 8;
+/// ns; 2¹³ of them are 13 minutes. 96 bytes each.
+const WIDTH: u64 = 100_000_000;
+const BINS: usize = 1 << 13;
+/// Of the response times, ns; 2⁹ of them are 8 minutes.
+const TIMES_WIDTH: u64 = 1_000_000_000;
+const TIMES_BINS: usize = 1 << 9;
+/// Client hosts of a service that are told apart; the first ones.
+const CLIENTS: usize = 16;
+
+/// Load of a service in one slice of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    /// Connections, from the first packet to the last.
+    pub connections: Steps,
+    /// Of them, those whose setup succeeded.
+    pub served: Steps,
+    /// The same after their setup, to the last packet.
+    pub visits: Steps,
+    /// Requests in progress, from the first packet of the request to the last of the response.
+    pub progress: Steps,
+    /// Connections opened here.
+    pub opened: u32,
+    /// Segments of either direction lost.
+    pub lost: u32,
+    /// SYNs and SYN-ACKs that came again.
+    pub syn_repeats: u32,
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.served += other.served;
+        self.visits += other.visits;
+        self.progress += other.progress;
+        self.opened += other.opened;
+        self.lost += other.lost;
+        self.syn_repeats += other.syn_repeats;
+    }
+}
+
+/// Setup and response times in one slice.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// First SYN to the end of the setup, where it succeeded.
+    pub setup: Times,
+    /// Last packet of the request to the last of the response.
+    pub response: Times,
+}
+
+impl AddAssign for Answers {
+    fn add_assign(&mut self, other: Self) {
+        self.setup += other.setup;
+        self.response += other.response;
+    }
+}
+
+/// Where something serves.
+pub type Key = ([u8; 16], u16);
+
+/// A service.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Address and port.
+    pub key: Key,
+    /// Its load.
+    pub load: Bins<Load>,
+    /// How long it took.
+    pub answers: Bins<Answers>,
+    /// Connections opened.
+    pub opened: u64,
+    /// Connections with an answered request, and the sum and the sum of squares of their answered requests.
+    pub answered: [u64; 3],
+    /// Connections of the first client hosts.
+    clients: Vec<([u8; 16], u64)>,
+    /// TAI ns.
+    since: u64,
+}
+
+impl Service {
+    fn new(key: Key, since: u64) -> Self {
+        Self {
+            key,
+            load: Bins::bounded(WIDTH, BINS),
+            answers: Bins::bounded(TIMES_WIDTH, TIMES_BINS),
+            opened: 0,
+            answered: [0; 3],
+            clients: Vec::new(),
+            since,
+        }
+    }
+
+    /// "address:port".
+    pub fn name(&self) -> String {
+        service(self.key.0, self.key.1)
+    }
+
+    /// The same as a message.
+    pub fn endpoint(&self) -> v1::Endpoint {
+        v1::Endpoint {
+            address: address(self.key.0),
+            port: self.key.1.into(),
+        }
+    }
+
+    /// Half of its connections or more come from this host.
+    pub fn is_behind(&self, host: &[u8; 16]) -> bool {
+        let of = self.clients.iter().find(|(client, _)| client == host);
+        of.is_some_and(|&(_, count)| count * 2 >= self.opened)
+    }
+
+    fn client(&mut self, host: [u8; 16]) {
+        if let Some((_, count)) = self.clients.iter_mut().find(|(client, _)| *client == host) {
+            *count += 1;
+        } else if self.clients.len() < CLIENTS {
+            self.clients.push((host, 1));
+        }
+    }
+}
+
+/// All services. Memory: at most 64 of 800 kB and their times (8 bytes for each bucket of a histogram that is not
+/// empty; seldom more than 50 kB).
+#[derive(Clone, Debug, Default)]
+pub struct Services {
+    places: HashMap<Key, usize, foldhash::fast::FixedState>,
+    list: Vec<Service>,
+    /// The one that was asked for last.
+    last: usize,
+    /// Connections of services that found no room.
+    left_out: u64,
+}
+
+impl Services {
+    /// Those that there is room for, in the order in which they were seen first.
+    pub fn iter(&self) -> impl Iterator<Item = &Service> + Clone {
+        self.list.iter()
+    }
+
+    /// Connections of services that found no room.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Services that are asked by this service's host.
+    pub fn behind<'a>(&'a self, front: &Service) -> impl Iterator<Item = &'a Service> {
+        let (host, port) = front.key;
+        self.list
+            .iter()
+            .filter(move |service| service.key != (host, port) && service.is_behind(&host))
+    }
+
+    /// Its clients are not servers themselves, as far as the capture shows.
+    pub fn is_outer(&self, service: &Service) -> bool {
+        !self
+            .list
+            .iter()
+            .any(|other| other.key != service.key && service.is_behind(&other.key.0))
+    }
+
+    fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
+        let key = (ends.server, ends.server_port);
+        if self.list.get(self.last).is_none_or(|service| service.key != key) {
+            self.last = *self.places.get(&key)?;
+        }
+        self.list.get_mut(self.last)
+    }
+
+    /// Of a connection that began at `begun`; none if the service was not here then.
+    fn known(&mut self, ends: &Ends, begun: u64, start: u64) -> Option<&mut Service> {
+        self.find(ends).filter(|service| begun.max(start) >= service.since)
+    }
+
+    /// A service that was not here yet gets a place, if there is one.
+    fn take_place(&mut self, key: Key, time: u64) -> Option<&mut Service> {
+        let place = if self.list.len() < MOST {
+            self.list.push(Service::new(key, time));
+            self.list.len() - 1
+        } else {
+            let (place, least) = self.list.iter().enumerate().min_by_key(|(_, s)| s.opened)?;
+            if least.opened >= STAYS {
+                self.left_out += 1;
+                return None;
+            }
+            self.left_out += least.opened;
+            self.places.remove(&least.key);
+            self.list[place] = Service::new(key, time);
+            place
+        };
+        self.places.insert(key, place);
+        self.last = place;
+        self.list.get_mut(place)
+    }
+
+    pub(crate) fn opened(&mut self, opened: &Opened, start: u64) {
+        let key = (opened.ends.server, opened.ends.server_port);
+        let time = opened.time.max(start);
+        let service = if self.find(&opened.ends).is_some() {
+            self.list.get_mut(self.last)
+        } else {
+            self.take_place(key, time)
+        };
+        let Some(service) = service else { return };
+        service.opened += 1;
+        service.client(opened.ends.client);
+        let load = service.load.at(time);
+        load.opened += 1;
+        load.connections.begin(time);
+    }
+
+    /// `heard`: its opening was told.
+    pub(crate) fn connection(&mut self, connection: &Connection<'_>, start: u64, heard: bool) {
+        let (first, last) = connection.span();
+        let ends = connection.ends();
+        if last < start {
+            return;
+        }
+        if !heard && self.find(&ends).is_none() {
+            // What was open when the view began is told of when it ends.
+            self.take_place((ends.server, ends.server_port), start);
+        }
+        let Some(service) = self.known(&ends, first, start) else {
+            return;
+        };
+        if !heard {
+            service.opened += 1;
+            service.client(ends.client);
+            service.load.at(start).connections.begin(start);
+        }
+        service.load.at(last).connections.end(last);
+        if matches!(connection.setup(), Some(Outcome::Ok | Outcome::Retransmitted)) {
+            let begun = first
+                .saturating_add(connection.setup_ns().unwrap_or(0))
+                .clamp(start, last);
+            let opened = first.max(start);
+            service.load.at(opened).served.begin(opened);
+            service.load.at(last).served.end(last);
+            service.load.at(begun).visits.begin(begun);
+            service.load.at(last).visits.end(last);
+        }
+        let answered = u64::from(connection.answered());
+        if answered > 0 {
+            let [count, sum, squares] = &mut service.answered;
+            *count += 1;
+            *sum += answered;
+            *squares += answered * answered;
+        }
+    }
+
+    pub(crate) fn transaction(&mut self, ends: &Ends, facts: &Finished, start: u64) {
+        let Some(stay) = stay(facts) else { return };
+        let Some(service) = self.known(ends, stay.start, start).filter(|_| stay.end >= start) else {
+            return;
+        };
+        let answers = service.answers.at(stay.end);
+        if facts.kind == TransactionKind::Setup {
+            answers.setup.add(stay.end - stay.start);
+            return;
+        }
+        answers.response.add(facts.end.unwrap_or(0));
+        let begun = stay.start.max(start);
+        service.load.at(begun).progress.begin(begun);
+        service.load.at(stay.end).progress.end(stay.end);
+    }
+
+    pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends, start: u64) {
+        if verdict.lost_at < start {
+            return;
+        }
+        if let Some(service) = self.find(ends)
+            && let Some(loss) = loss(verdict)
+        {
+            let load = service.load.at(verdict.lost_at);
+            match loss {
+                Loss::Setup => load.syn_repeats += 1,
+                Loss::Data => load.lost += 1,
+            }
+        }
+    }
+}

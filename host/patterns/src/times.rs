@@ -1,0 +1,110 @@
+//! Durations as a histogram that is small while they are few.
+
+use std::ops::AddAssign;
+
+use weir_messages::v1;
+
+/// Buckets of an octave: a bucket is 4.4 % wide, its middle at most 2.2 % from any duration in it.
+const PER_OCTAVE: f64 = 16.0;
+/// ns; shorter ones share the first bucket.
+const SHORTEST: f64 = 1000.0;
+/// 2³² µs, more than an hour.
+const BUCKETS: u16 = 512;
+
+/// Counts of durations in buckets of a logarithm, ascending; empty ones are not there. 8 bytes a bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    counts: Vec<(u16, u32)>,
+    longest: u64,
+}
+
+impl Times {
+    /// Another one, ns.
+    pub fn add(&mut self, ns: u64) {
+        let place = (ns as f64 / SHORTEST).max(1.0).log2() * PER_OCTAVE;
+        self.put((place as u16).min(BUCKETS - 1), 1);
+        self.longest = self.longest.max(ns);
+    }
+
+    fn put(&mut self, bucket: u16, count: u32) {
+        match self.counts.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
+            Ok(at) => self.counts[at].1 += count,
+            Err(at) => self.counts.insert(at, (bucket, count)),
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+    }
+
+    /// The longest, ns: exact.
+    pub const fn longest(&self) -> u64 {
+        self.longest
+    }
+
+    /// The one that a share `q` of them does not exceed (nearest rank), ns, within 2.2 %.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = (q * self.count() as f64).ceil().max(1.0) as u64;
+        let mut sum = 0;
+        let &(bucket, _) = self.counts.iter().find(|&&(_, count)| {
+            sum += u64::from(count);
+            sum >= rank
+        })?;
+        let middle = SHORTEST * ((f64::from(bucket) + 0.5) / PER_OCTAVE).exp2();
+        Some((middle as u64).min(self.longest))
+    }
+
+    /// The message; `None` without a duration.
+    pub fn message(&self) -> Option<v1::TimePercentiles> {
+        let seconds = |q| weir_analysis::seconds(self.quantile(q).unwrap_or(0));
+        (self.longest > 0 || !self.counts.is_empty()).then(|| v1::TimePercentiles {
+            count: self.count(),
+            p50_seconds: seconds(0.5),
+            p90_seconds: seconds(0.9),
+            p95_seconds: seconds(0.95),
+            p99_seconds: seconds(0.99),
+            max_seconds: weir_analysis::seconds(self.longest),
+        })
+    }
+}
+
+impl AddAssign for Times {
+    fn add_assign(&mut self, other: Self) {
+        for (bucket, count) in other.counts {
+            self.put(bucket, count);
+        }
+        self.longest = self.longest.max(other.longest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_near_the_exact_ones(mut all in prop::collection::vec(1_000..3_000_000_000_000u64, 1..300), q in 0.01..1.0f64) {
+            let mut halves = [Times::default(), Times::default()];
+            for (i, &ns) in all.iter().enumerate() {
+                halves[i % 2].add(ns);
+            }
+            let [mut times, other] = halves;
+            times += other;
+            all.sort_unstable();
+            let rank = (q * all.len() as f64).ceil().max(1.0) as usize;
+            let exact = all[rank - 1] as f64;
+            let near = times.quantile(q).unwrap_or(0) as f64;
+            prop_assert!((near / exact - 1.0).abs() < 0.023, "{near} for {exact}");
+            prop_assert_eq!(times.count(), all.len() as u64);
+            prop_assert_eq!(times.longest(), all[all.len() - 1]);
+        }
+    }
+
+    #[test]
+    fn none_has_no_quantile() {
+        assert_eq!(Times::default().quantile(0.5), None);
+        assert_eq!(Times::default().message(), None);
+    }
+}

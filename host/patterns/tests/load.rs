@@ -1,0 +1,489 @@
+//! Load over time: phases, ceilings, ramps, queues and ports, against the truth of simulated networks. The parameters
+//! here are not those that the thresholds were chosen with.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{Run, built_in, play, value};
+use weir_messages::v1::{Finding, Phase};
+use weir_scenario::Scenario;
+
+fn run(text: &str, seed: u64) -> Run {
+    play(Scenario::parse(text, "test").unwrap(), 1.0, seed)
+}
+
+/// A transaction as the applications knew it.
+struct App {
+    exchange: String,
+    /// First write of the request to the last read of the response, s.
+    seconds: f64,
+}
+
+/// Those that ended.
+fn applications(run: &Run) -> Vec<App> {
+    let all = run.truth("app");
+    let done = all
+        .iter()
+        .filter(|line| line["type"] == "transaction")
+        .filter_map(|line| {
+            let (from, to) = line["request_write_start_ns"]
+                .as_u64()
+                .zip(line["response_last_ns"].as_u64())?;
+            Some(App {
+                exchange: line["exchange"].as_str().unwrap().to_owned(),
+                seconds: (to - from) as f64 / 1e9,
+            })
+        });
+    done.collect()
+}
+
+/// How many of a kind, and their time.
+fn sum(all: &[App], exchange: &str) -> (f64, f64) {
+    let those = all.iter().filter(|app| app.exchange == exchange);
+    those.fold((0.0, 0.0), |sum, app| (sum.0 + 1.0, sum.1 + app.seconds))
+}
+
+fn near(found: f64, truth: f64, share: f64) -> bool {
+    (found / truth - 1.0).abs() <= share
+}
+
+#[track_caller]
+fn only<'a>(run: &'a Run, kind: &str) -> &'a Finding {
+    let all: Vec<&Finding> = run.answer.findings.iter().filter(|f| f.kind == kind).collect();
+    assert_eq!(all.len(), 1, "{kind}: {all:#?}");
+    all[0]
+}
+
+/// Two hosts with a tap between.
+fn one_tier(rest: &str) -> String {
+    format!(
+        r#"
+name = "load"
+description = "a test"
+duration_s = 60
+[[host]]
+name = "users"
+address = "10.2.0.10"
+stack = "linux"
+[[host]]
+name = "server"
+address = "10.2.1.10"
+stack = "linux"
+[[path]]
+between = ["users", "server"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ delay_ms = 3, jitter_ms = 0.5 }}
+backward = {{ delay_ms = 3, jitter_ms = 0.5 }}
+[[path.leg]]
+forward = {{ delay_ms = 0.5 }}
+backward = {{ delay_ms = 0.5 }}
+{rest}
+"#
+    )
+}
+
+/// A service of `workers` whose answers take `wait` ms each; `users` come at the times given.
+fn workers(workers: u32, wait: [u32; 2], users: &[(f64, f64)]) -> String {
+    let loads: String = users
+        .iter()
+        .map(|(from, users)| {
+            format!(
+                "[[load]]\ndialogue = \"visit\"\nfrom_s = {from}\nto_s = 58\nusers = {users}\nspread_ms = [0, 900]\n"
+            )
+        })
+        .collect();
+    let [low, high] = wait;
+    one_tier(&format!(
+        r#"
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+workers = {workers}
+[exchange.page]
+request = "300-900"
+response = [{{ writes = "500-2500", wait_ms = [{low}, {high}] }}]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = 30
+close = "client_fin"
+{loads}
+"#
+    ))
+}
+
+#[test]
+fn ceilings_are_found_where_the_workers_end() {
+    // Workers, their time, seed.
+    for (limit, wait, seed) in [
+        (20, [140, 180], 3),
+        (55, [300, 420], 4),
+        (170, [900, 1100], 5),
+        (500, [850, 1150], 6),
+    ] {
+        let n = f64::from(limit);
+        let users = [
+            (0.0, (0.45 * n).round()),
+            (15.0, (0.4 * n).round()),
+            (28.0, (0.6 * n).round()),
+            (42.0, (0.5 * n).round()),
+        ];
+        let run = run(&workers(limit, wait, &users), seed);
+        let found = only(&run, "CAPACITY_CEILING");
+        let rate = n * 2000.0 / f64::from(wait[0] + wait[1]);
+        println!(
+            "{limit} workers: {} {} ({rate}) {}",
+            value(found, "inProgress"),
+            value(found, "perSecond"),
+            found.confidence
+        );
+        assert!(near(value(found, "inProgress"), n, 0.05), "{found:#?}");
+        assert!(near(value(found, "perSecond"), rate, 0.05), "{found:#?}");
+        assert!(found.confidence > 0.7, "{found:#?}");
+    }
+}
+
+#[test]
+fn a_service_with_workers_to_spare_has_no_ceiling() {
+    let users = [(0.0, 15.0), (15.0, 15.0), (28.0, 30.0), (42.0, 30.0)];
+    for seed in 20..23 {
+        let run = run(&workers(200, [140, 220], &users), seed);
+        assert!(
+            run.answer.findings.iter().all(|f| f.kind != "CAPACITY_CEILING"),
+            "{:#?}",
+            run.answer.findings
+        );
+    }
+}
+
+fn seconds(run: &Run, time: Option<&weir_messages::Timestamp>) -> f64 {
+    time.unwrap().unix_nanos() as f64 / 1e9 - run.start
+}
+
+/// Start, end and level, within 5 % of the phase's length and of the level.
+#[track_caller]
+fn assert_phases(run: &Run, expected: &[(f64, f64, f64)]) {
+    let phases: &[Phase] = &run.answer.summary.as_ref().unwrap().phases;
+    let found: Vec<(f64, f64, f64)> = phases
+        .iter()
+        .map(|phase| {
+            (
+                seconds(run, phase.start.as_ref()),
+                seconds(run, phase.end.as_ref()),
+                phase.concurrent_connections,
+            )
+        })
+        .collect();
+    println!("{found:.1?}");
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        let most = 0.05 * (expected.1 - expected.0);
+        assert!((found.0 - expected.0).abs() < most, "{found:?} {expected:?}");
+        assert!((found.1 - expected.1).abs() < most, "{found:?} {expected:?}");
+        assert!(near(found.2, expected.2, 0.05), "{found:?} {expected:?}");
+    }
+}
+
+#[test]
+fn phases_are_the_test_runs() {
+    // One load after the other, with gaps between.
+    let loads = [(2.0, 14.0, 12), (17.0, 30.0, 30), (33.0, 45.0, 60), (47.5, 58.0, 25)];
+    let text = |loads: &[(f64, f64, u32)]| {
+        let loads: String = loads
+            .iter()
+            .map(|(from, to, users)| {
+                format!("[[load]]\ndialogue = \"visit\"\nfrom_s = {from}\nto_s = {to}\nusers = {users}\nspread_ms = [0, 500]\n")
+            })
+            .collect();
+        one_tier(&format!(
+            r#"
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+[exchange.page]
+request = "400"
+response = [{{ writes = "900", wait_ms = [100, 300] }}]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+think_ms = [20, 200]
+close = "client_fin"
+{loads}
+"#
+        ))
+    };
+    let run = run(&text(&loads), 8);
+    let expected: Vec<(f64, f64, f64)> = loads
+        .iter()
+        .map(|&(from, to, users)| (from + 0.25, to, f64::from(users)))
+        .collect();
+    assert_phases(&run, &expected);
+    // The statistics of the phases add up to those of the whole.
+    let summary = run.answer.summary.as_ref().unwrap();
+    let sum: u64 = summary
+        .phases
+        .iter()
+        .map(|phase| phase.whole.as_ref().unwrap().connections)
+        .sum();
+    assert_eq!(sum, summary.connections);
+    let transactions: u64 = summary
+        .phases
+        .iter()
+        .map(|phase| phase.whole.as_ref().unwrap().transactions)
+        .sum();
+    let data = run.answer.transactions.iter().filter(|t| t.kind != "SETUP").count() as u64;
+    assert!(
+        transactions <= data && transactions as f64 > 0.97 * data as f64,
+        "{transactions} of {data}"
+    );
+}
+
+/// Users, a web server and a database; the tap is at the web server.
+fn two_tiers(users: u32, pool: &str, back: &str, calls: usize) -> String {
+    let calls = vec!["\"query\""; calls].join(", ");
+    format!(
+        r#"
+name = "tiers"
+description = "a test"
+duration_s = 60
+[[host]]
+name = "users"
+address = "10.1.0.10"
+stack = "linux"
+[[host]]
+name = "web"
+address = "10.1.1.10"
+stack = "linux"
+[[host]]
+name = "db"
+address = "10.1.2.10"
+stack = "linux"
+[[path]]
+between = ["users", "web"]
+taps = ["web"]
+[[path.leg]]
+forward = {{ delay_ms = 4, jitter_ms = 0.5 }}
+backward = {{ delay_ms = 4, jitter_ms = 0.5 }}
+[[path.leg]]
+forward = {{ delay_ms = 0.02 }}
+backward = {{ delay_ms = 0.02 }}
+[[path]]
+between = ["web", "db"]
+taps = ["web"]
+[[path.leg]]
+forward = {{ delay_ms = 0.02 }}
+backward = {{ delay_ms = 0.02 }}
+[[path.leg]]
+forward = {{ delay_ms = 0.3 }}
+backward = {{ delay_ms = 0.3 }}
+[[service]]
+name = "web"
+host = "web"
+port = 443
+[[service]]
+name = "db"
+host = "db"
+port = 5432
+{back}
+[exchange.page]
+request = "300-900"
+cpu_ms = [2, 6]
+calls = [{calls}]
+pool = "db"
+response = [{{ writes = "2000-9000" }}]
+[exchange.query]
+request = "80-400"
+response = [{{ writes = "200-3000", wait_ms = [150, 350] }}]
+[dialogue.browse]
+client = "users"
+service = "web"
+body = ["page"]
+count = [4, 12]
+think_ms = [5, 30]
+close = "client_fin"
+[dialogue.db]
+client = "web"
+service = "db"
+close = "client_fin"
+[pool.db]
+dialogue = "db"
+{pool}
+[[load]]
+dialogue = "browse"
+from_s = 2
+to_s = 58
+users = {users}
+spread_ms = [0, 800]
+"#
+    )
+}
+
+#[test]
+fn ramps_are_found_with_their_slope() {
+    for (users, limit, slope, reuse, seed) in [
+        (40, 8, 0.5, false, 11),
+        (70, 10, 1.0, true, 12),
+        (90, 12, 2.5, false, 13),
+    ] {
+        let pool = format!("limit = {limit}\ngrow_per_s = {slope}\nmax = {users}\nreuse = {reuse}");
+        let run = run(&two_tiers(users, &pool, "", 3), seed);
+        let found = only(&run, "SLOW_RAMP");
+        println!("{slope} a second: {}", value(found, "perSecond"));
+        assert!(near(value(found, "perSecond"), slope, 0.05), "{found:#?}");
+        // What waits for the connections waits in front.
+        let queue = only(&run, "FRONTEND_QUEUEING");
+        let truth = waits(&run);
+        println!("waited {} s, found {} s", truth, value(queue, "seconds"));
+        assert!(near(value(queue, "seconds"), truth, 0.15), "{truth} {queue:#?}");
+    }
+}
+
+/// Time that front requests were in work with no call of theirs under way, less what they need without a line.
+fn waits(run: &Run) -> f64 {
+    let all = applications(run);
+    let (pages, time) = sum(&all, "page");
+    // Processor, and the network between the user and the web server.
+    time - sum(&all, "query").1 - (0.004 + 0.008) * pages
+}
+
+#[test]
+fn a_pool_that_is_there_at_once_ramps_nowhere() {
+    for seed in 30..33 {
+        let run = run(&two_tiers(40, "limit = 60\nreuse = true", "", 3), seed);
+        let quiet = ["SLOW_RAMP", "FRONTEND_QUEUEING", "CAPACITY_CEILING"];
+        assert!(
+            run.answer.findings.iter().all(|f| !quiet.contains(&f.kind.as_str())),
+            "{:#?}",
+            run.answer.findings
+        );
+    }
+}
+
+#[test]
+fn the_tier_behind_explains_the_tier_in_front() {
+    for (calls, reuse, seed) in [(1, true, 40), (4, false, 41)] {
+        let run = run(&two_tiers(15, &format!("limit = 60\nreuse = {reuse}"), "", calls), seed);
+        let tiers = &run.answer.summary.as_ref().unwrap().tiers;
+        assert_eq!(tiers.len(), 1, "{tiers:?}");
+        let tier = &tiers[0];
+        let all = applications(&run);
+        let share = sum(&all, "query").1 / sum(&all, "page").1;
+        println!(
+            "share {share:.3}, found {:.3}; calls {:.3}",
+            tier.explained_share, tier.calls_per_request
+        );
+        assert!(near(tier.explained_share, share, 0.05), "{tier:?}");
+        assert!(near(tier.calls_per_request, calls as f64, 0.05), "{tier:?}");
+    }
+}
+
+/// Ports in a range, and how connections end.
+fn ports(stack: &str, range: [u16; 2], per_s: f64, close: &str, until: f64, duration: f64) -> String {
+    let [first, last] = range;
+    one_tier(&format!(
+        r#"
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+[exchange.page]
+request = "300"
+cpu_ms = [1, 5]
+response = [{{ writes = "900" }}]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = 1
+close = "{close}"
+[[load]]
+dialogue = "visit"
+to_s = {until}
+per_s = {per_s}
+"#
+    ))
+    .replacen(
+        "stack = \"linux\"",
+        &format!("stack = \"{stack}\"\nports = [{first}, {last}]"),
+        1,
+    )
+    .replacen("duration_s = 60", &format!("duration_s = {duration}"), 1)
+}
+
+#[test]
+fn ports_that_come_again_are_found() {
+    for (range, per_s, seed) in [([49155, 49754], 50.0, 50), ([20000, 20399], 21.0, 51)] {
+        let run = run(&ports("windows", range, per_s, "client_rst", 58.0, 60.0), seed);
+        let found = only(&run, "PORT_RECYCLING");
+        assert_eq!(value(found, "firstPort"), f64::from(range[0]));
+        assert_eq!(value(found, "lastPort"), f64::from(range[1]));
+        let cycle = f64::from(range[1] - range[0] + 1) / per_s;
+        println!("cycle {cycle}: {}", value(found, "cycleSeconds"));
+        assert!(near(value(found, "cycleSeconds"), cycle, 0.05), "{found:#?}");
+    }
+}
+
+#[test]
+fn ports_that_are_used_up_are_found_when_they_come_back() {
+    let run = run(&ports("linux", [40000, 40399], 25.0, "client_fin", 90.0, 95.0), 60);
+    let found = only(&run, "PORT_EXHAUSTION");
+    assert!(found.confidence >= 0.9, "{found:#?}");
+    assert!(near(value(found, "seconds"), 60.0 - 400.0 / 25.0, 0.1), "{found:#?}");
+}
+
+/// Kinds that this file is about.
+const KINDS: [&str; 5] = [
+    "CAPACITY_CEILING",
+    "SLOW_RAMP",
+    "FRONTEND_QUEUEING",
+    "PORT_RECYCLING",
+    "PORT_EXHAUSTION",
+];
+
+#[test]
+fn twenty_healthy_networks_raise_nothing() {
+    let mut cut = 0;
+    for seed in 100..120 {
+        let run = built_in("healthy", 0.5, seed);
+        let phases = run.answer.summary.as_ref().unwrap().phases.len();
+        cut += usize::from(phases > 1);
+        let found: Vec<&Finding> = run
+            .answer
+            .findings
+            .iter()
+            .filter(|f| KINDS.contains(&f.kind.as_str()))
+            .collect();
+        assert!(found.is_empty(), "seed {seed}: {found:#?}");
+    }
+    // A load of 16 connections that come by chance: now and then it really is another one for a while.
+    println!("more than one phase: {cut} of 20");
+    assert!(cut <= 3, "{cut}");
+}
+
+#[test]
+fn other_troubles_are_not_taken_for_these() {
+    // What each has of it.
+    let has = |name: &str| match name {
+        "megalodon" => &KINDS[..4],
+        "capacity-ceiling" => &KINDS[..1],
+        "slow-ramp" => &KINDS[1..3],
+        "port-recycling" => &KINDS[3..4],
+        "port-exhaustion" => &KINDS[4..],
+        _ => &[],
+    };
+    let mut wrong = Vec::new();
+    for name in Scenario::built_in_names() {
+        let run = built_in(name, if name == "megalodon" { 0.05 } else { 0.3 }, 77);
+        for finding in run.answer.findings {
+            if KINDS.contains(&finding.kind.as_str()) && !has(name).contains(&finding.kind.as_str()) {
+                wrong.push((name, finding));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
