@@ -483,8 +483,10 @@ impl Flow {
             return;
         }
         let path = self.limit_path(s, link);
+        let scale = self.setup.scale(1 - s).filter(|_| b.known & 2 != 0);
+        let window = scale.map(|shift| u32::from(b.window) << shift);
         let limits = self.limits.get_or_insert_with(|| pool.limits());
-        limits.sides[s].block(code, b, tail, &path);
+        limits.sides[s].block(code, b, tail, window, &path);
     }
 
     /// An EVENT: windows and losses. `lost`: a segment of `side` was sent again.

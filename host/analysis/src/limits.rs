@@ -206,6 +206,8 @@ struct BlockTail {
     whole: bool,
     /// Highest ACK that had passed the tap.
     acked: Option<u32>,
+    /// End of its sequence space.
+    end: u32,
 }
 
 /// What a transfer was limited by.
@@ -267,6 +269,10 @@ struct Bursts {
     /// Since the last pause, and when it ended.
     bytes: u32,
     since: u64,
+    /// Longest gap within.
+    longest: u64,
+    /// The last ACK and the window in bytes when it began, if known.
+    window: Option<(u32, u32)>,
     /// Between those before, the newest first; 0: none.
     before: [u32; BURSTS],
 }
@@ -280,16 +286,30 @@ impl Bursts {
     }
 
     /// A pause. Whether the burst was like the one before it and has not grown over the last ones: a send buffer has one
-    /// size, a congestion window grows by a segment in each round trip (RFC 5681 3.1).
-    fn end(&mut self, burst: u32, segment: u32) -> bool {
+    /// size, a congestion window grows by a segment in each round trip (RFC 5681 3.1). `next`: the next burst begins.
+    fn end(&mut self, next: u64, segment: u32) -> bool {
+        let burst = self.bytes;
         let last = f64::from(self.before[0]);
         let oldest = self.before[BURSTS - 1];
         let steady = oldest > 0 && burst <= oldest.saturating_add(segment);
         let near = f64::from(burst) * FLAT >= last && (steady || self.before.iter().any(|b| burst <= *b));
         let like = near && f64::from(burst) <= last * FLAT;
-        self.before.rotate_right(1);
-        self.before[0] = burst;
+        let mut before = self.before;
+        before.rotate_right(1);
+        before[0] = burst;
+        *self = Self {
+            before,
+            ..Self::begin(next)
+        };
         like
+    }
+
+    /// Whether what ends at `end` used up the window of the receiver as it was when the burst began.
+    fn filled(&self, end: u32, path: &Path) -> bool {
+        self.window.is_some_and(|(ack, window)| {
+            let left = ack.wrapping_add(window).wrapping_sub(end);
+            window > 0 && left < path.room(window)
+        })
     }
 }
 
@@ -369,7 +389,8 @@ impl Transfer {
 
     /// A block ended.
     /// `before`: the end of the block before, if there was one in this transfer, and the transfer's bytes up to there.
-    pub fn block(&mut self, code: u8, b: &Block, before: Option<(u64, u64)>, path: &Path) {
+    /// `window`: the receiver's last, in bytes.
+    pub fn block(&mut self, code: u8, b: &Block, before: Option<(u64, u64)>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
         let full = u32::from(b.max_segment);
         let is_full = full > 0 && full + OPTIONS >= path.segment;
@@ -385,11 +406,16 @@ impl Transfer {
                 pushed: true,
                 whole: is_full && bytes.is_multiple_of(u64::from(full)),
                 acked: None,
+                end: b.seq,
             })
         });
         match tail {
             Some(tail) => self.pause(tail, b, path),
             None => self.bursts = Bursts::begin(b.first),
+        }
+        let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
+        if self.bursts.bytes == 0 {
+            self.bursts.window = window.map(|window| (acked, window));
         }
         self.bursts.bytes = self.bursts.bytes.saturating_add(b.bytes);
         if let Some(full) = self.full.filter(|full| full.saturating_add(path.slack()) < b.last) {
@@ -412,7 +438,8 @@ impl Transfer {
             last: b.last,
             pushed: BlockEnd::from_u8(code) == Some(BlockEnd::Push),
             whole,
-            acked: Some(b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight)),
+            acked: Some(acked),
+            end: b.seq.wrapping_add(b.bytes),
         });
     }
 
@@ -431,6 +458,12 @@ impl Transfer {
             return;
         }
         if !tail.pushed || gap < SHORTEST_PAUSE.max(path.round_trip() / 8) {
+            self.bursts.longest = self.bursts.longest.max(gap);
+            return;
+        }
+        if self.bursts.filled(tail.end, path) {
+            self.bursts = Bursts::begin(b.first);
+            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
             return;
         }
         let trigger = self.trigger(tail.last, b.first, path);
@@ -450,14 +483,15 @@ impl Transfer {
         }
         let trip = path.round_trip();
         let cycle = b.first.saturating_sub(self.bursts.since);
-        if cycle < trip / PIECES {
-            return; // paced
+        if cycle < trip / PIECES || gap < self.bursts.longest.saturating_mul(2) {
+            // Paced.
+            self.bursts.longest = self.bursts.longest.max(gap);
+            return;
         }
-        let burst = std::mem::take(&mut self.bursts.bytes);
-        self.bursts.since = b.first;
+        let burst = self.bursts.bytes;
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
-        let like = self.bursts.end(burst, path.segment) && gap <= longest && burst >= self.loss_flight;
+        let like = self.bursts.end(b.first, path.segment) && gap <= longest && burst >= self.loss_flight;
         let sure = like || self.deaf(&tail, b, longest, path);
         if sure {
             self.sender_bytes = self.sender_bytes.max(burst);
