@@ -304,11 +304,13 @@ impl Bursts {
         like
     }
 
-    /// Whether what ends at `end` used up the window of the receiver as it was when the burst began.
-    fn filled(&self, end: u32, path: &Path) -> bool {
+    /// Whether the burst used up the window of the receiver as it was when it began, and its sender can have heard of no
+    /// other before it ended.
+    fn filled(&self, tail: &BlockTail, path: &Path) -> bool {
         self.window.is_some_and(|(ack, window)| {
-            let left = ack.wrapping_add(window).wrapping_sub(end);
-            window > 0 && left < path.room(window)
+            let left = ack.wrapping_add(window).wrapping_sub(tail.end);
+            let same = tail.acked == Some(ack) || tail.last.saturating_sub(self.since) < path.other;
+            window > 0 && left < ROOM * path.segment && same
         })
     }
 }
@@ -379,7 +381,7 @@ impl Transfer {
         }
         let window = last.window?;
         let left = last.ack.wrapping_add(window).wrapping_sub(end) as i32;
-        Some(i64::from(left) < i64::from(path.room(window)))
+        Some(i64::from(left) < i64::from(ROOM * path.segment))
     }
 
     /// Bytes in flight behind the tap at some time since the last sample.
@@ -461,7 +463,7 @@ impl Transfer {
             self.bursts.longest = self.bursts.longest.max(gap);
             return;
         }
-        if self.bursts.filled(tail.end, path) {
+        if self.bursts.filled(&tail, path) {
             self.bursts = Bursts::begin(b.first);
             self.span(tail.last, b.first, Cause::ReceiverWindow, path);
             return;
@@ -805,8 +807,10 @@ impl Transfer {
     /// segments are those of a full send buffer.
     fn classify(&mut self, trips: &[Trip], i: usize, path: &Path) -> (Cause, bool) {
         let t = &trips[i];
+        // No more can be in flight than the window allows: where it seems so, the round trip is not the smallest one.
         if let Some(window) = t.window
-            && (t.at_edge || t.gross + f64::from(path.room(window)) >= f64::from(window))
+            && (t.at_edge
+                || t.gross + f64::from(path.room(window)) >= f64::from(window) && t.gross <= f64::from(window) * FLAT)
         {
             self.receiver_bytes = window;
             return (Cause::ReceiverWindow, false);

@@ -143,9 +143,9 @@ impl Default for PassConfig {
             spurious: 0.95,
             capture_blamed: 0.0,
             copies: 0.99,
-            limits: 0.95,
+            limits: 0.85,
             limits_unknown: 0.05,
-            server_time: 0.99,
+            server_time: 0.0,
         }
     }
 }
@@ -365,7 +365,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 25] = [
+const BUILT_IN: [(&str, &str); 29] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -394,6 +394,10 @@ const BUILT_IN: [(&str, &str); 25] = [
     ("no-sack", include_str!("../scenarios/no-sack.toml")),
     ("no-timestamps", include_str!("../scenarios/no-timestamps.toml")),
     ("everything", include_str!("../scenarios/everything.toml")),
+    ("limits-window", include_str!("../scenarios/limits-window.toml")),
+    ("limits-buffer", include_str!("../scenarios/limits-buffer.toml")),
+    ("limits-link", include_str!("../scenarios/limits-link.toml")),
+    ("limits-turns", include_str!("../scenarios/limits-turns.toml")),
 ];
 
 impl Scenario {

@@ -1,8 +1,8 @@
 //! The server's time as one tap tells it, held against the application's own log.
 //!
-//! Weir's figure is the gap between request and response at the tap in the middle, less the smallest round trip from
-//! there to the server and back. The log's is from the return of the read that brought the last byte of the request to
-//! the call of the first write of the response. Between the two lies what the host needs to wake the application and to
+//! Weir's figure is the transaction's `serverProcessing`, from the tap in the middle. The log's is from the return of the
+//! read that brought the last byte of the request to the call of the write of the response; responses of several
+//! writes have pauses that the log does not tell and are left out. Between the two lies what the host needs to wake the application and to
 //! send: where the frames show that this was long, the host was busy with something else, and the log is no truth.
 
 use crate::analysis::analyze;
@@ -97,21 +97,11 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
         frames.entry(port).or_default().by_direction[journey.direction as usize].push(journey);
     }
     let mut said: HashMap<(u16, usize), &v1::Transaction> = HashMap::new();
-    let mut round_trips: HashMap<u16, f64> = HashMap::new();
     let ports: HashMap<u64, u16> = analysis
         .connections
         .iter()
         .filter_map(|c| Some((c.id, c.client.as_ref()?.port as u16)))
         .collect();
-    for connection in &analysis.connections {
-        let to_server = connection
-            .client_to_server
-            .as_ref()
-            .and_then(|d| d.rtt.as_ref()?.min_seconds);
-        if let Some((port, rtt)) = ports.get(&connection.id).zip(to_server) {
-            round_trips.insert(*port, rtt);
-        }
-    }
     for transaction in analysis.transactions.iter().filter(|t| t.index > 0) {
         if let Some(port) = ports.get(&transaction.connection_id) {
             said.insert((*port, transaction.index as usize - 1), transaction);
@@ -128,7 +118,9 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
             TruthLine::Transaction { client, server } => {
                 let [asked, answered] = offsets;
                 offsets = [asked + client.request_bytes, answered + client.response_bytes];
-                let Some(server) = server else { continue };
+                let Some(server) = server.as_ref().filter(|_| client.response_chunks == 1) else {
+                    continue;
+                };
                 let frames = frames.get(&port).unwrap_or(&none);
                 let request = frames.carrying(Direction::C2s, asked, offsets[0]);
                 let response = frames.carrying(Direction::S2c, answered, offsets[1]);
@@ -147,19 +139,13 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                     .server_response_start_ns
                     .saturating_sub(server.server_request_last_ns) as f64;
                 let answer = said.get(&(port, client.index as usize)).copied();
-                let rtt = round_trips.get(&port).copied();
-                score.enter(port, client, truth, server_ns(answer, rtt));
+                let said = answer.and_then(|t| Some(t.shares.as_ref()?.server_processing_seconds * 1e9));
+                score.enter(port, client, truth, said);
             }
             TruthLine::Sender(_) => {}
         }
     }
     Ok(score)
-}
-
-/// The server's time at the server, ns.
-fn server_ns(said: Option<&v1::Transaction>, to_server: Option<f64>) -> Option<f64> {
-    let gap = said?.server_seconds?;
-    Some((gap - to_server?).max(0.0) * 1e9)
 }
 
 impl ServerTimeScore {
