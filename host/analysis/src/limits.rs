@@ -6,7 +6,7 @@
 
 use weir_record::{Block, BlockEnd, Rtt};
 
-use crate::seq::{at_or_before, before};
+use crate::seq::before;
 use crate::silly::{Heard, Silly};
 
 /// Causes, in the order of [`Charges`].
@@ -494,8 +494,7 @@ impl Transfer {
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
         let like = self.bursts.end(b.first, path.segment) && gap <= longest && burst >= self.loss_flight;
-        let sure = like || self.deaf(&tail, b, longest, path);
-        if sure {
+        if like {
             self.sender_bytes = self.sender_bytes.max(burst);
         }
         if like && let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
@@ -503,6 +502,7 @@ impl Transfer {
         }
         let from = tail.last;
         let to = self.all_acknowledged(from, b.first, path).unwrap_or(b.first);
+        let sure = like;
         self.push(Span { from, to, cause, sure }, path);
         if to < b.first {
             self.span(to, b.first, Cause::Application, path);
@@ -515,24 +515,6 @@ impl Transfer {
         let last = self.samples.iter().rev().take(4).find(|s| s.time >= from)?;
         let heard = last.time.saturating_add(path.other);
         (last.flight == 0 && heard.saturating_add(slack) < next).then_some(heard)
-    }
-
-    /// Whether the sender stayed silent when it had heard that segments had left the network: its congestion window
-    /// would have let it go on at once (RFC 5681 2: ACKs clock it), its buffer does not before it has room.
-    fn deaf(&self, tail: &BlockTail, b: &Block, longest: u64, path: &Path) -> bool {
-        let heard = |time: u64| {
-            let known = time.saturating_sub(path.other);
-            self.samples.iter().rev().find(|s| s.time <= known).map(|s| s.ack)
-        };
-        let margin = (path.round_trip() / 8).max(SLACK);
-        let (from, to) = (tail.last.saturating_add(margin), b.first.saturating_sub(margin));
-        if from >= to || b.first - tail.last > longest {
-            return false;
-        }
-        let before = if path.other <= SLACK { tail.acked } else { heard(from) };
-        let after = heard(to);
-        let freed = before.zip(after).filter(|(from, to)| at_or_before(*from, *to));
-        freed.is_some_and(|(from, to)| to.wrapping_sub(from) >= ROOM * path.segment)
     }
 
     /// The ACK that let the sender go on at `next`, if one did.
