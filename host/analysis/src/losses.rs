@@ -661,6 +661,14 @@ impl Losses {
         if !waits_for_ack || since_data(e) >= wait || e.length == 0 {
             return false;
         }
+        // A copy brings nothing new, and has the id of what it is a copy of.
+        let made_later = |o: &Entry| {
+            let ids = is_older((0, o.ip_id), (0, e.ip_id));
+            o.range.overlap(old) > 0 && ids.is_some_and(|(older, _)| older)
+        };
+        if e.what & what::PARTIAL != 0 || !self.constant_id && self.open.iter().any(made_later) {
+            return false;
+        }
         let chain = e.dup_acks >= 2 && e.seq == e.acked;
         if chain || self.is_hole(old) {
             return false;

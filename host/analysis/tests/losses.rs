@@ -897,6 +897,31 @@ fn the_newest_segment_again_is_a_copy_even_in_a_recovery() {
     assert_eq!((d.retransmitted_packets, d.network_duplicates), (1, 1));
 }
 
+/// What brings new bytes behind old ones was cut anew; a copy is the same.
+#[test]
+fn a_segment_with_new_bytes_is_no_copy() {
+    let mut c = start();
+    c.packet(0.100, S, "A", 901, A, 6);
+    c.packet(0.100_3, S, "AP", 901, A, 500);
+    ack(&mut c, 0.131, 0);
+    let d = server(&c);
+    assert_eq!((d.network_duplicates, d.retransmitted_packets), (0, 1));
+    assert_eq!(verdicts(&c)[0].class, Class::Retransmission);
+}
+
+/// ACKs that a device padded into their payload: the same bytes, each made later by its IP id. Of the first repeat
+/// nothing tells; the others are no copies.
+#[test]
+fn segments_with_other_ip_ids_are_no_copies() {
+    let mut c = start();
+    for n in 0..5u32 {
+        c.packet(0.100 + 0.000_1 * f64::from(n), S, "A", 901, A, 6);
+    }
+    ack(&mut c, 0.131, 0);
+    let d = server(&c);
+    assert_eq!((d.network_duplicates, d.retransmitted_packets), (1, 3));
+}
+
 /// Of a mirrored retransmission, the second is no other one.
 #[test]
 fn a_copy_of_a_retransmission_is_a_copy() {

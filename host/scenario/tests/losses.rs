@@ -35,6 +35,8 @@ struct Tally {
     segments: BTreeMap<(&'static str, String), u64>,
     /// Lost packets with data: truth, and place told.
     lost: BTreeMap<(&'static str, String), u64>,
+    /// Lost SYNs and SYN-ACKs, as the client's next SYN shows them: truth, and place told.
+    setups: BTreeMap<(&'static str, String), u64>,
     unseen: BTreeMap<Unseen, u64>,
     /// Sent again, came late, had data and were not needed: truth and told.
     again: [u64; 2],
@@ -199,6 +201,9 @@ impl Tally {
             .filter(|(key, s)| s.class == "RETRANSMISSION" && known.binary_search(key).is_err());
         self.invented += invented.count() as u64;
 
+        self.place_setups(wire, again, tap, |line| {
+            key(line).and_then(|key| told.get(&key).copied())
+        });
         self.place_losses(wire, again, tap, |line| {
             key(line).and_then(|key| told.get(&key).copied())
         });
@@ -215,6 +220,44 @@ impl Tally {
             for (sum, lost) in self.blamed.iter_mut().zip(lost) {
                 *sum += lost;
             }
+        }
+    }
+
+    /// Each SYN that came again: what had been lost since the SYN before?
+    fn place_setups<'a>(
+        &mut self,
+        wire: &[Value],
+        again: &'a [Value],
+        tap: &str,
+        verdict: impl Fn(&'a Value) -> Option<&'a v1::Segment>,
+    ) {
+        let mut lost: HashMap<u64, Vec<&Value>> = HashMap::new();
+        for line in wire.iter().filter(|line| is_syn(line)) {
+            lost.entry(number(line, "connection")).or_default().push(line);
+        }
+        let mut last: HashMap<u64, u64> = HashMap::new();
+        let mut syns: Vec<&Value> = again
+            .iter()
+            .filter(|line| is_syn(line) && line["direction"] == "c2s")
+            .collect();
+        syns.sort_by_key(|line| number(line, "time_ns"));
+        for syn in syns {
+            let (connection, sent) = (number(syn, "connection"), number(syn, "time_ns"));
+            let since = last.insert(connection, sent).unwrap_or(0);
+            let of = |line: &&&Value| (since..sent).contains(&number(line, "time_ns"));
+            let lost: Vec<&&Value> = lost.get(&connection).into_iter().flatten().filter(of).collect();
+            // Of several losses, none alone made the client send again.
+            let ([lost], true) = (lost.as_slice(), syn["taps"].get(tap).is_some()) else {
+                continue;
+            };
+            let truth = match (lost["direction"] == "c2s", lost["taps"].get(tap).is_some()) {
+                (true, true) => "BEHIND_TAP",
+                (true, false) => continue, // the tap takes this SYN for the first
+                (false, true) => "ACK_BEHIND_TAP",
+                (false, false) => "ACK_BEFORE_TAP",
+            };
+            let answer = verdict(syn).map_or("nothing".to_owned(), |s| s.place.clone());
+            *self.setups.entry((truth, answer)).or_default() += 1;
         }
     }
 
@@ -288,6 +331,9 @@ impl Tally {
         }
         for ((truth, told), count) in &self.lost {
             println!("    packet lost {truth:10} told {told:20} {count:6}");
+        }
+        for ((truth, told), count) in &self.setups {
+            println!("    setup lost {truth:14} told {told:20} {count:6}");
         }
         println!("    not to be seen: {:?}", self.unseen);
     }
@@ -369,4 +415,25 @@ fn losses_of_a_megalodon_are_where_they_were() {
             );
         }
     }
+}
+
+/// Which packet of a setup was lost is told right or not at all.
+#[test]
+fn lost_packets_of_setups_are_where_they_were_or_unknown() {
+    let mut tally = Tally::default();
+    for seed in SEEDS {
+        tally.add("syn-loss", 0.5, seed, "tap");
+        tally.add("megalodon", 0.1, seed, "web");
+    }
+    tally.print("setups");
+    let count = |right: fn(&str, &str) -> bool| -> u64 {
+        let lines = tally.setups.iter().filter(|((truth, told), _)| right(truth, told));
+        lines.map(|(_, count)| count).sum()
+    };
+    let (right, all) = (count(|truth, told| truth == told), count(|_, _| true));
+    let wrong = count(|truth, told| truth != told && told != "UNKNOWN");
+    assert!(
+        right > 20 && wrong * 100 <= all,
+        "{right} right and {wrong} wrong of {all}"
+    );
 }
