@@ -23,10 +23,13 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Findin
     let mut unknown = vec![0; all.by_pair.len()];
     for loss in &all.losses {
         let pair = usize::from(loss.pair);
+        if periodic.iter().any(|found| found.has_loss(loss)) {
+            continue;
+        }
         if loss.side == Side::Unknown {
             // It may be a copy, or an ACK that was lost or late.
             unknown[pair] += 1;
-        } else if !periodic.iter().any(|found| found.has(loss.pair)) {
+        } else {
             by_pair[pair].push(loss);
         }
     }

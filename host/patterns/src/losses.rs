@@ -1,12 +1,12 @@
 //! What was lost when and where, by pairs of hosts; what `periodic_loss`, `slow_setup`, `loss` and `syn_loss` look at.
 //!
-//! Memory: the newest [`LOSSES`] losses (3 MB), [`pairs::MOST`] pairs with a series each (0.5 MB when it has all of its
-//! bins; a capture of seven minutes makes a third of that), the newest [`SETUPS`] setups (3 MB).
+//! Memory: the newest [`LOSSES`] losses and as many segments that the capture missed (4 MB), the newest [`SETUPS`] setups
+//! (2 MB), [`pairs::MOST`] pairs with a series of 8 bytes each 20 ms (from 22 minutes on no more: 0.5 MB each).
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::AddAssign;
 
-use weir_analysis::{Class, Connection, DataBlock, Ends, Group, Outcome, Place, Verdict};
+use weir_analysis::{Class, Connection, DataBlock, Ends, Group, Opened, Outcome, Place, Verdict};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -104,11 +104,22 @@ pub(crate) struct Periodic {
     pub period: Period,
     /// In the order of losses; empty: all.
     pub pairs: Vec<usize>,
+    /// On this side of the tap only, where the other side has losses of its own.
+    side: Option<Side>,
 }
 
 impl Periodic {
     pub fn has(&self, pair: u16) -> bool {
         self.pairs.is_empty() || self.pairs.contains(&usize::from(pair))
+    }
+
+    /// One of its losses. Those without a place are, too, when they are in the part that is lossy.
+    pub fn has_loss(&self, loss: &Loss) -> bool {
+        let here = match self.side {
+            None => true,
+            Some(side) => loss.side == side || loss.side == Side::Unknown && self.period.is_inside(loss.at),
+        };
+        here && self.has(loss.pair)
     }
 }
 
@@ -139,7 +150,12 @@ impl Losses {
         (number as u16, &mut self.by_pair[number])
     }
 
-    /// First and last moment with data, TAI ns.
+    fn extend(&mut self, first: u64, last: u64) {
+        let (start, end) = self.span.unwrap_or((first, last));
+        self.span = Some((start.min(first), end.max(last)));
+    }
+
+    /// First packet of a connection or of data, and last data, TAI ns.
     pub const fn span(&self) -> Option<(u64, u64)> {
         self.span
     }
@@ -162,10 +178,13 @@ impl Losses {
 
     /// Losses that nothing tells from the capture's own: it misses as many as often.
     fn is_by_capture(&self, found: &Periodic) -> bool {
-        let inside = |time: u64, pair: u16| found.has(pair) && found.period.is_inside(time);
-        let missed = self.missed.iter().filter(|(time, pair)| inside(*time, *pair)).count();
-        let lost = self.losses.iter().filter(|loss| inside(loss.at, loss.pair)).count();
-        missed > lost
+        let is_inside = |time: u64| found.period.is_inside(time);
+        let lost = self
+            .losses
+            .iter()
+            .filter(|l| found.has_loss(l) && is_inside(l.at))
+            .count();
+        self.missed(found).0 > lost
     }
 
     /// Segments that the capture missed, of these pairs: in the lossy part, and all.
@@ -175,8 +194,9 @@ impl Losses {
         (inside, of_them().count())
     }
 
-    fn period_of(&self, has: impl Fn(usize) -> bool) -> Option<Period> {
-        let of_them = |loss: &&Loss| loss.first && has(usize::from(loss.pair));
+    fn period_of(&self, has: impl Fn(usize) -> bool, side: Option<Side>) -> Option<Period> {
+        let of_them =
+            |loss: &&Loss| loss.first && has(usize::from(loss.pair)) && side.is_none_or(|side| loss.side == side);
         let times: Vec<u64> = self.losses.iter().filter(of_them).map(|loss| loss.at).collect();
         if times.len() < period::LEAST {
             return None;
@@ -186,38 +206,63 @@ impl Losses {
 
     /// Patterns in time, each of a pair or of several with the same period.
     fn periodic(&self) -> Vec<Periodic> {
-        let mut counts = [0u32; pairs::MOST + 1];
+        let mut counts = [[0usize; 3]; pairs::MOST + 1];
         for loss in self.losses.iter().filter(|loss| loss.first) {
-            counts[usize::from(loss.pair)] += 1;
+            counts[usize::from(loss.pair)][loss.side as usize] += 1;
         }
-        let mut most: Vec<usize> = (0..counts.len()).filter(|number| counts[*number] > 0).collect();
-        most.sort_by_key(|number| std::cmp::Reverse(counts[*number]));
+        let all = |number: &usize| counts[*number].iter().sum::<usize>();
+        let mut most: Vec<usize> = (0..counts.len()).filter(|number| all(number) > 0).collect();
+        most.sort_by_key(|number| std::cmp::Reverse(all(number)));
         let mut found: Vec<Periodic> = Vec::new();
         for number in most.iter().copied().take(LOOKED_AT) {
-            let Some(period) = self.period_of(|other| other == number) else {
-                continue;
+            // Two sides with losses have two causes.
+            let of_side = |side: Side| counts[number][side as usize] >= period::LEAST;
+            let sides: &[Option<Side>] = if of_side(Side::Client) && of_side(Side::Server) {
+                &[Some(Side::Client), Some(Side::Server)]
+            } else {
+                &[None]
             };
-            match found.iter_mut().find(|known| known.period.is_like(&period)) {
-                Some(known) => known.pairs.push(number),
-                None => found.push(Periodic {
-                    period,
-                    pairs: vec![number],
-                }),
+            for side in sides {
+                let Some(period) = self.period_of(|other| other == number, *side) else {
+                    continue;
+                };
+                let same = |known: &&mut Periodic| known.period.is_like(&period) && known.side == *side;
+                match found.iter_mut().find(same) {
+                    Some(known) => known.pairs.push(number),
+                    None => found.push(Periodic {
+                        period,
+                        pairs: vec![number],
+                        side: *side,
+                    }),
+                }
             }
         }
         if found.is_empty() && most.len() > 1 {
             // Too few in each, enough in all.
-            found.extend(
-                self.period_of(|_| true)
-                    .map(|period| Periodic { period, pairs: vec![] }),
-            );
+            found.extend(self.period_of(|_| true, None).map(|period| Periodic {
+                period,
+                pairs: vec![],
+                side: None,
+            }));
         }
         found.retain(|found| !self.is_by_capture(found));
         found
     }
+
+    /// Client and server of a pattern, as text.
+    pub fn names(&self, found: &Periodic) -> (String, String) {
+        match found.pairs.first() {
+            Some(pair) => self.pairs.names(*pair),
+            None => self.pairs.common(),
+        }
+    }
 }
 
 impl Detector for Losses {
+    fn opened(&mut self, opened: &Opened) {
+        self.extend(opened.time, opened.time);
+    }
+
     fn connection(&mut self, connection: &Connection<'_>) {
         let (pair, _) = self.pair(&connection.ends());
         self.syn_loss.connection(connection, pair);
@@ -252,8 +297,7 @@ impl Detector for Losses {
                 .sent
                 .at(block.first + length * u64::from(piece) / u64::from(pieces)) += sent;
         }
-        let (start, end) = self.span.unwrap_or((block.first, block.last));
-        self.span = Some((start.min(block.first), end.max(block.last)));
+        self.extend(block.first, block.last);
     }
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {

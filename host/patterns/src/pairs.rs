@@ -62,6 +62,21 @@ impl Pairs {
         )
     }
 
+    /// What all pairs have in common, as text.
+    pub fn common(&self) -> (String, String) {
+        let others = self.others.unwrap_or((None, None));
+        let one = |of: fn(&Hosts) -> [u8; 16], others: Option<[u8; 16]>| {
+            let first = self.list.first().map(of)?;
+            let same = self.list.iter().all(|hosts| of(hosts) == first);
+            let rest = self.others.is_none() || others == Some(first);
+            (same && rest).then(|| address(first))
+        };
+        (
+            one(|hosts| hosts.0, others.0).unwrap_or_else(|| "many clients".to_owned()),
+            one(|hosts| hosts.1, others.1).unwrap_or_else(|| "many servers".to_owned()),
+        )
+    }
+
     /// As `Finding.who`.
     pub fn who(&self, number: usize) -> String {
         let (client, server) = self.names(number);
@@ -87,5 +102,6 @@ mod tests {
         assert_eq!(pairs.number(&ends(5)), 5);
         assert_eq!(pairs.who(5), "::5 > ::7");
         assert_eq!(pairs.who(MOST), "many clients > ::7");
+        assert_eq!(pairs.common(), ("many clients".to_owned(), "::7".to_owned()));
     }
 }

@@ -194,7 +194,7 @@ pub(crate) fn find(times: &[u64], exposure: &Exposure) -> Option<Period> {
         }
     }
     let (part, frequency) = refine(&events, exposure, best)?;
-    let folded = Fine::new(&events, exposure, part, frequency);
+    let folded = Fine::new(exposure, part, frequency);
     let mut best = (0.0, None);
     for step in -24..=24 {
         let f = frequency + f64::from(step) / (4096.0 * span);
@@ -376,19 +376,16 @@ fn refine(events: &[u64], exposure: &Exposure, (rough, frequency): (Part, f64)) 
 /// What the search for the part to the event needs: phases count from half of the free part before the rough part on.
 struct Fine {
     part: Part,
-    /// Those that do not come together with others: what the margin of the edges rests on.
-    events: usize,
     before: f64,
     origin: f64,
     exposed: Vec<f64>,
 }
 
 impl Fine {
-    fn new(events: &[u64], exposure: &Exposure, part: Part, frequency: f64) -> Self {
+    fn new(exposure: &Exposure, part: Part, frequency: f64) -> Self {
         let before = (FINE - part.len) as f64 / 2.0;
         Self {
             part,
-            events: events.len(),
             before,
             origin: (part.from + FINE) as f64 - before,
             exposed: fold(&[], exposure, frequency, FINE).sums().1,
@@ -439,7 +436,7 @@ impl Fine {
         }
         // When an event happened is known to a round trip, and not of all: the outermost of them are left out. Of n
         // events that are spread evenly, the k-th from the edge (from 0) is (k + 1) ÷ (n + 1) of the part away from it.
-        let inside = (last + 1 - first) * self.events / all;
+        let inside = last + 1 - first;
         let left_out = (inside as f64 * OUTERMOST) as usize;
         let (begin, end) = (phases[first + left_out], phases[last - left_out]);
         let margin = (end - begin) * (left_out + 1) as f64 / (inside as f64 - 1.0 - 2.0 * left_out as f64).max(1.0);

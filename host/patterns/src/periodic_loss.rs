@@ -13,17 +13,13 @@ const CONFIDENCE: f64 = 0.99;
 /// The finding about a period that was found.
 pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     let period = &found.period;
-    let of_them = || all.losses.iter().filter(|loss| found.has(loss.pair));
+    let of_them = || all.losses.iter().filter(|loss| found.has_loss(loss));
     let is_inside = |loss: &&Loss| period.is_inside(loss.at);
     let inside = Sums::of(of_them().filter(is_inside));
     let whole = Sums::of(of_them());
-    let (client, server) = found.pairs.first().map_or_else(
-        || ("the clients".to_owned(), "the servers".to_owned()),
-        |pair| all.pairs.names(*pair),
-    );
+    let (client, server) = all.names(found);
     let between = match found.pairs.len() {
-        0 => "over all hosts".to_owned(),
-        1 => format!("between {client} and {server}"),
+        0 | 1 => format!("between {client} and {server}"),
         n => format!("between {client} and {server} and {} more pairs of hosts", n - 1),
     };
     let (length, part) = (period.period / 1e9, period.part / 1e9);

@@ -8,15 +8,17 @@ use weir_analysis::{Class, Connection, Group, Outcome, Place, Verdict, finding a
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
-use crate::losses::{Losses, Periodic, chance, count, keep};
+use crate::losses::{Losses, Periodic, chance, count, keep, percent};
 use crate::rank::{compare, median};
 use crate::timeline::Timeline;
 
 /// Connections kept.
 const ATTEMPTS: usize = 1 << 17;
-/// Setups in a row that are a batch, at least; and runs of that length that chance may make in the whole input.
+/// Setups in a row that are a batch, at least; and runs of that length that chance may make: in the whole input, or as a
+/// share of those that there are.
 const SHORTEST: usize = 3;
 const BY_CHANCE: f64 = 0.1;
+const SHARE_BY_CHANCE: f64 = 0.01;
 /// Batches that are a pattern; one alone is when it is longer than that by two.
 const LEAST: usize = 2;
 /// Share of the setups of a pair that get an answer: below, it is not the network (a server that is off).
@@ -171,7 +173,10 @@ fn batches<'a>(attempts: &'a [Attempt], period: Option<&Periodic>) -> (Vec<Batch
         let alone: usize = of_them().map(|run| run.len()).filter(|len| *len < SHORTEST).sum();
         let usual = (alone + 1) as f64 / (tried + 2.0);
         let longer = |len: usize| tried * usual.powi(len as i32);
-        let shortest = (SHORTEST..32).find(|len| longer(*len) <= BY_CHANCE).unwrap_or(32);
+        let there = |len: usize| of_them().filter(|run| run.len() >= len).count() as f64;
+        let shortest = (SHORTEST..32)
+            .find(|len| longer(*len) <= BY_CHANCE.max(SHARE_BY_CHANCE * there(*len)))
+            .unwrap_or(32);
         if tried > 0.0 {
             by_chance += longer(shortest);
         }
@@ -255,6 +260,7 @@ fn finding(
     }
     evidence.extend(faster(batches));
     evidence.extend(load.grows(attempts, &in_batches));
+    evidence.extend(data_meanwhile(all, pair, batches));
     if ignored + reset > 0 {
         evidence.push(format!(
             "{ignored} connections were never answered and {reset} were reset after a minute or so: these requests failed"
@@ -316,6 +322,28 @@ fn faster(batches: &[Batch<'_>]) -> Option<String> {
     let (early, late) = (each(early, many), each(late, rest));
     (batches.len() >= 4 && early > FASTER * late).then(|| {
         format!("they come faster and faster: {early:.2} s apart in the first half, {late:.2} s in the second")
+    })
+}
+
+/// How data fared in the slots of the batches.
+fn data_meanwhile(all: &Losses, pair: usize, batches: &[Batch<'_>]) -> Option<String> {
+    let exposure = all.exposure(|other| other == pair)?;
+    let hit = exposure.counts(batches.iter().flat_map(|batch| batch.of).map(|a| a.at));
+    let of_pair = all.losses.iter().filter(|loss| usize::from(loss.pair) == pair);
+    let lost = exposure.counts(of_pair.map(|loss| loss.at));
+    let sum = |values: &[f64], inside: bool| -> f64 {
+        let of_them = values.iter().zip(&hit).filter(|(_, hit)| (**hit > 0.0) == inside);
+        of_them.map(|(value, _)| value).sum()
+    };
+    let rate = |inside| sum(&lost, inside) / (sum(&lost, inside) + sum(exposure.sums(), inside)).max(1.0);
+    (sum(exposure.sums(), true) > 0.0).then(|| {
+        format!(
+            "data meanwhile: {} of {} segments were lost in the {:.0} ms around them, {} at other times",
+            percent(rate(true)),
+            count(sum(exposure.sums(), true) as u64),
+            exposure.slot_seconds() * 1e3,
+            percent(rate(false))
+        )
     })
 }
 

@@ -207,6 +207,31 @@ fn verdicts_tell_when_packets_were_lost() {
     }
 }
 
+/// Two causes on two sides of the tap, and SYNs in batches: each is told apart.
+#[test]
+fn a_mixture_is_taken_apart() {
+    let periodic = "periodic = { period_s = 4, lossy_s = 1.4, phase_s = 0.5, probability = 0.06 }";
+    let run = Net {
+        near: ["", "loss = 0.008"],
+        far: [periodic, periodic],
+        batches: "syn_batches = [{ from_s = 20, to_s = 55, batches = 6, connections = 48, lose_syns = 1 }]",
+        per_s: 20.0,
+        seconds: 70.0,
+    }
+    .play(7171);
+    let kinds = ["PERIODIC_LOSS", "LOSS", "SYN_LOSS_BURST"].map(|kind| run.found(kind));
+    let [[periodic], [random], [syns]] = kinds.each_ref().map(|found| &found[..]) else {
+        panic!("{kinds:#?}");
+    };
+    near(value(periodic, "periodSeconds"), 4.0, 0.01, "period");
+    near(value(periodic, "lossySeconds"), 1.4, 0.05, "part");
+    assert!(has(periodic, "occurred between the tap and 10.2.1.10"), "{periodic:?}");
+    assert!(has(random, "occurred between the tap and 10.2.0.10"), "{random:?}");
+    near(value(random, "serverToClient"), 0.008, 0.15, "share");
+    near(value(syns, "batches"), 6.0, 0.0, "batches");
+    assert!(has(syns, "outside the lossy"), "{syns:?}");
+}
+
 /// Setups that lost nothing, slower in the lossy part, against what the clients measured.
 #[test]
 fn setups_slower_while_packets_are_lost_are_found() {
