@@ -89,4 +89,5 @@ detectors! {
     frontend_queueing: crate::frontend_queueing::FrontendQueueing,
     slow_ramp: crate::slow_ramp::SlowRamp,
     ports: crate::ports::Ports,
+    responses: crate::responses::Responses,
 }

@@ -87,6 +87,13 @@ fn text<'a>(finding: &'a Finding, key: &str) -> &'a str {
     }
 }
 
+fn numbers(finding: &Finding, key: &str) -> Vec<f64> {
+    match finding.values.get(key).and_then(|value| value.value.as_ref()) {
+        Some(Value::Numbers(list)) => list.values.clone(),
+        other => panic!("{key} of {finding:?} is {other:?}"),
+    }
+}
+
 fn is_near(got: f64, expected: f64, share: f64) -> bool {
     (got - expected).abs() <= share * expected
 }
@@ -217,15 +224,144 @@ fn sleeps_of_either_side_and_of_both_have_their_length_and_period() {
     }
 }
 
+#[test]
+fn bands_have_their_times() {
+    for (seed, bands) in (201..).zip([vec![150.0], vec![250.0, 1200.0], vec![400.0, 600.0, 2000.0]]) {
+        let others: String = bands
+            .iter()
+            .map(|ms| {
+                format!(
+                    ", {{ writes = \"1000-4000\", weight = 4, wait_ms = [{ms}, {}] }}",
+                    ms * 1.015
+                )
+            })
+            .collect();
+        let exchange = format!(
+            "request = \"300-900\"\nresponse = [{{ writes = \"1000-4000\", weight = 80, wait_ms = [2, 30] }}{others}]"
+        );
+        let talk = Talk {
+            exchange: &exchange,
+            seed,
+            ..Talk::default()
+        };
+        let analysis = talk.analyze();
+        let found = of_kind(&analysis, "RESPONSE_BANDS");
+        assert_eq!(found.len(), 1, "{bands:?}, seed {seed}: {found:?}");
+        assert_eq!(found[0].who, "10.9.0.2:8080");
+        let told = numbers(found[0], "seconds");
+        println!("{bands:?} ms, seed {seed}: {told:?} s");
+        assert_eq!(told.len(), bands.len(), "{bands:?}, seed {seed}: {told:?}");
+        assert!(
+            told.iter().zip(&bands).all(|(told, ms)| is_near(*told, ms / 1e3, 0.05)),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn dribbled_responses_have_their_size_and_cost() {
+    // Writes, the size most often, how many of them of the segments, how many segments would do.
+    let cases = [
+        // No larger segment is seen: 536 bytes are the least that all can send.
+        ("300 17*6 400 17*4 90", 17.0, 11.0 / 13.0, 2.0),
+        ("6 45", 45.0, 1.0, 1.0),
+        ("1448*5 64*8 1448*5 64*2", 64.0, 0.5, 11.0),
+    ];
+    for (seed, (writes, bytes, share, needed)) in (301..).zip(cases) {
+        let exchange = format!("request = \"300\"\ncpu_ms = [1, 5]\nresponse = [{{ writes = \"{writes}\" }}]");
+        let talk = Talk {
+            exchange: &exchange,
+            seed,
+            seconds: 30.0,
+            ..Talk::default()
+        };
+        let analysis = talk.analyze();
+        let found = of_kind(&analysis, "TINY_SEGMENTS");
+        assert_eq!(found.len(), 1, "{writes}, seed {seed}: {found:?}");
+        println!("{writes}, seed {seed}: {:?}", found[0].evidence);
+        assert_eq!(number(found[0], "bytes"), bytes);
+        assert!(is_near(number(found[0], "share"), share, 0.05), "{writes}: {found:?}");
+        let segments = number(found[0], "segments") / number(found[0], "share");
+        let rest = segments - number(found[0], "extraSegments");
+        let each = segments / (share_of(writes));
+        assert!(is_near(rest / each, needed, 0.05), "{writes}: {rest} of {segments}");
+    }
+    // Small answers, one segment each, are as few as can be.
+    let exchange = "request = \"30\"\ncpu_ms = [1, 5]\nresponse = [{ writes = \"20-60\" }]";
+    let analysis = Talk {
+        exchange,
+        seed: 399,
+        ..Talk::default()
+    }
+    .analyze();
+    assert!(of_kind(&analysis, "TINY_SEGMENTS").is_empty());
+}
+
+/// Segments of a response written so.
+fn share_of(writes: &str) -> f64 {
+    let times = |word: &str| word.split_once('*').map_or(1.0, |(_, times)| times.parse().unwrap());
+    writes.split_whitespace().map(times).sum()
+}
+
+#[test]
+fn waits_for_delayed_acks_have_their_length() {
+    // Stacks of the client and of the server, how long the client's ACKs are delayed, ms.
+    for (seed, (stack, ms)) in (401..).zip([("windows", 200.0), ("windows", 120.0), ("linux", 40.0)]) {
+        let client = format!("stack = \"{stack}\"\ntcp = {{ delayed_ack_ms = {ms}, ack_pushed = false }}");
+        let server = "stack = \"linux\"\ntcp = { nodelay = false }";
+        let exchange = "request = \"300-900\"\ncpu_ms = [1, 5]\nresponse = [{ writes = \"700 150\", weight = 1 }, { writes = \"900\", weight = 2 }]";
+        let talk = Talk {
+            client: &client,
+            server,
+            exchange,
+            seed,
+            ..Talk::default()
+        };
+        let analysis = talk.analyze();
+        let found = of_kind(&analysis, "DELAYED_ACK");
+        assert_eq!(found.len(), 1, "{stack} {ms} ms, seed {seed}: {found:?}");
+        println!("{stack} {ms} ms, seed {seed}: {:?}", found[0].evidence);
+        assert!(is_near(number(found[0], "seconds"), ms / 1e3, 0.05), "{found:?}");
+        assert!(is_near(number(found[0], "share"), 1.0 / 3.0, 0.1), "{found:?}");
+        assert!(
+            of_kind(&analysis, "RESPONSE_BANDS").is_empty(),
+            "the same waits are not told twice"
+        );
+    }
+    // The same without Nagle's algorithm: nobody waits.
+    let exchange = "request = \"300-900\"\ncpu_ms = [1, 5]\nresponse = [{ writes = \"700 150\" }]";
+    let client = "stack = \"windows\"";
+    let analysis = Talk {
+        client,
+        exchange,
+        seed: 499,
+        ..Talk::default()
+    }
+    .analyze();
+    assert!(of_kind(&analysis, "DELAYED_ACK").is_empty());
+}
+
 /// What this file is about.
-const KINDS: [&str; 1] = ["APPLICATION_SLEEP"];
+const KINDS: [&str; 5] = [
+    "APPLICATION_SLEEP",
+    "RESPONSE_BANDS",
+    "DELAYED_ACK",
+    "TINY_SEGMENTS",
+    "SLOWING_RESPONSES",
+];
 
 /// Which of them a built-in scenario has by its text.
 fn has(name: &str, kind: &str) -> bool {
-    match kind {
-        "APPLICATION_SLEEP" => ["app-sleep", "megalodon"].contains(&name),
-        _ => false,
-    }
+    let names: &[&str] = match kind {
+        "APPLICATION_SLEEP" => &["app-sleep"],
+        "RESPONSE_BANDS" => &["response-bands"],
+        "DELAYED_ACK" => &["delayed-ack"],
+        "TINY_SEGMENTS" => &["tiny-segments"],
+        // More and more users come, to a service with a limit.
+        "SLOWING_RESPONSES" => &["capacity-ceiling"],
+        _ => &[],
+    };
+    names.contains(&name)
 }
 
 #[test]
@@ -253,9 +389,28 @@ fn other_scenarios_have_other_findings() {
 #[test]
 fn a_third_of_the_megalodon_has_what_its_text_says() {
     let analysis = analyze(&built_in("megalodon", 0.3, 2016), 0);
-    let sleep = of_kind(&analysis, "APPLICATION_SLEEP");
-    assert_eq!(sleep.len(), 1, "{sleep:?}");
-    assert_eq!(text(sleep[0], "hosts"), "10.0.0.10, 192.168.1.1");
-    assert!(is_near(number(sleep[0], "gapSeconds"), 0.3, 0.05), "{sleep:?}");
-    assert!(is_near(number(sleep[0], "periodSeconds"), 4.5, 0.05), "{sleep:?}");
+    let one = |kind: &str, who: &str| {
+        let found = of_kind(&analysis, kind);
+        let about: Vec<_> = found.iter().filter(|finding| finding.who == who).collect();
+        assert_eq!(about.len(), 1, "{kind} {who}: {found:?}");
+        (*about[0]).clone()
+    };
+    let sleep = one("APPLICATION_SLEEP", "10.0.0.10, 192.168.1.1");
+    assert_eq!(text(&sleep, "hosts"), "10.0.0.10, 192.168.1.1");
+    assert!(is_near(number(&sleep, "gapSeconds"), 0.3, 0.05), "{sleep:?}");
+    assert!(is_near(number(&sleep, "periodSeconds"), 4.5, 0.05), "{sleep:?}");
+    let content = "10.0.0.10:5433";
+    let bands = numbers(&one("RESPONSE_BANDS", content), "seconds");
+    assert_eq!(bands.len(), 3, "{bands:?}");
+    assert!(
+        bands
+            .iter()
+            .zip([0.302, 0.502, 0.902])
+            .all(|(told, s)| is_near(*told, s, 0.05)),
+        "{bands:?}"
+    );
+    assert_eq!(number(&one("TINY_SEGMENTS", content), "bytes"), 29.0);
+    let slowing = one("SLOWING_RESPONSES", content);
+    assert!(slowing.evidence[0].starts_with("request blk[127]:"), "{slowing:?}");
+    assert!(of_kind(&analysis, "DELAYED_ACK").is_empty());
 }

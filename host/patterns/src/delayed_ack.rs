@@ -1,0 +1,93 @@
+//! Data that waits for a delayed ACK: Nagle's algorithm on one side (RFC 9293 3.7.4), delayed ACKs on the other.
+
+use weir_analysis::{Group, finding, seconds};
+use weir_messages::v1::Finding;
+
+use crate::durations::Peak;
+use crate::names::about;
+use crate::responses::{Responses, Service};
+
+/// Responses from which on there is a pattern, and their share.
+const LEAST: u64 = 20;
+const SHARE: f64 = 0.01;
+/// Share of the waits that must be those of one timer: a queue makes ACKs late as well, but each by another time.
+const TIMER: f64 = 0.5;
+/// Findings at most: the services that lose most.
+const FINDINGS: usize = 8;
+
+/// One finding for each service.
+pub(crate) fn findings(responses: &Responses, out: &mut Vec<Finding>) {
+    let mut services: Vec<&Service> = responses.services().iter().collect();
+    services.sort_by_key(|service| std::cmp::Reverse(service.row.delayed_ns));
+    out.extend(services.into_iter().filter_map(told).take(FINDINGS));
+}
+
+/// The timer that data of the service waits for, s, if it does.
+pub(crate) fn delay(service: &Service) -> Option<f64> {
+    peak(service).map(|peak| peak.seconds)
+}
+
+fn peak(service: &Service) -> Option<Peak> {
+    let row = &service.row;
+    if row.delayed < LEAST || (row.delayed as f64) < SHARE * row.answered as f64 {
+        return None;
+    }
+    let delays = &service.ack_delays;
+    let peak = delays.peaks(1).into_iter().max_by_key(|peak| peak.count)?;
+    (peak.count as f64 >= TIMER * delays.count() as f64).then_some(peak)
+}
+
+fn told(service: &Service) -> Option<Finding> {
+    let row = &service.row;
+    let delays = &service.ack_delays;
+    let peak = peak(service)?;
+    let share = row.delayed as f64 / row.answered as f64;
+    let (receiver, sender) = if service.by_client * 2 >= delays.count() {
+        ("the clients", "the server")
+    } else {
+        ("the server", "the clients")
+    };
+    let is_nagle = service.small * 2 >= delays.count();
+    let cost = seconds(row.delayed_ns);
+    let mut evidence = vec![
+        format!(
+            "in {} of {} responses ({:.1} %) data came right behind an ACK that {receiver} had delayed by {:.0} ms ({} of {} such ACKs are within 4 % of it)",
+            row.delayed,
+            row.answered,
+            share * 100.0,
+            peak.seconds * 1e3,
+            peak.count,
+            delays.count()
+        ),
+        format!(
+            "they waited {cost:.3} s in all, {:.3} s each",
+            cost / row.delayed as f64
+        ),
+    ];
+    evidence.push(if is_nagle {
+        format!(
+            "{} of {} pieces that waited were less than a segment: Nagle's algorithm of {sender} holds the rest of a message until what went before is acknowledged",
+            service.small,
+            delays.count()
+        )
+    } else {
+        format!("what waited were whole segments, so not Nagle's algorithm: a window or a buffer of {sender} had room for one write only")
+    });
+    evidence.push(format!(
+        "it may also be: the application of {sender} waits itself for what each of its small writes brings back"
+    ));
+    evidence.push(format!(
+        "next: each message of {sender} in one write, or Nagle's algorithm off (TCP_NODELAY); shorter delays of the ACKs of {receiver} only hide it"
+    ));
+    let who = row.service();
+    let finding = finding(
+        "DELAYED_ACK",
+        "WARNING",
+        0.9,
+        format!("Data of {who} waits {:.0} ms for delayed ACKs", peak.seconds * 1e3),
+        evidence,
+        &Group::range(row.span.0, row.span.1),
+        &[("seconds", peak.seconds), ("share", share), ("costSeconds", cost)],
+    );
+    Some(about(who, finding))
+}

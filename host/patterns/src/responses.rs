@@ -1,0 +1,404 @@
+//! Responses of each service and of each request it is asked: how long, in how many segments, and what they waited for.
+//!
+//! Memory: 768 rows of 4 kB, and the turns of 4,096 connections (others of the same place in the table push them out,
+//! and what they had is not counted): 3.5 MB.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Transaction, TransactionKind};
+use weir_messages::v1::Finding;
+use weir_record::FlowId;
+
+use crate::bins::Bins;
+use crate::detector::Detector;
+use crate::durations::Durations;
+use crate::names::{self, Address};
+use crate::timeline::Timeline;
+use crate::{delayed_ack, response_bands, slowing_responses, tiny_segments};
+
+/// Services, and requests of all of them, that have a row; those that come later have none.
+const SERVICES: usize = 256;
+const REQUESTS: usize = 512;
+/// Connections whose turn is known.
+const TURNS: usize = 4096;
+/// Blocks of one side that follow each other sooner than this and a round trip could have been one, ns: a full window
+/// makes the rest of what was written wait for an ACK, and 40 ms more if that is delayed.
+const TOGETHER: u64 = 50_000_000;
+/// Segments with less than this are tiny, bytes.
+pub(crate) const TINY: usize = 128;
+/// Smallest MSS (RFC 9293 3.7.1).
+const LEAST_MSS: u64 = 536;
+/// The MSS of most (RFC 6691: 1500 bytes less 40).
+const ETHERNET_MSS: u64 = 1460;
+/// A delayed ACK waits for 30 ms to 500 ms (RFC 9293 3.8.6.3: less than 0.5 s), ns.
+const DELAYED: std::ops::RangeInclusive<u64> = 30_000_000..=510_000_000;
+/// What waited for an ACK comes within so many ns after it and the way to the sender and back.
+const AT_ONCE: u64 = 5_000_000;
+/// Bins of the course of response times.
+const COURSE: usize = 128;
+
+/// Response times of a slice of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slice {
+    pub count: u32,
+    /// s.
+    pub sum: f64,
+}
+
+impl std::ops::AddAssign for Slice {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+}
+
+/// Segments of responses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segments {
+    pub all: u64,
+    /// More than the same data needs.
+    pub extra: u64,
+    /// With fewer than [`TINY`] bytes, next to others of the same response.
+    pub tiny: u64,
+}
+
+impl std::ops::AddAssign for Segments {
+    fn add_assign(&mut self, other: Self) {
+        self.all += other.all;
+        self.extra += other.extra;
+        self.tiny += other.tiny;
+    }
+}
+
+/// What is known of a service, or of one request to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub server: Address,
+    pub port: u16,
+    /// The request's blocks as in signatures; empty: all.
+    pub request: Box<str>,
+    pub answered: u64,
+    /// Response times (last request packet to last response packet), without losses and waits for ACKs.
+    pub times: Durations,
+    /// Begin of the response times over time.
+    pub course: Bins<Slice>,
+    pub segments: Segments,
+    /// Responses in which data waited for a delayed ACK, and how long in all, ns.
+    pub delayed: u64,
+    pub delayed_ns: u64,
+    /// First and last moment, TAI ns.
+    pub span: (u64, u64),
+}
+
+impl Row {
+    fn new(server: Address, port: u16, request: &str) -> Self {
+        Self {
+            server,
+            port,
+            request: request.into(),
+            answered: 0,
+            times: Durations::default(),
+            course: Bins::bounded(250_000_000, COURSE),
+            segments: Segments::default(),
+            delayed: 0,
+            delayed_ns: 0,
+            span: (u64::MAX, 0),
+        }
+    }
+
+    /// Of the same service.
+    pub fn is_of(&self, service: &Self) -> bool {
+        self.server == service.server && self.port == service.port
+    }
+
+    /// The service, as findings name it.
+    pub fn service(&self) -> String {
+        names::service(self.server, self.port)
+    }
+}
+
+/// What only services have.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    pub row: Row,
+    /// Largest segment of its responses so far, bytes: with small ones only, fewer segments are held for needless than
+    /// there are.
+    mss: u64,
+    /// Tiny segments by their size.
+    pub sizes: Box<[u32; TINY]>,
+    /// Delays of the ACKs that data waited for, and how many of these data were less than a segment.
+    pub ack_delays: Durations,
+    pub small: u64,
+    /// Of them, ACKs of clients.
+    pub by_client: u64,
+    /// Smallest round trips of its connections.
+    pub trips: Durations,
+}
+
+/// The turn of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    id: u64,
+    /// Smallest round trip from the tap to each side, ns; 0: not known.
+    trips: [u64; 2],
+    /// Blocks of the server without a pause: the last packet, and what they brought.
+    last: u64,
+    bytes: u64,
+    packets: u64,
+    /// The last block was tiny and is not counted yet, bytes.
+    tiny: u32,
+    /// Segments of the response, and of the one before.
+    segments: Segments,
+    finished: Segments,
+    /// Last ACK that was late: who sent it, when, how late.
+    late: Option<(bool, u64, u64)>,
+    /// Data came right behind such an ACK: when, and how long it had waited, ns.
+    waited: (u64, u64),
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct Responses {
+    services: Vec<Service>,
+    requests: Vec<Row>,
+    /// Places by hash; requests after services.
+    numbers: HashMap<u64, u32, FixedState>,
+    hasher: FixedState,
+    turns: Vec<Turn>,
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        let hasher = FixedState::with_seed(0x7765_6972);
+        Self {
+            services: Vec::new(),
+            requests: Vec::new(),
+            numbers: HashMap::with_hasher(hasher.clone()),
+            hasher,
+            turns: Vec::new(),
+        }
+    }
+}
+
+impl Responses {
+    /// Rows of requests.
+    pub fn requests(&self) -> &[Row] {
+        &self.requests
+    }
+
+    /// Services.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    fn turn(&mut self, id: FlowId) -> &mut Turn {
+        if self.turns.is_empty() {
+            self.turns.resize(TURNS, Turn::default());
+        }
+        let place = self.hasher.hash_one(id.0) as usize % TURNS;
+        let turn = &mut self.turns[place];
+        if turn.id != id.0 {
+            *turn = Turn {
+                id: id.0,
+                ..Turn::default()
+            };
+        }
+        turn
+    }
+
+    fn service(&mut self, ends: &Ends) -> Option<usize> {
+        let key = self.hasher.hash_one((ends.server, ends.server_port));
+        if let Some(number) = self.numbers.get(&key) {
+            return Some(*number as usize);
+        }
+        if self.services.len() >= SERVICES {
+            return None;
+        }
+        self.numbers.insert(key, self.services.len() as u32);
+        self.services.push(Service {
+            row: Row::new(ends.server, ends.server_port, ""),
+            mss: LEAST_MSS,
+            sizes: Box::new([0; TINY]),
+            ack_delays: Durations::default(),
+            small: 0,
+            by_client: 0,
+            trips: Durations::default(),
+        });
+        Some(self.services.len() - 1)
+    }
+
+    fn request(&mut self, ends: &Ends, request: &str) -> Option<usize> {
+        let key = self.hasher.hash_one((ends.server, ends.server_port, request));
+        if let Some(number) = self.numbers.get(&key) {
+            return Some(*number as usize);
+        }
+        if self.requests.len() >= REQUESTS {
+            return None;
+        }
+        self.numbers.insert(key, self.requests.len() as u32);
+        self.requests.push(Row::new(ends.server, ends.server_port, request));
+        Some(self.requests.len() - 1)
+    }
+
+    /// Blocks of a response that came without a pause are over.
+    fn settle(&mut self, id: FlowId, service: usize) {
+        let mss = self.services[service].mss;
+        let turn = self.turn(id);
+        turn.segments.extra += turn.packets.saturating_sub(turn.bytes.div_ceil(mss));
+        (turn.bytes, turn.packets, turn.tiny) = (0, 0, 0);
+    }
+
+    /// A response is over.
+    fn finish(&mut self, id: FlowId, service: usize) {
+        self.settle(id, service);
+        let turn = self.turn(id);
+        if turn.segments.all > 0 {
+            turn.finished = std::mem::take(&mut turn.segments);
+        }
+    }
+
+    fn response_block(&mut self, block: &DataBlock, service: usize) {
+        let own = &mut self.services[service];
+        // Where segments were lost before the tap, fewer packets than there were brought the bytes.
+        let mean = u64::from(block.bytes) / u64::from(block.packets.max(1));
+        let most = if block.packets == 1 {
+            mean
+        } else {
+            mean.min(ETHERNET_MSS)
+        };
+        own.mss = own.mss.max(most);
+        let turn = self.turn(block.id);
+        let follows =
+            turn.packets > 0 && block.first.saturating_sub(turn.last) < TOGETHER + turn.trips.iter().sum::<u64>();
+        let earlier = std::mem::take(&mut turn.tiny);
+        if turn.packets > 0 && !follows {
+            self.settle(block.id, service);
+        }
+        let turn = self.turn(block.id);
+        let is_tiny = block.packets == 1 && (block.bytes as usize) < TINY;
+        let tiny = if is_tiny { block.bytes } else { 0 };
+        turn.last = block.last;
+        turn.bytes += u64::from(block.bytes);
+        turn.packets += u64::from(block.packets);
+        turn.segments.all += u64::from(block.packets);
+        let mut counted = [0, 0];
+        if follows {
+            counted = [earlier, tiny];
+        } else {
+            turn.tiny = tiny;
+        }
+        for bytes in counted.into_iter().filter(|bytes| *bytes > 0) {
+            self.turn(block.id).segments.tiny += 1;
+            let sizes = &mut self.services[service].sizes;
+            sizes[bytes as usize] = sizes[bytes as usize].saturating_add(1);
+        }
+    }
+
+    /// Data came: had it waited for a late ACK?
+    fn follow(&mut self, block: &DataBlock, service: usize) {
+        let turn = self.turn(block.id);
+        let Some((by_server, time, delay)) = turn.late else {
+            return;
+        };
+        turn.late = None;
+        if by_server == block.from_server {
+            // What comes now answers this.
+            return;
+        }
+        let trip = turn.trips[usize::from(block.from_server)];
+        if block.first < time || block.first - time > trip + AT_ONCE {
+            return;
+        }
+        turn.waited = (block.first, delay);
+        let own = &mut self.services[service];
+        own.ack_delays.add(delay);
+        own.by_client += u64::from(!by_server);
+        own.small += u64::from(u64::from(block.bytes) < own.mss);
+    }
+}
+
+impl Detector for Responses {
+    fn block(&mut self, block: &DataBlock) {
+        let Some(service) = self.service(&block.ends) else {
+            return;
+        };
+        self.follow(block, service);
+        if block.from_server {
+            self.response_block(block, service);
+        } else {
+            self.finish(block.id, service);
+        }
+    }
+
+    fn acknowledged(&mut self, ack: &Acknowledged) {
+        let turn = self.turn(ack.id);
+        let trip = &mut turn.trips[usize::from(ack.by_server)];
+        *trip = if *trip == 0 { ack.rtt } else { ack.rtt.min(*trip) };
+        let delay = ack.rtt - *trip;
+        if ack.is_data && DELAYED.contains(&delay) {
+            turn.late = Some((ack.by_server, ack.time, delay));
+        }
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let facts = transaction.facts();
+        let (TransactionKind::Data, Some(end)) = (facts.kind, facts.end) else {
+            return;
+        };
+        let ends = transaction.ends();
+        let Some(service) = self.service(&ends) else { return };
+        let asked = facts.request_time.saturating_add(facts.request);
+        if self.turn(transaction.id()).finished.all == 0 {
+            // At the end of a connection no request follows.
+            self.finish(transaction.id(), service);
+        }
+        let turn = self.turn(transaction.id());
+        let segments = std::mem::take(&mut turn.finished);
+        let (at, delay) = turn.waited;
+        let trip: u64 = turn.trips.iter().sum();
+        let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&at);
+        if has_waited {
+            turn.waited = (0, 0);
+        }
+        if trip > 0 {
+            self.services[service].trips.add(trip);
+        }
+        let text = transaction.signature();
+        let request = text.trim_start_matches("Request: ");
+        let request = request.split_once("-blk").map_or(request, |(request, _)| request);
+        let number = self.request(&ends, request);
+        let rows = [
+            Some(&mut self.services[service].row),
+            number.map(|number| &mut self.requests[number]),
+        ];
+        for row in rows.into_iter().flatten() {
+            row.answered += 1;
+            row.segments += segments;
+            row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
+            if has_waited {
+                row.delayed += 1;
+                row.delayed_ns += delay;
+            } else if facts.losses == 0 && !facts.overlapped {
+                row.times.add(end);
+            }
+            *row.course.at(asked) += Slice {
+                count: 1,
+                sum: end as f64 / 1e9,
+            };
+        }
+    }
+
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let turn = self.turn(connection.id());
+        *turn = Turn::default();
+    }
+
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        tiny_segments::findings(self, out);
+        delayed_ack::findings(self, out);
+        response_bands::findings(self, out);
+        slowing_responses::findings(self, timeline, out);
+    }
+}

@@ -1,0 +1,263 @@
+//! Response times that grow with load or over time.
+
+use weir_analysis::{Group, finding};
+use weir_messages::v1::Finding;
+
+use crate::bins::Bins;
+use crate::names::{about, clock};
+use crate::responses::{Responses, Row, Slice};
+use crate::timeline::Timeline;
+
+/// Responses of a slice of time that count, and slices that do.
+const RESPONSES: u32 = 5;
+const SLICES: usize = 12;
+/// Slow against fast third of the slices, and by how much, s.
+const RATIO: f64 = 2.5;
+const SLOWER: f64 = 0.02;
+/// Rank correlation (Spearman 1904) from which on response time follows load, or time. By chance it is above 0.7 once in
+/// 180 times for 12 slices, and never for more than 30.
+const FOLLOWS: f64 = 0.7;
+/// Slices whose figures the evidence gives.
+const NAMED: usize = 4;
+/// Findings at most: the services with the longest waits.
+const FINDINGS: usize = 8;
+
+/// What a row does over time.
+struct Slowing<'a> {
+    row: &'a Row,
+    /// Mean response times in the third with the least load (or the earliest), and with the most (or the latest), s.
+    fast: f64,
+    slow: f64,
+    correlation: f64,
+    with_load: bool,
+    /// What the responses took more than in the fast third, s.
+    cost: f64,
+}
+
+/// One finding for each service: about the request that it costs most.
+pub(crate) fn findings(responses: &Responses, timeline: &Timeline, out: &mut Vec<Finding>) {
+    if responses.services().is_empty() {
+        return;
+    }
+    let open = open(timeline);
+    let mut found: Vec<Slowing<'_>> = Vec::new();
+    for service in responses.services() {
+        let own = responses.requests().iter().filter(|row| row.is_of(&service.row));
+        let rows = own.chain(std::iter::once(&service.row));
+        found.extend(rows.filter_map(|row| slowing(row, &open)).reduce(|most, other| {
+            // All requests together only where no single one shows it.
+            let is_more = other.cost > most.cost && !other.row.request.is_empty();
+            if is_more { other } else { most }
+        }));
+    }
+    found.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    out.extend(found.iter().take(FINDINGS).map(told));
+}
+
+/// Mean of the connections open at once, in the slices of the time line.
+fn open(timeline: &Timeline) -> Bins<Mean> {
+    let bins = timeline.bins();
+    let mut open = Bins::new(bins.width());
+    let mut now = 0i64;
+    for (i, bin) in bins.iter().enumerate() {
+        now += i64::from(bin.opened);
+        *open.at(bins.start() + i as u64 * bins.width()) += Mean {
+            sum: now.max(0) as f64,
+            count: 1,
+        };
+        now -= i64::from(bin.closed);
+    }
+    open
+}
+
+/// A mean in the making.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl std::ops::AddAssign for Mean {
+    fn add_assign(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+}
+
+/// Whether the response times of a row follow the load, or else time.
+fn slowing<'a>(row: &'a Row, open: &Bins<Mean>) -> Option<Slowing<'a>> {
+    let course = &row.course;
+    let slices: Vec<(u64, Slice)> = times(course).filter(|(_, slice)| slice.count >= RESPONSES).collect();
+    if slices.len() < SLICES {
+        return None;
+    }
+    let load = open.coarser(course.width());
+    let at = |time: u64| {
+        let number = time.saturating_sub(load.start()) / load.width();
+        load.iter()
+            .nth(number as usize)
+            .map_or(0.0, |mean| mean.sum / f64::from(mean.count.max(1)))
+    };
+    let loads: Vec<f64> = slices.iter().map(|(time, _)| at(*time + course.width() / 2)).collect();
+    let order: Vec<f64> = (0..slices.len()).map(|i| i as f64).collect();
+    let means: Vec<f64> = slices
+        .iter()
+        .map(|(_, slice)| slice.sum / f64::from(slice.count))
+        .collect();
+    [(loads, true), (order, false)].into_iter().find_map(|(by, with_load)| {
+        let correlation = correlation(&ranks(&by), &ranks(&means));
+        let mut sorted: Vec<usize> = (0..by.len()).collect();
+        sorted.sort_by(|a, b| by[*a].total_cmp(&by[*b]));
+        let third = sorted.len() / 3;
+        let mean = |part: &[usize]| {
+            let (sum, count) = part.iter().fold((0.0, 0u64), |(sum, count), i| {
+                (sum + slices[*i].1.sum, count + u64::from(slices[*i].1.count))
+            });
+            sum / count as f64
+        };
+        let (fast, slow) = (mean(&sorted[..third]), mean(&sorted[sorted.len() - third..]));
+        let cost = slices
+            .iter()
+            .map(|(_, slice)| (slice.sum - fast * f64::from(slice.count)).max(0.0))
+            .sum();
+        let is_slowing = correlation >= FOLLOWS && slow >= RATIO * fast && slow - fast >= SLOWER;
+        is_slowing.then_some(Slowing {
+            row,
+            fast,
+            slow,
+            correlation,
+            with_load,
+            cost,
+        })
+    })
+}
+
+/// The slices of a course with their begin, TAI ns.
+fn times(course: &Bins<Slice>) -> impl Iterator<Item = (u64, Slice)> {
+    let (start, width) = (course.start(), course.width());
+    course
+        .iter()
+        .enumerate()
+        .map(move |(i, slice)| (start + i as u64 * width, *slice))
+}
+
+/// Ranks; equal values share theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let first = order.iter().position(|i| *i == equal[0]).unwrap_or(0);
+        for i in equal {
+            ranks[*i] = first as f64 + (equal.len() - 1) as f64 / 2.0;
+        }
+    }
+    ranks
+}
+
+/// Pearson's, of ranks: Spearman's; 0 when one does not vary.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let n = a.len() as f64;
+    let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(b) {
+        ab += (x - mean_a) * (y - mean_b);
+        aa += (x - mean_a).powi(2);
+        bb += (y - mean_b).powi(2);
+    }
+    if aa * bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 }
+}
+
+fn told(slowing: &Slowing<'_>) -> Finding {
+    let row = slowing.row;
+    let request = if row.request.is_empty() {
+        "all requests".to_owned()
+    } else {
+        format!("request {}", row.request)
+    };
+    let (follows, few, many) = if slowing.with_load {
+        (
+            "load (connections open at once)",
+            "with the least load",
+            "with the most",
+        )
+    } else {
+        ("time", "at first", "at last")
+    };
+    let ratio = slowing.slow / slowing.fast;
+    let mut evidence = vec![
+        format!(
+            "{request}: {:.3} s on average in the third of the time {few}, {:.3} s in the third {many}: {ratio:.1} times as long",
+            slowing.fast, slowing.slow
+        ),
+        format!(
+            "rank correlation of response time and {follows}: {:.2}",
+            slowing.correlation
+        ),
+    ];
+    let parts: Vec<String> = parts(&row.course)
+        .into_iter()
+        .map(|(time, slice)| {
+            format!(
+                "{} responses of {:.3} s from {}",
+                slice.count,
+                slice.sum / f64::from(slice.count.max(1)),
+                clock(time)
+            )
+        })
+        .collect();
+    evidence.push(format!("over time: {}", parts.join(", ")));
+    evidence.push(format!("it costs {:.1} s in all against the fast third", slowing.cost));
+    evidence.push("it may also be: more connections are open because responses are slow, not the other way round; or requests of this size ask for more each time".to_owned());
+    evidence.push("next: look for a limit of this service that requests queue at (threads, processors, locks), and for what grows while it runs".to_owned());
+    let who = row.service();
+    let finding = finding(
+        "SLOWING_RESPONSES",
+        "WARNING",
+        0.9,
+        format!(
+            "Responses of {who} get {ratio:.1} times slower {}",
+            if slowing.with_load { "with load" } else { "over time" }
+        ),
+        evidence,
+        &Group::range(row.span.0, row.span.1),
+        &[
+            ("ratio", ratio),
+            ("fastSeconds", slowing.fast),
+            ("slowSeconds", slowing.slow),
+            ("correlation", slowing.correlation),
+            ("costSeconds", slowing.cost),
+        ],
+    );
+    about(who, finding)
+}
+
+/// The course in [`NAMED`] equal parts.
+fn parts(course: &Bins<Slice>) -> Vec<(u64, Slice)> {
+    let all: Vec<(u64, Slice)> = times(course).collect();
+    let part = all.len().div_ceil(NAMED).max(1);
+    all.chunks(part)
+        .map(|slices| {
+            let mut sum = Slice::default();
+            slices.iter().for_each(|(_, slice)| sum += *slice);
+            (slices[0].0, sum)
+        })
+        .filter(|(_, slice)| slice.count > 0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_share_what_is_equal_and_order_is_all_that_counts() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [2.5, 0.0, 2.5, 1.0]);
+        let up: Vec<f64> = (0..20).map(f64::from).collect();
+        let steep: Vec<f64> = up.iter().map(|x| x.exp()).collect();
+        let down: Vec<f64> = up.iter().map(|x| -x).collect();
+        assert!((correlation(&ranks(&up), &ranks(&steep)) - 1.0).abs() < 1e-9);
+        assert!((correlation(&ranks(&up), &ranks(&down)) + 1.0).abs() < 1e-9);
+        assert_eq!(correlation(&ranks(&up), &ranks(&[1.0; 20])), 0.0);
+    }
+}
