@@ -42,15 +42,13 @@ pub mod services;
 mod sleep;
 mod slow_ramp;
 mod slow_setup;
+mod slowing_responses;
 pub mod steps;
 mod summary;
 mod syn_loss;
 mod tiers;
 mod timeline;
 pub mod times;
-mod slowing_responses;
-mod syn_loss;
-mod timeline;
 mod tiny_segments;
 mod view;
 

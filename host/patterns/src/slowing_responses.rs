@@ -5,6 +5,7 @@ use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
 use crate::names::{about, clock};
+use crate::phases::{Phase, phases};
 use crate::responses::{Responses, Row, Slice};
 use crate::timeline::Timeline;
 
@@ -17,8 +18,6 @@ const SLOWER: f64 = 0.02;
 /// Rank correlation (Spearman 1904) from which on response time follows load, or time. By chance it is above 0.7 once in
 /// 180 times for 12 slices, and never for more than 30.
 const FOLLOWS: f64 = 0.7;
-/// Slices whose figures the evidence gives.
-const NAMED: usize = 4;
 /// Findings at most: the services with the longest waits.
 const FINDINGS: usize = 8;
 
@@ -51,7 +50,8 @@ pub(crate) fn findings(responses: &Responses, timeline: &Timeline, out: &mut Vec
         }));
     }
     found.sort_by(|a, b| b.cost.total_cmp(&a.cost));
-    out.extend(found.iter().take(FINDINGS).map(told));
+    let phases = phases(timeline.services());
+    out.extend(found.iter().take(FINDINGS).map(|slowing| told(slowing, &phases)));
 }
 
 /// Mean of the connections open at once, in the slices of the time line.
@@ -168,7 +168,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     if aa * bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 }
 }
 
-fn told(slowing: &Slowing<'_>) -> Finding {
+fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
     let row = slowing.row;
     let request = if row.request.is_empty() {
         "all requests".to_owned()
@@ -195,18 +195,28 @@ fn told(slowing: &Slowing<'_>) -> Finding {
             slowing.correlation
         ),
     ];
-    let parts: Vec<String> = parts(&row.course)
-        .into_iter()
-        .map(|(time, slice)| {
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|part| {
+            let mut sum = Slice::default();
+            times(&row.course)
+                .filter(|(time, _)| (part.start..part.end).contains(&(time + row.course.width() / 2)))
+                .for_each(|(_, slice)| sum += slice);
             format!(
-                "{} responses of {:.3} s from {}",
-                slice.count,
-                slice.sum / f64::from(slice.count.max(1)),
-                clock(time)
+                "{} of {:.3} s from {} on, {:.0} connections open",
+                sum.count,
+                sum.sum / f64::from(sum.count.max(1)),
+                clock(part.start),
+                part.connections
             )
         })
         .collect();
-    evidence.push(format!("over time: {}", parts.join(", ")));
+    if !parts.is_empty() {
+        evidence.push(format!(
+            "responses and their mean by phase of load: {}",
+            parts.join("; ")
+        ));
+    }
     evidence.push(format!("it costs {:.1} s in all against the fast third", slowing.cost));
     evidence.push("it may also be: more connections are open because responses are slow, not the other way round; or requests of this size ask for more each time".to_owned());
     evidence.push("next: look for a limit of this service that requests queue at (threads, processors, locks), and for what grows while it runs".to_owned());
@@ -230,20 +240,6 @@ fn told(slowing: &Slowing<'_>) -> Finding {
         ],
     );
     about(who, finding)
-}
-
-/// The course in [`NAMED`] equal parts.
-fn parts(course: &Bins<Slice>) -> Vec<(u64, Slice)> {
-    let all: Vec<(u64, Slice)> = times(course).collect();
-    let part = all.len().div_ceil(NAMED).max(1);
-    all.chunks(part)
-        .map(|slices| {
-            let mut sum = Slice::default();
-            slices.iter().for_each(|(_, slice)| sum += *slice);
-            (slices[0].0, sum)
-        })
-        .filter(|(_, slice)| slice.count > 0)
-        .collect()
 }
 
 #[cfg(test)]
