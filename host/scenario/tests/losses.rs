@@ -78,7 +78,7 @@ fn overlap(a: &Value, b: &Value) -> bool {
 
 impl Tally {
     fn add(&mut self, name: &str, scale: f64, seed: u64, tap: &str) {
-        let folder = Folder::new(&format!("losses-{name}-{tap}-{seed}"));
+        let folder = Folder::new(&format!("losses-{name}-{scale}-{tap}-{seed}"));
         make(name, scale, seed, &folder.0);
         let file = folder.0.join(format!("{name}-{tap}.pcap"));
         let answer = analyze(&file);
