@@ -1,13 +1,14 @@
 //! Services whose connections are not set up: SYN flood, half-open pile-up, refusals in a row. Memory: 256 services with
 //! 1,024 addresses of 16 bytes and four groups of connections each at most.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use weir_analysis::{Connection, Group, Outcome, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, period, service};
+use crate::table::Table;
 use crate::timeline::Timeline;
 
 /// Services that are watched, and addresses that are told apart for each.
@@ -154,7 +155,7 @@ impl Service {
 /// Services with connections that failed.
 #[derive(Debug, Default)]
 pub(crate) struct FailingSetups {
-    services: HashMap<(Address, u16), Service>,
+    services: Table<(Address, u16), Service, SERVICES>,
 }
 
 impl Detector for FailingSetups {
@@ -165,7 +166,7 @@ impl Detector for FailingSetups {
             Some(Outcome::Refused) => true,
             Some(Outcome::Ignored | Outcome::ResetLate) => false,
             Some(Outcome::Ok | Outcome::Retransmitted) => {
-                if let Some(service) = self.services.get_mut(&key) {
+                if let Some(service) = self.services.get(&key) {
                     service.attempts += 1;
                     service.success(connection);
                 }
@@ -173,21 +174,16 @@ impl Detector for FailingSetups {
             }
             Some(Outcome::Midstream) | None => return,
         };
-        if self.services.len() >= SERVICES && !self.services.contains_key(&key) {
-            self.services.retain(|_, service| service.failed() >= FEW);
-            if self.services.len() >= SERVICES {
-                return;
-            }
-        }
-        let service = self.services.entry(key).or_default();
+        let worth = |service: &Service| service.failed() >= FEW;
+        let Some(service) = self.services.place(key, Service::default, worth) else {
+            return;
+        };
         service.attempts += 1;
         service.failure(connection, refused);
     }
 
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
-        let mut services: Vec<_> = self.services.iter().collect();
-        services.sort_by_key(|(key, _)| **key);
-        for ((server, port), state) in services {
+        for ((server, port), state) in self.services.sorted() {
             let name = service(*server, *port);
             if let Some(rate) = state.flood() {
                 out.push(about(name.clone(), flood(&name, state, rate)));
@@ -215,17 +211,22 @@ fn flood(name: &str, state: &Service, rate: f64) -> Finding {
             if sources == 1 { "" } else { "es" }
         ),
         format!(
-            "the server answered and waited for {} of them (SYN-ACKs that came again); it is not down: about {} other connections came about meanwhile",
+            "the server answered and waited for {} of them (SYN-ACKs that came again); it is not down; connections that came about meanwhile: {}",
             state.half_open.count(),
             state.established.within((start, end))
         ),
     ];
-    if state.insisted.count() + state.delayed > 0 {
+    if state.insisted.count() > 0 {
         let (start, end) = state.insisted.span();
         evidence.push(format!(
-            "what it cost: {} connections failed although they repeated their SYNs{}; {} more came about late, {:.3} s in all",
+            "what it cost: {} connections failed although they repeated their SYNs ({})",
             state.insisted.count(),
-            if state.insisted.count() > 0 { format!(" ({})", period(start, end)) } else { String::new() },
+            period(start, end)
+        ));
+    }
+    if state.delayed > 0 {
+        evidence.push(format!(
+            "{} connections came about only after a SYN was repeated, and waited {:.3} s in all",
             state.delayed,
             seconds(state.delayed_ns)
         ));

@@ -46,6 +46,7 @@ mod slowing_responses;
 pub mod steps;
 mod summary;
 mod syn_loss;
+mod table;
 mod tiers;
 mod timeline;
 pub mod times;

@@ -1,14 +1,13 @@
 //! Large segments vanish again and again while small ones pass. Memory: 4,096 segments that are sent again (48 bytes), and
 //! 4,096 pairs of hosts (about 150 bytes, and 8 for each connection that is stuck).
 
-use std::collections::HashMap;
-
 use weir_analysis::{Class, Connection, Ends, Group, Transaction, TransactionKind, Verdict, address, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::detector::Detector;
 use crate::names::{Address, about};
+use crate::table::Table;
 use crate::timeline::Timeline;
 
 /// Segments and pairs that are watched.
@@ -55,9 +54,9 @@ struct Pair {
 #[derive(Debug, Default)]
 pub(crate) struct MtuBlackHole {
     /// By connection and side.
-    stuck: HashMap<(FlowId, bool), Stuck>,
+    stuck: Table<(FlowId, bool), Stuck, SEGMENTS>,
     /// By sender and receiver.
-    pairs: HashMap<(Address, Address), Pair>,
+    pairs: Table<(Address, Address), Pair, PAIRS>,
 }
 
 const fn pair(ends: &Ends, from_server: bool) -> (Address, Address) {
@@ -70,13 +69,7 @@ const fn pair(ends: &Ends, from_server: bool) -> (Address, Address) {
 
 impl MtuBlackHole {
     fn pair(&mut self, key: (Address, Address)) -> Option<&mut Pair> {
-        if self.pairs.len() >= PAIRS && !self.pairs.contains_key(&key) {
-            self.pairs.retain(|_, pair| pair.stuck.count() > 0);
-            if self.pairs.len() >= PAIRS {
-                return None;
-            }
-        }
-        Some(self.pairs.entry(key).or_default())
+        self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0)
     }
 }
 
@@ -86,27 +79,23 @@ impl Detector for MtuBlackHole {
             return;
         }
         let key = (verdict.connection, verdict.from_server);
-        match self.stuck.get_mut(&key) {
-            Some(stuck) if stuck.seq == verdict.seq => {
-                stuck.repeats += 1;
-                stuck.length = stuck.length.min(verdict.length);
-                stuck.last = stuck.last.max(verdict.time);
-            }
-            // One that is stuck stays so.
-            Some(stuck) if stuck.repeats >= REPEATS => {}
-            known => {
-                if known.is_none() && self.stuck.len() >= SEGMENTS {
-                    return;
-                }
-                let new = Stuck {
-                    seq: verdict.seq,
-                    length: verdict.length,
-                    repeats: 1,
-                    first: verdict.time,
-                    last: verdict.time,
-                };
-                self.stuck.insert(key, new);
-            }
+        let new = Stuck {
+            seq: verdict.seq,
+            length: verdict.length,
+            repeats: 0,
+            first: verdict.time,
+            last: verdict.time,
+        };
+        // Entries go when their connections are over.
+        let Some(stuck) = self.stuck.place(key, || new, |_| true) else {
+            return;
+        };
+        if stuck.seq == verdict.seq {
+            stuck.repeats += 1;
+            stuck.length = stuck.length.min(verdict.length);
+            stuck.last = stuck.last.max(verdict.time);
+        } else if stuck.repeats < REPEATS {
+            *stuck = Stuck { repeats: 1, ..new };
         }
     }
 
@@ -166,16 +155,11 @@ impl Detector for MtuBlackHole {
     }
 
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
-        let mut pairs: Vec<_> = self
-            .pairs
-            .iter()
-            .filter(|(_, pair)| {
-                let count = pair.stuck.count();
-                count >= LEAST && count >= RATIO * pair.chance && u64::from(pair.least) > pair.passed
-            })
-            .collect();
-        pairs.sort_by_key(|(key, _)| **key);
-        for ((from, to), pair) in pairs {
+        for ((from, to), pair) in self.pairs.sorted() {
+            let count = pair.stuck.count();
+            if count < LEAST || count < RATIO * pair.chance || u64::from(pair.least) <= pair.passed {
+                continue;
+            }
             let (from, to) = (address(*from), address(*to));
             out.push(about(format!("{from} > {to}"), black_hole(&from, &to, pair)));
         }

@@ -1,12 +1,13 @@
 //! A host that tries many doors. Memory: 256 hosts with 512 targets of 18 bytes each at most, and a group each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use weir_analysis::{Connection, Group, Outcome, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, period};
+use crate::table::Table;
 use crate::timeline::Timeline;
 
 /// Hosts that are watched, and targets that are told apart for each.
@@ -32,7 +33,7 @@ struct Host {
 /// Hosts whose connections failed.
 #[derive(Debug, Default)]
 pub(crate) struct PortScan {
-    hosts: HashMap<Address, Host>,
+    hosts: Table<Address, Host, HOSTS>,
 }
 
 impl Detector for PortScan {
@@ -42,19 +43,16 @@ impl Detector for PortScan {
             Some(Outcome::Refused) => true,
             Some(Outcome::Ignored | Outcome::ResetLate) => false,
             _ => {
-                if let Some(host) = self.hosts.get_mut(&ends.client) {
+                if let Some(host) = self.hosts.get(&ends.client) {
                     host.answered += 1;
                 }
                 return;
             }
         };
-        if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&ends.client) {
-            self.hosts.retain(|_, host| host.targets.len() >= FEW);
-            if self.hosts.len() >= HOSTS {
-                return;
-            }
-        }
-        let host = self.hosts.entry(ends.client).or_default();
+        let worth = |host: &Host| host.targets.len() >= FEW;
+        let Some(host) = self.hosts.place(ends.client, Host::default, worth) else {
+            return;
+        };
         if host.targets.len() < TARGETS {
             host.targets.insert((ends.server, ends.server_port));
         }
@@ -67,10 +65,11 @@ impl Detector for PortScan {
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
         let mut scanners: Vec<_> = self
             .hosts
-            .iter()
+            .sorted()
+            .into_iter()
             .filter(|(_, host)| host.targets.len() >= LEAST && host.failed.count() >= RATIO * host.answered)
             .collect();
-        scanners.sort_by_key(|(address, host)| (std::cmp::Reverse(host.failed.count()), **address));
+        scanners.sort_by_key(|(_, host)| std::cmp::Reverse(host.failed.count()));
         for (client, host) in scanners {
             let hosts = host.targets.iter().map(|target| target.0).collect::<HashSet<_>>().len();
             let ports = host.targets.iter().map(|target| target.1).collect::<HashSet<_>>().len();

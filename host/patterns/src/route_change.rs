@@ -1,13 +1,12 @@
 //! Another route: the TTL of a host's packets changes for good, and the round trip with it. Memory: 1,024 hosts with three
 //! stretches of 32 round trips, about 600 bytes each.
 
-use std::collections::HashMap;
-
 use weir_analysis::{Connection, Ends, Group, Hops, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, clock, median};
+use crate::table::Table;
 use crate::timeline::Timeline;
 
 /// Hosts that are watched; one with fewer connections makes room for another.
@@ -86,6 +85,16 @@ struct Host {
 }
 
 impl Host {
+    fn new(hops: &Hops) -> Self {
+        Self {
+            current: Stretch::new(hops.ttl, hops.time),
+            candidate: None,
+            before: None,
+            changes: 0,
+            group: Group::default(),
+        }
+    }
+
     fn seen(&mut self, hops: &Hops) {
         if hops.ttl == self.current.ttl {
             if let Some(candidate) = self.candidate.take() {
@@ -134,7 +143,7 @@ impl Host {
 /// The TTLs of each host's packets.
 #[derive(Debug, Default)]
 pub(crate) struct RouteChange {
-    hosts: HashMap<Address, Host>,
+    hosts: Table<Address, Host, HOSTS>,
 }
 
 const fn host(ends: &Ends, server: bool) -> Address {
@@ -144,26 +153,10 @@ const fn host(ends: &Ends, server: bool) -> Address {
 impl Detector for RouteChange {
     fn hops(&mut self, hops: &Hops) {
         let address = host(&hops.ends, hops.by_server);
-        if let Some(host) = self.hosts.get_mut(&address) {
+        let worth = |host: &Host| host.current.count >= FEW;
+        if let Some(host) = self.hosts.place(address, || Host::new(hops), worth) {
             host.seen(hops);
-            return;
         }
-        if self.hosts.len() >= HOSTS {
-            self.hosts.retain(|_, host| host.current.count >= FEW);
-            if self.hosts.len() >= HOSTS {
-                return;
-            }
-        }
-        let mut current = Stretch::new(hops.ttl, hops.time);
-        current.seen(hops.time);
-        let new = Host {
-            current,
-            candidate: None,
-            before: None,
-            changes: 0,
-            group: Group::default(),
-        };
-        self.hosts.insert(address, new);
     }
 
     fn connection(&mut self, connection: &Connection<'_>) {
@@ -171,7 +164,7 @@ impl Detector for RouteChange {
         for side in 0..2 {
             // Data of this side goes to the other, whose ACKs come back.
             if let Some(ns) = connection.sent(side).rtt_min
-                && let Some(host) = self.hosts.get_mut(&host(&ends, side == 0))
+                && let Some(host) = self.hosts.get(&host(&ends, side == 0))
             {
                 host.trip(connection.span().0, ns);
             }
@@ -181,10 +174,11 @@ impl Detector for RouteChange {
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
         let mut changed: Vec<_> = self
             .hosts
-            .iter()
+            .sorted()
+            .into_iter()
             .filter_map(|(address, host)| Some((address, host, host.change()?)))
             .collect();
-        changed.sort_by_key(|(address, host, _)| (std::cmp::Reverse(host.current.count), **address));
+        changed.sort_by_key(|(_, host, _)| std::cmp::Reverse(host.current.count));
         let more = changed.len().saturating_sub(MOST);
         for (number, (host, state, before)) in changed.into_iter().take(MOST).enumerate() {
             let left_out = if number + 1 == MOST { more } else { 0 };
