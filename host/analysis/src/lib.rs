@@ -13,6 +13,7 @@
 mod ceilings;
 mod closing;
 mod diagnosis;
+mod dialogues;
 mod findings;
 mod flow;
 mod handshake;
@@ -46,6 +47,7 @@ use weir_record::{
 };
 
 pub use closing::Kind as CloseKind;
+use dialogues::Dialogues;
 use findings::Findings;
 pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
@@ -121,6 +123,7 @@ struct State {
     keep_statistics: bool,
     operations: Option<Operations>,
     marked: Option<Marked>,
+    dialogues: Dialogues,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -281,6 +284,8 @@ impl State {
             flow.open_more(more);
         }
         if flow.is_tcp() {
+            let ends = flow.ends();
+            flow.in_dialogue(self.dialogues.number((ends.client, ends.server, ends.server_port)));
             sink.opened(&Opened {
                 id: flow.id,
                 time: flow.first,
