@@ -1,8 +1,10 @@
 //! Pairs of hosts by number, so that sums of each can be kept.
 
-use std::collections::HashMap;
-
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use weir_analysis::{Ends, address};
+
+use crate::memo::Memo;
 
 /// Pairs that are told apart; all others have the number `MOST`.
 pub(crate) const MOST: usize = 64;
@@ -16,9 +18,9 @@ type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
 /// The first [`MOST`] pairs: 4 kB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    numbers: HashMap<Hosts, usize>,
+    numbers: HashMap<Hosts, usize, FixedState>,
     list: Vec<Hosts>,
-    last: Option<(Hosts, usize)>,
+    memo: Memo,
     /// What all others have in common: client, server.
     others: Option<Common>,
 }
@@ -27,7 +29,9 @@ impl Pairs {
     /// The number of a pair, at most [`MOST`].
     pub fn number(&mut self, ends: &Ends) -> usize {
         let hosts = (ends.client, ends.server);
-        if let Some((_, number)) = self.last.filter(|(last, _)| *last == hosts) {
+        if let Some(number) = self.memo.get(ends)
+            && self.list.get(number) == Some(&hosts)
+        {
             return number;
         }
         let number = match self.numbers.get(&hosts) {
@@ -46,7 +50,7 @@ impl Pairs {
                 MOST
             }
         };
-        self.last = Some((hosts, number));
+        self.memo.set(ends, number);
         number
     }
 

@@ -4,8 +4,7 @@
 //! (RFC 9293 3.4.2), in practice 60 s (Linux), 120 s (Windows) or 240 s. Memory: 300 bytes for each client and service,
 //! at most 4,096 of them, and 9 to 18 bytes for each port, at most 2¹⁹ of them (10 MB).
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use weir_analysis::{CloseKind, Connection, Group, Outcome, address, finding, seconds};
 use weir_messages::v1::Finding;
 

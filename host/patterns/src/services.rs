@@ -1,12 +1,13 @@
 //! Who serves: load over time of each service (address and port), and whose clients it has.
 
-use std::collections::HashMap;
 use std::ops::AddAssign;
 
+use hashbrown::HashMap;
 use weir_analysis::{Connection, Ends, Finished, Opened, Outcome, TransactionKind, Verdict, address};
 use weir_messages::v1;
 
 use crate::bins::Bins;
+use crate::memo::Memo;
 use crate::names::service;
 use crate::steps::Steps;
 use crate::timeline::{Loss, loss, stay};
@@ -143,6 +144,7 @@ pub struct Services {
     list: Vec<Service>,
     /// The one that was asked for last.
     last: usize,
+    memo: Memo,
     /// Connections of services that found no room.
     left_out: u64,
 }
@@ -176,8 +178,13 @@ impl Services {
 
     fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
         let key = (ends.server, ends.server_port);
-        if self.list.get(self.last).is_none_or(|service| service.key != key) {
-            self.last = *self.places.get(&key)?;
+        let is_at = |place: usize| self.list.get(place).is_some_and(|service| service.key == key);
+        if !is_at(self.last) {
+            self.last = match self.memo.get(ends).filter(|place| is_at(*place)) {
+                Some(place) => place,
+                None => *self.places.get(&key)?,
+            };
+            self.memo.set(ends, self.last);
         }
         self.list.get_mut(self.last)
     }

@@ -264,17 +264,17 @@ pub(crate) struct ApplicationSleep {
 }
 
 impl ApplicationSleep {
-    /// A connection waited for the host.
-    fn waited(&mut self, host: [u8; 16], from: u64, ns: u64) {
+    /// A connection waited for the host of a side.
+    fn waited(&mut self, ends: &Ends, side: usize, from: u64, ns: u64) {
         if ns >= SHORTEST
-            && let Some(track) = self.hosts.at(host)
+            && let Some(track) = self.hosts.at(ends, side)
         {
             track.moments.fill(WAITING, from, from.saturating_add(ns));
         }
     }
 
-    fn heard(&mut self, host: [u8; 16], time: u64) {
-        if let Some(track) = self.hosts.at(host) {
+    fn heard(&mut self, ends: &Ends, side: usize, time: u64) {
+        if let Some(track) = self.hosts.at(ends, side) {
             track.moments.set(TCP, time);
         }
     }
@@ -444,18 +444,13 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
 
 impl Detector for ApplicationSleep {
     fn opened(&mut self, opened: &Opened) {
-        if let Some(track) = self.hosts.at(opened.ends.client) {
+        if let Some(track) = self.hosts.at(&opened.ends, 0) {
             track.began(opened.time);
         }
     }
 
     fn block(&mut self, block: &DataBlock) {
-        let sender = if block.from_server {
-            block.ends.server
-        } else {
-            block.ends.client
-        };
-        if let Some(track) = self.hosts.at(sender) {
+        if let Some(track) = self.hosts.at(&block.ends, usize::from(block.from_server)) {
             track.began(block.first);
         }
     }
@@ -464,29 +459,24 @@ impl Detector for ApplicationSleep {
         let (facts, ends) = (transaction.facts(), transaction.ends());
         let asked = facts.request_time.saturating_add(facts.request);
         if facts.kind == TransactionKind::Setup {
-            if let (Some(client), Some(server)) = (self.hosts.number(ends.client), self.hosts.number(ends.server)) {
+            if let (Some(client), Some(server)) = (self.hosts.number(&ends, 0), self.hosts.number(&ends, 1)) {
                 self.hosts.facts(client).servers |= 1 << server;
             }
             if let Some(answer) = facts.server {
-                self.heard(ends.server, asked.saturating_add(answer));
+                self.heard(&ends, 1, asked.saturating_add(answer));
             }
             return;
         }
         if let Some(ns) = facts.client {
-            self.waited(ends.client, facts.request_time.saturating_sub(ns), ns);
+            self.waited(&ends, 0, facts.request_time.saturating_sub(ns), ns);
         }
         if let Some(ns) = facts.server {
-            self.waited(ends.server, asked, ns);
+            self.waited(&ends, 1, asked, ns);
         }
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        let sender = if ack.by_server {
-            ack.ends.server
-        } else {
-            ack.ends.client
-        };
-        if let Some(track) = self.hosts.at(sender) {
+        if let Some(track) = self.hosts.at(&ack.ends, usize::from(ack.by_server)) {
             track.moments.set(TCP, ack.time);
             track.trip = if track.trip == 0 {
                 ack.rtt
@@ -498,14 +488,11 @@ impl Detector for ApplicationSleep {
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         if verdict.class == Class::Retransmission {
-            self.heard(
-                if verdict.from_server { ends.server } else { ends.client },
-                verdict.time,
-            );
+            self.heard(ends, usize::from(verdict.from_server), verdict.time);
         }
         if matches!(verdict.class, Class::Retransmission | Class::Lost | Class::Missed) {
-            for host in [ends.client, ends.server] {
-                if let Some(track) = self.hosts.at(host) {
+            for side in 0..2 {
+                if let Some(track) = self.hosts.at(ends, side) {
                     track.moments.set(LOST, verdict.lost_at);
                 }
             }
