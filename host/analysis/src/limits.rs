@@ -740,6 +740,7 @@ impl Transfer {
                     .fold(0, u64::saturating_add)
             };
             let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
+            let paused = in_spans(&[Cause::Application]) > 0;
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
             let bytes = acked.filter(|a| !before(s.ack, *a)).map(|a| s.ack.wrapping_sub(a));
@@ -767,6 +768,7 @@ impl Transfer {
                 flight_max,
                 queued: count > 0,
                 silent,
+                paused,
                 window: s.window,
                 at_edge: edge > 0,
                 acked: bytes.unwrap_or(0),
@@ -830,10 +832,10 @@ impl Transfer {
         if most > least * FLAT * FLAT {
             return (Cause::Unknown, false);
         }
-        // Flat. With pauses after full segments: those are the send buffer's, and between them data goes as fast as the
-        // sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
+        // Flat. With pauses: those are the send buffer's (after full segments) or the application's, and between them data
+        // goes as fast as the sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
         // bytes behind the tap are those of their share of the round trip.
-        if t.silent > 0.0 {
+        if t.silent > 0.0 || t.paused {
             return (Cause::CongestionWindow, true);
         }
         let even = t.rate * t.rtt as f64 / 1e9;
@@ -899,6 +901,8 @@ struct Trip {
     queued: bool,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
+    /// The application paused in it.
+    paused: bool,
     /// Receiver's window in bytes, if known.
     window: Option<u32>,
     /// Most timed segments went to the edge of the window.
