@@ -741,6 +741,8 @@ impl Transfer {
             };
             let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
             let paused = in_spans(&[Cause::Application]) > 0;
+            let is_buffer = |span: &Span| span.sure && span.from < s.time && span.to > since;
+            let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
             let bytes = acked.filter(|a| !before(s.ack, *a)).map(|a| s.ack.wrapping_sub(a));
@@ -768,6 +770,7 @@ impl Transfer {
                 flight_max,
                 queued: count > 0,
                 silent,
+                buffered,
                 paused,
                 window: s.window,
                 at_edge: edge > 0,
@@ -824,6 +827,9 @@ impl Transfer {
         }
         let far = |j: usize| trips.get(j).map_or(t.flight, |t| t.flight);
         if far(i + CONTEXT) > far(i.saturating_sub(CONTEXT)) * FLAT {
+            return (Cause::CongestionWindow, false);
+        }
+        if t.buffered {
             return (Cause::CongestionWindow, false);
         }
         let around = &trips[i.saturating_sub(2)..(i + 3).min(trips.len())];
@@ -901,6 +907,9 @@ struct Trip {
     queued: bool,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
+    /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
+    /// control lets it.
+    buffered: bool,
     /// The application paused in it.
     paused: bool,
     /// Receiver's window in bytes, if known.

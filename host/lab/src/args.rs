@@ -88,6 +88,10 @@ impl Args {
             };
             let scenario = &config.scenario;
             let mut text = format!("{}, seed {}: {}\n", scenario.name, scenario.seed, scenario.description);
+            if let Some(missing) = scenario.missing_congestion_control().filter(|_| self.all) {
+                print(out, &format!("{text}  skipped: this kernel has no {missing}\n"))?;
+                continue;
+            }
             let report = run(&config)?;
             if !self.all {
                 text += &report.to_string();

@@ -438,6 +438,16 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// A congestion control that it wants and that this kernel does not let namespaces have.
+    pub fn missing_congestion_control(&self) -> Option<&str> {
+        let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").ok()?;
+        [&self.client_sysctl, &self.server_sysctl]
+            .into_iter()
+            .filter_map(|settings| settings.get("net.ipv4.tcp_congestion_control"))
+            .map(String::as_str)
+            .find(|wanted| !allowed.split_whitespace().any(|name| name == *wanted))
+    }
+
     /// The scenario as TOML.
     pub fn to_toml(&self) -> Result<String, LabError> {
         toml::to_string(self).map_err(|error| LabError::Scenario {

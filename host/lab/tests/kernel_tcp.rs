@@ -85,7 +85,7 @@ requests = 2
 response_bytes = [100000, 300000]
 "#;
 
-/// A small receive window, and a small send buffer.
+/// A small receive window.
 const SMALL_WINDOW: &str = r#"
 name = "small-window"
 seed = 3
@@ -114,6 +114,7 @@ fn small_buffer() -> String {
     SMALL_WINDOW
         .replace("small-window", "small-buffer")
         .replace("client_rcvbuf = 30000", "server_sndbuf = 16384")
+        .replace("reno", "bbr")
 }
 
 fn main() -> ExitCode {
@@ -156,9 +157,13 @@ fn main() -> ExitCode {
     println!("ok: a rough run");
     the_analysis_keeps_its_limits(&config(CHECKED));
     println!("ok: a checked run");
-    // Of the buffer, the first flights of its size are not told from slow start: on so short a transfer that shows.
-    for (text, limit, right) in [(SMALL_WINDOW.to_string(), "window", 9), (small_buffer(), "buffer", 6)] {
-        the_limits_are_those_of_the_kernel(&config(&text), right);
+    for (text, limit) in [(SMALL_WINDOW.to_string(), "window"), (small_buffer(), "buffer")] {
+        let config = config(&text);
+        if let Some(missing) = config.scenario.missing_congestion_control() {
+            println!("skipped: a run with a small {limit}; this kernel has no {missing}");
+            continue;
+        }
+        the_limits_are_those_of_the_kernel(&config);
         println!("ok: a run with a small {limit}");
     }
 
@@ -216,11 +221,12 @@ fn the_analysis_keeps_its_limits(config: &LabConfig) {
 }
 
 /// Transfers that one thing limits, against TCP_INFO, from each of the three taps.
-fn the_limits_are_those_of_the_kernel(config: &LabConfig, least: u64) {
+fn the_limits_are_those_of_the_kernel(config: &LabConfig) {
     let score = score_limits(&run(config).unwrap()).unwrap();
     let misses: Vec<_> = score.misses().collect();
     let (right, all) = score.right();
-    assert!(all == 9 && right >= least, "{right} of {all}: {misses:#?}");
+    // One may differ: a busy machine wakes the programs late.
+    assert!(all == 9 && right >= 8, "{right} of {all}: {misses:#?}");
 }
 
 fn frames(path: &Path) -> Vec<PcapFrame> {
