@@ -542,9 +542,11 @@ impl Losses {
             return self.harmless(entry, Class::Reordered);
         }
         if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, time, path) {
-            self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::NOBODY_ASKED);
-            return self.copy(entry, path);
+            if !self.is_made_anew(e, old) {
+                self.counts.duplicates += 1;
+                return self.copy(entry, path);
+            }
         }
 
         self.counts.retransmitted += 1;
@@ -661,14 +663,6 @@ impl Losses {
         if !waits_for_ack || since_data(e) >= wait || e.length == 0 {
             return false;
         }
-        // A copy brings nothing new, and has the id of what it is a copy of.
-        let made_later = |o: &Entry| {
-            let ids = is_older((0, o.ip_id), (0, e.ip_id));
-            o.range.overlap(old) > 0 && ids.is_some_and(|(older, _)| older)
-        };
-        if e.what & what::PARTIAL != 0 || !self.constant_id && self.open.iter().any(made_later) {
-            return false;
-        }
         let chain = e.dup_acks >= 2 && e.seq == e.acked;
         if chain || self.is_hole(old) {
             return false;
@@ -686,6 +680,15 @@ impl Losses {
         // Where nearly everything comes twice, what SACK did not ask for is a copy in a recovery, too.
         let mirrored = self.counts.duplicates >= MIRRORED && self.counts.duplicates > 4 * self.counts.retransmitted;
         mirrored && path.sack
+    }
+
+    /// No copy: those bring nothing new, and have the id of what they are copies of.
+    fn is_made_anew(&self, e: &Event, old: Range) -> bool {
+        let made_later = |o: &Entry| {
+            let ids = is_older((0, o.ip_id), (0, e.ip_id));
+            o.range.overlap(old) > 0 && ids.is_some_and(|(older, _)| older)
+        };
+        e.what & what::PARTIAL != 0 || self.open.iter().any(made_later)
     }
 
     /// The data segment before this one was none below the expected.
