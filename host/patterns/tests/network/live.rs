@@ -51,7 +51,7 @@ impl Daemon {
         }
     }
 
-    /// The frames of a capture, their times moved by `shift` ns; findings are asked for every two seconds.
+    /// The frames of a capture, their times moved by `shift` ns; findings are asked for every five seconds.
     fn take(&mut self, capture: &Path, shift: u64) {
         let mut file = CaptureFile::open(capture).unwrap();
         let mut feed = Feed::default();
@@ -76,7 +76,7 @@ impl Daemon {
             }
             self.analyzer.push(&records, &mut self.watched);
             records.clear();
-            if self.now >= asked + 2 * SECOND {
+            if self.now >= asked + 5 * SECOND {
                 asked = self.now;
                 self.ask();
             }
