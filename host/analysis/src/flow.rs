@@ -94,18 +94,12 @@ pub(crate) struct Route {
     pub vlans: u32,
     pub tunnel_id: u32,
     pub tunnel_kind: u8,
-    /// See `Dialogues`.
-    pub dialogue: u32,
 }
 
 /// A route in the memory that it needs: most are IPv4 without tags and tunnels.
 #[derive(Clone, Debug)]
 enum StoredRoute {
-    Plain {
-        client: [u8; 4],
-        server: [u8; 4],
-        dialogue: u32,
-    },
+    Plain { client: [u8; 4], server: [u8; 4] },
     Full(Box<Route>),
 }
 
@@ -127,11 +121,7 @@ impl From<Route> for StoredRoute {
     fn from(route: Route) -> Self {
         let plain = route.vlans == 0 && route.tunnel_id == 0 && route.tunnel_kind == 0;
         match (v4(route.client_addr), v4(route.server_addr)) {
-            (Some(client), Some(server)) if plain => Self::Plain {
-                client,
-                server,
-                dialogue: route.dialogue,
-            },
+            (Some(client), Some(server)) if plain => Self::Plain { client, server },
             _ => Self::Full(Box::new(route)),
         }
     }
@@ -140,14 +130,9 @@ impl From<Route> for StoredRoute {
 impl StoredRoute {
     fn get(&self) -> Route {
         match self {
-            Self::Plain {
-                client,
-                server,
-                dialogue,
-            } => Route {
+            Self::Plain { client, server } => Route {
                 client_addr: mapped(*client),
                 server_addr: mapped(*server),
-                dialogue: *dialogue,
                 ..Route::default()
             },
             Self::Full(route) => **route,
@@ -251,19 +236,9 @@ impl Flow {
         self.route.get()
     }
 
-    /// Its number among the dialogues.
-    pub fn in_dialogue(&mut self, dialogue: u32) {
-        self.route = Route {
-            dialogue,
-            ..self.route()
-        }
-        .into();
-    }
-
     pub fn ends(&self) -> Ends {
         let route = self.route();
         Ends {
-            dialogue: route.dialogue,
             client: route.client_addr,
             server: route.server_addr,
             client_port: self.client_port,

@@ -13,7 +13,6 @@
 mod ceilings;
 mod closing;
 mod diagnosis;
-mod dialogues;
 mod findings;
 mod flow;
 mod handshake;
@@ -47,7 +46,6 @@ use weir_record::{
 };
 
 pub use closing::Kind as CloseKind;
-use dialogues::Dialogues;
 use findings::Findings;
 pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
@@ -123,7 +121,6 @@ struct State {
     keep_statistics: bool,
     operations: Option<Operations>,
     marked: Option<Marked>,
-    dialogues: Dialogues,
     /// The signature in hand: most are only looked up, so they share the memory.
     signature: String,
 }
@@ -284,8 +281,6 @@ impl State {
             flow.open_more(more);
         }
         if flow.is_tcp() {
-            let ends = flow.ends();
-            flow.in_dialogue(self.dialogues.number((ends.client, ends.server, ends.server_port)));
             sink.opened(&Opened {
                 id: flow.id,
                 time: flow.first,

@@ -4,7 +4,6 @@ use weir_messages::v1;
 use weir_record::{CloseCause, FlowId};
 
 use crate::closing::{Kind as CloseKind, closing};
-use crate::dialogues::OTHERS;
 use crate::flow::Flow;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
@@ -44,14 +43,6 @@ pub struct Ends {
     pub client_port: u16,
     /// The server's port.
     pub server_port: u16,
-    /// Number of client, server and server's port, counted from 0 as they came; [`Ends::OTHERS`] when there were too
-    /// many.
-    pub dialogue: u32,
-}
-
-impl Ends {
-    /// The number of dialogues without a number.
-    pub const OTHERS: u32 = OTHERS;
 }
 
 /// A connection's first packet.

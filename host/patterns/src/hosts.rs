@@ -2,9 +2,6 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::Ends;
-
-use crate::memo::Memo;
 
 /// Hosts at most.
 pub(crate) const HOSTS: usize = 32;
@@ -26,8 +23,6 @@ pub(crate) struct Hosts<T> {
     hosts: Vec<Host<T>>,
     numbers: HashMap<[u8; 16], u8, FixedState>,
     hand: usize,
-    /// Of clients and of servers.
-    memo: [Memo; 2],
 }
 
 impl<T> Default for Hosts<T> {
@@ -36,28 +31,13 @@ impl<T> Default for Hosts<T> {
             hosts: Vec::new(),
             numbers: HashMap::with_hasher(FixedState::with_seed(0x7765_6972)),
             hand: 0,
-            memo: Default::default(),
         }
     }
 }
 
 impl<T: Default> Hosts<T> {
-    /// Number of the host of a side (0: the client), if it has a place.
-    pub fn number(&mut self, ends: &Ends, side: usize) -> Option<usize> {
-        let address = if side == 0 { ends.client } else { ends.server };
-        if let Some(number) = self.memo[side & 1].get(ends)
-            && let Some(host) = self.hosts.get_mut(number)
-            && host.address == address
-        {
-            host.credit = host.credit.saturating_add(1);
-            return Some(number);
-        }
-        let number = self.place(address)?;
-        self.memo[side & 1].set(ends, number);
-        Some(number)
-    }
-
-    fn place(&mut self, address: [u8; 16]) -> Option<usize> {
+    /// Number of a host, if it has a place.
+    pub fn number(&mut self, address: [u8; 16]) -> Option<usize> {
         if let Some(&number) = self.numbers.get(&address) {
             let host = &mut self.hosts[usize::from(number)];
             host.credit = host.credit.saturating_add(1);
@@ -86,9 +66,9 @@ impl<T: Default> Hosts<T> {
         Some(number)
     }
 
-    /// Facts of the host of a side (0: the client), if it has a place.
-    pub fn at(&mut self, ends: &Ends, side: usize) -> Option<&mut T> {
-        let number = self.number(ends, side)?;
+    /// Facts of a host by its address, if it has a place.
+    pub fn at(&mut self, address: [u8; 16]) -> Option<&mut T> {
+        let number = self.number(address)?;
         Some(&mut self.hosts[number].facts)
     }
 
@@ -110,20 +90,16 @@ mod tests {
     #[test]
     fn busy_hosts_stay_and_strangers_pass() {
         let mut hosts = Hosts::<u32>::default();
-        let ends = |n: u32| {
+        let address = |n: u32| {
             let mut address = [0; 16];
             address[..4].copy_from_slice(&n.to_le_bytes());
-            Ends {
-                client: address,
-                dialogue: n,
-                ..Ends::default()
-            }
+            address
         };
         for round in 0..10_000 {
             for busy in 0..4 {
-                *hosts.at(&ends(busy), 0).expect("busy") += 1;
+                *hosts.at(address(busy)).expect("busy") += 1;
             }
-            if let Some(stranger) = hosts.at(&ends(1000 + round), 0) {
+            if let Some(stranger) = hosts.at(address(1000 + round)) {
                 *stranger += 1;
             }
         }
@@ -131,7 +107,7 @@ mod tests {
         for (at, count) in hosts.iter() {
             assert_eq!(
                 *count == 10_000,
-                (0..4).any(|busy| ends(busy).client == at),
+                (0..4).any(|busy| address(busy) == at),
                 "{at:?} {count}"
             );
         }

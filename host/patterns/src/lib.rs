@@ -20,7 +20,6 @@ mod frontend_queueing;
 mod hosts;
 mod loss;
 mod losses;
-mod memo;
 mod mirror_duplicates;
 mod moments;
 mod mtu_black_hole;

@@ -4,8 +4,6 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{Ends, address};
 
-use crate::memo::Memo;
-
 /// Pairs that are told apart; all others have the number `MOST`.
 pub(crate) const MOST: usize = 64;
 
@@ -20,7 +18,7 @@ type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
 pub(crate) struct Pairs {
     numbers: HashMap<Hosts, usize, FixedState>,
     list: Vec<Hosts>,
-    memo: Memo,
+    last: Option<(Hosts, usize)>,
     /// What all others have in common: client, server.
     others: Option<Common>,
 }
@@ -29,9 +27,7 @@ impl Pairs {
     /// The number of a pair, at most [`MOST`].
     pub fn number(&mut self, ends: &Ends) -> usize {
         let hosts = (ends.client, ends.server);
-        if let Some(number) = self.memo.get(ends)
-            && self.list.get(number) == Some(&hosts)
-        {
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == hosts) {
             return number;
         }
         let number = match self.numbers.get(&hosts) {
@@ -50,7 +46,7 @@ impl Pairs {
                 MOST
             }
         };
-        self.memo.set(ends, number);
+        self.last = Some((hosts, number));
         number
     }
 

@@ -7,7 +7,6 @@ use weir_analysis::{Connection, Ends, Finished, Opened, Outcome, TransactionKind
 use weir_messages::v1;
 
 use crate::bins::Bins;
-use crate::memo::Memo;
 use crate::names::service;
 use crate::steps::Steps;
 use crate::timeline::{Loss, loss, stay};
@@ -144,7 +143,6 @@ pub struct Services {
     list: Vec<Service>,
     /// The one that was asked for last.
     last: usize,
-    memo: Memo,
     /// Connections of services that found no room.
     left_out: u64,
 }
@@ -178,13 +176,8 @@ impl Services {
 
     fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
         let key = (ends.server, ends.server_port);
-        let is_at = |place: usize| self.list.get(place).is_some_and(|service| service.key == key);
-        if !is_at(self.last) {
-            self.last = match self.memo.get(ends).filter(|place| is_at(*place)) {
-                Some(place) => place,
-                None => *self.places.get(&key)?,
-            };
-            self.memo.set(ends, self.last);
+        if self.list.get(self.last).is_none_or(|service| service.key != key) {
+            self.last = *self.places.get(&key)?;
         }
         self.list.get_mut(self.last)
     }

@@ -264,17 +264,17 @@ pub(crate) struct ApplicationSleep {
 }
 
 impl ApplicationSleep {
-    /// A connection waited for the host of a side.
-    fn waited(&mut self, ends: &Ends, side: usize, from: u64, ns: u64) {
+    /// A connection waited for the host.
+    fn waited(&mut self, host: [u8; 16], from: u64, ns: u64) {
         if ns >= SHORTEST
-            && let Some(track) = self.hosts.at(ends, side)
+            && let Some(track) = self.hosts.at(host)
         {
             track.moments.fill(WAITING, from, from.saturating_add(ns));
         }
     }
 
-    fn heard(&mut self, ends: &Ends, side: usize, time: u64) {
-        if let Some(track) = self.hosts.at(ends, side) {
+    fn heard(&mut self, host: [u8; 16], time: u64) {
+        if let Some(track) = self.hosts.at(host) {
             track.moments.set(TCP, time);
         }
     }
@@ -444,13 +444,18 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
 
 impl Detector for ApplicationSleep {
     fn opened(&mut self, opened: &Opened) {
-        if let Some(track) = self.hosts.at(&opened.ends, 0) {
+        if let Some(track) = self.hosts.at(opened.ends.client) {
             track.began(opened.time);
         }
     }
 
     fn block(&mut self, block: &DataBlock) {
-        if let Some(track) = self.hosts.at(&block.ends, usize::from(block.from_server)) {
+        let sender = if block.from_server {
+            block.ends.server
+        } else {
+            block.ends.client
+        };
+        if let Some(track) = self.hosts.at(sender) {
             track.began(block.first);
         }
     }
@@ -459,24 +464,29 @@ impl Detector for ApplicationSleep {
         let (facts, ends) = (transaction.facts(), transaction.ends());
         let asked = facts.request_time.saturating_add(facts.request);
         if facts.kind == TransactionKind::Setup {
-            if let (Some(client), Some(server)) = (self.hosts.number(&ends, 0), self.hosts.number(&ends, 1)) {
+            if let (Some(client), Some(server)) = (self.hosts.number(ends.client), self.hosts.number(ends.server)) {
                 self.hosts.facts(client).servers |= 1 << server;
             }
             if let Some(answer) = facts.server {
-                self.heard(&ends, 1, asked.saturating_add(answer));
+                self.heard(ends.server, asked.saturating_add(answer));
             }
             return;
         }
         if let Some(ns) = facts.client {
-            self.waited(&ends, 0, facts.request_time.saturating_sub(ns), ns);
+            self.waited(ends.client, facts.request_time.saturating_sub(ns), ns);
         }
         if let Some(ns) = facts.server {
-            self.waited(&ends, 1, asked, ns);
+            self.waited(ends.server, asked, ns);
         }
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        if let Some(track) = self.hosts.at(&ack.ends, usize::from(ack.by_server)) {
+        let sender = if ack.by_server {
+            ack.ends.server
+        } else {
+            ack.ends.client
+        };
+        if let Some(track) = self.hosts.at(sender) {
             track.moments.set(TCP, ack.time);
             track.trip = if track.trip == 0 {
                 ack.rtt
@@ -488,11 +498,14 @@ impl Detector for ApplicationSleep {
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         if verdict.class == Class::Retransmission {
-            self.heard(ends, usize::from(verdict.from_server), verdict.time);
+            self.heard(
+                if verdict.from_server { ends.server } else { ends.client },
+                verdict.time,
+            );
         }
         if matches!(verdict.class, Class::Retransmission | Class::Lost | Class::Missed) {
-            for side in 0..2 {
-                if let Some(track) = self.hosts.at(ends, side) {
+            for host in [ends.client, ends.server] {
+                if let Some(track) = self.hosts.at(host) {
                     track.moments.set(LOST, verdict.lost_at);
                 }
             }
