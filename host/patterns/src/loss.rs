@@ -10,6 +10,10 @@ const MOST: usize = 8;
 /// Shares of the data segments: the lines of `RETRANSMISSION_RATE`.
 const WARNING: f64 = 0.005;
 const CRITICAL: f64 = 0.05;
+/// Losses from which on they can be more than a word, and the standard deviations by which their share must then be
+/// above the line.
+const FEW: u64 = 5;
+const ABOVE: f64 = 2.0;
 /// Losses from which on chance and bursts are told apart.
 const LEAST: u64 = 20;
 /// Pairs of losses in a slot, over those that chance makes by what was sent in it: bursts, if that is surely above 1 by
@@ -102,7 +106,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
     evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
     let mut finding = make(
         "LOSS",
-        match share {
+        match at_least(sums.total(), segments[0] + segments[1] + sums.total()) {
             s if s > CRITICAL => "CRITICAL",
             s if s > WARNING => "WARNING",
             _ => "INFO",
@@ -128,6 +132,17 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
     );
     finding.who = all.pairs.who(pair);
     finding
+}
+
+/// The share of which a few of many are at least a sign: the lower end of Wilson's interval; 0 for too few.
+fn at_least(few: u64, many: u64) -> f64 {
+    if few < FEW {
+        return 0.0;
+    }
+    let (n, z2) = (many as f64, ABOVE * ABOVE);
+    let share = few as f64 / n;
+    let spread = ABOVE * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    (share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)
 }
 
 /// How losses stand together.
@@ -160,5 +175,19 @@ impl Bursts {
             largest: counts.iter().fold(0.0, |most: f64, n| most.max(*n)) as u64,
             slot: exposure.slot_seconds(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_few_is_no_share() {
+        assert_eq!(at_least(1, 19), 0.0);
+        assert_eq!(at_least(4, 20), 0.0);
+        let low = at_least(50, 1000);
+        assert!(low > 0.037 && low < 0.039, "{low}");
+        assert!(at_least(60_000, 1_000_000) > CRITICAL);
     }
 }
