@@ -30,9 +30,10 @@ const CLIENTS: usize = 16;
 pub struct Load {
     /// Connections, from the first packet to the last.
     pub connections: Steps,
-    /// Of them, those whose setup succeeded.
-    pub served: Steps,
-    /// The same after their setup, to the last packet.
+    /// Connections that their clients hold: those that were set up, and those that never were until their next SYN was
+    /// due.
+    pub held: Steps,
+    /// Connections after their setup, to the last packet.
     pub visits: Steps,
     /// Requests in progress, from the first packet of the request to the last of the response.
     pub progress: Steps,
@@ -47,7 +48,7 @@ pub struct Load {
 impl AddAssign for Load {
     fn add_assign(&mut self, other: Self) {
         self.connections += other.connections;
-        self.served += other.served;
+        self.held += other.held;
         self.visits += other.visits;
         self.progress += other.progress;
         self.opened += other.opened;
@@ -244,15 +245,22 @@ impl Services {
             service.load.at(start).connections.begin(start);
         }
         service.load.at(last).connections.end(last);
-        if matches!(connection.setup(), Some(Outcome::Ok | Outcome::Retransmitted)) {
-            let begun = first
-                .saturating_add(connection.setup_ns().unwrap_or(0))
-                .clamp(start, last);
-            let opened = first.max(start);
-            service.load.at(opened).served.begin(opened);
-            service.load.at(last).served.end(last);
-            service.load.at(begun).visits.begin(begun);
-            service.load.at(last).visits.end(last);
+        let set_up = first.saturating_add(connection.setup_ns().unwrap_or(0));
+        let held = match connection.setup() {
+            Some(Outcome::Ok | Outcome::Retransmitted) => {
+                let begun = set_up.clamp(start, last);
+                service.load.at(begun).visits.begin(begun);
+                service.load.at(last).visits.end(last);
+                Some(last)
+            }
+            // When the next SYN was due.
+            Some(Outcome::Ignored) => Some(set_up.max(last)),
+            _ => None,
+        };
+        if let Some(end) = held {
+            let begun = first.max(start);
+            service.load.at(begun).held.begin(begun);
+            service.load.at(end).held.end(end);
         }
         let answered = u64::from(connection.answered());
         if answered > 0 {

@@ -29,7 +29,7 @@ pub(crate) struct Both {
     pub front: f64,
     /// Calls in progress behind, mean.
     pub back: f64,
-    /// Connections behind that were or would be set up, mean.
+    /// Connections behind that somebody holds, mean.
     pub connections: f64,
     /// Requests of the front done.
     pub done: u32,
@@ -91,7 +91,7 @@ impl Pair<'_> {
             Unit::Request => load.progress,
         };
         let behind: Vec<_> = levels(&back, calls)
-            .zip(levels(&back, |load| load.served))
+            .zip(levels(&back, |load| load.held))
             .zip(back.iter())
             .collect();
         let at = |start: u64| behind.get((start.checked_sub(back.start())? / width) as usize);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use weir_messages::Timestamp;
-use weir_messages::v1::{Endpoint, Phase, PhaseService, Summary, TimePercentiles, TimeSlice};
+use weir_messages::v1::{Endpoint, Phase, PhaseService, Summary, Tier, TimePercentiles, TimeSlice};
 
 use crate::format::{bytes, count, seconds};
 use crate::text::{heading, table};
@@ -13,6 +13,9 @@ pub fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     let start = summary.start.as_ref();
     if summary.phases.len() > 1 {
         print_phases(&summary.phases, start, out)?;
+    }
+    if !summary.tiers.is_empty() {
+        print_tiers(&summary.tiers, out)?;
     }
     if !summary.timeline.is_empty() {
         print_timeline(&summary.timeline, start, out)?;
@@ -65,10 +68,47 @@ fn print_phases(phases: &[Phase], start: Option<&Timestamp>, out: &mut dyn Write
     writeln!(out, "{rows}")
 }
 
+fn name(server: Option<&Endpoint>) -> String {
+    server.map_or_else(String::new, |server| format!("{}:{}", server.address, server.port))
+}
+
+fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
+    heading(
+        out,
+        "Tiers",
+        "services whose host asks another; explained: a call is under way, if each request makes one after the other",
+    )?;
+    let headers = [
+        "front",
+        "back",
+        "requests",
+        "calls",
+        "calls each",
+        "request time",
+        "explained",
+        "",
+        "calls alone",
+    ];
+    let mut rows = table(&headers, &[2, 3, 4, 5, 6, 7, 8]);
+    for tier in tiers {
+        rows.add_row(vec![
+            name(tier.front.as_ref()),
+            name(tier.back.as_ref()),
+            count(tier.requests),
+            count(tier.calls),
+            format!("{:.1}", tier.calls_per_request),
+            seconds(tier.request_seconds),
+            seconds(tier.explained_seconds),
+            format!("{:.1} %", 100.0 * tier.explained_share),
+            count(tier.calls_alone),
+        ]);
+    }
+    writeln!(out, "{rows}")
+}
+
 fn cells(service: &PhaseService) -> Vec<String> {
-    let name = |server: &Endpoint| format!("{}:{}", server.address, server.port);
     let mut cells = vec![
-        service.server.as_ref().map(name).unwrap_or_default(),
+        name(service.server.as_ref()),
         count(service.connections),
         format!("{:.1}", service.concurrent_connections),
         format!("{:.1}", service.transactions_in_progress),
