@@ -9,7 +9,7 @@ use crate::ceilings::{Mishap, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
-use crate::message::{Failure, failed, seconds, timestamp};
+use crate::message::{Failure, address, failed, seconds, timestamp};
 use crate::quality::Quality;
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
@@ -25,6 +25,21 @@ const RETRANSMISSION_SEVERE: f64 = 0.05;
 const RATE_HALF_CONFIDENCE: f64 = 50.0;
 /// Closed windows that cost less than this in all are not worth a finding, s.
 const WINDOW_SECONDS: f64 = 0.01;
+
+/// Hosts whose closed windows are counted apart, and those that are named.
+const ZERO_WINDOW_HOSTS: usize = 64;
+const NAMED_HOSTS: usize = 5;
+
+/// A host that closed its windows.
+#[derive(Clone, Copy, Debug, Default)]
+struct ZeroWindowHost {
+    address: [u8; 16],
+    connections: u64,
+    ns: u64,
+    /// Of those connections, TAI ns.
+    start: u64,
+    end: u64,
+}
 
 /// Connections with one property.
 #[derive(Clone, Debug, Default)]
@@ -150,6 +165,7 @@ pub(crate) struct Findings {
     zero_window: Group,
     zero_ns: u64,
     zero_longest: (u64, u64),
+    zero_hosts: Vec<ZeroWindowHost>,
     small_window: Group,
     small_ns: u64,
     silly: Group,
@@ -237,7 +253,11 @@ impl Findings {
         let Some(trouble) = flow.trouble.as_deref() else { return };
         let (mut zero, mut small, mut zeros, mut smalls) = (0u64, 0u64, 0, 0);
         for side in 0..2 {
-            zero = zero.saturating_add(trouble.closed[side].zero);
+            let own = trouble.closed[side].zero;
+            if own > 0 {
+                self.zero_host(flow, side, own);
+            }
+            zero = zero.saturating_add(own);
             small = small.saturating_add(
                 flow.limits
                     .as_ref()
@@ -257,6 +277,30 @@ impl Findings {
             self.small_window.add(flow);
             self.small_ns = self.small_ns.saturating_add(small);
         }
+    }
+
+    /// A side closed its window for so many ns.
+    fn zero_host(&mut self, flow: &Flow, side: usize, ns: u64) {
+        let ends = flow.ends();
+        let address = if side == 0 { ends.client } else { ends.server };
+        let known = self.zero_hosts.iter().position(|host| host.address == address);
+        let at = match known {
+            Some(at) => at,
+            None if self.zero_hosts.len() < ZERO_WINDOW_HOSTS => {
+                self.zero_hosts.push(ZeroWindowHost {
+                    address,
+                    start: flow.first,
+                    ..ZeroWindowHost::default()
+                });
+                self.zero_hosts.len() - 1
+            }
+            None => return,
+        };
+        let host = &mut self.zero_hosts[at];
+        host.connections += 1;
+        host.ns = host.ns.saturating_add(ns);
+        host.start = host.start.min(flow.first);
+        host.end = host.end.max(flow.last);
     }
 
     /// What held the connection's transfers, and its turns.
@@ -587,7 +631,7 @@ impl Findings {
         if self.zero_window.count == 0 || total < WINDOW_SECONDS {
             return None;
         }
-        let evidence = vec![
+        let mut evidence = vec![
             format!(
                 "receivers of {} announced a window of 0 for {total:.3} s in all: their applications did not read",
                 connections(self.zero_window.count)
@@ -598,7 +642,21 @@ impl Findings {
                 seconds(self.zero_longest.0)
             ),
         ];
-        Some(finding(
+        let mut hosts = self.zero_hosts.clone();
+        hosts.sort_by_key(|host| std::cmp::Reverse((host.ns, host.address)));
+        hosts.truncate(NAMED_HOSTS);
+        evidence.extend(hosts.iter().map(|host| {
+            format!(
+                "{} did so for {:.3} s in {} between {} and {}",
+                address(host.address),
+                seconds(host.ns),
+                connections(host.connections),
+                timestamp(host.start),
+                timestamp(host.end)
+            )
+        }));
+        let names: Vec<String> = hosts.iter().map(|host| address(host.address)).collect();
+        let mut found = finding(
             "ZERO_WINDOW",
             "WARNING",
             1.0,
@@ -606,7 +664,11 @@ impl Findings {
             evidence,
             &self.zero_window,
             &[("seconds", total)],
-        ))
+        );
+        found
+            .values
+            .insert("hosts".to_owned(), names.join(", ").as_str().into());
+        Some(found)
     }
 
     fn small_windows(&self) -> Option<v1::Finding> {

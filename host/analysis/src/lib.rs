@@ -22,6 +22,7 @@ mod losses;
 mod marked;
 mod message;
 mod operations;
+mod percentiles;
 pub mod pie;
 mod quality;
 mod rtt;

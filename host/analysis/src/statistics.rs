@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use weir_messages::v1;
 
 use crate::message::seconds;
+use crate::percentiles::Percentiles;
 use crate::turns::Finished;
 
 /// Signatures that have statistics of their own; those that come later are counted together.
@@ -58,6 +59,7 @@ struct Row {
     client: Figures,
     server: Figures,
     end: Figures,
+    times: Percentiles,
     positions: [u64; POSITIONS],
 }
 
@@ -73,6 +75,7 @@ impl Row {
             client: Figures::default(),
             server: Figures::default(),
             end: Figures::default(),
+            times: Percentiles::default(),
             positions: [0; POSITIONS],
         }
     }
@@ -162,6 +165,9 @@ impl Statistics {
         row.client.add(t.client.map(seconds));
         row.server.add(t.server.map(seconds));
         row.end.add(t.end.map(seconds));
+        if let Some(end) = t.end {
+            row.times.add(seconds(end));
+        }
         if t.index > 0 {
             row.positions[(t.index as usize - 1).min(POSITIONS - 1)] += 1;
         }
@@ -186,6 +192,7 @@ impl Statistics {
                 end_seconds_max: row.end.max(),
                 positions: row.positions.to_vec(),
                 losses: row.losses,
+                response_times: row.times.message(),
             })
             .collect();
         table.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));

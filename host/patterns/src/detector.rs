@@ -90,4 +90,5 @@ detectors! {
     slow_ramp: crate::slow_ramp::SlowRamp,
     ports: crate::ports::Ports,
     responses: crate::responses::Responses,
+    keep_alive_storm: crate::keep_alive_storm::KeepAliveStorm,
 }

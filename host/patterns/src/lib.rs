@@ -18,6 +18,7 @@ mod durations;
 mod failing_setups;
 mod frontend_queueing;
 mod hosts;
+mod keep_alive_storm;
 mod loss;
 mod losses;
 mod mirror_duplicates;

@@ -341,13 +341,27 @@ fn waits_for_delayed_acks_have_their_length() {
     assert!(of_kind(&analysis, "DELAYED_ACK").is_empty());
 }
 
+#[test]
+fn keep_alives_have_their_interval_and_closed_windows_their_host() {
+    let analysis = analyze(&built_in("keep-alive", 0.5, 501), 0);
+    let found = of_kind(&analysis, "KEEP_ALIVE_STORM");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].who, "10.2.1.10");
+    assert!(is_near(number(found[0], "intervalSeconds"), 1.0, 0.1), "{found:?}");
+    let analysis = analyze(&built_in("zero-window", 0.5, 502), 0);
+    let found = of_kind(&analysis, "ZERO_WINDOW");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(text(found[0], "hosts"), "10.2.0.10");
+}
+
 /// What this file is about.
-const KINDS: [&str; 5] = [
+const KINDS: [&str; 6] = [
     "APPLICATION_SLEEP",
     "RESPONSE_BANDS",
     "DELAYED_ACK",
     "TINY_SEGMENTS",
     "SLOWING_RESPONSES",
+    "KEEP_ALIVE_STORM",
 ];
 
 /// Which of them a built-in scenario has by its text.
@@ -359,6 +373,7 @@ fn has(name: &str, kind: &str) -> bool {
         "TINY_SEGMENTS" => &["tiny-segments"],
         // More and more users come, to a service with a limit.
         "SLOWING_RESPONSES" => &["capacity-ceiling"],
+        "KEEP_ALIVE_STORM" => &["keep-alive"],
         _ => &[],
     };
     names.contains(&name)
