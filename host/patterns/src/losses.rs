@@ -237,13 +237,18 @@ impl Losses {
                 }
             }
         }
-        if found.is_empty() && most.len() > 1 {
-            // Too few in each, enough in all.
-            found.extend(self.period_of(|_| true, None).map(|period| Periodic {
+        // Too few in each, enough in all; or more than are told apart.
+        let is_wide = found.is_empty() || found.iter().any(|found| found.pairs.contains(&pairs::MOST));
+        if is_wide
+            && most.len() > 1
+            && let Some(period) = self.period_of(|_| true, None)
+        {
+            found.retain(|known| !known.period.is_like(&period));
+            found.push(Periodic {
                 period,
                 pairs: vec![],
                 side: None,
-            }));
+            });
         }
         found.retain(|found| !self.is_by_capture(found));
         found
@@ -469,5 +474,79 @@ pub(crate) fn chance(p: f64) -> String {
         format!("less than {:.3}", p.max(0.001))
     } else {
         format!("less than 1 in 10^{}", -exponent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_analysis::{Cause, Evidence};
+
+    const START: u64 = 1_700_000_000_000_000_000;
+
+    /// A hundred clients of one server for two minutes; each third second, one of 49 segments becomes `what`.
+    fn watch(what: &[(Class, Place)]) -> Vec<Finding> {
+        let mut losses = Losses::default();
+        for i in 0..120_000u64 {
+            let time = START + i * 1_000_000;
+            let ends = Ends {
+                client: u128::from(i % 100 + 1).to_be_bytes(),
+                server: 7u128.to_be_bytes(),
+                ..Ends::default()
+            };
+            losses.block(&DataBlock {
+                id: FlowId(i % 100),
+                ends,
+                from_server: true,
+                first: time,
+                last: time,
+                bytes: 1000,
+                packets: 1,
+            });
+            if i / 1000 % 3 != 0 || i % 49 != 7 {
+                continue;
+            }
+            for (class, place) in what {
+                let verdict = Verdict {
+                    connection: FlowId(i % 100),
+                    from_server: true,
+                    time: time + 200_000_000,
+                    lost_at: time,
+                    seq: 0,
+                    length: 1000,
+                    class: *class,
+                    cause: Cause::Timeout,
+                    place: *place,
+                    evidence: Evidence::NONE,
+                    episode: 1,
+                    begins: true,
+                    handshake: false,
+                };
+                losses.segment(&verdict, &ends);
+            }
+        }
+        let mut out = Vec::new();
+        losses.findings(&Timeline::default(), &mut out);
+        out
+    }
+
+    #[test]
+    fn a_few_losses_of_each_of_many_clients_show_a_period_together() {
+        let found = watch(&[(Class::Retransmission, Place::BeforeTap)]);
+        let [finding] = &found[..] else { panic!("{found:#?}") };
+        assert_eq!(finding.kind, "PERIODIC_LOSS");
+        assert_eq!(finding.who, "many clients > ::7");
+        assert!(finding.title.contains("1.00 s of every 3.00 s"), "{}", finding.title);
+        let place =
+            |line: &String| line.starts_with("all ") && line.contains("losses occurred between the tap and ::7");
+        assert!(finding.evidence.iter().any(place), "{finding:#?}");
+    }
+
+    #[test]
+    fn what_the_capture_misses_is_no_loss_and_casts_doubt_on_losses() {
+        let missed = (Class::Missed, Place::Capture);
+        assert!(watch(&[missed]).is_empty());
+        let found = watch(&[missed, missed, (Class::Retransmission, Place::BeforeTap)]);
+        assert!(found.iter().all(|finding| finding.kind == "LOSS"), "{found:#?}");
     }
 }

@@ -104,9 +104,6 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         ],
     );
     finding.start = Some(timestamp(period.begin));
-    finding.who = found
-        .pairs
-        .first()
-        .map_or_else(String::new, |pair| all.pairs.who(*pair));
+    finding.who = format!("{client} > {server}");
     finding
 }

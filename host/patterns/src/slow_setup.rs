@@ -70,9 +70,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Option<Finding> {
             ("costSeconds", cost),
         ],
     );
-    finding.who = found
-        .pairs
-        .first()
-        .map_or_else(String::new, |pair| all.pairs.who(*pair));
+    let (client, server) = all.names(found);
+    finding.who = format!("{client} > {server}");
     Some(finding)
 }
