@@ -16,8 +16,10 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 52.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// Narrowest mark, px.
-const MARK: f64 = 2.0;
+/// Smallest mark, px, and that of what is rare and matters.
+pub const MARK: f64 = 2.0;
+/// See `MARK`.
+pub const LARGE_MARK: f64 = 5.0;
 
 /// A plane over time (TAI ns).
 #[derive(Clone, Copy, Debug)]
@@ -194,11 +196,11 @@ impl Plane {
     }
 
     /// Marks of a scatter chart whose rows go from `low` to `high`: one path for each of four levels of count, the
-    /// stroke as wide as a column.
-    pub fn dots(&self, bins: &Bins<Column>, (low, high): (usize, usize)) -> Markup {
+    /// stroke as wide as a column, at least `mark` px in either direction.
+    pub fn dots(&self, bins: &Bins<Column>, (low, high): (usize, usize), mark: f64) -> Markup {
         let mut levels = [const { String::new() }; LEVELS.len()];
         let row_height = (self.bottom - self.top) / (high - low) as f64;
-        let mark = row_height.max(MARK);
+        let least = row_height.max(mark);
         for (number, column) in (0u64..).zip(bins.iter()) {
             let x = self.x(bins.start() + number * bins.width() + bins.width() / 2);
             let mut row = low;
@@ -210,12 +212,12 @@ impl Plane {
                 }
                 if let Some(level) = level {
                     let y = self.bottom - (begin - low) as f64 * row_height;
-                    let length = ((row - begin) as f64 * row_height).max(mark);
+                    let length = ((row - begin) as f64 * row_height).max(least);
                     let _ = write!(levels[level], "M{x:.1} {y:.1}v-{length:.1}");
                 }
             }
         }
-        let width = (self.x(bins.start() + bins.width()) - self.x(bins.start())).max(MARK);
+        let width = (self.x(bins.start() + bins.width()) - self.x(bins.start())).max(mark);
         html! {
             @for (path, (_, opacity)) in levels.iter().zip(LEVELS) {
                 @if !path.is_empty() {
@@ -357,7 +359,7 @@ mod tests {
         }
         bins.at(50_000_000).0[100] += 1;
         let plane = Plane::new((0, 100_000_000), 0.0, 144.0);
-        let drawn = plane.dots(&bins, (0, 144)).into_string();
+        let drawn = plane.dots(&bins, (0, 144), MARK).into_string();
         assert_eq!(drawn.matches("<path").count(), 2, "{drawn}");
         assert_eq!(drawn.matches('M').count(), 1 + bins.len(), "{drawn}");
     }

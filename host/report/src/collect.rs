@@ -243,6 +243,11 @@ impl Collector {
         &mut self.requests[number]
     }
 
+    /// The findings, in the order in which they were told.
+    pub fn findings(&self) -> &[v1::Finding] {
+        &self.findings
+    }
+
     /// The connections to show, in the order of time.
     pub(crate) fn shown(&self) -> Vec<&v1::Connection> {
         let mut all: Vec<_> = self

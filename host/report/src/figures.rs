@@ -8,7 +8,7 @@ use weir_messages::v1;
 use weir_patterns::Timeline;
 use weir_patterns::bins::Bins;
 
-use crate::chart::{Plane, WIDTH, legend, n, svg, used_rows};
+use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, legend, n, svg, used_rows};
 use crate::collect::{Collector, Dialogue, OUTCOMES, Pair, Requests, Service, Slice};
 use crate::document::{Figure, Text};
 use crate::format::{bytes, count, seconds};
@@ -24,12 +24,17 @@ const OTHERS: &str = "k7";
 const PAIRS: usize = 14;
 /// Lines are drawn in fewer steps than there are pixels.
 const STEPS: u64 = 400;
+/// Lossy times are finer.
+const FINE_STEPS: u64 = 1000;
 /// Height of a chart, px.
 const TALL: f64 = 300.0;
 const LOW: f64 = 110.0;
 
 /// Classes of colour of the outcomes, in the order of `OUTCOMES`.
 const OUTCOME_COLOURS: [&str; OUTCOMES.len()] = ["k0", "k4", "k3", "kb", "k1"];
+
+/// Size of their marks: failures are few.
+const OUTCOME_MARKS: [f64; OUTCOMES.len()] = [MARK, MARK, LARGE_MARK, LARGE_MARK, LARGE_MARK];
 
 /// `address:port`.
 pub fn service_name((host, port): Service) -> String {
@@ -177,9 +182,15 @@ impl<'a> Scene<'a> {
 
     /// Lossy times and phases, behind the marks.
     fn ground(&self, plane: &Plane, height: f64) -> Markup {
-        let bins = self.timeline.bins().coarser(self.width_of(STEPS));
+        let bins = self.timeline.bins().coarser(self.width_of(FINE_STEPS));
+        let (lost, sent) = bins
+            .iter()
+            .map(losses)
+            .fold((0, 0), |(l, s), (lost, sent)| (l + lost, s + sent));
+        let usual = lost as f64 / sent.max(1) as f64;
         let bands = plane.bands(&bins, |bin| {
-            (0..2).any(|side| bin.lost_before[side] + bin.lost_behind[side] + bin.lost_unknown[side] > 0)
+            let (lost, sent) = losses(bin);
+            lost > 0 && lost as f64 > usual * sent as f64
         });
         let phases = self
             .summary
@@ -198,16 +209,13 @@ impl<'a> Scene<'a> {
     }
 
     fn has_losses(&self) -> bool {
-        self.timeline
-            .bins()
-            .iter()
-            .any(|bin| (0..2).any(|side| bin.lost_before[side] + bin.lost_behind[side] + bin.lost_unknown[side] > 0))
+        self.timeline.bins().iter().any(|bin| losses(bin).0 > 0)
     }
 
     fn ground_words(&self) -> String {
         let mut words = String::new();
         if self.has_losses() {
-            words += " Shaded: times in which data segments were lost.";
+            words += " Shaded: times in which a larger share of the data segments was lost than over all.";
         }
         if !self.summary.phases.is_empty() {
             words += " Dashed uprights: load phases with their connections.";
@@ -276,8 +284,8 @@ impl<'a> Scene<'a> {
             (plane.linear_axis(most, true))
             (plane.name("time of the setup", false))
             (plane.name("open connections", true))
-            @for (setups, colour) in self.facts.setups.iter().zip(OUTCOME_COLOURS) {
-                g class=(colour) { (plane.dots(&common(&setups.marks, self.width_of(1024)), (low, high))) }
+            @for ((setups, colour), mark) in self.facts.setups.iter().zip(OUTCOME_COLOURS).zip(OUTCOME_MARKS) {
+                g class=(colour) { (plane.dots(&common(&setups.marks, self.width_of(1024)), (low, high), mark)) }
             }
             @for ((_, line), colour) in lines.iter().zip(LINE_COLOURS) {
                 g class=(colour) { path.line.right d=(plane.steps(line, |level| level.0 / most)) {} }
@@ -341,9 +349,10 @@ impl<'a> Scene<'a> {
             (plane.name("response time", false))
             // The rare ones last: they would be hidden.
             @for (place, kind) in kinds.iter().enumerate() {
-                g class=(colour(place)) { (plane.dots(&common(&kind.marks, width), (low, high))) }
+                g class=(colour(place)) { (plane.dots(&common(&kind.marks, width), (low, high), MARK)) }
             }
-            g.kb { (plane.dots(&common(&self.facts.with_losses, width), (low, high))) }
+            // What lies below shows through.
+            g.kb opacity="0.6" { (plane.dots(&common(&self.facts.with_losses, width), (low, high), MARK)) }
             (histogram(&plane, &kinds, (low, high), colour))
         };
         Some(Figure {
@@ -535,6 +544,15 @@ impl<'a> Scene<'a> {
             markup: svg(above, "Load over time", &html! { @for part in &parts { (part) } }) + &legend(&entries),
         })
     }
+}
+
+/// Data segments lost and sent.
+fn losses(bin: &weir_patterns::Bin) -> (u64, u64) {
+    let both = |of: [u32; 2]| u64::from(of[0]) + u64::from(of[1]);
+    (
+        both(bin.lost_before) + both(bin.lost_behind) + both(bin.lost_unknown),
+        both(bin.segments),
+    )
 }
 
 /// TAI ns of a time near `near` (TAI ns).

@@ -48,6 +48,12 @@ pub struct Input<'a> {
     pub facts: &'a Collector,
     /// Packets of connections to show.
     pub traces: &'a [Trace],
+    /// Where several captures of one path were taken, what lies between them, and the time by them.
+    pub taps: &'a [v1::Tap],
+    /// See `taps`.
+    pub legs: &'a [v1::Leg],
+    /// See `taps`.
+    pub pies: &'a [v1::Pie],
     /// With another capture, if that was asked for.
     pub comparison: Option<&'a v1::Comparison>,
 }
@@ -194,10 +200,16 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
                 figure(scene.load()),
                 figure(scene.losses()),
                 table(tables::phases(summary)),
+                table(tables::tiers(summary)),
             ]
             .into_iter()
             .flatten()
             .collect(),
+        );
+        add(
+            "taps",
+            "Evidence: several taps",
+            tables::taps(input.taps, input.legs, input.pies),
         );
         let traced: HashSet<u64> = input.traces.iter().map(|trace| trace.id).collect();
         let known = |trace: &Trace| shown.iter().copied().find(|c| c.id == trace.id);

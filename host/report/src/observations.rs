@@ -26,6 +26,9 @@ const ONE_SIDE: f64 = 0.9;
 const OTHERWISE: &str = "it may also be";
 const NEXT: &str = "next:";
 
+/// How a line ends that tells how many connections the message names: here a few are named.
+const NOT_HERE: &str = "connections are named";
+
 /// Most serious first, then what cost most.
 pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
     let mut all: Vec<_> = findings.iter().collect();
@@ -226,7 +229,7 @@ pub fn observations(findings: &[v1::Finding], shown: &HashSet<u64>, there: &Hash
             points: finding
                 .evidence
                 .iter()
-                .filter(|line| !line.starts_with(NEXT))
+                .filter(|line| !line.starts_with(NEXT) && !line.ends_with(NOT_HERE))
                 .map(|line| sentence(line).into())
                 .collect(),
             notes: notes(finding, shown, there),

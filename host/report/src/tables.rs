@@ -335,25 +335,208 @@ pub fn time_of_day(time: &weir_messages::Timestamp) -> String {
     time.to_string().chars().skip(11).take(15).collect()
 }
 
-/// Load phases.
+/// Load phases, the services of each.
 pub fn phases(summary: &v1::Summary) -> Option<Table> {
+    let time = |t: Option<weir_messages::Timestamp>| {
+        t.map_or_else(String::new, |t| time_of_day(&t).chars().take(10).collect())
+    };
+    let percentile = |all: &Option<v1::TimePercentiles>, of: fn(&v1::TimePercentiles) -> f64| {
+        all.as_ref()
+            .filter(|all| all.count > 0)
+            .map_or_else(|| "–".to_owned(), |all| seconds(of(all)))
+    };
+    let mut rows = Vec::new();
+    for (number, phase) in (1..).zip(&summary.phases) {
+        for (place, service) in phase.services.iter().enumerate() {
+            let once = |text: String| if place == 0 { text } else { String::new() };
+            rows.push(row([
+                once(format!("{number}")),
+                once(time(phase.start)),
+                once(time(phase.end)),
+                once(format!("{:.0}", phase.concurrent_connections)),
+                service.server.as_ref().map_or_else(String::new, endpoint),
+                format!("{:.1}", service.concurrent_connections),
+                format!("{:.1}", service.transactions_in_progress),
+                count(service.connections),
+                count(service.transactions),
+                format!("{:.1}", service.transactions_per_second),
+                percentile(&service.response, |p| p.p50_seconds),
+                percentile(&service.response, |p| p.p90_seconds),
+                percentile(&service.setup, |p| p.p50_seconds),
+                some(service.lost_segments),
+                some(service.repeated_setup_packets),
+            ]));
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        id: "tab-phases",
+        caption: "Load phases: times in which about as many connections were open, and each service in them.".into(),
+        headers: vec![
+            ("phase", true),
+            ("start", false),
+            ("end", false),
+            ("load", true),
+            ("service", false),
+            ("open", true),
+            ("in progress", true),
+            ("connections", true),
+            ("transactions", true),
+            ("a second", true),
+            ("response 50 %", true),
+            ("90 %", true),
+            ("setup 50 %", true),
+            ("lost", true),
+            ("SYNs again", true),
+        ],
+        rows,
+    })
+}
+
+/// Services whose hosts ask other services.
+pub fn tiers(summary: &v1::Summary) -> Option<Table> {
+    let name = |e: &Option<v1::Endpoint>| e.as_ref().map_or_else(String::new, endpoint);
     let rows: Vec<_> = summary
-        .phases
+        .tiers
         .iter()
-        .map(|phase| {
+        .map(|tier| {
             row([
-                phase.start.map_or_else(String::new, |t| time_of_day(&t)),
-                phase.end.map_or_else(String::new, |t| time_of_day(&t)),
-                format!("{:.1}", phase.concurrent_connections),
+                name(&tier.front),
+                name(&tier.back),
+                count(tier.requests),
+                count(tier.calls),
+                format!("{:.1}", tier.calls_per_request),
+                seconds(tier.request_seconds),
+                percent(tier.explained_share),
+                some(tier.calls_alone),
             ])
         })
         .collect();
     (!rows.is_empty()).then(|| Table {
-        id: "tab-phases",
-        caption: "Load phases.".into(),
-        headers: vec![("start", false), ("end", false), ("connections at once", true)],
+        id: "tab-tiers",
+        caption: "Tiers: what a service asks another one for, from timing alone. Explained: share of the time of the requests in \
+                  front with a call under way behind, if each request makes its calls one after the other."
+            .into(),
+        headers: vec![
+            ("front", false),
+            ("back", false),
+            ("requests", true),
+            ("calls", true),
+            ("per request", true),
+            ("time in front", true),
+            ("explained", true),
+            ("calls alone", true),
+        ],
         rows,
     })
+}
+
+/// Where several captures were taken, what lies between them, and whose time it was by them.
+pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> {
+    let mut out = Vec::new();
+    if taps.is_empty() {
+        return out;
+    }
+    let ttl = |ttl: Option<u32>| ttl.map_or_else(|| "–".to_owned(), |ttl| ttl.to_string());
+    out.push(Block::Table(Table {
+        id: "tab-taps",
+        caption: "Captures of the path, the client's side first; the rest of this report is about the first.".into(),
+        headers: vec![
+            ("capture", false),
+            ("TCP packets", true),
+            ("missed by it", true),
+            ("connections", true),
+            ("only here", true),
+            ("TTL from clients", true),
+            ("from servers", true),
+        ],
+        rows: taps
+            .iter()
+            .map(|tap| {
+                row([
+                    tap.file.clone(),
+                    count(tap.packets),
+                    some(tap.missed_by_capture),
+                    count(tap.connections),
+                    some(tap.connections_only_here),
+                    ttl(tap.ttl_client_side),
+                    ttl(tap.ttl_server_side),
+                ])
+            })
+            .collect(),
+    }));
+    let delay = |delay: &Option<v1::Delay>| {
+        delay.as_ref().filter(|delay| delay.samples > 0).map_or_else(
+            || "–".to_owned(),
+            |delay| format!("{} / {}", seconds(delay.median_seconds), seconds(delay.p95_seconds)),
+        )
+    };
+    out.push(Block::Table(Table {
+        id: "tab-legs",
+        caption: "Legs between neighbouring captures; → to the server, ← to the client. Offset: clock of the second minus clock of the \
+                  first, and how well it is known; delay: median / 95 %, as if the fastest packets took as long in both directions."
+            .into(),
+        headers: vec![
+            ("from", false),
+            ("to", false),
+            ("matched", true),
+            ("lost →", true),
+            ("lost ←", true),
+            ("not known", true),
+            ("offset", true),
+            ("± ", true),
+            ("skew ppm", true),
+            ("delay →", true),
+            ("delay ←", true),
+        ],
+        rows: legs
+            .iter()
+            .map(|leg| {
+                row([
+                    leg.from.clone(),
+                    leg.to.clone(),
+                    count(leg.matched),
+                    some(leg.lost_forward),
+                    some(leg.lost_backward),
+                    some(leg.undecided),
+                    optional(leg.offset_seconds),
+                    optional(leg.offset_width_seconds.map(|width| width / 2.0)),
+                    leg.skew_ppm.map_or_else(|| "–".to_owned(), |ppm| format!("{ppm:.2}")),
+                    delay(&leg.delay_forward),
+                    delay(&leg.delay_backward),
+                ])
+            })
+            .collect(),
+    }));
+    let placement: Vec<Text> = legs.iter().flat_map(|leg| &leg.placement).map(Text::from).collect();
+    if !placement.is_empty() {
+        out.push(Block::List(placement));
+    }
+    if !pies.is_empty() {
+        out.push(Block::Table(Table {
+            id: "tab-pies",
+            caption: "Client, network and server time, by method.".into(),
+            headers: vec![
+                ("method", false),
+                ("client", true),
+                ("network", true),
+                ("server", true),
+                ("total", true),
+            ],
+            rows: pies
+                .iter()
+                .map(|pie| {
+                    row([
+                        words(&pie.method),
+                        seconds(pie.client_seconds),
+                        seconds(pie.network_seconds),
+                        seconds(pie.server_seconds),
+                        seconds(pie.total_seconds),
+                    ])
+                })
+                .collect(),
+        }));
+    }
+    out
 }
 
 /// Whose time it was, what cost it, the diagnosis and the statistics.
@@ -482,7 +665,11 @@ fn plain(value: f64) -> String {
         let whole = count(value.abs() as u64);
         if value < 0.0 { format!("−{whole}") } else { whole }
     } else {
-        let text = format!("{value:.6}");
-        text.trim_end_matches('0').to_owned()
+        let text = match value.abs() {
+            100.0.. => format!("{value:.1}"),
+            1.0.. => format!("{value:.3}"),
+            _ => format!("{value:.6}"),
+        };
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }

@@ -63,7 +63,7 @@ fn has(document: &Document, id: &str) -> bool {
 /// The checklist: a small run of the published case.
 #[test]
 fn megalodon_is_reported_whole() {
-    let read = scenario("megalodon", 0.05, 2015, 1);
+    let read = scenario("megalodon", 0.1, 2015, 1);
     let document = read.report();
     let text = html(&document);
     let parsed = check(&text);
@@ -77,6 +77,8 @@ fn megalodon_is_reported_whole() {
         "tab-signatures",
         "fig-load",
         "fig-losses",
+        "tab-phases",
+        "tab-tiers",
         "tab-connections",
         "tab-delays",
         "tab-diagnosis",
@@ -86,7 +88,35 @@ fn megalodon_is_reported_whole() {
     }
     let observations = items(&document, "observations");
     let kinds: Vec<_> = observations.iter().map(|item| format!("{:?}", item.notes)).collect();
-    for kind in ["FAILED_CONNECTIONS", "ABORTIVE_CLOSE"] {
+    let findings = read.facts.inner.findings();
+    assert_eq!(observations.len(), findings.len());
+    for finding in findings {
+        let title = finding.title.chars().skip(1).collect::<String>();
+        let same = observations
+            .iter()
+            .filter(|item| format!("{:?}", item.title).contains(&title));
+        assert_eq!(same.count(), 1, "{title}");
+        // All evidence is quoted, and what comes next is a recommendation.
+        for line in finding
+            .evidence
+            .iter()
+            .filter(|line| !line.ends_with("connections are named"))
+        {
+            let line = line
+                .strip_prefix("next: ")
+                .unwrap_or(line)
+                .chars()
+                .skip(1)
+                .collect::<String>();
+            assert!(parsed.text.contains(&line), "{line}");
+        }
+    }
+    for kind in [
+        "FAILED_CONNECTIONS",
+        "PERIODIC_LOSS",
+        "APPLICATION_SLEEP",
+        "ABORTIVE_CLOSE",
+    ] {
         assert_eq!(
             kinds.iter().filter(|notes| notes.contains(kind)).count(),
             1,

@@ -9,7 +9,7 @@ use weir_messages::v1::{Analysis, Finding, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
 
-use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions, ReportArgs, ReportFormat};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions};
 use crate::error::Failure;
 use crate::{output, query, report, source, taps, text};
 
@@ -47,15 +47,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             })?;
             Ok(code)
         }
-        AnalyzeFormat::Html => report::run(&ReportArgs {
-            input: input.clone(),
-            output: args.output.clone(),
-            format: Some(ReportFormat::Html),
-            baseline: None,
-            question: None,
-            bandwidth: args.bandwidth,
-            flow: args.flow,
-        }),
+        AnalyzeFormat::Html => report::run(&args.into()),
     }
 }
 

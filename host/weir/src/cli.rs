@@ -133,9 +133,10 @@ pub struct AnalyzeArgs {
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon
-    #[arg(value_name = "FILE")]
-    pub input: String,
+    /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon. Several files: captures of one path; the
+    /// report is about the one nearest to the client, and about what lies between them
+    #[arg(value_name = "FILE", required = true, num_args = 1..=weir_align::MAX_TAPS)]
+    pub inputs: Vec<String>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -178,6 +179,20 @@ fn moment(text: &str) -> Result<Moment, String> {
         .map_err(|_| "seconds after the first packet, or a time such as 2026-01-31T12:00:00.5Z")?;
     let utc = u64::try_from(time.unix_nanos()).map_err(|_| "a time since 1970")?;
     Ok(Moment::At(tai_from_utc(utc)))
+}
+
+impl From<&AnalyzeArgs> for ReportArgs {
+    fn from(args: &AnalyzeArgs) -> Self {
+        Self {
+            inputs: args.inputs.clone(),
+            output: args.output.clone(),
+            format: Some(ReportFormat::Html),
+            baseline: None,
+            question: None,
+            bandwidth: args.bandwidth,
+            flow: args.flow,
+        }
+    }
 }
 
 /// Format of a comparison.

@@ -1,15 +1,18 @@
 //! `weir report`: a capture to the written report.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use weir_align::Alignment;
 use weir_analysis::{Analyzer, Config};
+use weir_messages::v1::Summary;
 use weir_patterns::Watched;
 use weir_report::{Collector, Input};
 
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::{compare, output, packets};
+use crate::{compare, output, packets, taps};
 
 /// Connections whose packets are shown, and packets of each.
 const CONNECTIONS: usize = 8;
@@ -17,41 +20,38 @@ const PACKETS: usize = 300;
 
 /// Run the command.
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let mut facts = Watched::new(Collector::default());
-    let mut analyzer = Analyzer::new(Config {
-        bandwidth: args.bandwidth,
-        ..Config::default()
-    });
-    let code = records(&args.input, &args.flow, |records| analyzer.push(records, &mut facts))?;
-    let mut summary = analyzer.finish(&mut facts);
-    facts.complete();
-    facts.summarize(&mut summary);
+    let read = read(args)?;
+    let facts = &read.answer;
     let ids = facts.inner.worth_a_look(CONNECTIONS);
-    let traces = match std::path::Path::new(&args.input).is_file() {
-        true => packets::traces(&args.input, &args.flow, &ids, PACKETS)?,
+    let traces = match Path::new(read.input).is_file() {
+        true => packets::traces(read.input, &args.flow, &ids, PACKETS)?,
         // What came once cannot be read again.
         false => Vec::new(),
     };
     let comparison = match &args.baseline {
         None => None,
-        Some(baseline) if args.input == "-" || baseline == "-" => {
+        Some(baseline) if read.input == "-" || baseline == "-" => {
             return Err(Failure::new(format_args!(
                 "{baseline}: a comparison reads both captures again; give files"
             )));
         }
         Some(baseline) => {
             let (before, _) = compare::sample(baseline, &args.flow, None)?;
-            let (now, _) = compare::sample(&args.input, &args.flow, None)?;
-            Some(weir_report::compare::compare([baseline, &args.input], [&before, &now]))
+            let (now, _) = compare::sample(read.input, &args.flow, None)?;
+            Some(weir_report::compare::compare([baseline, read.input], [&before, &now]))
         }
     };
+    let alignment = read.alignment.unwrap_or_default();
     let document = weir_report::report(&Input {
-        files: std::slice::from_ref(&args.input),
+        files: &args.inputs,
         question: args.question.as_deref(),
-        summary: &summary,
+        summary: &read.summary,
         timeline: facts.timeline(),
         facts: &facts.inner,
         traces: &traces,
+        taps: &alignment.taps,
+        legs: &alignment.legs,
+        pies: &alignment.pies,
         comparison: comparison.as_ref(),
     });
     let text = match format(args) {
@@ -59,7 +59,51 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         ReportFormat::Markdown => weir_report::markdown(&document),
     };
     output::binary(args.output.as_deref(), |out| out.write_all(text.as_bytes()))?;
-    Ok(code)
+    Ok(read.code)
+}
+
+/// The capture that the report is about, and how it lies to the others.
+struct Read<'a> {
+    input: &'a str,
+    answer: Watched<Collector>,
+    summary: Summary,
+    alignment: Option<Alignment>,
+    code: ExitCode,
+}
+
+fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
+    let [input] = args.inputs.as_slice() else {
+        let options = taps::Options {
+            inputs: &args.inputs,
+            flow: &args.flow,
+            bandwidth: args.bandwidth,
+            timeline: None,
+        };
+        let read = taps::read(options, Collector::default)?;
+        return Ok(Read {
+            input: &args.inputs[read.alignment.nearest_client],
+            answer: read.answer,
+            summary: read.summary,
+            alignment: Some(read.alignment),
+            code: read.code,
+        });
+    };
+    let mut answer = Watched::new(Collector::default());
+    let mut analyzer = Analyzer::new(Config {
+        bandwidth: args.bandwidth,
+        ..Config::default()
+    });
+    let code = records(input, &args.flow, |records| analyzer.push(records, &mut answer))?;
+    let mut summary = analyzer.finish(&mut answer);
+    answer.complete();
+    answer.summarize(&mut summary);
+    Ok(Read {
+        input,
+        answer,
+        summary,
+        alignment: None,
+        code,
+    })
 }
 
 /// As asked for, or as the name of the output says.

@@ -16,7 +16,7 @@ use weir_record::Record;
 use crate::analyze::Whole;
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
 use crate::error::Failure;
-use crate::{analyze, output, source, text};
+use crate::{analyze, output, report, source, text};
 
 /// Batches of records that a reader may be ahead.
 const AHEAD: usize = 4;
@@ -25,8 +25,8 @@ const AHEAD: usize = 4;
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         AnalyzeFormat::Json => {
-            let read = read(args, || Whole::new(args.segments))?;
-            let mut answer = read.answer.finish(read.summary);
+            let read = read(args.into(), || Whole::new(args.segments))?;
+            let mut answer = read.answer.inner.finish(read.summary);
             answer.taps = read.alignment.taps;
             answer.legs = read.alignment.legs;
             answer.pie = read.alignment.pies;
@@ -34,28 +34,56 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             Ok(read.code)
         }
         AnalyzeFormat::Text => {
-            let read = read(args, || text::Collector::new(args.rows, args.segments))?;
+            let read = read(args.into(), || text::Collector::new(args.rows, args.segments))?;
             let name = &args.inputs[read.alignment.nearest_client];
             output::write(args.output.as_deref(), |out| {
                 text::print_alignment(&read.alignment, out)?;
                 writeln!(out)?;
-                read.answer.print(name, &read.summary, out)
+                read.answer.inner.print(name, &read.summary, out)
             })?;
             Ok(read.code)
         }
-        AnalyzeFormat::Html => Err(Failure::new("a report is about one capture: weir report FILE")),
+        AnalyzeFormat::Html => report::run(&args.into()),
     }
 }
 
 /// What all captures say, and the analysis of the one nearest to the client.
-struct Read<S> {
-    alignment: Alignment,
-    answer: S,
-    summary: Summary,
-    code: ExitCode,
+pub struct Read<S> {
+    /// Clocks, delays and losses between them.
+    pub alignment: Alignment,
+    /// What it found.
+    pub answer: Watched<S>,
+    /// Its figures.
+    pub summary: Summary,
+    /// Whether all could be read to their end.
+    pub code: ExitCode,
 }
 
-fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
+/// What to read, and how.
+pub struct Options<'a> {
+    /// The captures.
+    pub inputs: &'a [String],
+    /// Options of the engine.
+    pub flow: &'a FlowOptions,
+    /// See `AnalyzeArgs`.
+    pub bandwidth: Option<f64>,
+    /// See `AnalyzeArgs`.
+    pub timeline: Option<f64>,
+}
+
+impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
+    fn from(args: &'a AnalyzeArgs) -> Self {
+        Self {
+            inputs: &args.inputs,
+            flow: &args.flow,
+            bandwidth: args.bandwidth,
+            timeline: args.timeline,
+        }
+    }
+}
+
+/// Read them side by side.
+pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
     let config = Config {
         bandwidth: args.bandwidth,
         ..Config::default()
@@ -65,7 +93,7 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
         .iter()
         .map(|_| (Analyzer::new(config), analyze::watched(sink(), args.timeline)))
         .collect();
-    let (alignment, code) = align(&args.inputs, &args.flow, |tap, records| {
+    let (alignment, code) = align(args.inputs, args.flow, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
         analyzer.push(records, sink);
     })?;
@@ -76,7 +104,7 @@ fn read<S: Sink>(args: &AnalyzeArgs, mut sink: impl FnMut() -> S) -> Result<Read
     answer.summarize(&mut summary);
     Ok(Read {
         alignment,
-        answer: answer.inner,
+        answer,
         summary,
         code,
     })

@@ -59,6 +59,9 @@ impl Read {
             timeline: self.facts.timeline(),
             facts: &self.facts.inner,
             traces: &[],
+            taps: &[],
+            legs: &[],
+            pies: &[],
             comparison: None,
         })
     }
@@ -83,8 +86,9 @@ pub fn read(path: &Path) -> Read {
     let mut facts = Watched::new(Collector::default());
     let mut analyzer = Analyzer::new(Config::default());
     records(path, |records| analyzer.push(records, &mut facts));
-    let summary = analyzer.finish(&mut facts);
+    let mut summary = analyzer.finish(&mut facts);
     facts.complete();
+    facts.summarize(&mut summary);
     Read {
         files: vec![path.file_name().unwrap().to_string_lossy().into_owned()],
         facts,
