@@ -92,9 +92,10 @@ fn megalodon_is_reported_whole() {
     assert_eq!(observations.len(), findings.len());
     for finding in findings {
         let title = finding.title.chars().skip(1).collect::<String>();
+        let kind = format!("Code({:?})", finding.kind);
         let same = observations
             .iter()
-            .filter(|item| format!("{:?}", item.title).contains(&title));
+            .filter(|item| format!("{:?}", item.notes).contains(&kind) && format!("{:?}", item.title).contains(&title));
         assert_eq!(same.count(), 1, "{title}");
         // All evidence is quoted, and what comes next is a recommendation.
         for line in finding
