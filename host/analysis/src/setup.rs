@@ -9,6 +9,8 @@ use crate::signature::decimal;
 /// RFC 6298 2.1: the retransmission timer before the first RTT sample. A RST that comes later than
 /// this after the last SYN is no answer to it.
 pub(crate) const FIRST_TIMEOUT: u64 = 1_000_000_000;
+/// The same in older stacks (RFC 2988 2.1); Windows kept it.
+const LONG_FIRST_TIMEOUT: u64 = 3_000_000_000;
 /// Option absent.
 pub(crate) const NO_SCALE: u8 = 255;
 
@@ -92,11 +94,11 @@ impl SetupState {
         }
     }
 
-    /// The input ended at `time`; the first SYN was sent at `first_syn`. No timer is shorter than the first of
-    /// RFC 6298 2.1: until it runs out nobody can say that the SYN was ignored.
+    /// The input ended at `time`; the first SYN was sent at `first_syn`. Until its sender's timer has run out nobody can
+    /// say that the SYN was ignored.
     pub fn input_ended(&mut self, first_syn: u64, time: u64) {
         let alone = self.outcome == Outcome::Ignored && self.syn_count == 1 && self.syn_ack_count == 0;
-        if self.done && alone && time.saturating_sub(first_syn) < FIRST_TIMEOUT {
+        if self.done && alone && time.saturating_sub(first_syn) < LONG_FIRST_TIMEOUT {
             self.bits |= PENDING;
         }
     }

@@ -7,7 +7,7 @@ use weir_analysis::{Connection, Group, Outcome, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, period, service};
+use crate::names::{Address, about, connections, period, service};
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -219,15 +219,15 @@ fn flood(name: &str, state: &Service, rate: f64) -> Finding {
     if state.insisted.count() > 0 {
         let (start, end) = state.insisted.span();
         evidence.push(format!(
-            "what it cost: {} connections failed although they repeated their SYNs ({})",
-            state.insisted.count(),
+            "what it cost: {} failed although they repeated their SYNs ({})",
+            connections(state.insisted.count()),
             period(start, end)
         ));
     }
     if state.delayed > 0 {
         evidence.push(format!(
-            "{} connections came about only after a SYN was repeated, and waited {:.3} s in all",
-            state.delayed,
+            "{} came about only after a SYN was repeated, and waited {:.3} s in all",
+            connections(state.delayed),
             seconds(state.delayed_ns)
         ));
     }

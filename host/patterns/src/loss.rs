@@ -3,7 +3,8 @@
 use weir_analysis::{finding as make, seconds};
 use weir_messages::v1::Finding;
 
-use crate::losses::{Loss, Losses, Periodic, Side, Sums, count, percent};
+use crate::losses::{Loss, Losses, Periodic, Side, Sums, percent};
+use crate::names::{connections, count};
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
@@ -93,10 +94,10 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
         ));
     }
     evidence.push(format!(
-        "what was lost came again {:.3} s later on average: {:.2} s of waiting in {} connections",
+        "what was lost came again {:.3} s later on average: {:.2} s of waiting in {}",
         seconds(sums.wait) / sums.episodes.max(1) as f64,
         seconds(sums.wait),
-        count(sums.group.count())
+        connections(sums.group.count())
     ));
     evidence.push(if bursts.is_clear {
         "it may also be a queue that overflows in bursts of traffic: see whether throughput is highest then".to_owned()

@@ -420,20 +420,18 @@ impl Sums {
             0 => String::new(),
             n => format!("; of {n} more the place is not known"),
         };
+        let all = |n: u64| match n {
+            1 => "the loss occurred".to_owned(),
+            n => format!("all {n} losses occurred"),
+        };
         if known == 0 {
             return format!("the place is not known of any of the {unknown} losses");
         }
         if at_client == 0 {
-            return format!(
-                "all {known} losses occurred between the tap and {server}: {}{rest}",
-                way(1)
-            );
+            return format!("{} between the tap and {server}: {}{rest}", all(known), way(1));
         }
         if at_server == 0 {
-            return format!(
-                "all {known} losses occurred between the tap and {client}: {}{rest}",
-                way(0)
-            );
+            return format!("{} between the tap and {client}: {}{rest}", all(known), way(0));
         }
         format!(
             "{at_server} of {known} losses occurred between the tap and {server} ({}), {at_client} between the tap and {client} ({}){rest}",
@@ -441,19 +439,6 @@ impl Sums {
             way(0)
         )
     }
-}
-
-/// A number with thousands apart: 12,345.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A share as per cent, with the digits that it needs.

@@ -42,6 +42,29 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
 }
 
+/// A number with thousands apart: 12,345.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// "1 loss", "1,234 losses": `one` and `many` are the words.
+pub(crate) fn several(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// How many connections.
+pub(crate) fn connections(n: u64) -> String {
+    several(n, "connection", "connections")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +81,8 @@ mod tests {
             period(time, time + 1_500_000_000),
             "from 22:13:20.000 to 22:13:21.500 (1.500 s)"
         );
+        assert_eq!(connections(1), "1 connection");
+        assert_eq!(several(1234, "loss", "losses"), "1,234 losses");
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));
         assert_eq!(median(&[]), None);

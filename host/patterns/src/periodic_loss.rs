@@ -3,7 +3,8 @@
 use weir_analysis::{finding as make, seconds, timestamp};
 use weir_messages::v1::Finding;
 
-use crate::losses::{Loss, Losses, Periodic, Sums, chance, count, percent};
+use crate::losses::{Loss, Losses, Periodic, Sums, chance, percent};
+use crate::names::{connections, count};
 
 /// Traffic inside and outside that differs by less is the same.
 const SAME_LOAD: f64 = 1.25;
@@ -60,10 +61,10 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         format!("inside, {more:.2} times as much is sent as outside: load may have a part in it")
     });
     evidence.push(format!(
-        "what was lost came again {:.3} s later on average: {:.1} s of waiting in {} connections",
+        "what was lost came again {:.3} s later on average: {:.1} s of waiting in {}",
         seconds(whole.wait) / whole.episodes.max(1) as f64,
         seconds(whole.wait),
-        count(whole.group.count())
+        connections(whole.group.count())
     ));
     let (missed_inside, missed) = all.missed(found);
     evidence.push(if missed == 0 {

@@ -9,7 +9,7 @@ use weir_analysis::{CloseKind, Connection, Group, Outcome, address, finding, sec
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{about, service};
+use crate::names::{about, connections, service};
 use crate::timeline::Timeline;
 use crate::times::Times;
 
@@ -174,8 +174,9 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
         "none of the connections on a port used before failed: recycling did no harm here".to_owned()
     } else {
         format!(
-            "{} connections failed on a port used before, {} on a port used for the first time: compare them",
-            failed[0], failed[1]
+            "{} failed on a port used before, {} on a port used for the first time: compare them",
+            connections(failed[0]),
+            failed[1]
         )
     };
     let finding = finding(

@@ -9,7 +9,8 @@ use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
 use crate::detector::Detector;
-use crate::losses::{count, percent};
+use crate::losses::percent;
+use crate::names::count;
 use crate::timeline::Timeline;
 
 /// Width of a slice, ns.

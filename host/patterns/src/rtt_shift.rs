@@ -9,7 +9,8 @@ use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
 use crate::detector::Detector;
-use crate::losses::{chance, count};
+use crate::losses::chance;
+use crate::names::count;
 use crate::pairs::{self, Pairs};
 use crate::rank::median;
 use crate::timeline::Timeline;

@@ -8,7 +8,8 @@ use weir_analysis::{Class, Connection, Group, Outcome, Place, Verdict, finding a
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
-use crate::losses::{Losses, Periodic, chance, count, keep, percent};
+use crate::losses::{Losses, Periodic, chance, keep, percent};
+use crate::names::{connections, count, several};
 use crate::rank::{compare, median};
 use crate::timeline::Timeline;
 
@@ -206,7 +207,7 @@ fn finding(
     let failed = |outcome| hit().filter(|a| a.failure == Some(outcome)).count() as u64;
     let (ignored, reset) = (failed(Outcome::Ignored), failed(Outcome::ResetLate));
     let lost = syns + syn_acks + either;
-    let connections = hit().count() as u64;
+    let with_losses = hit().count() as u64;
     let longest = batches.iter().map(|batch| batch.of.len()).max().unwrap_or(0);
     let mut group = Group::default();
     // Those that failed first: ids are limited.
@@ -219,10 +220,10 @@ fn finding(
 
     let mut evidence = vec![
         format!(
-            "{} SYNs or SYN-ACKs of {} connections were lost in {} batches: up to {longest} setups in a row, none of them good, and good ones before and after",
+            "{} SYNs or SYN-ACKs of {} were lost in {}: up to {longest} setups in a row, none of them good, and good ones before and after",
             count(lost),
-            count(connections),
-            batches.len()
+            connections(with_losses),
+            several(batches.len() as u64, "batch", "batches")
         ),
         format!(
             "{} SYNs were lost between the tap and {server}, {} SYN-ACKs on their way back; of {} nothing tells which of the two",
@@ -263,7 +264,7 @@ fn finding(
     evidence.extend(data_meanwhile(all, pair, batches));
     if ignored + reset > 0 {
         evidence.push(format!(
-            "{ignored} connections were never answered and {reset} were reset after a minute or so: these requests failed"
+            "{ignored} of them were never answered and {reset} reset after a minute or so: these requests failed"
         ));
     }
     let usual = |a: &&Attempt| a.toll.total() == 0 && a.failure.is_none();
@@ -277,7 +278,7 @@ fn finding(
     let waited: f64 = late.map(|a| (f64::from(a.micros) / 1e6 - good).max(0.0)).sum();
     evidence.push(format!(
         "those that were answered in the end waited {waited:.1} s more than others in all, {:.1} s each",
-        waited / (connections - ignored - reset).max(1) as f64
+        waited / (with_losses - ignored - reset).max(1) as f64
     ));
     evidence.push(format!(
         "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
@@ -290,9 +291,9 @@ fn finding(
         if ignored + reset > 0 { "CRITICAL" } else { "WARNING" },
         (1.0 - by_chance / batches.len() as f64).clamp(0.0, 0.95),
         format!(
-            "SYNs or SYN-ACKs between {client} and {server} are lost in {} batches, {} connections failed",
-            batches.len(),
-            count(ignored + reset)
+            "SYNs or SYN-ACKs between {client} and {server} are lost in {}, {} failed",
+            several(batches.len() as u64, "batch", "batches"),
+            connections(ignored + reset)
         ),
         evidence,
         &group,
@@ -301,7 +302,7 @@ fn finding(
             ("lostSynAcks", syn_acks as f64),
             ("lostEither", either as f64),
             ("batches", batches.len() as f64),
-            ("connections", connections as f64),
+            ("connections", with_losses as f64),
             ("ignored", ignored as f64),
             ("reset", reset as f64),
             ("longest", longest as f64),
