@@ -13,7 +13,7 @@ use weir_patterns::changes::{Changes, HOLD};
 use weir_record::time::tai_from_utc;
 use weir_scenario::{Scenario, run};
 
-use crate::play::Folder;
+use crate::support::Folder;
 
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;

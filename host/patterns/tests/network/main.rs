@@ -3,8 +3,11 @@
 
 mod live;
 mod play;
+#[path = "../support/mod.rs"]
+mod support;
 
-use play::{HEADER, assert_near, findings, only, play, play_edited, span, value};
+use play::{HEADER, assert_near, findings, only, play, play_edited, span};
+use support::value;
 use weir_scenario::Scenario;
 
 /// The kinds that are judged here, with the scenarios whose truth has them.

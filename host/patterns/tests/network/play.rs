@@ -1,34 +1,14 @@
 //! Scenarios to records, and records to findings.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
-use weir_messages::v1::{Analysis, Finding, finding_value};
+use weir_messages::v1::{Analysis, Finding};
 use weir_patterns::Watched;
 use weir_record::Record;
 use weir_scenario::{Report, Scenario, run};
 
-/// A folder that goes when the test is over.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("weir-network-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::support::{Folder, each_record};
 
 /// A scenario that ran, as the records of its first tap.
 pub struct Played {
@@ -77,19 +57,9 @@ fn rewrite(path: &Path, mut edit: impl FnMut(&mut [u8]) -> bool) {
 }
 
 fn records(path: &Path) -> Vec<Record> {
-    let mut file = CaptureFile::open(path).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {}
-    engine.finish(&mut records);
-    records
+    let mut all = Vec::new();
+    each_record(path, |records| all.extend_from_slice(records));
+    all
 }
 
 /// Everything that the analysis finds in the records.
@@ -112,13 +82,6 @@ pub fn only<'a>(findings: &'a [Finding], kind: &str) -> &'a Finding {
     });
     assert_eq!(found.next(), None);
     first
-}
-
-pub fn value(finding: &Finding, key: &str) -> f64 {
-    match finding.values[key].value {
-        Some(finding_value::Value::Number(number)) => number,
-        ref other => panic!("{key} of {} is {other:?}", finding.kind),
-    }
 }
 
 /// Start and end of a finding, UTC s.

@@ -9,6 +9,7 @@ use weir_capture::{CaptureFile, Feed, Item};
 use weir_engine::{Config as EngineConfig, Engine};
 use weir_messages::v1::{Analysis, Finding, Summary, finding_value};
 use weir_patterns::Watched;
+use weir_record::Record;
 use weir_scenario::{Report, Scenario, run};
 
 /// A folder that goes when the test is over.
@@ -100,6 +101,12 @@ pub fn analyze(path: &Path) -> Analysis {
 /// Give a sink the facts of a capture.
 pub fn tell(path: &Path, out: &mut impl Sink) -> Summary {
     let mut analyzer = Analyzer::new(Config::default());
+    each_record(path, |records| analyzer.push(records, out));
+    analyzer.finish(out)
+}
+
+/// The records of a capture, some at a time.
+pub fn each_record(path: &Path, mut take: impl FnMut(&[Record])) {
     let mut file = CaptureFile::open(path).unwrap();
     let mut feed = Feed::default();
     let mut engine = Engine::new(EngineConfig::file());
@@ -111,10 +118,9 @@ pub fn tell(path: &Path, out: &mut impl Sink) -> Summary {
         })
         .unwrap()
     {
-        analyzer.push(&records, out);
+        take(&records);
         records.clear();
     }
     engine.finish(&mut records);
-    analyzer.push(&records, out);
-    analyzer.finish(out)
+    take(&records);
 }
