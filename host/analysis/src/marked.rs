@@ -91,27 +91,8 @@ impl Marked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns::Kind;
 
     const SECOND: u64 = 1_000_000_000;
-
-    fn done(at: u64, whole: u64) -> Finished {
-        Finished {
-            index: 1,
-            kind: Kind::Data,
-            request_time: at,
-            request_bytes: 1,
-            response_bytes: 1,
-            client: None,
-            request: 0,
-            server: Some(whole),
-            response: Some(0),
-            response_time: at + whole,
-            end: Some(whole),
-            losses: 0,
-            overlapped: false,
-        }
-    }
 
     /// Transactions of a second each that begin at 100, 101, 102 s; the first packet at 100 s.
     fn marked(from: Option<Moment>, to: Option<Moment>) -> v1::Marked {
@@ -123,7 +104,7 @@ mod tests {
                 server: SECOND,
                 ..TimeShares::default()
             };
-            marked.add(&done(at * SECOND, SECOND), &time);
+            marked.add(&Finished::answered(at * SECOND, SECOND), &time);
         }
         marked.message()
     }

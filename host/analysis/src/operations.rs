@@ -108,25 +108,6 @@ impl Operations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns::Kind;
-
-    fn done(at: u64, whole: u64) -> Finished {
-        Finished {
-            index: 1,
-            kind: Kind::Data,
-            request_time: at,
-            request_bytes: 1,
-            response_bytes: 1,
-            client: None,
-            request: 0,
-            server: Some(whole),
-            response: Some(0),
-            response_time: at + whole,
-            end: Some(whole),
-            losses: 0,
-            overlapped: false,
-        }
-    }
 
     #[test]
     fn a_gap_and_another_host_begin_anew() {
@@ -142,10 +123,10 @@ mod tests {
             ..TimeShares::default()
         };
         let second = 1_000_000_000;
-        operations.add(&route, &done(second, 100), &time(100));
-        operations.add(&route, &done(second + 500, 100), &time(100));
-        operations.add(&other, &done(second + 500, 100), &time(100));
-        operations.add(&route, &done(3 * second, 100), &time(100));
+        operations.add(&route, &Finished::answered(second, 100), &time(100));
+        operations.add(&route, &Finished::answered(second + 500, 100), &time(100));
+        operations.add(&other, &Finished::answered(second + 500, 100), &time(100));
+        operations.add(&route, &Finished::answered(3 * second, 100), &time(100));
         let (list, dropped) = operations.list();
         let figures: Vec<_> = list.iter().map(|o| (o.transactions, o.duration_seconds)).collect();
         assert_eq!(figures, [(2, 600e-9), (1, 100e-9), (1, 100e-9)]);
@@ -161,7 +142,7 @@ mod tests {
             ..TimeShares::default()
         };
         for _ in 0..3 {
-            operations.add(&Route::default(), &done(50, 100), &time);
+            operations.add(&Route::default(), &Finished::answered(50, 100), &time);
         }
         let (list, _) = operations.list();
         assert!((list[0].parallel_seconds - 200e-9).abs() < 1e-15, "{list:?}");

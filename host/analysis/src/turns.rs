@@ -146,6 +146,28 @@ pub struct Finished {
     pub overlapped: bool,
 }
 
+#[cfg(test)]
+impl Finished {
+    /// A request of one packet at `at` and its answer of one packet `whole` ns later.
+    pub(crate) fn answered(at: u64, whole: u64) -> Self {
+        Self {
+            index: 1,
+            kind: Kind::Data,
+            request_time: at,
+            request_bytes: 1,
+            response_bytes: 1,
+            client: None,
+            request: 0,
+            server: Some(whole),
+            response: Some(0),
+            response_time: at + whole,
+            end: Some(whole),
+            losses: 0,
+            overlapped: false,
+        }
+    }
+}
+
 /// What is known of the client's FIN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientFin {
