@@ -58,6 +58,7 @@ use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sin
 use weir_messages::v1;
 
 use detector::Detector;
+pub use names::count;
 pub use timeline::{Bin, Timeline};
 use view::{View, Views};
 

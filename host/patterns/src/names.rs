@@ -43,7 +43,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// A number with thousands apart: 12,345.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

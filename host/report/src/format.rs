@@ -1,17 +1,6 @@
 //! Numbers as people read them.
 
-/// 1234567 as "1,234,567".
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub use weir_patterns::count;
 
 /// Bytes with a decimal unit from 10 kB on.
 pub fn bytes(n: u64) -> String {
