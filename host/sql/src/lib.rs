@@ -1,0 +1,2 @@
+//! SQL over the store, by an embedded engine and as Arrow Flight SQL.
+#![forbid(unsafe_code)]
