@@ -57,6 +57,16 @@ bench: build ## CPU time of weir analyze beside tshark and tcptrace on large cap
 firmware: setup ## build the card's firmware image and boot ROM (build/firmware)
 	@$(MAKE) -C firmware image
 
+# What npm wrote last says whether the packages are those of the lock file.
+NODE_MODULES := host/web/node_modules/.package-lock.json
+$(NODE_MODULES): host/web/package-lock.json
+	@.ci/setup.sh node
+	@cd host/web && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json
+
+.PHONY: page
+page: $(NODE_MODULES) ## build the analyst's page, bin/page (Node; weir view and weir serve --page show it)
+	@cd host/web && npm run --silent build -- --logLevel warn
+
 ##@ Check (each is a stage of make test)
 .PHONY: test
 test: ## everything below, with minutes per stage
@@ -174,6 +184,10 @@ nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=
 	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim \
 		pytest -q -rs -n 2 --dist worksteal rtl-tests/test_card_service.py rtl-tests/test_nic_sim.py
 	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) -p weir-card --test nic_sim -- --show-output
+
+.PHONY: page-tests
+page-tests: $(NODE_MODULES) ## the analyst's page: types, lint, format, its modules
+	@cd host/web && npm run --silent types && npm run --silent lint && npm run --silent unit
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links

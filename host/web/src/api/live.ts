@@ -1,0 +1,41 @@
+/** Captures as they come, change and go: one stream of events for the whole page. */
+import { captures, note, revision } from "../state/store";
+import type { Capture } from "./types";
+import { listCaptures } from "./client";
+
+/** The largest file that the server takes, bytes; null until it said so. */
+export let uploadLimit: number | null = null;
+
+export async function refreshCaptures(): Promise<void> {
+    const list = await listCaptures();
+    uploadLimit = Number(list.limits.uploadBytes);
+    captures.value = list.captures;
+}
+
+/** Listen; the browser reconnects by itself, and the list is asked for again when it did. */
+export function listen(): void {
+    const stream = new EventSource("/api/v1/events");
+    stream.addEventListener("capture", (event) => merge(JSON.parse((event as MessageEvent<string>).data) as Capture));
+    stream.addEventListener("closed", (event) => {
+        const { id } = JSON.parse((event as MessageEvent<string>).data) as { id: string };
+        captures.value = (captures.value ?? []).filter((one) => one.id !== id);
+    });
+    let lost = false;
+    stream.onerror = () => {
+        lost = true;
+        note.value = "The connection to the server is lost: what is shown may be old. Trying again…";
+    };
+    stream.onopen = () => {
+        if (!lost) return;
+        lost = false;
+        note.value = null;
+        void refreshCaptures();
+    };
+}
+
+export function merge(news: Capture): void {
+    const known = captures.value ?? [];
+    const before = known.find((one) => one.id === news.id);
+    captures.value = before ? known.map((one) => (one.id === news.id ? news : one)) : [...known, news];
+    if (before && before.revision !== news.revision) revision.value += 1;
+}

@@ -1,0 +1,136 @@
+/** What the server answers (docs/src/page-api.md). 64-bit integers come as text, times as RFC 3339 in UTC. */
+
+export type Int64 = string;
+
+export interface Phase {
+    from: number;
+    to: number;
+    concurrentConnections: number;
+}
+
+export interface Capture {
+    id: string;
+    name: string;
+    kind: "FILE" | "TAPS" | "LIVE";
+    state: "READING" | "READY" | "FAILED";
+    readBytes?: Int64;
+    totalBytes?: Int64;
+    error?: string;
+    revision: Int64;
+    start?: string;
+    /** First packet to last. */
+    seconds?: number;
+    packets?: Int64;
+    connections?: Int64;
+    transactions?: Int64;
+    segments?: Int64;
+    blocks?: Int64;
+    findings?: Int64;
+    packetsDropped?: Int64;
+    connectionsDropped?: Int64;
+    transactionsDropped?: Int64;
+    segmentsDropped?: Int64;
+    blocksDropped?: Int64;
+    hasPackets?: boolean;
+    phases?: Phase[];
+}
+
+export interface Captures {
+    captures: Capture[];
+    limits: { captures: number; uploadBytes: Int64 };
+    version: string;
+}
+
+/** One fact behind a finding. */
+export interface Finding {
+    kind: string;
+    severity: string;
+    confidence?: number;
+    title: string;
+    evidence?: string[];
+    start?: string;
+    end?: string;
+    connectionIds?: string[];
+    values?: Record<string, unknown>;
+    [more: string]: unknown;
+}
+
+export interface FindingEntry {
+    key: string;
+    from?: number;
+    to?: number;
+    advice?: string;
+    finding: Finding;
+}
+
+export interface DialogueSide {
+    packets: number;
+    bytes: number;
+    retransmittedPackets: number;
+    retransmissionRate: number | null;
+    lostBeforeTap: number;
+    lostBehindTap: number;
+    lostUnknown: number;
+    missedByCapture: number;
+    minRttSeconds: number | null;
+}
+
+export interface Dialogue {
+    client?: string;
+    server?: string;
+    port?: number;
+    connections: number;
+    failed: number;
+    clientToServer: DialogueSide;
+    serverToClient: DialogueSide;
+}
+
+export interface Dialogues {
+    dialogues: Dialogue[];
+    leftOut: Dialogue | null;
+    total: number;
+}
+
+export interface Figures {
+    count: number;
+    min: number;
+    mean: number;
+    p50: number;
+    p90: number;
+    p95: number;
+    p99: number;
+    max: number;
+}
+
+export interface Group {
+    name: string;
+    count: number;
+    losses: number;
+    requestBytesMean: number | null;
+    responseBytesMean: number | null;
+    positions: [number, number, number, number];
+    request: Figures | null;
+    server: Figures | null;
+    response: Figures | null;
+    end: Figures | null;
+}
+
+export interface ColumnInfo {
+    name: string;
+    path: string;
+    type: "text" | "id" | "time" | "count" | "number" | "bool";
+    unit: string;
+}
+
+export interface Completion {
+    from: number;
+    to: number;
+    items: { text: string; kind: "field" | "operator" | "value" | "word"; note?: string }[];
+    error?: { message: string; at?: number };
+}
+
+/** A kind of marks, numbered by its place in the list. */
+export interface Kind {
+    name: string;
+    count: number;
+}

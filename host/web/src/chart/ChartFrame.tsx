@@ -1,0 +1,444 @@
+/**
+ * The frame around every chart: axes, brush to zoom, the cursor that all charts share, figures under the pointer, click
+ * through, keyboard, PNG and SVG. A view says what is drawn (`paint`) and what lies at a place (`pick`).
+ */
+import { effect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { nanoseconds } from "../format";
+import { capture, cursor, pan, range, zoomBy, zoomOut, zoomTo } from "../state/store";
+import { colors } from "../theme";
+import { drawAxes, layout, type Area, type AxisSpec } from "./axes";
+import { save } from "./export";
+import { CanvasPainter, SvgPainter, type Painter, type Shape } from "./painter";
+
+/** What lies under the pointer. */
+export interface Hover {
+    /** Pixel that is marked. */
+    x: number;
+    y?: number;
+    title: string;
+    /** Figures: name and value. */
+    lines: readonly (readonly [string, string])[];
+    /** What a click or Enter does: go to the rows or packets behind it. */
+    open?: () => void;
+    /** What that does, in words: "Show the connection". */
+    openLabel?: string;
+}
+
+/** Marks that the arrow keys step through, in the order of time. */
+export interface Steps {
+    count: number;
+    at(index: number, area: Area): Hover;
+}
+
+export interface LegendItem {
+    label: string;
+    color: string;
+    shape?: Shape;
+    dash?: readonly number[];
+    /** Hidden ones are drawn through. */
+    hidden?: boolean;
+    toggle?: () => void;
+}
+
+export interface ChartProps {
+    /** Name of exported files, and of the chart in the page. */
+    name: string;
+    title: string;
+    /** What it shows and how to read it, one or two sentences; for everyone, and for screen readers. */
+    about: string;
+    /** Default: the page's time range. */
+    x?: AxisSpec;
+    y: AxisSpec;
+    y2?: AxisSpec | null;
+    /** CSS pixels. */
+    height?: number;
+    /** Room for the labels of the vertical axis, CSS pixels. */
+    left?: number;
+    legend?: readonly LegendItem[];
+    /** Controls of the view's own, beside the chart's. */
+    tools?: ComponentChildren;
+    paint(painter: Painter, area: Area): void;
+    /** A picture beneath, on a canvas of its own (WebGL). It is cleared by whoever draws. */
+    under?(canvas: HTMLCanvasElement, area: Area, pixelRatio: number): void;
+    pick?(x: number, y: number, area: Area): Hover | null;
+    steps?: Steps;
+    /** Brushed an area; default: zoom time. Both pairs are values, low before high. */
+    onBrush?(x: [number, number], y: [number, number]): void;
+}
+
+/** The page's time range as an axis. */
+export function timeAxis(): AxisSpec {
+    return { kind: "time", domain: range.value, label: "time of day (UTC)" };
+}
+
+export function startOf(): bigint {
+    const start = capture.value?.start;
+    return start === undefined ? 0n : nanoseconds(start);
+}
+
+const LEGEND_ROW = 20;
+
+export function ChartFrame(props: ChartProps) {
+    const box = useRef<HTMLDivElement>(null);
+    const base = useRef<HTMLCanvasElement>(null);
+    const overlay = useRef<HTMLCanvasElement>(null);
+    const under = useRef<HTMLCanvasElement>(null);
+    const [width, setWidth] = useState(0);
+    const [hover, setHover] = useState<Hover | null>(null);
+    const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number } | null>(null);
+    const step = useRef(-1);
+    const about = useId();
+    const height = props.height ?? 300;
+    const palette = colors.value;
+    const axes = { x: props.x ?? timeAxis(), y: props.y, y2: props.y2 ?? null };
+    const area = layout(axes, Math.max(width, 200), height, palette, props.left);
+    const start = startOf();
+    const onTime = axes.x.kind === "time";
+
+    useEffect(() => {
+        if (!box.current) return;
+        const watch = new ResizeObserver(([entry]) => entry && setWidth(Math.floor(entry.contentRect.width)));
+        watch.observe(box.current);
+        return () => watch.disconnect();
+    }, []);
+
+    const draw = (painter: Painter) => {
+        drawAxes(painter, area, axes, start);
+        painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
+    };
+
+    useLayoutEffect(() => {
+        if (width === 0 || !base.current) return;
+        const context = fit(base.current, width, height);
+        if (context) draw(new CanvasPainter(context));
+        if (props.under && under.current) props.under(under.current, area, devicePixelRatio);
+    });
+
+    // The overlay follows the cursor without drawing the chart again.
+    useEffect(
+        () =>
+            effect(() => {
+                const at = cursor.value;
+                if (width === 0 || !overlay.current) return;
+                const context = fit(overlay.current, width, height);
+                if (!context) return;
+                const painter = new CanvasPainter(context);
+                if (brush) {
+                    const both = props.onBrush !== undefined;
+                    const x = Math.min(brush.x0, brush.x1);
+                    const y = both ? Math.min(brush.y0, brush.y1) : area.top;
+                    const tall = both ? Math.abs(brush.y1 - brush.y0) : area.height;
+                    painter.rect(x, y, Math.abs(brush.x1 - brush.x0), tall, palette.brush, { color: palette.accent });
+                }
+                if (onTime && at !== null && at >= axes.x.domain[0] && at <= axes.x.domain[1]) {
+                    const x = area.x.to(at);
+                    painter.line([x, x], [area.top, area.top + area.height], { color: palette.cursor, dash: [3, 3] });
+                }
+                if (hover?.y !== undefined) painter.mark("ring", hover.x, hover.y, 13, palette.cursor);
+            }),
+        [width, height, hover, brush, area.x.domain[0], area.x.domain[1], palette],
+    );
+
+    const place = (event: PointerEvent | MouseEvent): [number, number] => {
+        const frame = (overlay.current as HTMLCanvasElement).getBoundingClientRect();
+        return [event.clientX - frame.left, event.clientY - frame.top];
+    };
+    const inside = (x: number, y: number) =>
+        x >= area.left && x <= area.left + area.width && y >= area.top && y <= area.top + area.height;
+    const clampX = (x: number) => Math.min(Math.max(x, area.left), area.left + area.width);
+    const clampY = (y: number) => Math.min(Math.max(y, area.top), area.top + area.height);
+
+    const finishBrush = () => {
+        if (!brush) return;
+        const xs = [area.x.from(brush.x0), area.x.from(brush.x1)].sort((a, b) => a - b) as [number, number];
+        const ys = [area.y.from(brush.y0), area.y.from(brush.y1)].sort((a, b) => a - b) as [number, number];
+        setBrush(null);
+        setHover(null);
+        if (props.onBrush) props.onBrush(xs, ys);
+        else if (onTime) zoomTo(...xs);
+    };
+
+    const onPointerDown = (event: PointerEvent) => {
+        const [x, y] = place(event);
+        if (event.button !== 0 || !inside(x, y)) return;
+        (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+        setBrush({ x0: x, y0: y, x1: x, y1: y });
+    };
+    const onPointerMove = (event: PointerEvent) => {
+        const [x, y] = place(event);
+        if (brush) {
+            setBrush({ ...brush, x1: clampX(x), y1: clampY(y) });
+            return;
+        }
+        if (!inside(x, y)) {
+            setHover(null);
+            return;
+        }
+        if (onTime) cursor.value = area.x.from(x);
+        step.current = -1;
+        setHover(props.pick?.(x, y, area) ?? null);
+    };
+    const onPointerUp = (event: PointerEvent) => {
+        if (!brush) return;
+        if (Math.abs(brush.x1 - brush.x0) > 4) finishBrush();
+        else {
+            setBrush(null);
+            const [x, y] = place(event);
+            props.pick?.(x, y, area)?.open?.();
+        }
+    };
+    const onPointerLeave = () => {
+        setHover(null);
+        if (onTime) cursor.value = null;
+    };
+    const onWheel = (event: WheelEvent) => {
+        if (!onTime || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        zoomBy(event.deltaY > 0 ? 1.25 : 0.8, area.x.from(clampX(place(event)[0])));
+    };
+
+    const moveCursor = (by: number, extend: boolean) => {
+        if (!extend && props.steps && props.steps.count > 0) {
+            const size = Math.abs(by) > 1 ? Math.max(1, Math.round(props.steps.count / 20)) : 1;
+            const next = step.current < 0 ? (by > 0 ? 0 : props.steps.count - 1) : step.current + Math.sign(by) * size;
+            step.current = Math.min(Math.max(next, 0), props.steps.count - 1);
+            const found = props.steps.at(step.current, area);
+            setHover(found);
+            if (onTime) cursor.value = area.x.from(found.x);
+            return;
+        }
+        const [low, high] = axes.x.domain;
+        const before = onTime ? cursor.value : null;
+        const from = area.x.to(
+            before !== null && before >= low && before <= high ? before : area.x.from(area.left + area.width / 2),
+        );
+        const x = clampX((hover && !onTime ? hover.x : from) + by * (area.width / 100));
+        if (onTime) cursor.value = area.x.from(x);
+        const y = area.top + area.height / 2;
+        setHover(props.pick?.(x, y, area) ?? null);
+        if (extend) {
+            const whole = { y0: area.top + area.height, y1: area.top };
+            setBrush(brush ? { ...brush, x1: x } : { x0: from, x1: x, ...whole });
+        }
+    };
+
+    const onKeyDown = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const keys: Record<string, () => void> = {
+            ArrowLeft: () => moveCursor(-1, event.shiftKey),
+            ArrowRight: () => moveCursor(1, event.shiftKey),
+            PageUp: () => moveCursor(-5, event.shiftKey),
+            PageDown: () => moveCursor(5, event.shiftKey),
+            Enter: () => (brush ? finishBrush() : hover?.open?.()),
+            Escape: () => {
+                setBrush(null);
+                setHover(null);
+            },
+        };
+        if (onTime) {
+            Object.assign(keys, {
+                w: () => zoomBy(0.5),
+                s: () => zoomBy(2),
+                a: () => pan(-0.2),
+                d: () => pan(0.2),
+                "0": zoomOut,
+            });
+        }
+        const act = keys[event.key];
+        if (!act) return;
+        event.preventDefault();
+        event.stopPropagation();
+        act();
+    };
+
+    const exportAs = (kind: "png" | "svg") => {
+        const rows = legendRows(props.legend ?? [], width);
+        const head = 34 + rows.length * LEGEND_ROW;
+        const decorate = (painter: Painter) => {
+            painter.rect(0, 0, width, height + head, palette.panel);
+            painter.text(props.title, 12, 18, { color: palette.text, size: 15, bold: true });
+            rows.forEach((row, index) => {
+                for (const { item, x } of row) {
+                    const y = 40 + index * LEGEND_ROW;
+                    if (item.shape) painter.mark(item.shape, x + 6, y, 8, item.color);
+                    else painter.line([x, x + 12], [y, y], { color: item.color, width: 2, dash: item.dash ?? [] });
+                    painter.text(item.label, x + 18, y, { color: palette.text, size: 11 });
+                }
+            });
+        };
+        const file = `${capture.value?.name ?? "weir"}-${props.name}`.replace(/[^\w.-]+/g, "_");
+        if (kind === "svg") {
+            const painter = new SvgPainter();
+            decorate(painter);
+            painter.shift(0, head, () => {
+                if (props.under && under.current) painter.image(under.current.toDataURL(), 0, 0, width, height);
+                draw(painter);
+            });
+            save(
+                `${file}.svg`,
+                new Blob([painter.finish(width, height + head, props.title)], { type: "image/svg+xml" }),
+            );
+            return;
+        }
+        const canvas = document.createElement("canvas");
+        const context = fit(canvas, width, height + head, 2);
+        if (!context) return;
+        decorate(new CanvasPainter(context));
+        context.translate(0, head);
+        if (props.under && under.current) {
+            props.under(under.current, area, devicePixelRatio);
+            context.drawImage(under.current, 0, 0, width, height);
+        }
+        draw(new CanvasPainter(context));
+        canvas.toBlob((blob) => blob && save(`${file}.png`, blob), "image/png");
+    };
+
+    return (
+        <section class="chart" aria-labelledby={`${about}-title`} data-chart={props.name}>
+            <header>
+                <h2 id={`${about}-title`}>{props.title}</h2>
+                <div class="tools">
+                    {props.tools}
+                    {onTime && (
+                        <button type="button" title="Show the whole capture (0)" onClick={zoomOut}>
+                            Whole
+                        </button>
+                    )}
+                    <button type="button" title="Save this chart as a PNG picture" onClick={() => exportAs("png")}>
+                        PNG
+                    </button>
+                    <button type="button" title="Save this chart as an SVG drawing" onClick={() => exportAs("svg")}>
+                        SVG
+                    </button>
+                </div>
+            </header>
+            <p class="about" id={about}>
+                {props.about}
+            </p>
+            {props.legend && props.legend.length > 0 && <Legend items={props.legend} />}
+            <div
+                ref={box}
+                class="plot"
+                style={{ height: `${height}px` }}
+                role="group"
+                aria-roledescription="chart"
+                aria-label={props.title}
+                aria-describedby={about}
+                tabIndex={0}
+                onPointerDown={onPointerDown}
+                onPointerMove={onPointerMove}
+                onPointerUp={onPointerUp}
+                onPointerLeave={onPointerLeave}
+                onWheel={onWheel}
+                onDblClick={onTime ? zoomOut : undefined}
+                onKeyDown={onKeyDown}
+            >
+                {props.under && <canvas ref={under} aria-hidden="true" />}
+                <canvas ref={base} aria-hidden="true" />
+                <canvas ref={overlay} aria-hidden="true" class={hover?.open ? "clickable" : undefined} />
+                {hover && <Tip hover={hover} width={width} height={height} />}
+                <div class="unseen" aria-live="polite">
+                    {hover
+                        ? `${hover.title}. ${hover.lines.map(([name, value]) => `${name} ${value}`).join(", ")}`
+                        : ""}
+                </div>
+            </div>
+        </section>
+    );
+}
+
+function Tip(props: { hover: Hover; width: number; height: number }) {
+    const { hover, width, height } = props;
+    const y = hover.y ?? 20;
+    const style: Record<string, string> = {};
+    if (hover.x > width / 2) style.right = `${width - hover.x + 14}px`;
+    else style.left = `${hover.x + 14}px`;
+    if (y > height / 2) style.bottom = `${height - y + 8}px`;
+    else style.top = `${y + 8}px`;
+    return (
+        <div class="tip" style={style} aria-hidden="true">
+            <strong>{hover.title}</strong>
+            <dl>
+                {hover.lines.map(([name, value]) => (
+                    <div key={name}>
+                        <dt>{name}</dt>
+                        <dd>{value}</dd>
+                    </div>
+                ))}
+            </dl>
+            {hover.open && <em>{hover.openLabel ?? "Show what is behind it"}: click or Enter</em>}
+        </div>
+    );
+}
+
+function Legend(props: { items: readonly LegendItem[] }) {
+    return (
+        <ul class="legend">
+            {props.items.map((item) => (
+                <li key={item.label}>
+                    {item.toggle ? (
+                        <button type="button" aria-pressed={!item.hidden} onClick={item.toggle}>
+                            <Sample item={item} /> <span class={item.hidden ? "off" : undefined}>{item.label}</span>
+                        </button>
+                    ) : (
+                        <span>
+                            <Sample item={item} /> {item.label}
+                        </span>
+                    )}
+                </li>
+            ))}
+        </ul>
+    );
+}
+
+/** The legend's mark, drawn by the same painter as the chart's. */
+function Sample(props: { item: LegendItem }) {
+    const ref = useRef<HTMLCanvasElement>(null);
+    const { color, shape, dash } = props.item;
+    useLayoutEffect(() => {
+        if (!ref.current) return;
+        const context = fit(ref.current, 16, 14);
+        if (!context) return;
+        const painter = new CanvasPainter(context);
+        if (shape) painter.mark(shape, 8, 7, 8, color);
+        else painter.line([1, 15], [7, 7], { color, width: 2.5, dash: dash ?? [] });
+    });
+    return <canvas ref={ref} class="sample" aria-hidden="true" />;
+}
+
+/** Places of a legend in an exported picture. */
+function legendRows(items: readonly LegendItem[], width: number): { item: LegendItem; x: number }[][] {
+    const rows: { item: LegendItem; x: number }[][] = [];
+    let x = Infinity;
+    for (const item of items.filter((one) => !one.hidden)) {
+        const wide = 34 + item.label.length * 6.2;
+        if (x + wide > width) {
+            rows.push([]);
+            x = 12;
+        }
+        rows.at(-1)?.push({ item, x });
+        x += wide;
+    }
+    return rows;
+}
+
+/** Size a canvas for its CSS pixels, empty, in CSS coordinates. */
+export function fit(
+    canvas: HTMLCanvasElement,
+    width: number,
+    height: number,
+    ratio = devicePixelRatio,
+): CanvasRenderingContext2D | null {
+    const wide = Math.round(width * ratio);
+    const tall = Math.round(height * ratio);
+    if (canvas.width !== wide) canvas.width = wide;
+    if (canvas.height !== tall) canvas.height = tall;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const context = canvas.getContext("2d");
+    context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context?.clearRect(0, 0, width, height);
+    return context;
+}

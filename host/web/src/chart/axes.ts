@@ -1,0 +1,100 @@
+/** The frame of a chart: grid, ticks, labels; and where the plot lies. */
+import type { Colors } from "../theme";
+import type { Painter } from "./painter";
+import { linearTicks, logTicks, scale, timeTicks, type AxisKind, type Scale, type Tick } from "./scale";
+
+export interface AxisSpec {
+    kind: AxisKind;
+    domain: readonly [number, number];
+    /** What the axis measures, with its unit. */
+    label: string;
+    /** Text of a tick. */
+    format?: (value: number) => string;
+    /** Instead of round values: these (rows of connections, names). */
+    ticks?: readonly Tick[];
+}
+
+/** Where the plot lies in the picture, CSS pixels, and how values get there. */
+export interface Area {
+    left: number;
+    top: number;
+    width: number;
+    height: number;
+    x: Scale;
+    y: Scale;
+    /** The scale on the right; null without. */
+    y2: Scale | null;
+    colors: Colors;
+}
+
+export interface Axes {
+    x: AxisSpec;
+    y: AxisSpec;
+    y2: AxisSpec | null;
+}
+
+const TOP = 10;
+const BOTTOM = 42;
+
+export function layout(axes: Axes, width: number, height: number, colors: Colors, left = 76): Area {
+    const right = axes.y2 ? 68 : 18;
+    const inner = Math.max(10, width - left - right);
+    const tall = Math.max(10, height - TOP - BOTTOM);
+    return {
+        left,
+        top: TOP,
+        width: inner,
+        height: tall,
+        x: scale(axes.x.kind, axes.x.domain, [left, left + inner]),
+        y: scale(axes.y.kind, axes.y.domain, [TOP + tall, TOP]),
+        y2: axes.y2 ? scale(axes.y2.kind, axes.y2.domain, [TOP + tall, TOP]) : null,
+        colors,
+    };
+}
+
+export function ticksOf(axis: AxisSpec, wanted: number, start: bigint): readonly Tick[] {
+    if (axis.ticks) return axis.ticks;
+    if (axis.kind === "time") return timeTicks(axis.domain, wanted, start);
+    return (axis.kind === "log" ? logTicks : linearTicks)(axis.domain, wanted, axis.format);
+}
+
+/** `start`: ns since 1970 of second 0, for axes of time. */
+export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint): void {
+    const { left, top, width, height, colors } = area;
+    const bottom = top + height;
+    const right = left + width;
+    for (const tick of ticksOf(axes.y, height / 40, start)) {
+        const y = area.y.to(tick.value);
+        if (y < top - 1 || y > bottom + 1) continue;
+        painter.line([left, right], [y, y], { color: colors.grid });
+        painter.text(tick.label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
+    }
+    for (const tick of ticksOf(axes.x, width / 110, start)) {
+        const x = area.x.to(tick.value);
+        if (x < left - 1 || x > right + 1) continue;
+        painter.line([x, x], [top, bottom], { color: colors.grid });
+        painter.text(tick.label, x, bottom + 12, { color: colors.muted, align: "center", size: 11 });
+    }
+    if (axes.y2 && area.y2) {
+        for (const tick of ticksOf(axes.y2, height / 40, start)) {
+            const y = area.y2.to(tick.value);
+            if (y < top - 1 || y > bottom + 1) continue;
+            painter.line([right, right + 4], [y, y], { color: colors.line });
+            painter.text(tick.label, right + 8, y, { color: colors.muted, size: 11 });
+        }
+        painter.text(axes.y2.label, right + 58, top + height / 2, {
+            color: colors.muted,
+            align: "center",
+            size: 11,
+            vertical: true,
+        });
+    }
+    painter.line([left, left, right], [top, bottom, bottom], { color: colors.line });
+    painter.text(axes.y.label, 12, top + height / 2, {
+        color: colors.muted,
+        align: "center",
+        size: 11,
+        vertical: true,
+    });
+    painter.text(axes.x.label, left + width / 2, bottom + 30, { color: colors.muted, align: "center", size: 11 });
+}

@@ -1,0 +1,244 @@
+/**
+ * What charts draw on. One set of strokes, two surfaces: a canvas to look at (and PNG), an SVG text to keep. Charts say
+ * each thing once, so that both pictures are the same. Pixels are CSS pixels.
+ */
+
+export type Shape = "circle" | "ring" | "square" | "diamond" | "triangle" | "cross" | "plus" | "star";
+
+export interface Stroke {
+    color: string;
+    width?: number;
+    dash?: readonly number[];
+    opacity?: number;
+}
+
+export interface TextStyle {
+    color: string;
+    size?: number;
+    align?: "left" | "center" | "right";
+    baseline?: "top" | "middle" | "bottom";
+    bold?: boolean;
+    /** Turned a quarter to the left, for a vertical axis. */
+    vertical?: boolean;
+}
+
+export interface Painter {
+    /** Joined points; a NaN makes a gap. */
+    line(xs: ArrayLike<number>, ys: ArrayLike<number>, stroke: Stroke): void;
+    /** Filled outline. */
+    area(xs: ArrayLike<number>, ys: ArrayLike<number>, color: string): void;
+    rect(x: number, y: number, width: number, height: number, fill: string | null, stroke?: Stroke): void;
+    /** SVG path data, filled or stroked. */
+    path(data: string, fill: string | null, stroke?: Stroke): void;
+    /** A mark with its centre at x, y, about `size` wide. */
+    mark(shape: Shape, x: number, y: number, size: number, color: string): void;
+    text(text: string, x: number, y: number, style: TextStyle): void;
+    /** Draw within a rectangle only. */
+    clip(x: number, y: number, width: number, height: number, draw: () => void): void;
+}
+
+const FONT = "system-ui, sans-serif";
+
+/** Outline of a shape around 0, 0 with radius 1, as SVG path data; strokes only where `stroked`. */
+const OUTLINES: Record<Shape, { points: (r: number) => string; stroked: boolean }> = {
+    circle: { points: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`, stroked: false },
+    ring: { points: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`, stroked: true },
+    square: { points: (r) => `M${-r} ${-r}h${2 * r}v${2 * r}h${-2 * r}Z`, stroked: false },
+    diamond: { points: (r) => `M0 ${-1.25 * r}L${1.25 * r} 0L0 ${1.25 * r}L${-1.25 * r} 0Z`, stroked: false },
+    triangle: { points: (r) => `M0 ${-1.2 * r}L${1.15 * r} ${r}L${-1.15 * r} ${r}Z`, stroked: false },
+    cross: { points: (r) => `M${-r} ${-r}L${r} ${r}M${-r} ${r}L${r} ${-r}`, stroked: true },
+    plus: { points: (r) => `M${-r} 0H${r}M0 ${-r}V${r}`, stroked: true },
+    star: {
+        points: (r) => `M${-r} 0H${r}M${-r / 2} ${-r}L${r / 2} ${r}M${-r / 2} ${r}L${r / 2} ${-r}`,
+        stroked: true,
+    },
+};
+
+export class CanvasPainter implements Painter {
+    private readonly marks = new Map<string, Path2D>();
+
+    constructor(private readonly context: CanvasRenderingContext2D) {}
+
+    private stroke(style: Stroke, draw: () => void): void {
+        const c = this.context;
+        c.strokeStyle = style.color;
+        c.lineWidth = style.width ?? 1;
+        c.lineJoin = "round";
+        c.globalAlpha = style.opacity ?? 1;
+        c.setLineDash([...(style.dash ?? [])]);
+        draw();
+        c.setLineDash([]);
+        c.globalAlpha = 1;
+    }
+
+    line(xs: ArrayLike<number>, ys: ArrayLike<number>, style: Stroke): void {
+        const c = this.context;
+        c.beginPath();
+        let open = false;
+        for (let i = 0; i < xs.length; i += 1) {
+            const x = xs[i] as number;
+            const y = ys[i] as number;
+            if (Number.isNaN(x) || Number.isNaN(y)) open = false;
+            else if (open) c.lineTo(x, y);
+            else {
+                c.moveTo(x, y);
+                open = true;
+            }
+        }
+        this.stroke(style, () => c.stroke());
+    }
+
+    area(xs: ArrayLike<number>, ys: ArrayLike<number>, color: string): void {
+        const c = this.context;
+        c.beginPath();
+        for (let i = 0; i < xs.length; i += 1) c.lineTo(xs[i] as number, ys[i] as number);
+        c.closePath();
+        c.fillStyle = color;
+        c.fill();
+    }
+
+    rect(x: number, y: number, width: number, height: number, fill: string | null, stroke?: Stroke): void {
+        const c = this.context;
+        if (fill !== null) {
+            c.fillStyle = fill;
+            c.fillRect(x, y, width, height);
+        }
+        if (stroke) this.stroke(stroke, () => c.strokeRect(x, y, width, height));
+    }
+
+    path(data: string, fill: string | null, stroke?: Stroke): void {
+        const shape = new Path2D(data);
+        if (fill !== null) {
+            this.context.fillStyle = fill;
+            this.context.fill(shape);
+        }
+        if (stroke) this.stroke(stroke, () => this.context.stroke(shape));
+    }
+
+    mark(shape: Shape, x: number, y: number, size: number, color: string): void {
+        const c = this.context;
+        const key = `${shape} ${size}`;
+        let path = this.marks.get(key);
+        if (!path) this.marks.set(key, (path = new Path2D(OUTLINES[shape].points(size / 2))));
+        c.translate(x, y);
+        if (OUTLINES[shape].stroked) {
+            c.strokeStyle = color;
+            c.lineWidth = 1.6;
+            c.stroke(path);
+        } else {
+            c.fillStyle = color;
+            c.fill(path);
+        }
+        c.translate(-x, -y);
+    }
+
+    text(text: string, x: number, y: number, style: TextStyle): void {
+        const c = this.context;
+        c.font = `${style.bold ? "600 " : ""}${style.size ?? 12}px ${FONT}`;
+        c.fillStyle = style.color;
+        c.textAlign = style.align ?? "left";
+        c.textBaseline = style.baseline ?? "middle";
+        if (style.vertical) {
+            c.save();
+            c.translate(x, y);
+            c.rotate(-Math.PI / 2);
+            c.fillText(text, 0, 0);
+            c.restore();
+        } else c.fillText(text, x, y);
+    }
+
+    clip(x: number, y: number, width: number, height: number, draw: () => void): void {
+        const c = this.context;
+        c.save();
+        c.beginPath();
+        c.rect(x, y, width, height);
+        c.clip();
+        draw();
+        c.restore();
+    }
+}
+
+const escape = (text: string) => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
+const short = (value: number) => String(Math.round(value * 100) / 100);
+
+export class SvgPainter implements Painter {
+    private readonly parts: string[] = [];
+    private clips = 0;
+
+    private strokeText(style: Stroke): string {
+        const dash = style.dash?.length ? ` stroke-dasharray="${style.dash.join(" ")}"` : "";
+        const opacity = style.opacity === undefined ? "" : ` stroke-opacity="${style.opacity}"`;
+        return ` stroke="${style.color}" stroke-width="${style.width ?? 1}" stroke-linejoin="round"${dash}${opacity}`;
+    }
+
+    line(xs: ArrayLike<number>, ys: ArrayLike<number>, style: Stroke): void {
+        let data = "";
+        let open = false;
+        for (let i = 0; i < xs.length; i += 1) {
+            const x = xs[i] as number;
+            const y = ys[i] as number;
+            if (Number.isNaN(x) || Number.isNaN(y)) open = false;
+            else {
+                data += `${open ? "L" : "M"}${short(x)} ${short(y)}`;
+                open = true;
+            }
+        }
+        if (data) this.path(data, null, style);
+    }
+
+    area(xs: ArrayLike<number>, ys: ArrayLike<number>, color: string): void {
+        const points = Array.from(xs, (x, i) => `${short(x)},${short(ys[i] as number)}`);
+        this.parts.push(`<polygon points="${points.join(" ")}" fill="${color}"/>`);
+    }
+
+    rect(x: number, y: number, width: number, height: number, fill: string | null, stroke?: Stroke): void {
+        this.parts.push(
+            `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" fill="${fill ?? "none"}"${stroke ? this.strokeText(stroke) : ""}/>`,
+        );
+    }
+
+    path(data: string, fill: string | null, stroke?: Stroke): void {
+        this.parts.push(`<path d="${data}" fill="${fill ?? "none"}"${stroke ? this.strokeText(stroke) : ""}/>`);
+    }
+
+    mark(shape: Shape, x: number, y: number, size: number, color: string): void {
+        const { points, stroked } = OUTLINES[shape];
+        const paint = stroked ? `fill="none" stroke="${color}" stroke-width="1.6"` : `fill="${color}"`;
+        this.parts.push(`<path transform="translate(${short(x)} ${short(y)})" d="${points(size / 2)}" ${paint}/>`);
+    }
+
+    text(text: string, x: number, y: number, style: TextStyle): void {
+        const anchor = { left: "start", center: "middle", right: "end" }[style.align ?? "left"];
+        const baseline = { top: "hanging", middle: "central", bottom: "text-after-edge" }[style.baseline ?? "middle"];
+        const turn = style.vertical ? ` transform="rotate(-90 ${short(x)} ${short(y)})"` : "";
+        this.parts.push(
+            `<text x="${short(x)}" y="${short(y)}" fill="${style.color}" font-size="${style.size ?? 12}"${style.bold ? ' font-weight="600"' : ""} text-anchor="${anchor}" dominant-baseline="${baseline}"${turn}>${escape(text)}</text>`,
+        );
+    }
+
+    clip(x: number, y: number, width: number, height: number, draw: () => void): void {
+        const id = `clip${(this.clips += 1)}`;
+        this.parts.push(
+            `<clipPath id="${id}"><rect x="${x}" y="${y}" width="${width}" height="${height}"/></clipPath><g clip-path="url(#${id})">`,
+        );
+        draw();
+        this.parts.push("</g>");
+    }
+
+    /** Draw moved by x, y. */
+    shift(x: number, y: number, draw: () => void): void {
+        this.parts.push(`<g transform="translate(${x} ${y})">`);
+        draw();
+        this.parts.push("</g>");
+    }
+
+    /** A picture drawn elsewhere (WebGL), as data URL. */
+    image(url: string, x: number, y: number, width: number, height: number): void {
+        this.parts.push(`<image href="${url}" x="${x}" y="${y}" width="${width}" height="${height}"/>`);
+    }
+
+    /** The whole file. */
+    finish(width: number, height: number, title: string): string {
+        return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FONT}"><title>${escape(title)}</title>${this.parts.join("")}</svg>\n`;
+    }
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { nanoseconds } from "../format";
+import { extent, linearTicks, logTicks, scale, timeTicks } from "./scale";
+
+test.each(["linear", "log", "time"] as const)("%s: pixels and values are each other's inverse", (kind) => {
+    const map = scale(kind, [0.002, 50], [76, 900]);
+    expect(map.to(0.002)).toBeCloseTo(76);
+    expect(map.to(50)).toBeCloseTo(900);
+    for (const value of [0.003, 0.5, 7, 49]) expect(map.from(map.to(value))).toBeCloseTo(value, 9);
+});
+
+test("linear ticks are round and inside", () => {
+    expect(linearTicks([0, 10], 5).map((tick) => tick.value)).toEqual([0, 2, 4, 6, 8, 10]);
+    expect(linearTicks([0.13, 0.41], 3).map((tick) => tick.value)).toEqual([0.2, 0.3, 0.4]);
+    expect(linearTicks([5, 5], 3)).toEqual([]);
+});
+
+test("log ticks are powers of ten, finer where there is room", () => {
+    expect(logTicks([0.001, 10], 4).map((tick) => tick.value)).toEqual([0.001, 0.01, 0.1, 1, 10]);
+    expect(logTicks([1, 10], 6).map((tick) => tick.value)).toEqual([1, 2, 5, 10]);
+});
+
+test("time ticks lie at round times of day, down to the nanosecond", () => {
+    const start = nanoseconds("2015-06-01T01:52:14.855300001Z");
+    expect(timeTicks([0, 420], 7, start).map((tick) => tick.label)).toEqual([
+        "01:53:00",
+        "01:54:00",
+        "01:55:00",
+        "01:56:00",
+        "01:57:00",
+        "01:58:00",
+        "01:59:00",
+    ]);
+    expect(timeTicks([0, 4e-9], 4, start).map((tick) => tick.label)).toEqual([
+        "01:52:14.855300001",
+        "01:52:14.855300002",
+        "01:52:14.855300003",
+        "01:52:14.855300004",
+        "01:52:14.855300005",
+    ]);
+});
+
+test("the extent leaves out what is not known", () => {
+    expect(extent([3, NaN, -1])).toEqual([-1, 3]);
+    expect(extent([NaN])).toBeNull();
+});

@@ -1,0 +1,82 @@
+/** Numbers, times and sizes as the page writes them. Unknown is a dash, never 0. */
+
+export const UNKNOWN = "–";
+
+const GROUPED = new Intl.NumberFormat("en-GB");
+
+export function count(value: number | bigint | string | null | undefined): string {
+    if (value === null || value === undefined || value === "") return UNKNOWN;
+    const number = typeof value === "bigint" ? value : Number(value);
+    if (typeof number === "number" && !Number.isFinite(number)) return UNKNOWN;
+    return GROUPED.format(number);
+}
+
+/** A figure with three significant digits and no needless zeros. */
+export function figure(value: number | null | undefined): string {
+    if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 1000) return GROUPED.format(Math.round(value));
+    if (size < 0.001) return value.toExponential(2).replace(/\.?0+e/, "e");
+    return String(Number(value.toPrecision(3)));
+}
+
+/** A duration in the unit that reads best: 12.3 s, 4.56 ms, 789 µs. */
+export function duration(seconds: number | null | undefined): string {
+    if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
+    const size = Math.abs(seconds);
+    if (size === 0) return "0 s";
+    if (size >= 600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+    if (size >= 0.9995) return `${figure(seconds)} s`;
+    if (size >= 0.0009995) return `${figure(seconds * 1e3)} ms`;
+    if (size >= 0.9995e-6) return `${figure(seconds * 1e6)} µs`;
+    return `${figure(seconds * 1e9)} ns`;
+}
+
+/** A magnitude with its unit's prefix: 1.2 MB, 34 kbit/s. Decimal, as networks count. */
+export function scaled(value: number | null | undefined, unit: string): string {
+    if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+    const prefixes = ["", "k", "M", "G", "T"];
+    let step = 0;
+    let rest = value;
+    while (Math.abs(rest) >= 999.5 && step < prefixes.length - 1) {
+        rest /= 1000;
+        step += 1;
+    }
+    return `${figure(rest)} ${prefixes[step]}${unit}`;
+}
+
+export const bytes = (value: number | null | undefined) => scaled(value, "B");
+export const bits = (value: number | null | undefined) => scaled(value, "bit/s");
+
+export function percent(share: number | null | undefined): string {
+    if (share === null || share === undefined || !Number.isFinite(share)) return UNKNOWN;
+    return `${figure(share * 100)} %`;
+}
+
+/** Nanoseconds since 1970 of an RFC 3339 time in UTC. Throws on anything else. */
+export function nanoseconds(rfc3339: string): bigint {
+    const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|\+00:00)$/.exec(rfc3339);
+    if (!match) throw new Error(`not a time in UTC: ${rfc3339}`);
+    const whole = Date.parse(`${match[1]}Z`);
+    return BigInt(whole) * 1_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
+}
+
+/** Time of day in UTC, `digits` behind the point (0 to 9). */
+export function clock(start: bigint, seconds: number, digits: number): string {
+    const unit = 10n ** BigInt(9 - digits);
+    const total = start + BigInt(Math.round(seconds * 1e9));
+    const rounded = ((total + unit / 2n) / unit) * unit;
+    const inDay = ((rounded % 86_400_000_000_000n) + 86_400_000_000_000n) % 86_400_000_000_000n;
+    const whole = Number(inDay / 1_000_000_000n);
+    const pad = (value: number) => String(value).padStart(2, "0");
+    const text = `${pad(Math.floor(whole / 3600))}:${pad(Math.floor(whole / 60) % 60)}:${pad(whole % 60)}`;
+    if (digits === 0) return text;
+    return `${text}.${String(inDay % 1_000_000_000n)
+        .padStart(9, "0")
+        .slice(0, digits)}`;
+}
+
+export function date(start: bigint): string {
+    return new Date(Number(start / 1_000_000n)).toISOString().slice(0, 10);
+}

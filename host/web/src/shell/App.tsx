@@ -1,0 +1,214 @@
+/** The page around the views: which capture, which view, which time; what is wrong, what is being read. */
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { message } from "../components/load";
+import { count } from "../format";
+import { capture, captures, go, href, note, param, setParam, state } from "../state/store";
+import { choice, isDark } from "../theme";
+import { START, VIEWS, type View } from "../views";
+import { Drop, OpenButton } from "./Drop";
+import { Help } from "./Help";
+import { helpShown, onKey } from "./keys";
+import { RangeBar } from "./RangeBar";
+
+export function App() {
+    useEffect(() => {
+        document.addEventListener("keydown", onKey);
+        return () => document.removeEventListener("keydown", onKey);
+    }, []);
+    const view = VIEWS.find((one) => one.name === state.value.view);
+    useEffect(() => {
+        document.title = `${view?.title ?? "?"} · ${capture.value?.name ?? "no capture"} · Weir`;
+    }, [view, capture.value?.name]);
+    return (
+        <>
+            <a class="skip" href="#main">
+                Skip to the view
+            </a>
+            <header class="top">
+                <a class="brand" href={href({ view: START })} onClick={follow(() => go({ view: START }))}>
+                    Weir
+                </a>
+                <CapturePicker />
+                <OpenButton />
+                {capture.value?.state === "READY" && <RangeBar />}
+                <span class="space" />
+                <button
+                    type="button"
+                    title="Light or dark (t)"
+                    onClick={() => (choice.value = isDark.value ? "light" : "dark")}
+                >
+                    {isDark.value ? "Light" : "Dark"}
+                </button>
+                <button type="button" title="Keys (?)" aria-label="Help: keys" onClick={() => (helpShown.value = true)}>
+                    ?
+                </button>
+            </header>
+            {note.value !== null && (
+                <div class="bar" role="status">
+                    {note.value}
+                    <button type="button" onClick={() => (note.value = null)}>
+                        Put away
+                    </button>
+                </div>
+            )}
+            <Drop />
+            <div class="body">
+                <Navigation />
+                <main id="main" tabIndex={-1}>
+                    {view ? <Shown view={view} /> : <Unknown name={state.value.view} />}
+                </main>
+            </div>
+            <Help />
+        </>
+    );
+}
+
+/** A plain click stays in the page; with a key held, the browser opens the link as always. */
+export function follow(act: () => void) {
+    return (event: MouseEvent) => {
+        if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        act();
+    };
+}
+
+function CapturePicker() {
+    const all = captures.value;
+    if (all === null || all.length === 0) return null;
+    return (
+        <label class="capture">
+            <span class="unseen">Capture</span>
+            <select value={capture.value?.id ?? ""} onChange={(event) => go({ capture: event.currentTarget.value })}>
+                {capture.value === null && <option value="">(choose a capture)</option>}
+                {all.map((one) => (
+                    <option key={one.id} value={one.id}>
+                        {one.name}
+                        {one.kind === "LIVE" ? " (live)" : one.state === "READY" ? "" : ` (${one.state.toLowerCase()})`}
+                    </option>
+                ))}
+            </select>
+        </label>
+    );
+}
+
+function Navigation() {
+    const groups = [...new Set(VIEWS.map((view) => view.group))];
+    return (
+        <nav aria-label="Views">
+            {groups.map((group) => (
+                <section key={group}>
+                    <h2>{group}</h2>
+                    <ul>
+                        {VIEWS.filter((view) => view.group === group).map((view) => (
+                            <li key={view.name}>
+                                <a
+                                    href={href({ view: view.name })}
+                                    title={`${view.about} (g ${view.key})`}
+                                    aria-current={view.name === state.value.view ? "page" : undefined}
+                                    onClick={follow(() => go({ view: view.name }))}
+                                >
+                                    {view.title}
+                                </a>
+                            </li>
+                        ))}
+                    </ul>
+                </section>
+            ))}
+        </nav>
+    );
+}
+
+function Unknown(props: { name: string }) {
+    return <p class="error">There is no view called “{props.name}”: choose one of the list.</p>;
+}
+
+function Shown(props: { view: View }) {
+    const { view } = props;
+    const [module, setModule] = useState<{ name: string; Body: ComponentType } | null>(null);
+    const [error, setError] = useState<string | null>(null);
+    useEffect(() => {
+        let wanted = true;
+        setError(null);
+        view.load().then(
+            (loaded) => wanted && setModule({ name: view.name, Body: loaded.default }),
+            (reason: unknown) => wanted && setError(message(reason)),
+        );
+        return () => void (wanted = false);
+    }, [view]);
+    const shown = capture.value;
+    if (captures.value === null) return <p class="waiting">Asking the server…</p>;
+    if (shown === null) return <NoCapture />;
+    if (shown.state === "FAILED") return <p class="error">{`${shown.name}: ${shown.error ?? "cannot be read"}`}</p>;
+    if (shown.state === "READING") return <p class="waiting">{shown.name} is being read…</p>;
+    if (view.packets && !shown.hasPackets) {
+        return (
+            <p class="waiting">
+                {view.title} needs the packets, and of {shown.name} none are kept: open the capture file with weir view,
+                or let the daemon keep packets.
+            </p>
+        );
+    }
+    const connection = param("connection");
+    return (
+        <>
+            <div class="viewhead">
+                <h1>{view.title}</h1>
+                {connection !== "" && (
+                    <span class="chip">
+                        connection {connection}
+                        <button
+                            type="button"
+                            aria-label={`Forget connection ${connection}`}
+                            onClick={() => setParam("connection", "")}
+                        >
+                            ×
+                        </button>
+                    </span>
+                )}
+            </div>
+            <Losses />
+            {shown.error !== undefined && (
+                <p class="warning" role="alert">
+                    {shown.error}
+                </p>
+            )}
+            {error !== null && <p class="error">{error}</p>}
+            {module?.name === view.name ? (
+                <module.Body key={`${shown.id} ${view.name}`} />
+            ) : (
+                error === null && <p class="waiting">Loading…</p>
+            )}
+        </>
+    );
+}
+
+/** What is not shown because it did not fit the memory. */
+function Losses() {
+    const shown = capture.value;
+    if (shown === null) return null;
+    const parts = (["packets", "connections", "transactions", "segments", "blocks"] as const)
+        .map((what) => [what, Number(shown[`${what}Dropped`] ?? 0)] as const)
+        .filter(([, dropped]) => dropped > 0);
+    if (parts.length === 0) return null;
+    const text = parts.map(([what, dropped]) => `${count(dropped)} ${what}`).join(", ");
+    return (
+        <p class="warning">
+            Not kept, to stay within the memory: {text} ({shown.kind === "LIVE" ? "the oldest" : "the last of the file"}
+            ).
+        </p>
+    );
+}
+
+function NoCapture() {
+    const wanted = state.value.capture;
+    return (
+        <div class="empty">
+            <h1>{wanted === null ? "No capture is open" : "That capture is no longer open"}</h1>
+            <p>
+                Drop a capture file (pcap or pcapng) anywhere on this page, or start <code>weir view FILE</code>.
+            </p>
+            <OpenButton />
+        </div>
+    );
+}

@@ -1,0 +1,128 @@
+/** The page's state: one signal, mirrored in the URL. Views read it and change it here, never through `location`. */
+import { computed, signal } from "@preact/signals";
+import { parse, serialise, SHARED, type State } from "./url";
+import type { Capture } from "../api/types";
+
+const first = parse(globalThis.location?.search ?? "");
+
+export const state = signal<State>(first.state);
+/** Something the reader should know, shown in a bar until put away. */
+export const note = signal<string | null>(first.note);
+/** The captures that the server has; null until it answered. */
+export const captures = signal<readonly Capture[] | null>(null);
+/** Where the pointer or the keyboard is, in seconds since the capture's start: every chart draws it. */
+export const cursor = signal<number | null>(null);
+/** Counts up when a live capture has news: what was loaded is loaded again. */
+export const revision = signal(0);
+
+/** The capture that is shown. */
+export const capture = computed<Capture | null>(() => {
+    const all = captures.value;
+    if (all === null) return null;
+    const id = state.value.capture;
+    return (id === null ? all[0] : all.find((one) => one.id === id)) ?? null;
+});
+
+/** The time range that is shown, seconds since the capture's start. */
+export const range = computed<[number, number]>(() => {
+    const end = capture.value?.seconds ?? 0;
+    const { from, to } = state.value;
+    return [from ?? 0, to ?? Math.max(end, 1e-6)];
+});
+
+export const zoomed = computed(() => state.value.from !== null || state.value.to !== null);
+
+export interface Change {
+    view?: string;
+    capture?: string | null;
+    from?: number | null;
+    to?: number | null;
+    /** Set these; an empty text removes. */
+    params?: Record<string, string>;
+}
+
+/** The state after a change. Another view starts without the choices of the one before, save the shared ones. */
+export function changed(before: State, change: Change): State {
+    const kept: Record<string, string> = {};
+    const sameView = change.view === undefined || change.view === before.view;
+    const sameCapture = change.capture === undefined || change.capture === before.capture;
+    for (const [name, value] of Object.entries(before.params)) {
+        // A connection's id means nothing in another capture.
+        if (sameCapture ? sameView || SHARED.includes(name) : sameView && !SHARED.includes(name)) kept[name] = value;
+    }
+    for (const [name, value] of Object.entries(change.params ?? {})) {
+        if (value === "") delete kept[name];
+        else kept[name] = value;
+    }
+    return {
+        view: change.view ?? before.view,
+        capture: change.capture === undefined ? before.capture : change.capture,
+        from: change.from === undefined ? (sameCapture ? before.from : null) : change.from,
+        to: change.to === undefined ? (sameCapture ? before.to : null) : change.to,
+        params: kept,
+    };
+}
+
+/** Go there. A new view or range is a step back in the browser's history; `replace` when it is only a refinement. */
+export function go(change: Change, how: { replace?: boolean } = {}): void {
+    const next = changed(state.value, change);
+    const url = serialise(next);
+    if (url === serialise(state.value)) return;
+    if (how.replace) history.replaceState(null, "", url);
+    else history.pushState(null, "", url);
+    state.value = next;
+}
+
+/** The URL that a change leads to, for links that can be opened in another tab. */
+export function href(change: Change): string {
+    return serialise(changed(state.value, change));
+}
+
+export function param(name: string, otherwise = ""): string {
+    return state.value.params[name] ?? otherwise;
+}
+
+export function setParam(name: string, value: string, how: { replace?: boolean } = {}): void {
+    go({ params: { [name]: value } }, how);
+}
+
+/** Show this range; the whole capture when it covers all of it. A range never gets narrower than 1 µs. */
+export function zoomTo(from: number, to: number): void {
+    const end = capture.value?.seconds ?? 0;
+    const middle = (from + to) / 2;
+    const half = Math.max(to - from, 1e-6) / 2;
+    const low = Math.max(0, middle - half);
+    const high = Math.min(end, middle + half);
+    if (high <= low) return;
+    go({ from: low <= 0 ? null : low, to: high >= end ? null : high });
+}
+
+/** Zoom by a factor (below 1: closer) around a time, by default the cursor or the middle. */
+export function zoomBy(factor: number, around?: number): void {
+    const [from, to] = range.value;
+    const at =
+        around ??
+        (cursor.value !== null && cursor.value >= from && cursor.value <= to ? cursor.value : (from + to) / 2);
+    zoomTo(at - (at - from) * factor, at + (to - at) * factor);
+}
+
+/** Move the range by a share of its width, staying inside the capture. */
+export function pan(share: number): void {
+    const end = capture.value?.seconds ?? 0;
+    const [from, to] = range.value;
+    const width = to - from;
+    const start = Math.min(Math.max(0, from + share * width), Math.max(0, end - width));
+    zoomTo(start, start + width);
+}
+
+export function zoomOut(): void {
+    go({ from: null, to: null });
+}
+
+if (typeof window !== "undefined") {
+    window.addEventListener("popstate", () => {
+        const back = parse(location.search);
+        state.value = back.state;
+        note.value = back.note;
+    });
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { parse, serialise, type State } from "./url";
+import { changed } from "./store";
+
+const full: State = {
+    view: "setups",
+    capture: "c 1&x",
+    from: 1.000000001,
+    to: 420.5,
+    params: { filter: "client.port = 80 AND id = 3", scale: "log" },
+};
+
+test("a link restores everything", () => {
+    expect(parse(serialise(full))).toEqual({ state: full, note: null });
+});
+
+test("a link of another version is shown from the start and says so", () => {
+    const { state, note } = parse("?v=9&view=setups&capture=c1&from=1&to=2&filter=x");
+    expect(state).toEqual({ view: "overview", capture: "c1", from: null, to: null, params: {} });
+    expect(note).toContain("v=9");
+});
+
+test.each(["from=abc", "to=", "from=3&to=2", "from=2&to=2"])("a range that is none shows all: %s", (range) => {
+    const { state, note } = parse(`?v=1&view=setups&${range}`);
+    expect([state.view, state.from, state.to]).toEqual(["setups", null, null]);
+    expect(note).toContain("time range");
+});
+
+test("another view keeps what is shared and forgets the rest", () => {
+    expect(changed(full, { view: "connections" }).params).toEqual({ filter: "client.port = 80 AND id = 3" });
+    expect(changed(full, { params: { scale: "" } }).params).toEqual({ filter: "client.port = 80 AND id = 3" });
+});
+
+test("another capture keeps the view's choices and forgets what belongs to the capture", () => {
+    const next = changed(full, { capture: "c2" });
+    expect([next.from, next.to, next.params]).toEqual([null, null, { scale: "log" }]);
+});

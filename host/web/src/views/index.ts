@@ -1,0 +1,29 @@
+/** Every view of the page, in the order of the navigation. Each is a module of its own, loaded when it is first shown. */
+import type { ComponentType } from "preact";
+
+export interface View {
+    /** In the URL. */
+    name: string;
+    title: string;
+    group: "Answers" | "Tables" | "Over time" | "Packets" | "Path";
+    /** `g`, then this key, goes there. */
+    key: string;
+    /** One sentence for the navigation's tooltip and the help. */
+    about: string;
+    /** Needs packets to be kept (`hasPackets`): the shell says so instead of showing it. */
+    packets?: boolean;
+    load(): Promise<{ default: ComponentType }>;
+}
+
+export const VIEWS: readonly View[] = [
+    {
+        name: "overview",
+        title: "Overview",
+        group: "Answers",
+        key: "o",
+        about: "What was found, worst first, and the capture over time",
+        load: () => import("./overview"),
+    },
+];
+
+export const START = "overview";

@@ -1,0 +1,22 @@
+import { defineConfig } from "vitest/config";
+
+// `weir view FILE` serves the page and its interface on one port; `npm run dev` borrows the interface from there.
+const server = process.env.WEIR_PAGE_URL ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+    base: "./",
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    build: {
+        outDir: "../../bin/page",
+        emptyOutDir: true,
+        target: "es2022",
+        chunkSizeWarningLimit: 400,
+    },
+    server: { proxy: { "/api": { target: server, changeOrigin: true } } },
+    test: {
+        environment: "node",
+        testTimeout: 30_000,
+        hookTimeout: 60_000,
+        fileParallelism: false,
+    },
+});
