@@ -59,7 +59,6 @@ struct Row {
     client: Figures,
     server: Figures,
     end: Figures,
-    times: Percentiles,
     positions: [u64; POSITIONS],
 }
 
@@ -75,7 +74,6 @@ impl Row {
             client: Figures::default(),
             server: Figures::default(),
             end: Figures::default(),
-            times: Percentiles::default(),
             positions: [0; POSITIONS],
         }
     }
@@ -91,6 +89,8 @@ pub(crate) struct Statistics {
     /// Numbers of rows by signature.
     numbers: HashTable<u32>,
     rows: Vec<Row>,
+    /// Times to the end of the response.
+    times: Percentiles,
     /// Transactions that are not in their rows yet, and where their signatures end in `signatures`.
     waiting: Vec<(u64, usize, Finished)>,
     signatures: String,
@@ -138,26 +138,26 @@ impl Statistics {
         self.numbers.find(hash, is).map(|number| *number as usize)
     }
 
-    /// The row of a signature: its own, or beyond [`SIGNATURES`] that of the others.
-    fn row(&mut self, signature: &str, hash: u64) -> &mut Row {
+    /// Number of the row of a signature: its own, or beyond [`SIGNATURES`] that of the others.
+    fn row(&mut self, signature: &str, hash: u64) -> usize {
         let (mut name, mut hash) = (signature, hash);
         let mut number = self.find(name, hash);
         if number.is_none() && self.rows.len() >= SIGNATURES {
             (name, hash) = (OTHERS, self.hasher.hash_one(OTHERS));
             number = self.find(name, hash);
         }
-        let number = number.unwrap_or_else(|| {
+        number.unwrap_or_else(|| {
             let rows = &mut self.rows;
             rows.push(Row::new(name, hash));
             self.numbers
                 .insert_unique(hash, rows.len() as u32 - 1, |number| rows[*number as usize].hash);
             rows.len() - 1
-        });
-        &mut self.rows[number]
+        })
     }
 
     fn enter(&mut self, signature: &str, hash: u64, t: &Finished) {
-        let row = self.row(signature, hash);
+        let number = self.row(signature, hash);
+        let row = &mut self.rows[number];
         row.count += 1;
         row.request_bytes = row.request_bytes.saturating_add(t.request_bytes);
         row.response_bytes = row.response_bytes.saturating_add(t.response_bytes);
@@ -166,7 +166,7 @@ impl Statistics {
         row.server.add(t.server.map(seconds));
         row.end.add(t.end.map(seconds));
         if let Some(end) = t.end {
-            row.times.add(seconds(end));
+            self.times.add(number as u32, seconds(end));
         }
         if t.index > 0 {
             row.positions[(t.index as usize - 1).min(POSITIONS - 1)] += 1;
@@ -176,10 +176,12 @@ impl Statistics {
     /// The table, most frequent first.
     pub fn table(&mut self) -> Vec<v1::SignatureStatistics> {
         self.settle();
+        self.times.settle();
         let mut table: Vec<_> = self
             .rows
             .iter()
-            .map(|row| v1::SignatureStatistics {
+            .enumerate()
+            .map(|(number, row)| v1::SignatureStatistics {
                 signature: row.signature.to_string(),
                 count: row.count,
                 client_average_seconds: row.client.average(),
@@ -192,7 +194,7 @@ impl Statistics {
                 end_seconds_max: row.end.max(),
                 positions: row.positions.to_vec(),
                 losses: row.losses,
-                response_times: row.times.message(),
+                response_times: self.times.message(number as u32, row.end.max),
             })
             .collect();
         table.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));

@@ -66,7 +66,18 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
     }
 
     /// The bin of a time (TAI ns).
+    #[inline]
     pub fn at(&mut self, time: u64) -> &mut T {
+        let number = (time / self.width).wrapping_sub(self.first);
+        if number < self.bins.len() as u64 {
+            return &mut self.bins[number as usize];
+        }
+        self.reach(time)
+    }
+
+    /// The bin of a time that has none yet.
+    #[cold]
+    fn reach(&mut self, time: u64) -> &mut T {
         if self.bins.is_empty() {
             self.first = time / self.width;
             self.bins.push_back(T::default());
@@ -101,6 +112,20 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
         out
     }
 
+    /// Add the sums of another series.
+    pub fn merge(&mut self, other: &Self) {
+        while self.width < other.width && !self.bins.is_empty() {
+            self.halve();
+        }
+        if self.bins.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        for (i, bin) in other.bins.iter().enumerate() {
+            *self.at((other.first + i as u64) * other.width) += bin.clone();
+        }
+    }
+
     fn last(&self) -> u64 {
         self.first + self.bins.len() as u64 - 1
     }
@@ -125,6 +150,23 @@ mod tests {
             }
             prop_assert_eq!(bins.iter().sum::<u32>() as usize, times.len() + near.len());
             prop_assert!(bins.len() <= MOST);
+        }
+    }
+
+    proptest! {
+        /// Of series whose widths are the same number doubled.
+        #[test]
+        fn merged_is_as_if_one_series_had_it_all(a in prop::collection::vec(0..100_000u64, 0..50), b in prop::collection::vec(0..1_000u64, 0..50)) {
+            let series = |times: &mut dyn Iterator<Item = &u64>| {
+                let mut bins: Bins<u32> = Bins::bounded(10, 64);
+                times.for_each(|time| *bins.at(*time) += 1u32);
+                bins
+            };
+            let mut merged = series(&mut a.iter());
+            merged.merge(&series(&mut b.iter()));
+            let all = series(&mut a.iter().chain(&b));
+            prop_assert_eq!(merged.width(), all.width());
+            prop_assert_eq!(merged.iter().collect::<Vec<_>>(), all.iter().collect::<Vec<_>>());
         }
     }
 

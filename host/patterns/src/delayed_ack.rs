@@ -5,7 +5,7 @@ use weir_messages::v1::Finding;
 
 use crate::durations::Peak;
 use crate::names::about;
-use crate::responses::{Responses, Service};
+use crate::responses::Service;
 
 /// Responses from which on there is a pattern, and their share.
 const LEAST: u64 = 20;
@@ -16,8 +16,8 @@ const TIMER: f64 = 0.5;
 const FINDINGS: usize = 8;
 
 /// One finding for each service.
-pub(crate) fn findings(responses: &Responses, out: &mut Vec<Finding>) {
-    let mut services: Vec<&Service> = responses.services().iter().collect();
+pub(crate) fn findings(services: &[Service], out: &mut Vec<Finding>) {
+    let mut services: Vec<&Service> = services.iter().collect();
     services.sort_by_key(|service| std::cmp::Reverse(service.row.delayed_ns));
     out.extend(services.into_iter().filter_map(told).take(FINDINGS));
 }

@@ -33,6 +33,15 @@ pub(crate) struct Peak {
     pub around: f64,
 }
 
+impl std::ops::AddAssign<&Self> for Durations {
+    fn add_assign(&mut self, other: &Self) {
+        for (own, more) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *own = own.saturating_add(*more);
+        }
+        self.count += other.count;
+    }
+}
+
 impl Durations {
     /// Another, ns.
     pub fn add(&mut self, ns: u64) {

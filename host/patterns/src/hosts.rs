@@ -15,6 +15,10 @@ struct Host<T> {
     facts: T,
 }
 
+/// Facts about hosts without a place for which the hand moves once: where thousands of hosts share the few places, each
+/// would push out another.
+const PATIENCE: u32 = 16;
+
 /// Hosts by address. When the table is full, a hand goes round (second chance): a new host takes the place of one
 /// without a fact since the hand passed last; else it finds no place, and the fact about it is left out. Busy hosts
 /// stay, however many strangers pass.
@@ -23,6 +27,7 @@ pub(crate) struct Hosts<T> {
     hosts: Vec<Host<T>>,
     numbers: HashMap<[u8; 16], u8, FixedState>,
     hand: usize,
+    strangers: u32,
 }
 
 impl<T> Default for Hosts<T> {
@@ -31,6 +36,7 @@ impl<T> Default for Hosts<T> {
             hosts: Vec::new(),
             numbers: HashMap::with_hasher(FixedState::with_seed(0x7765_6972)),
             hand: 0,
+            strangers: 0,
         }
     }
 }
@@ -42,6 +48,12 @@ impl<T: Default> Hosts<T> {
             let host = &mut self.hosts[usize::from(number)];
             host.credit = host.credit.saturating_add(1);
             return Some(usize::from(number));
+        }
+        if self.hosts.len() == HOSTS {
+            self.strangers = (self.strangers + 1) % PATIENCE;
+            if self.strangers != 0 {
+                return None;
+            }
         }
         let host = Host {
             address,

@@ -1,6 +1,10 @@
-//! Large segments vanish again and again while small ones pass. Memory: 4,096 segments that are sent again (48 bytes), and
-//! 4,096 pairs of hosts (about 150 bytes, and 8 for each connection that is stuck).
+//! Large segments vanish again and again while small ones pass. Memory: 4,096 segments that are sent again (48 bytes),
+//! what passed between 4,096 pairs of hosts (48 bytes; others of the same place push them out), and 4,096 pairs with stuck
+//! connections (about 100 bytes, and 8 for each connection).
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
 use weir_analysis::{Class, Connection, Ends, Group, Transaction, TransactionKind, Verdict, address, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -33,21 +37,30 @@ struct Stuck {
     last: u64,
 }
 
-/// What went from one host to another.
+/// What passed between two hosts, by sender: client, server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    /// Hash of the hosts.
+    hosts: u64,
+    /// When a message of one segment, and one with segments of the full size, came through last without loss.
+    small_last: [u64; 2],
+    large_last: [u64; 2],
+    /// The largest message of one segment that came through since a large one did.
+    largest: [u32; 2],
+}
+
+/// Stuck connections of a pair of hosts.
 #[derive(Clone, Debug, Default)]
 struct Pair {
-    /// When a message of one segment, and one with segments of the full size, came through last without loss.
-    small_last: u64,
-    large_last: u64,
-    /// The largest message of one segment that came through since a large one did.
-    passed: u64,
-    /// Stuck connections while small ones passed and no large one, and those while large ones passed.
+    /// Those while small ones passed and no large one, and those while large ones passed.
     stuck: Group,
     chance: u64,
     /// Time from the first repeat to the last, ns, and the sizes of the segments.
     ns: u64,
     least: u32,
     most: u32,
+    /// The largest message of one segment that came through since a large one did.
+    passed: u32,
 }
 
 /// Segments that never arrive.
@@ -55,21 +68,27 @@ struct Pair {
 pub(crate) struct MtuBlackHole {
     /// By connection and side.
     stuck: Table<(FlowId, bool), Stuck, SEGMENTS>,
-    /// By sender and receiver.
-    pairs: Table<(Address, Address), Pair, PAIRS>,
-}
-
-const fn pair(ends: &Ends, from_server: bool) -> (Address, Address) {
-    if from_server {
-        (ends.server, ends.client)
-    } else {
-        (ends.client, ends.server)
-    }
+    /// By client, server and sender.
+    pairs: Table<(Address, Address, bool), Pair, PAIRS>,
+    /// By hash of client and server.
+    passed: Vec<Passed>,
+    hasher: FixedState,
 }
 
 impl MtuBlackHole {
-    fn pair(&mut self, key: (Address, Address)) -> Option<&mut Pair> {
-        self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0)
+    fn passed(&mut self, ends: &Ends) -> &mut Passed {
+        if self.passed.is_empty() {
+            self.passed.resize(PAIRS, Passed::default());
+        }
+        let hosts = self.hasher.hash_one((ends.client, ends.server));
+        let passed = &mut self.passed[hosts as usize % PAIRS];
+        if passed.hosts != hosts {
+            *passed = Passed {
+                hosts,
+                ..Passed::default()
+            };
+        }
+        passed
     }
 }
 
@@ -109,18 +128,21 @@ impl Detector for MtuBlackHole {
         };
         let end = facts.request_time + facts.request + end;
         let ends = transaction.ends();
-        for (from_server, bytes) in [(false, facts.request_bytes), (true, facts.response_bytes)] {
-            if bytes > SINGLE && bytes < LARGE {
-                continue;
+        let passed = self.passed(&ends);
+        let mut largest = [0; 2];
+        for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
+            if bytes >= LARGE {
+                passed.large_last[side] = passed.large_last[side].max(end);
+                passed.largest[side] = 0;
+            } else if bytes <= SINGLE {
+                passed.small_last[side] = passed.small_last[side].max(end);
+                passed.largest[side] = passed.largest[side].max(bytes as u32);
             }
-            if let Some(pair) = self.pair(pair(&ends, from_server)) {
-                if bytes >= LARGE {
-                    pair.large_last = pair.large_last.max(end);
-                    pair.passed = 0;
-                } else {
-                    pair.small_last = pair.small_last.max(end);
-                    pair.passed = pair.passed.max(bytes);
-                }
+            largest[side] = passed.largest[side];
+        }
+        for (from_server, largest) in [(false, largest[0]), (true, largest[1])] {
+            if let Some(pair) = self.pairs.get(&(ends.client, ends.server, from_server)) {
+                pair.passed = largest;
             }
         }
     }
@@ -136,12 +158,16 @@ impl Detector for MtuBlackHole {
             if stuck.repeats < REPEATS {
                 continue;
             }
-            let Some(pair) = self.pair(pair(&connection.ends(), from_server)) else {
+            let ends = connection.ends();
+            let (passed, side) = (*self.passed(&ends), usize::from(from_server));
+            let key = (ends.client, ends.server, from_server);
+            let Some(pair) = self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0) else {
                 continue;
             };
-            if pair.large_last >= stuck.first {
+            pair.passed = passed.largest[side];
+            if passed.large_last[side] >= stuck.first {
                 pair.chance += 1;
-            } else if pair.small_last >= stuck.first {
+            } else if passed.small_last[side] >= stuck.first {
                 pair.least = if pair.stuck.count() == 0 {
                     stuck.length
                 } else {
@@ -155,12 +181,13 @@ impl Detector for MtuBlackHole {
     }
 
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
-        for ((from, to), pair) in self.pairs.sorted() {
+        for ((client, server, from_server), pair) in self.pairs.sorted() {
             let count = pair.stuck.count();
-            if count < LEAST || count < RATIO * pair.chance || u64::from(pair.least) <= pair.passed {
+            if count < LEAST || count < RATIO * pair.chance || pair.least <= pair.passed {
                 continue;
             }
-            let (from, to) = (address(*from), address(*to));
+            let (client, server) = (address(*client), address(*server));
+            let (from, to) = if *from_server { (server, client) } else { (client, server) };
             out.push(about(format!("{from} > {to}"), black_hole(&from, &to, pair)));
         }
     }
@@ -199,7 +226,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         stuck,
         &[
             ("smallestLost", f64::from(*least)),
-            ("largestPassed", *passed as f64),
+            ("largestPassed", f64::from(*passed)),
             ("connections", count as f64),
             ("seconds", cost),
         ],

@@ -37,6 +37,7 @@ impl Pairs {
                 self.numbers.insert(hosts, self.list.len() - 1);
                 self.list.len() - 1
             }
+            None if self.others == Some((None, None)) => MOST,
             None => {
                 let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));
                 self.others = Some((

@@ -6,7 +6,7 @@ use weir_messages::v1::Finding;
 use crate::delayed_ack;
 use crate::durations::Peak;
 use crate::names::about;
-use crate::responses::{Responses, Row, Service};
+use crate::responses::{Row, Service};
 
 /// Responses in a band, and their share of all.
 const LEAST: u64 = 15;
@@ -24,16 +24,16 @@ const BANDS: usize = 6;
 const FINDINGS: usize = 8;
 
 /// One finding for each service: about the request that shows it most, or all together.
-pub(crate) fn findings(responses: &Responses, out: &mut Vec<Finding>) {
+pub(crate) fn findings(services: &[Service], requests: &[Row], out: &mut Vec<Finding>) {
     let mut found = Vec::new();
-    for service in responses.services() {
+    for service in services {
         let acks = waits_for_acks(service);
         let bands = |row: &Row, least: f64| {
             let mut bands = bands(row, least);
             bands.retain(|band| !acks.as_ref().is_some_and(|acks| acks.contains(&band.seconds)));
             bands
         };
-        let own = responses.requests().iter().filter(|row| row.is_of(&service.row));
+        let own = requests.iter().filter(|row| row.is_of(&service.row));
         let longest = ROUND_TRIPS * service.trips.quantile(0.9).unwrap_or(0.0);
         let most = own
             .map(|row| (row, bands(row, longest)))

@@ -108,6 +108,17 @@ impl Row {
         }
     }
 
+    /// What another row has, too.
+    fn include(&mut self, other: &Self) {
+        self.answered += other.answered;
+        self.times += &other.times;
+        self.course.merge(&other.course);
+        self.segments += other.segments;
+        self.delayed += other.delayed;
+        self.delayed_ns += other.delayed_ns;
+        self.span = (self.span.0.min(other.span.0), self.span.1.max(other.span.1));
+    }
+
     /// Of the same service.
     pub fn is_of(&self, service: &Self) -> bool {
         self.server == service.server && self.port == service.port
@@ -122,6 +133,7 @@ impl Row {
 /// What only services have.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
+    /// All of its requests; while facts come, only those without a row of their own.
     pub row: Row,
     /// Largest segment of its responses so far, bytes: with small ones only, fewer segments are held for needless than
     /// there are.
@@ -183,14 +195,15 @@ impl Default for Responses {
 }
 
 impl Responses {
-    /// Rows of requests.
-    pub fn requests(&self) -> &[Row] {
-        &self.requests
-    }
-
-    /// Services.
-    pub fn services(&self) -> &[Service] {
-        &self.services
+    /// Services, with what their requests have.
+    fn services(&self) -> Vec<Service> {
+        let mut services = self.services.clone();
+        for request in &self.requests {
+            if let Some(service) = services.iter_mut().find(|service| request.is_of(&service.row)) {
+                service.row.include(request);
+            }
+        }
+        services
     }
 
     fn turn(&mut self, id: FlowId) -> &mut Turn {
@@ -366,28 +379,26 @@ impl Detector for Responses {
             self.services[service].trips.add(trip);
         }
         let text = transaction.signature();
-        let request = text.trim_start_matches("Request: ");
-        let request = request.split_once("-blk").map_or(request, |(request, _)| request);
+        let request = text.strip_prefix("Request: ").unwrap_or(text);
+        let request = request.split_once('-').map_or(request, |(request, _)| request);
         let number = self.request(&ends, request);
-        let rows = [
-            Some(&mut self.services[service].row),
-            number.map(|number| &mut self.requests[number]),
-        ];
-        for row in rows.into_iter().flatten() {
-            row.answered += 1;
-            row.segments += segments;
-            row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
-            if has_waited {
-                row.delayed += 1;
-                row.delayed_ns += delay;
-            } else if facts.losses == 0 && !facts.overlapped {
-                row.times.add(end);
-            }
-            *row.course.at(asked) += Slice {
-                count: 1,
-                sum: end as f64 / 1e9,
-            };
+        let row = match number {
+            Some(number) => &mut self.requests[number],
+            None => &mut self.services[service].row,
+        };
+        row.answered += 1;
+        row.segments += segments;
+        row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
+        if has_waited {
+            row.delayed += 1;
+            row.delayed_ns += delay;
+        } else if facts.losses == 0 && !facts.overlapped {
+            row.times.add(end);
         }
+        *row.course.at(asked) += Slice {
+            count: 1,
+            sum: end as f64 / 1e9,
+        };
     }
 
     fn connection(&mut self, connection: &Connection<'_>) {
@@ -396,9 +407,10 @@ impl Detector for Responses {
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        tiny_segments::findings(self, out);
-        delayed_ack::findings(self, out);
-        response_bands::findings(self, out);
-        slowing_responses::findings(self, timeline, out);
+        let services = self.services();
+        tiny_segments::findings(&services, &self.requests, out);
+        delayed_ack::findings(&services, out);
+        response_bands::findings(&services, &self.requests, out);
+        slowing_responses::findings(&services, &self.requests, timeline, out);
     }
 }

@@ -1,17 +1,14 @@
 //! `RETRANSMISSION_TIMES`: when more is sent again than the line allows.
-//!
-//! Memory: 8 bytes a second, 0.5 MB at most.
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Class, DataBlock, Ends, Group, Verdict, finding as make, seconds, timestamp};
+use weir_analysis::{Group, finding as make, seconds, timestamp};
 use weir_messages::v1::Finding;
 
-use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::losses::percent;
 use crate::names::count;
-use crate::timeline::Timeline;
+use crate::timeline::{Bin, Timeline};
 
 /// Width of a slice, ns.
 const WIDTH: u64 = 1_000_000_000;
@@ -26,7 +23,8 @@ const MOST: f64 = 0.9;
 /// Ranges that are named, the worst first.
 const NAMED: usize = 5;
 
-#[derive(Clone, Copy, Debug, Default)]
+/// Data segments sent, and those sent again.
+#[derive(Clone, Copy, Debug)]
 struct Slice {
     sent: u32,
     again: u32,
@@ -36,6 +34,15 @@ impl AddAssign for Slice {
     fn add_assign(&mut self, other: Self) {
         self.sent = self.sent.saturating_add(other.sent);
         self.again = self.again.saturating_add(other.again);
+    }
+}
+
+impl From<&Bin> for Slice {
+    fn from(bin: &Bin) -> Self {
+        Self {
+            sent: bin.segments[0].saturating_add(bin.segments[1]),
+            again: bin.again,
+        }
     }
 }
 
@@ -52,14 +59,8 @@ impl Slice {
 }
 
 /// See the module.
-#[derive(Debug)]
-pub(crate) struct RetransmissionTimes(Bins<Slice>);
-
-impl Default for RetransmissionTimes {
-    fn default() -> Self {
-        Self(Bins::new(WIDTH))
-    }
-}
+#[derive(Debug, Default)]
+pub(crate) struct RetransmissionTimes;
 
 /// Slices above the line without a pause.
 struct Range {
@@ -69,23 +70,12 @@ struct Range {
 }
 
 impl Detector for RetransmissionTimes {
-    fn block(&mut self, block: &DataBlock) {
-        *self.0.at(block.first) += Slice {
-            sent: u32::from(block.packets),
-            again: 0,
-        };
-    }
-
-    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
-        if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
-            *self.0.at(verdict.time) += Slice { sent: 0, again: 1 };
-        }
-    }
-
-    fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let bins = timeline.bins().coarser(WIDTH);
+        let slices = || bins.iter().map(Slice::from);
         let (mut ranges, mut last): (Vec<Range>, _) = (Vec::new(), None);
         let mut active = 0;
-        for (i, slice) in self.0.iter().enumerate() {
+        for (i, slice) in slices().enumerate() {
             active += usize::from(slice.sent > 0);
             if !slice.is_above() {
                 continue;
@@ -93,12 +83,12 @@ impl Detector for RetransmissionTimes {
             match ranges.last_mut().filter(|_| last == Some(i - 1)) {
                 Some(range) => {
                     range.slices += 1;
-                    range.sum += *slice;
+                    range.sum += slice;
                 }
                 None => ranges.push(Range {
                     from: i,
                     slices: 1,
-                    sum: *slice,
+                    sum: slice,
                 }),
             }
             last = Some(i);
@@ -107,13 +97,13 @@ impl Detector for RetransmissionTimes {
         if above == 0 || above as f64 > MOST * active as f64 {
             return;
         }
-        let width = self.0.width();
-        let time = |i: usize| self.0.start() + i as u64 * width;
+        let width = bins.width();
+        let time = |i: usize| bins.start() + i as u64 * width;
         let span = seconds(above as u64 * width);
         let group = Group::range(time(ranges[0].from), time(last.unwrap_or(0) + 1));
         let number = ranges.len();
         let again: u64 = ranges.iter().map(|range| u64::from(range.sum.again)).sum();
-        let all: u64 = self.0.iter().map(|slice| u64::from(slice.again)).sum();
+        let all: u64 = slices().map(|slice| u64::from(slice.again)).sum();
         ranges.sort_by_key(|range| std::cmp::Reverse(range.sum.again));
         let mut evidence = vec![format!(
             "{span:.0} s of {:.0} s with data, in {number} ranges; {} of {} retransmissions fall into them",

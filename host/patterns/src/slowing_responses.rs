@@ -6,7 +6,7 @@ use weir_messages::v1::Finding;
 use crate::bins::Bins;
 use crate::names::{about, clock};
 use crate::phases::{Phase, phases};
-use crate::responses::{Responses, Row, Slice};
+use crate::responses::{Row, Service, Slice};
 use crate::timeline::Timeline;
 
 /// Responses of a slice of time that count, and slices that do.
@@ -34,14 +34,14 @@ struct Slowing<'a> {
 }
 
 /// One finding for each service: about the request that it costs most.
-pub(crate) fn findings(responses: &Responses, timeline: &Timeline, out: &mut Vec<Finding>) {
-    if responses.services().is_empty() {
+pub(crate) fn findings(services: &[Service], requests: &[Row], timeline: &Timeline, out: &mut Vec<Finding>) {
+    if services.is_empty() {
         return;
     }
     let open = open(timeline);
     let mut found: Vec<Slowing<'_>> = Vec::new();
-    for service in responses.services() {
-        let own = responses.requests().iter().filter(|row| row.is_of(&service.row));
+    for service in services {
+        let own = requests.iter().filter(|row| row.is_of(&service.row));
         let rows = own.chain(std::iter::once(&service.row));
         found.extend(rows.filter_map(|row| slowing(row, &open)).reduce(|most, other| {
             // All requests together only where no single one shows it.

@@ -42,6 +42,8 @@ pub struct Bin {
     pub lost_behind: [u32; 2],
     /// Not known where.
     pub lost_unknown: [u32; 2],
+    /// Data segments that came again.
+    pub again: u32,
     /// SYNs (0) and SYN-ACKs (1) that came again.
     pub syn_repeats: [u32; 2],
     /// ACKs of data that gave a round trip, by who sent them.
@@ -73,6 +75,7 @@ impl AddAssign for Bin {
             self.syn_repeats[side] += other.syn_repeats[side];
             self.acks[side] += other.acks[side];
         }
+        self.again += other.again;
         self.missed += other.missed;
         self.connections += other.connections;
         self.progress += other.progress;
@@ -230,6 +233,9 @@ impl Timeline {
             (Some(Loss::Data), _) => bin.lost_unknown[side] += 1,
             (None, Place::Capture) => bin.missed += 1,
             (None, _) => {}
+        }
+        if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
+            self.at(verdict.time).again += 1;
         }
         self.services.segment(verdict, ends, self.start);
     }

@@ -4,7 +4,7 @@ use weir_analysis::{Group, finding};
 use weir_messages::v1::Finding;
 
 use crate::names::about;
-use crate::responses::{Responses, Service, TINY};
+use crate::responses::{Row, Service, TINY};
 
 /// Tiny segments from which on they are worth a word, their share of the responses' segments, and the share of segments
 /// that the same data would not need.
@@ -18,23 +18,23 @@ const WORTH: f64 = 0.03;
 const FINDINGS: usize = 8;
 
 /// One finding for each service.
-pub(crate) fn findings(responses: &Responses, out: &mut Vec<Finding>) {
+pub(crate) fn findings(services: &[Service], requests: &[Row], out: &mut Vec<Finding>) {
     let is_dribbling = |service: &&Service| {
         let segments = service.row.segments;
         let share = |part: u64| part as f64 / segments.all.max(1) as f64;
         segments.tiny >= LEAST && share(segments.tiny) >= SHARE && share(segments.extra) >= EXTRA
     };
-    let mut services: Vec<&Service> = responses.services().iter().filter(is_dribbling).collect();
+    let mut services: Vec<&Service> = services.iter().filter(is_dribbling).collect();
     services.sort_by_key(|service| std::cmp::Reverse(service.row.segments.extra));
     out.extend(
         services
             .into_iter()
             .take(FINDINGS)
-            .map(|service| told(service, responses)),
+            .map(|service| told(service, requests)),
     );
 }
 
-fn told(service: &Service, responses: &Responses) -> Finding {
+fn told(service: &Service, requests: &[Row]) -> Finding {
     let row = &service.row;
     let segments = row.segments;
     let mut sizes: Vec<(u32, usize)> = service
@@ -67,8 +67,7 @@ fn told(service: &Service, responses: &Responses) -> Finding {
             segments.extra as f64 / segments.all as f64 * 100.0
         ),
     ];
-    let mut requests: Vec<_> = responses
-        .requests()
+    let mut requests: Vec<_> = requests
         .iter()
         .filter(|other| other.is_of(row) && other.segments.extra as f64 >= WORTH * segments.extra as f64)
         .collect();
