@@ -187,7 +187,11 @@ impl Detector for MtuBlackHole {
                 continue;
             }
             let (client, server) = (address(*client), address(*server));
-            let (from, to) = if *from_server { (server, client) } else { (client, server) };
+            let (from, to) = if *from_server {
+                (server, client)
+            } else {
+                (client, server)
+            };
             out.push(about(format!("{from} > {to}"), black_hole(&from, &to, pair)));
         }
     }
