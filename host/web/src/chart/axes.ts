@@ -12,6 +12,8 @@ export interface AxisSpec {
     format?: (value: number) => string;
     /** Instead of round values: these (rows of connections, names). */
     ticks?: readonly Tick[];
+    /** Labels without lines, where lines would cross what stands on them. */
+    plain?: boolean;
 }
 
 /** Where the plot lies in the picture, CSS pixels, and how values get there. */
@@ -66,7 +68,7 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
     for (const tick of ticksOf(axes.y, height / 40, start)) {
         const y = area.y.to(tick.value);
         if (y < top - 1 || y > bottom + 1) continue;
-        painter.line([left, right], [y, y], { color: colors.grid });
+        if (!axes.y.plain) painter.line([left, right], [y, y], { color: colors.grid });
         painter.text(tick.label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
     for (const tick of ticksOf(axes.x, width / 110, start)) {

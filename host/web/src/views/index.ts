@@ -24,6 +24,15 @@ export const VIEWS: readonly View[] = [
         about: "What was found, worst first, and the capture over time",
         load: () => import("./overview"),
     },
+    {
+        name: "timing",
+        title: "Packet timing",
+        group: "Packets",
+        key: "p",
+        about: "Every packet a mark: of one connection or of hundreds, from minutes to microseconds",
+        packets: true,
+        load: () => import("./timing"),
+    },
 ];
 
 export const START = "overview";

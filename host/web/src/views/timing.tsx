@@ -1,0 +1,298 @@
+/** Packet timing: every packet a mark, of one connection or of hundreds, from minutes down to microseconds. */
+import { useRef } from "preact/hooks";
+import { columns, of, type Parameters } from "../api/client";
+import type { Capture } from "../api/types";
+import type { Area } from "../chart/axes";
+import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { Loading, useLoad } from "../components/load";
+import { bytes, clock, count, duration } from "../format";
+import { MarkLayer, type Colour } from "../packets/gl";
+import { DOT, KINDS, type Kind } from "../packets/kinds";
+import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
+import { firstFrom, nearest, nextWhere } from "../packets/marks";
+import { drawLinks, drawMarks, MOST_LINKS, readTiming, together, type Timing } from "../packets/timing";
+import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
+import { colors } from "../theme";
+import "../packets/packets.css";
+
+/** Lanes on a page, to choose from. */
+const LANES = ["50", "100", "200", "500", "1000"];
+const SORTS: readonly (readonly [string, string])[] = [
+    ["", "first packet"],
+    ["client_address,client_port", "client"],
+    ["server_address,server_port", "server"],
+    ["-duration_seconds", "longest first"],
+    ["-client_to_server_retransmitted_packets", "most sent again by clients"],
+    ["-server_to_client_retransmitted_packets", "most sent again by servers"],
+];
+/** Height of the one pair of lines that all connections share, px. */
+const SHARED_LANE = 360;
+/** Smallest lane that has room for its name, px. */
+const NAMED_LANE = 13;
+
+interface Lane {
+    id: string;
+    name: string;
+}
+
+interface Answer {
+    timing: Timing;
+    lanes: Lane[];
+    /** Connections that match, on all pages. */
+    total: number;
+}
+
+async function load(shown: Capture, query: Parameters, width: number, signal: AbortSignal) {
+    const [packets, table] = await Promise.all([
+        columns(of(shown, "/timing"), { ...query, width }, signal),
+        columns(
+            of(shown, "/connections"),
+            { ...query, touch: "overlap", columns: "id,client_address,client_port,server_address,server_port" },
+            signal,
+        ),
+    ]);
+    const ids = table.texts("id");
+    const clients = table.texts("client_address");
+    const servers = table.texts("server_address");
+    const lanes = ids.map((id, row) => ({
+        id: id ?? "",
+        name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
+    }));
+    return { timing: readTiming(packets), lanes, total: Number(table.metadata.get("total")) } satisfies Answer;
+}
+
+export default function TimingView() {
+    const shown = capture.value as Capture;
+    // The last packet stands at the end of the range: the whole capture is asked for without one.
+    const { from, to } = state.value;
+    const connection = param("connection");
+    const filter = connection === "" ? param("filter") : `id = ${connection}`;
+    const limit = Number(param("lanes", "200"));
+    const offset = Number(param("offset", "0"));
+    const query = { filter, sort: param("sort"), offset, limit, from, to };
+    // Columns finer than the picture would be moved for nothing.
+    const width = Math.min(4096, Math.max(256, Math.ceil((innerWidth - 380) / 64) * 64));
+    const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
+        load(shown, query, width, signal),
+    );
+    return (
+        <>
+            <div class="controls">
+                <label>
+                    Order{" "}
+                    <select value={param("sort")} onChange={(event) => setParam("sort", event.currentTarget.value)}>
+                        {SORTS.map(([value, label]) => (
+                            <option key={value} value={value}>
+                                {label}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+                <label>
+                    Connections{" "}
+                    <select
+                        value={String(limit)}
+                        onChange={(event) => go({ params: { lanes: event.currentTarget.value, offset: "" } })}
+                    >
+                        {LANES.map((value) => (
+                            <option key={value}>{value}</option>
+                        ))}
+                    </select>
+                </label>
+                <label>
+                    <input
+                        type="checkbox"
+                        checked={param("rows") === "together"}
+                        onChange={(event) => setParam("rows", event.currentTarget.checked ? "together" : "")}
+                    />{" "}
+                    all on one pair of lines
+                </label>
+                {answer.data && <Pages answer={answer.data} offset={offset} limit={limit} />}
+            </div>
+            <Loading of={answer} what="Packets">
+                {(data) => <Chart answer={data} />}
+            </Loading>
+        </>
+    );
+}
+
+function Pages(props: { answer: Answer; offset: number; limit: number }) {
+    const { answer, offset, limit } = props;
+    const to = (next: number) => setParam("offset", next > 0 ? String(next) : "");
+    return (
+        <span class="pages">
+            {answer.total === 0
+                ? "No connections"
+                : `Connections ${count(offset + 1)} to ${count(offset + answer.lanes.length)} of ${count(answer.total)}`}
+            <button type="button" disabled={offset === 0} onClick={() => to(offset - limit)}>
+                Previous
+            </button>
+            <button type="button" disabled={offset + limit >= answer.total} onClick={() => to(offset + limit)}>
+                Next
+            </button>
+        </span>
+    );
+}
+
+const parsed = new Map<string, Colour>();
+
+/** Of `#rrggbb`, as the theme writes it. */
+function rgb(color: string): Colour {
+    let found = parsed.get(color);
+    if (!found) {
+        const part = (at: number) => parseInt(color.slice(at, at + 2), 16) / 255;
+        parsed.set(color, (found = [part(1), part(3), part(5)]));
+    }
+    return found;
+}
+
+const dotted = (kind: Kind) => (["DATA", "RETRANSMISSION", "OUT_OF_ORDER"].includes(kind.name) ? DOT : kind.shape);
+const plain = (kind: Kind) => kind.shape;
+
+function Chart(props: { answer: Answer }) {
+    const { timing, lanes } = props.answer;
+    const one = param("rows") === "together";
+    const hidden = new Set(param("hide").split(",").filter(Boolean));
+    const surface = useRef<{ canvas: HTMLCanvasElement; layer: MarkLayer | null; holds: unknown } | null>(null);
+    const marks = one ? together(timing.marks) : timing.marks;
+    const lane = one ? SHARED_LANE : laneHeight(lanes.length);
+    const shapeOf = one ? dotted : plain;
+    const rows = one ? 1 : lanes.length;
+    const named = !one && lane >= NAMED_LANE;
+    const start = startOf();
+    const seen = (mark: number) => !hidden.has(KINDS[marks.kind[mark] as number]?.name ?? "");
+
+    const under = (canvas: HTMLCanvasElement, area: Area, ratio: number) => {
+        const box = canvas.parentElement as HTMLElement;
+        const [wide, tall] = [Math.round(box.clientWidth * ratio), Math.round(box.clientHeight * ratio)];
+        if (canvas.width !== wide) canvas.width = wide;
+        if (canvas.height !== tall) canvas.height = tall;
+        canvas.style.width = `${box.clientWidth}px`;
+        canvas.style.height = `${box.clientHeight}px`;
+        if (surface.current?.canvas !== canvas) {
+            surface.current = { canvas, layer: MarkLayer.on(canvas), holds: null };
+        }
+        const { layer } = surface.current;
+        if (!layer) return;
+        const holds = `${one} ${[...hidden].join()}`;
+        if (surface.current.holds !== timing || canvas.dataset.holds !== holds) {
+            layer.load(marks, shapeOf, (kind) => !hidden.has(kind.name));
+            surface.current.holds = timing;
+            canvas.dataset.holds = holds;
+        }
+        layer.draw(area, lane, ratio, (kind) => rgb(area.colors[kind.colour]));
+    };
+
+    const hoverOf = (mark: number, area: Area): Hover => {
+        const kind = KINDS[marks.kind[mark] as number] as Kind;
+        const time = marks.time[mark] as number;
+        const owner = lanes[timing.marks.lane[mark] as number];
+        const packets = marks.packets[mark] as number;
+        const server = marks.server[mark] === 1;
+        const lines: [string, string][] = [
+            ["Time", clock(start, time, 9)],
+            ["Sent by", server ? "server" : "client"],
+            [packets > 1 ? "Largest payload" : "Payload", bytes(marks.size[mark] as number)],
+        ];
+        if (packets > 1) lines.push(["Packets", `${count(packets)}, first of this column`]);
+        const link = marks.link[mark] as number;
+        if (!Number.isNaN(link)) lines.push(["First sent", `${duration(time - link)} before`]);
+        if (owner) lines.push(["Connection", owner.name]);
+        return {
+            x: area.x.to(time),
+            y: area.top + line(marks.lane[mark] as number, lane, server),
+            title: kind.label,
+            lines,
+            ...(owner ? { open: () => go({ view: "connection", params: { connection: owner.id } }) } : {}),
+            openLabel: "Show the connection",
+        };
+    };
+
+    const pick = (x: number, y: number, area: Area): Hover | null => {
+        const reach = 14;
+        const found = nearest(
+            marks,
+            [area.x.from(x - reach), area.x.from(x + reach)],
+            [x, y],
+            reach,
+            (mark) => area.x.to(marks.time[mark] as number),
+            (mark) =>
+                seen(mark) ? area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1) : Infinity,
+        );
+        return found < 0 ? null : hoverOf(found, area);
+    };
+
+    /** The next or the last packet that was sent again or reset, moved to the middle. */
+    const anomaly = (step: 1 | -1) => {
+        const [low, high] = range.value;
+        const at = cursor.value ?? (low + high) / 2;
+        const before = firstFrom(marks.time, at + (step > 0 ? 1e-9 : 0));
+        const found = nextWhere(marks, step > 0 ? before - 1 : before, step, (mark) =>
+            ["RETRANSMISSION", "RST", "ZERO_WINDOW"].includes(KINDS[marks.kind[mark] as number]?.name ?? ""),
+        );
+        if (found < 0) return;
+        const time = marks.time[found] as number;
+        const half = (high - low) / 2;
+        if (time < low || time > high) zoomTo(time - half, time + half);
+        cursor.value = time;
+    };
+
+    const present = new Set(timing.marks.kind);
+    let links = 0;
+    return (
+        <div
+            onKeyDown={(event) => {
+                if (event.key === "n" || event.key === "p") {
+                    event.preventDefault();
+                    event.stopPropagation();
+                    anomaly(event.key === "n" ? 1 : -1);
+                }
+            }}
+        >
+            <ChartFrame
+                name="timing"
+                title="Packet timing"
+                about={`Each mark is a packet${timing.exact ? "" : " or all packets of one kind within a column"}: ${one ? "servers' above, clients' below, data as high as they are long" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. n and p step to the next and previous repeat, reset or closed window.`}
+                height={Math.round(rows * lane) + 52}
+                left={named ? Math.min(420, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76}
+                y={{
+                    kind: "linear",
+                    plain: true,
+                    domain: [Math.max(rows, 1), 0],
+                    label: one ? "all connections" : `${count(rows)} ${rows === 1 ? "connection" : "connections"}`,
+                    ticks: one
+                        ? [
+                              { value: SERVER_LINE, label: "servers" },
+                              { value: CLIENT_LINE, label: "clients" },
+                          ]
+                        : named
+                          ? lanes.map((each, at) => ({ value: at + (SERVER_LINE + CLIENT_LINE) / 2, label: each.name }))
+                          : [],
+                }}
+                legend={KINDS.filter((_, place) => present.has(place)).map((kind) => ({
+                    label: kind.label,
+                    color: colors.value[kind.colour],
+                    shape: kind.sample,
+                    hidden: hidden.has(kind.name),
+                    toggle: () => {
+                        const next = new Set(hidden);
+                        if (!next.delete(kind.name)) next.add(kind.name);
+                        setParam("hide", [...next].sort().join());
+                    },
+                }))}
+                under={under}
+                paint={(painter, area) => {
+                    if (surface.current?.layer === null) drawMarks(painter, marks, area, lane, shapeOf);
+                    links = one || hidden.has("RETRANSMISSION") ? 0 : drawLinks(painter, marks, area, lane);
+                }}
+                pick={pick}
+                steps={{ count: marks.time.length, at: hoverOf }}
+            />
+            <p class="note">
+                {count(timing.rows)} packets in this range
+                {timing.exact ? ", each drawn" : `, in ${count(marks.time.length)} marks; zoom in until each is drawn`}.
+                {links > MOST_LINKS && ` ${count(MOST_LINKS)} of ${count(links)} loops are drawn.`}
+            </p>
+        </div>
+    );
+}
