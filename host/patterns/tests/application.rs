@@ -428,4 +428,8 @@ fn a_third_of_the_megalodon_has_what_its_text_says() {
     let slowing = one("SLOWING_RESPONSES", content);
     assert!(slowing.evidence[0].starts_with("request blk[127]:"), "{slowing:?}");
     assert!(of_kind(&analysis, "DELAYED_ACK").is_empty());
+    // Thirty workers; with the processor's share each has its connection for 0.73 s or so.
+    let ceiling = one("CAPACITY_CEILING", content);
+    assert!(is_near(number(&ceiling, "inProgress"), 30.0, 0.1), "{ceiling:?}");
+    assert!(is_near(number(&ceiling, "perSecond"), 30.0 / 0.73, 0.1), "{ceiling:?}");
 }
