@@ -30,7 +30,7 @@ struct Lane {
 
 /// State of all lanes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     lanes: [Lane; LANES],
     /// Records, missing and stray are counted here.
     pub health: StreamHealth,
