@@ -134,3 +134,19 @@ export interface Kind {
     name: string;
     count: number;
 }
+
+/** What of the message Summary the page reads. */
+export interface Summary {
+    packets: Int64;
+    connections: Int64;
+    transactions: Int64;
+    captureLoss: Int64;
+    retransmissionRate?: {
+        total: number;
+        clientToServer: number;
+        serverToClient: number;
+        dataPackets: Int64;
+        retransmittedPackets: Int64;
+    };
+    [more: string]: unknown;
+}

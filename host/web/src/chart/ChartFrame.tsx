@@ -54,6 +54,8 @@ export interface ChartProps {
     y2?: AxisSpec | null;
     /** CSS pixels. */
     height?: number;
+    /** A picture without axes (a graph): nothing to brush. */
+    bare?: boolean;
     /** Room for the labels of the vertical axis, CSS pixels. */
     left?: number;
     legend?: readonly LegendItem[];
@@ -105,7 +107,7 @@ export function ChartFrame(props: ChartProps) {
     }, []);
 
     const draw = (painter: Painter) => {
-        drawAxes(painter, area, axes, start);
+        if (!props.bare) drawAxes(painter, area, axes, start);
         painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
     };
 
@@ -163,6 +165,10 @@ export function ChartFrame(props: ChartProps) {
     const onPointerDown = (event: PointerEvent) => {
         const [x, y] = place(event);
         if (event.button !== 0 || !inside(x, y)) return;
+        if (props.bare) {
+            props.pick?.(x, y, area)?.open?.();
+            return;
+        }
         (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
         setBrush({ x0: x, y0: y, x1: x, y1: y });
     };

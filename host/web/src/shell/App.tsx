@@ -1,9 +1,10 @@
 /** The page around the views: which capture, which view, which time; what is wrong, what is being read. */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
-import { capture, captures, go, href, note, param, setParam, state } from "../state/store";
+import { capture, captures, go, note, param, setParam, state } from "../state/store";
 import { choice, isDark } from "../theme";
 import { START, VIEWS, type View } from "../views";
 import { Drop, OpenButton } from "./Drop";
@@ -26,9 +27,9 @@ export function App() {
                 Skip to the view
             </a>
             <header class="top">
-                <a class="brand" href={href({ view: START })} onClick={follow(() => go({ view: START }))}>
+                <Link class="brand" to={{ view: START }}>
                     Weir
-                </a>
+                </Link>
                 <CapturePicker />
                 <OpenButton />
                 {capture.value?.state === "READY" && <RangeBar />}
@@ -64,15 +65,6 @@ export function App() {
     );
 }
 
-/** A plain click stays in the page; with a key held, the browser opens the link as always. */
-export function follow(act: () => void) {
-    return (event: MouseEvent) => {
-        if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-        event.preventDefault();
-        act();
-    };
-}
-
 function CapturePicker() {
     const all = captures.value;
     if (all === null || all.length === 0) return null;
@@ -102,14 +94,13 @@ function Navigation() {
                     <ul>
                         {VIEWS.filter((view) => view.group === group).map((view) => (
                             <li key={view.name}>
-                                <a
-                                    href={href({ view: view.name })}
+                                <Link
+                                    to={{ view: view.name }}
                                     title={`${view.about} (g ${view.key})`}
-                                    aria-current={view.name === state.value.view ? "page" : undefined}
-                                    onClick={follow(() => go({ view: view.name }))}
+                                    current={view.name === state.value.view}
                                 >
                                     {view.title}
-                                </a>
+                                </Link>
                             </li>
                         ))}
                     </ul>

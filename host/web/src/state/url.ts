@@ -15,8 +15,11 @@ export interface State {
     params: Readonly<Record<string, string>>;
 }
 
-/** Choices that mean the same in every view. */
-export const SHARED: readonly string[] = ["filter", "connection", "at"];
+/**
+ * Choices that mean the same in every view: `filter` is over connections, `requests` is the filter over transactions,
+ * `connection` an id.
+ */
+export const SHARED: readonly string[] = ["filter", "requests", "connection"];
 
 const NAMED = new Set(["v", "view", "capture", "from", "to"]);
 

@@ -1,23 +1,256 @@
-/** Where everyone starts: the findings, worst first, and the capture over time. */
+/** Where everyone starts: the findings, worst first, with what is behind each; the capture's figures and its time. */
+import { useState } from "preact/hooks";
 import { json, of } from "../api/client";
-import type { Capture, FindingEntry } from "../api/types";
+import type { Capture, FindingEntry, Summary } from "../api/types";
+import { SeriesChart } from "../chart/SeriesChart";
+import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
-import { capture } from "../state/store";
+import { useTimeline } from "../components/timeline";
+import { bytes, clock, count, duration, figure, percent } from "../format";
+import { capture, go, zoomTo, type Change } from "../state/store";
+import { startOf } from "../chart/ChartFrame";
+import { colors } from "../theme";
+import { FAILED, FAILED_COLUMNS } from "./connections";
+import { idsFilter, IDS_IN_FILTER } from "./open";
 
 export default function Overview() {
     const shown = capture.value as Capture;
+    const summary = useLoad(`summary ${shown.id}`, (signal) => json<Summary>(of(shown, "/summary"), {}, signal));
     const findings = useLoad(`findings ${shown.id}`, (signal) =>
         json<{ findings: FindingEntry[] }>(of(shown, "/findings"), {}, signal),
     );
     return (
-        <Loading of={findings} what="Findings">
-            {(data) => (
-                <ol>
-                    {data.findings.map((entry) => (
-                        <li key={entry.key}>{entry.finding.title}</li>
-                    ))}
-                </ol>
+        <div class="overview">
+            <section aria-labelledby="findings-title">
+                <h2 id="findings-title">Findings, worst first</h2>
+                <Loading of={findings} what="Findings">
+                    {(data) => <Findings entries={data.findings} />}
+                </Loading>
+            </section>
+            <div>
+                <Loading of={summary} what="Summary">
+                    {(data) => <FigureTiles summary={data} />}
+                </Loading>
+                <OverTime />
+            </div>
+        </div>
+    );
+}
+
+function OverTime() {
+    const names = [
+        "connections_min",
+        "connections_max",
+        "connections_mean",
+        "in_progress_max",
+        "in_progress_mean",
+        "failed",
+    ];
+    const loaded = useTimeline(names);
+    const c = colors.value;
+    return (
+        <Loading of={loaded} what="Time line">
+            {(timeline) => (
+                <SeriesChart
+                    name="overview"
+                    title="Over time"
+                    about="Connections and requests under way. Shaded: more was lost than usual. Brush to zoom every view."
+                    unit="at once"
+                    timeline={timeline}
+                    table={false}
+                    height={200}
+                    series={[
+                        {
+                            name: "connections",
+                            color: c.blue,
+                            values: timeline.columns.numbers("connections_max"),
+                            low: timeline.columns.numbers("connections_min"),
+                        },
+                        {
+                            name: "requests in progress",
+                            color: c.orange,
+                            dash: [6, 3],
+                            values: timeline.columns.numbers("in_progress_max"),
+                        },
+                        { name: "failed setups", color: c.red, values: timeline.columns.numbers("failed") },
+                    ]}
+                    open={(from, to) => go({ view: "connections", from, to })}
+                    openLabel="Show the connections that begin here"
+                />
             )}
         </Loading>
+    );
+}
+
+function FigureTiles(props: { summary: Summary }) {
+    const { summary } = props;
+    const shown = capture.value as Capture;
+    const rate = summary.retransmissionRate;
+    const tiles: { name: string; value: string; detail?: string; to?: Change }[] = [
+        { name: "Length", value: duration(shown.seconds), detail: `${count(summary.packets)} packets` },
+        { name: "Connections", value: count(summary.connections), to: { view: "connections" } },
+        { name: "Transactions", value: count(summary.transactions), to: { view: "transactions" } },
+        {
+            name: "Sent again",
+            value: rate?.dataPackets === "0" ? percent(null) : percent(rate?.total),
+            ...(rate
+                ? { detail: `${count(rate.retransmittedPackets)} of ${count(rate.dataPackets)} data packets` }
+                : {}),
+            to: { view: "timeline" },
+        },
+        { name: "Missed by the capture", value: count(summary.captureLoss), detail: "never blamed on the network" },
+    ];
+    return (
+        <dl class="tiles">
+            {tiles.map((tile) => (
+                <div key={tile.name} class="panel">
+                    <dt>{tile.to ? <Link to={tile.to}>{tile.name}</Link> : tile.name}</dt>
+                    <dd>
+                        {tile.value}
+                        {tile.detail && <small>{tile.detail}</small>}
+                    </dd>
+                </div>
+            ))}
+        </dl>
+    );
+}
+
+function Findings(props: { entries: readonly FindingEntry[] }) {
+    if (props.entries.length === 0) {
+        return (
+            <p class="panel">
+                Nothing stands out in this capture. What was looked for is in the documentation, under “Findings”; the
+                other views show everything that was measured.
+            </p>
+        );
+    }
+    return (
+        <ol class="findings">
+            {props.entries.map((entry, index) => (
+                <FindingCard key={entry.key} entry={entry} first={index === 0} />
+            ))}
+        </ol>
+    );
+}
+
+/** Where the rows behind a finding are. */
+export function behind(entry: FindingEntry): { label: string; to: Change } | null {
+    const ids = entry.finding.connectionIds ?? [];
+    if (ids.length === 0) return null;
+    const whole = { from: null, to: null };
+    if (entry.finding.kind === "FAILED_CONNECTIONS") {
+        return {
+            label: `Which, when and why (${count(ids.length)})`,
+            to: { view: "connections", ...whole, params: { filter: FAILED, columns: FAILED_COLUMNS.join(",") } },
+        };
+    }
+    const cut = ids.length > IDS_IN_FILTER ? `first ${IDS_IN_FILTER} of ${count(ids.length)}` : count(ids.length);
+    return {
+        label: `Its connections (${cut})`,
+        to: { view: "connections", ...whole, params: { filter: idsFilter(ids) } },
+    };
+}
+
+/** What a finding costs, where it says so. */
+function cost(values: Record<string, unknown>): string | null {
+    for (const name of ["costSeconds", "waitSeconds", "missingSeconds"]) {
+        const value = values[name];
+        if (typeof value === "number" && value > 0) return `${duration(value)} of waiting in all`;
+    }
+    return null;
+}
+
+/** A figure of a finding, with the unit that its name tells. */
+export function valueText(name: string, value: unknown): string {
+    if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(", ");
+    if (typeof value !== "number") return String(value);
+    if (/seconds$/i.test(name)) return duration(value);
+    if (/(share|rate|loss)$/i.test(name) && value <= 1) return percent(value);
+    if (/bytes$/i.test(name)) return bytes(value);
+    return figure(value);
+}
+
+function FindingCard(props: { entry: FindingEntry; first: boolean }) {
+    const { entry } = props;
+    const { finding } = entry;
+    const [open, setOpen] = useState(props.first);
+    const evidence = finding.evidence ?? [];
+    const advice = entry.advice ?? null;
+    const rows = behind(entry);
+    const start = startOf();
+    const waits = cost(finding.values ?? {});
+    const from = entry.from;
+    const to = entry.to;
+    return (
+        <li class={`panel finding ${finding.severity.toLowerCase()}`}>
+            <h3>
+                <span class="severity">{finding.severity.toLowerCase()}</span> {finding.title}
+            </h3>
+            <dl class="facts">
+                {finding.who && (
+                    <div>
+                        <dt>who</dt>
+                        <dd>{finding.who}</dd>
+                    </div>
+                )}
+                {from !== undefined && to !== undefined && (
+                    <div>
+                        <dt>when</dt>
+                        <dd>
+                            {clock(start, from, 1)} – {clock(start, to, 1)}
+                        </dd>
+                    </div>
+                )}
+                {waits !== null && (
+                    <div>
+                        <dt>cost</dt>
+                        <dd>{waits}</dd>
+                    </div>
+                )}
+                {finding.confidence !== undefined && (
+                    <div>
+                        <dt>confidence</dt>
+                        <dd>{percent(finding.confidence)}</dd>
+                    </div>
+                )}
+            </dl>
+            <p class="ways">
+                {rows && <Link to={rows.to}>{rows.label}</Link>}
+                {from !== undefined && to !== undefined && to > from && (
+                    <button type="button" onClick={() => zoomTo(from - (to - from) * 0.05, to + (to - from) * 0.05)}>
+                        Show this time
+                    </button>
+                )}
+                {evidence.length > 0 && (
+                    <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+                        Evidence
+                    </button>
+                )}
+            </p>
+            {open && (
+                <>
+                    <ul class="evidence">
+                        {evidence.map((sentence) => (
+                            <li key={sentence}>{sentence}</li>
+                        ))}
+                    </ul>
+                    {Object.keys(finding.values ?? {}).length > 0 && (
+                        <dl class="facts small">
+                            {Object.entries(finding.values ?? {}).map(([name, value]) => (
+                                <div key={name}>
+                                    <dt>{name}</dt>
+                                    <dd>{valueText(name, value)}</dd>
+                                </div>
+                            ))}
+                        </dl>
+                    )}
+                </>
+            )}
+            {advice !== null && (
+                <p class="advice">
+                    <strong>Next:</strong> {advice}
+                </p>
+            )}
+        </li>
     );
 }

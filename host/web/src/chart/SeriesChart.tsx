@@ -1,0 +1,197 @@
+/** Quantities over time on one axis: the chart, its figures under the cursor, and a table of them beneath. */
+import type { ComponentChildren } from "preact";
+import { clock, duration, figure } from "../format";
+import type { Timeline } from "../components/timeline";
+import { columnAt } from "../components/timeline";
+import { capture, param, setParam } from "../state/store";
+import { ChartFrame, startOf } from "./ChartFrame";
+import { paintBands, paintPhases } from "./bands";
+import { extent } from "./scale";
+
+export interface Series {
+    name: string;
+    color: string;
+    dash?: readonly number[];
+    /** One for each column of time; NaN: unknown. Where columns hold several values: the largest. */
+    values: ArrayLike<number>;
+    /** The smallest, where columns hold several values: the space between is filled. */
+    low?: ArrayLike<number>;
+    /** The mean, for the table's average. */
+    mean?: ArrayLike<number>;
+}
+
+export interface Statistics {
+    min: number;
+    max: number;
+    last: number;
+    average: number;
+    p95: number;
+}
+
+/** Over the columns of what is known; null when nothing is. */
+export function statistics(series: Pick<Series, "values" | "low" | "mean">): Statistics | null {
+    const known = Array.from(series.values).filter((value) => !Number.isNaN(value));
+    if (known.length === 0) return null;
+    const means = series.mean ? Array.from(series.mean).filter((value) => !Number.isNaN(value)) : known;
+    const sorted = [...known].sort((a, b) => a - b);
+    return {
+        min: extent(series.low ?? known)?.[0] ?? NaN,
+        max: sorted.at(-1) as number,
+        last: known.at(-1) as number,
+        average: means.reduce((sum, value) => sum + value, 0) / means.length,
+        p95: sorted[Math.ceil(0.95 * sorted.length) - 1] as number,
+    };
+}
+
+/** A line that stays level within each column, as the counts do. */
+export function stairs(timeline: Timeline, values: ArrayLike<number>): { xs: Float64Array; ys: Float64Array } {
+    const n = values.length;
+    const xs = new Float64Array(2 * n);
+    const ys = new Float64Array(2 * n);
+    for (let i = 0; i < n; i += 1) {
+        xs[2 * i] = timeline.times[i] as number;
+        xs[2 * i + 1] = (timeline.times[i] as number) + timeline.step;
+        ys[2 * i] = ys[2 * i + 1] = values[i] as number;
+    }
+    return { xs, ys };
+}
+
+interface Props {
+    name: string;
+    title: string;
+    about: string;
+    unit: string;
+    format?: (value: number) => string;
+    timeline: Timeline;
+    series: readonly Series[];
+    height?: number;
+    tools?: ComponentChildren;
+    /** What a click does, at a time. */
+    open?: (from: number, to: number) => void;
+    openLabel?: string;
+    table?: boolean;
+}
+
+export function SeriesChart(props: Props) {
+    const { timeline } = props;
+    const write = props.format ?? figure;
+    const off = param("off").split(",");
+    const shown = props.series.filter((series) => !off.includes(`${props.name}:${series.name}`));
+    const toggle = (name: string) => {
+        const key = `${props.name}:${name}`;
+        setParam(
+            "off",
+            (off.includes(key) ? off.filter((one) => one !== key) : [...off, key]).filter(Boolean).join(","),
+            {
+                replace: true,
+            },
+        );
+    };
+    const top = Math.max(0, ...shown.map((series) => extent(series.values)?.[1] ?? 0));
+    const start = startOf();
+    return (
+        <>
+            <ChartFrame
+                name={props.name}
+                title={props.title}
+                about={props.about}
+                y={{ kind: "linear", domain: [0, top > 0 ? top * 1.06 : 1], label: props.unit, format: write }}
+                height={props.height ?? 210}
+                tools={props.tools}
+                legend={props.series.map((series) => ({
+                    label: series.name,
+                    color: series.color,
+                    hidden: !shown.includes(series),
+                    toggle: () => toggle(series.name),
+                    ...(series.dash ? { dash: series.dash } : {}),
+                }))}
+                paint={(painter, area) => {
+                    paintBands(painter, area, timeline.lossy);
+                    paintPhases(painter, area, capture.value?.phases ?? []);
+                    for (const series of shown) {
+                        const { xs, ys } = stairs(timeline, series.values);
+                        const px = xs.map((x) => area.x.to(x));
+                        if (series.low) {
+                            const low = stairs(timeline, series.low).ys;
+                            const known = (at: number) => !Number.isNaN(ys[at]) && !Number.isNaN(low[at]);
+                            const places = Array.from(px.keys()).filter(known);
+                            painter.area(
+                                [
+                                    ...places.map((at) => px[at] as number),
+                                    ...places.toReversed().map((at) => px[at] as number),
+                                ],
+                                [
+                                    ...places.map((at) => area.y.to(ys[at] as number)),
+                                    ...places.toReversed().map((at) => area.y.to(low[at] as number)),
+                                ],
+                                `${series.color}40`,
+                            );
+                        }
+                        painter.line(
+                            px,
+                            ys.map((y) => area.y.to(y)),
+                            { color: series.color, width: 1.6, ...(series.dash ? { dash: series.dash } : {}) },
+                        );
+                    }
+                }}
+                pick={(x, _, area) => {
+                    const column = columnAt(timeline.times, area.x.from(x));
+                    const from = timeline.times[column];
+                    if (from === undefined) return null;
+                    return {
+                        x,
+                        title: `${clock(start, from, 3)} for ${duration(timeline.step)}`,
+                        lines: shown.map((series) => {
+                            const value = series.values[column] as number;
+                            const low = series.low?.[column];
+                            const text = write(value);
+                            return [
+                                series.name,
+                                low !== undefined && low !== value ? `${write(low)} to ${text}` : text,
+                            ] as const;
+                        }),
+                        ...(props.open ? { open: () => props.open?.(from, from + timeline.step) } : {}),
+                        ...(props.openLabel ? { openLabel: props.openLabel } : {}),
+                    };
+                }}
+            />
+            {props.table !== false && <StatisticsTable series={shown} write={write} title={props.title} />}
+        </>
+    );
+}
+
+function StatisticsTable(props: { series: readonly Series[]; write: (value: number) => string; title: string }) {
+    const { write } = props;
+    return (
+        <table class="figures">
+            <caption class="unseen">{props.title}: figures over the range shown</caption>
+            <thead>
+                <tr>
+                    <th scope="col">over the range</th>
+                    {["min", "average", "p95", "max", "last"].map((name) => (
+                        <th scope="col" key={name}>
+                            {name}
+                        </th>
+                    ))}
+                </tr>
+            </thead>
+            <tbody>
+                {props.series.map((series) => {
+                    const found = statistics(series);
+                    return (
+                        <tr key={series.name}>
+                            <th scope="row">{series.name}</th>
+                            {found === null ? (
+                                <td colSpan={5}>not known</td>
+                            ) : (
+                                [found.min, found.average, found.p95, found.max, found.last].map((value, index) => (
+                                    <td key={index}>{write(value)}</td>
+                                ))
+                            )}
+                        </tr>
+                    );
+                })}
+            </tbody>
+        </table>
+    );
+}

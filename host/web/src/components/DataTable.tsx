@@ -1,0 +1,353 @@
+/**
+ * A table of a million rows: only the rows in sight are asked for and drawn. Sorting and filtering are the server's.
+ * Its choices (columns, sort, row) are in the URL.
+ */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { columns as ask, json, of, type Columns } from "../api/client";
+import type { Capture, ColumnInfo } from "../api/types";
+import { startOf } from "../chart/ChartFrame";
+import { count } from "../format";
+import { capture, go, param, range, revision, setParam, zoomed, type Change } from "../state/store";
+import { cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
+import { filterParam } from "./FilterBox";
+import { Link } from "./Link";
+import { Loading, message, useLoad } from "./load";
+
+export interface TableProps {
+    table: "connections" | "transactions";
+    /** Columns that are shown until the reader chooses. */
+    usual: readonly string[];
+    /** Further sets of columns, by name. */
+    sets: Readonly<Record<string, readonly string[]>>;
+    /** Which rows of the time range: those that begin in it, or that lie partly in it. */
+    touch: "begin" | "overlap";
+    /** Column with the connection's id. */
+    id: string;
+    /** Where a row leads. */
+    to(id: string): Change;
+    /** The row that was chosen, or that it is no more. */
+    onChoose?(row: Chosen | null): void;
+}
+
+export interface Chosen {
+    /** Place in the sorted table. */
+    index: number;
+    page: Columns;
+    /** Place in the page. */
+    row: number;
+}
+
+const ROW = 26;
+const PAGE = 200;
+const KEPT_PAGES = 30;
+/** Browsers draw no element much taller than this: beyond, scrolling is in proportion. */
+const TALLEST = 12_000_000;
+
+/** Index of the first row in sight. */
+export function firstRow(scrollTop: number, total: number, viewport: number): number {
+    const tall = total * ROW;
+    if (tall <= TALLEST) return Math.floor(scrollTop / ROW);
+    const inSight = viewport / ROW;
+    return Math.floor((scrollTop / (TALLEST - viewport)) * (total - inSight));
+}
+
+/** Where to scroll so that a row is the first in sight. */
+export function scrollFor(row: number, total: number, viewport: number): number {
+    const tall = total * ROW;
+    if (tall <= TALLEST) return row * ROW;
+    return (row / Math.max(1, total - viewport / ROW)) * (TALLEST - viewport);
+}
+
+export function DataTable(props: TableProps) {
+    const shown = capture.value as Capture;
+    const infos = useLoad(`columns ${shown.id} ${props.table}`, (signal) =>
+        json<{ columns: ColumnInfo[] }>(of(shown, "/columns"), { table: props.table }, signal),
+    );
+    return (
+        <Loading of={infos} what="Columns">
+            {(data) => <Rows {...props} infos={data.columns} />}
+        </Loading>
+    );
+}
+
+function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
+    const shown = capture.value as Capture;
+    const byName = useMemo(() => new Map(props.infos.map((info) => [info.name, info])), [props.infos]);
+    const wanted = param("columns", props.usual.join(",")).split(",");
+    const visible = wanted.flatMap((name) => byName.get(name) ?? []);
+    const sort = param("sort");
+    const filter = param(filterParam(props.table));
+    const [from, to] = range.value;
+    const limits = zoomed.value ? { from, to, touch: props.touch } : {};
+    // What makes rows stale; the pages below belong to exactly this.
+    const names = [...new Set([...visible.map((info) => info.name), props.id])].join(",");
+    const key = JSON.stringify([shown.id, revision.value, filter, sort, names, limits]);
+
+    const scroller = useRef<HTMLDivElement>(null);
+    const [top, setTop] = useState(0);
+    const [viewport, setViewport] = useState(500);
+    const [store, setStore] = useState<{
+        key: string;
+        total: number | null;
+        pages: Map<number, Columns>;
+        error: string | null;
+    }>({
+        key: "",
+        total: null,
+        pages: new Map(),
+        error: null,
+    });
+    const current = store.key === key;
+    const total = store.total ?? 0;
+    const chosen = param("row") === "" ? -1 : Number(param("row"));
+
+    const first = Math.max(0, Math.min(firstRow(top, total, viewport), Math.max(0, total - 1)));
+    const inSight = Math.ceil(viewport / ROW) + 1;
+    const last = current ? Math.min(total, first + inSight) : inSight;
+    const neededPages = pagesOf(first, Math.max(last, first + 1));
+
+    useEffect(() => {
+        const abort = new AbortController();
+        const missing = neededPages.filter((page) => !current || !store.pages.has(page));
+        for (const page of missing) {
+            const parameters = { filter, sort, columns: names, offset: page * PAGE, limit: PAGE, ...limits };
+            ask(of(shown, `/${props.table}`), parameters, abort.signal).then(
+                (answer) => {
+                    if (abort.signal.aborted) return;
+                    setStore((before) => {
+                        const pages = before.key === key ? new Map(before.pages) : new Map<number, Columns>();
+                        pages.set(page, answer);
+                        for (const old of pages.keys()) {
+                            if (pages.size <= KEPT_PAGES) break;
+                            if (!neededPages.includes(old)) pages.delete(old);
+                        }
+                        return { key, total: Number(answer.metadata.get("total") ?? answer.rows), pages, error: null };
+                    });
+                },
+                (error: unknown) =>
+                    !abort.signal.aborted && setStore({ key, total: null, pages: new Map(), error: message(error) }),
+            );
+        }
+        return () => abort.abort();
+    }, [key, neededPages.join(",")]);
+
+    useEffect(() => {
+        if (!scroller.current) return;
+        const watch = new ResizeObserver(([entry]) => entry && setViewport(entry.contentRect.height));
+        watch.observe(scroller.current);
+        return () => watch.disconnect();
+    }, []);
+    // Another filter or order begins at its top; a link's row is scrolled to.
+    useEffect(() => {
+        if (!scroller.current || store.total === null) return;
+        const at = chosen >= 0 && chosen < total ? scrollFor(Math.max(0, chosen - 3), total, viewport) : 0;
+        scroller.current.scrollTop = at;
+        setTop(at);
+    }, [store.key]);
+
+    const lookup = (index: number): Chosen | null => {
+        const page = store.pages.get(Math.floor(index / PAGE));
+        const row = index % PAGE;
+        return page && row < page.rows ? { index, page, row } : null;
+    };
+    const found = chosen >= 0 && current ? lookup(chosen) : null;
+    useEffect(() => props.onChoose?.(found), [found?.page, chosen]);
+
+    const choose = (index: number) => {
+        const next = Math.min(Math.max(index, 0), total - 1);
+        setParam("row", String(next), { replace: true });
+        const box = scroller.current;
+        if (!box) return;
+        const fits = Math.floor(viewport / ROW) - 1;
+        if (next < first + 1 && next < first) box.scrollTop = scrollFor(next, total, viewport);
+        else if (next >= first + fits) box.scrollTop = scrollFor(next - fits + 1, total, viewport);
+        else if (next === first) box.scrollTop = scrollFor(next, total, viewport);
+    };
+    const openAt = (index: number) => {
+        const at = lookup(index);
+        const id = at?.page.at(props.id, at.row);
+        if (id !== null && id !== undefined) go(props.to(String(id)));
+    };
+    const onKeyDown = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const fits = Math.max(1, Math.floor(viewport / ROW) - 1);
+        const keys: Record<string, () => void> = {
+            ArrowDown: () => choose(chosen + 1),
+            ArrowUp: () => choose(chosen < 0 ? 0 : chosen - 1),
+            PageDown: () => choose(chosen + fits),
+            PageUp: () => choose(chosen - fits),
+            Home: () => choose(0),
+            End: () => choose(total - 1),
+            Enter: () => openAt(chosen),
+        };
+        const act = keys[event.key];
+        if (!act || total === 0) return;
+        event.preventDefault();
+        act();
+    };
+
+    const template = visible.map((info) => `${widthOf(info)}px`).join(" ");
+    const wide = visible.reduce((sum, info) => sum + widthOf(info), 0);
+    const start = startOf();
+    const rows = [];
+    for (let index = first; index < last; index += 1) rows.push(index);
+    return (
+        <section class="panel table" aria-label={props.table}>
+            <div class="tablehead">
+                <span role="status">
+                    {store.error !== null ? "" : current ? `${count(total)} ${props.table}` : "Loading…"}
+                    {zoomed.value && " in the time range"}
+                </span>
+                <span class="space" />
+                <ColumnChoice {...props} visible={visible} />
+            </div>
+            {store.error !== null && current && (
+                <p class="error" role="alert">
+                    {store.error}
+                </p>
+            )}
+            <div
+                ref={scroller}
+                class="rows"
+                role="grid"
+                aria-label={`${props.table}, ${count(total)} rows`}
+                aria-rowcount={total + 1}
+                aria-colcount={visible.length}
+                tabIndex={0}
+                onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+                onKeyDown={onKeyDown}
+                {...(found ? { "aria-activedescendant": `row-${chosen}` } : {})}
+            >
+                <div role="rowgroup" class="headrow" style={{ width: `${wide}px` }}>
+                    <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+                        {visible.map((info) => (
+                            <Head key={info.name} info={info} sort={sort} />
+                        ))}
+                    </div>
+                </div>
+                <div
+                    role="rowgroup"
+                    style={{ height: `${Math.min(total * ROW, TALLEST)}px`, width: `${wide}px`, position: "relative" }}
+                >
+                    {rows.map((index) => {
+                        const at = current ? lookup(index) : null;
+                        return (
+                            <div
+                                key={index}
+                                id={`row-${index}`}
+                                role="row"
+                                aria-rowindex={index + 2}
+                                aria-selected={index === chosen}
+                                class={index % 2 ? "odd" : undefined}
+                                style={{
+                                    gridTemplateColumns: template,
+                                    top: `${top - (total * ROW <= TALLEST ? top % ROW : 0) + (index - first) * ROW}px`,
+                                }}
+                                onClick={() => choose(index)}
+                                onDblClick={() => openAt(index)}
+                            >
+                                {visible.map((info, column) => {
+                                    const text = at ? cell(info, at.page, at.row, start) : "";
+                                    return (
+                                        <div
+                                            key={info.name}
+                                            role="gridcell"
+                                            aria-colindex={column + 1}
+                                            class={isNumeric(info) ? "number" : undefined}
+                                            title={text}
+                                        >
+                                            {info.name === props.id && at ? (
+                                                <Link to={props.to(text)} tabIndex={-1}>
+                                                    {text}
+                                                </Link>
+                                            ) : (
+                                                text
+                                            )}
+                                        </div>
+                                    );
+                                })}
+                            </div>
+                        );
+                    })}
+                </div>
+            </div>
+        </section>
+    );
+}
+
+function pagesOf(first: number, end: number): number[] {
+    const pages = [];
+    for (let page = Math.floor(first / PAGE); page * PAGE < end; page += 1) pages.push(page);
+    return pages;
+}
+
+function Head(props: { info: ColumnInfo; sort: string }) {
+    const { info, sort } = props;
+    const way = sort === info.name ? "ascending" : sort === `-${info.name}` ? "descending" : "none";
+    // Amounts are looked at from the largest: the first click falls.
+    const next =
+        way === "none"
+            ? isNumeric(info) && info.type !== "time"
+                ? `-${info.name}`
+                : info.name
+            : way === "descending"
+              ? info.name
+              : `-${info.name}`;
+    return (
+        <div role="columnheader" aria-sort={way} class={isNumeric(info) ? "number" : undefined}>
+            <button type="button" title={`${headingTitle(info)}: sort`} onClick={() => setParam("sort", next)}>
+                {heading(info.name)}
+                {way === "ascending" ? " ▲" : way === "descending" ? " ▼" : ""}
+            </button>
+        </div>
+    );
+}
+
+function ColumnChoice(props: TableProps & { infos: readonly ColumnInfo[]; visible: readonly ColumnInfo[] }) {
+    const [search, setSearch] = useState("");
+    const names = props.visible.map((info) => info.name);
+    const set = (next: readonly string[]) => {
+        if (next.length > 0) setParam("columns", next.join(",") === props.usual.join(",") ? "" : next.join(","));
+    };
+    const toggle = (name: string) => set(names.includes(name) ? names.filter((one) => one !== name) : [...names, name]);
+    return (
+        <details class="choice">
+            <summary>Columns</summary>
+            <div>
+                <div class="sets">
+                    <button type="button" onClick={() => set(props.usual)}>
+                        usual
+                    </button>
+                    {Object.entries(props.sets).map(([name, columns]) => (
+                        <button key={name} type="button" onClick={() => set(columns)}>
+                            {name}
+                        </button>
+                    ))}
+                </div>
+                <input
+                    type="search"
+                    aria-label="Find a column"
+                    placeholder="Find a column"
+                    value={search}
+                    onInput={(event) => setSearch(event.currentTarget.value)}
+                />
+                <ul>
+                    {props.infos
+                        .filter((info) => info.name.includes(search.trim().replaceAll(" ", "_")))
+                        .map((info) => (
+                            <li key={info.name}>
+                                <label>
+                                    <input
+                                        type="checkbox"
+                                        checked={names.includes(info.name)}
+                                        onChange={() => toggle(info.name)}
+                                    />{" "}
+                                    {info.name.replaceAll("_", " ")}
+                                </label>
+                            </li>
+                        ))}
+                </ul>
+            </div>
+        </details>
+    );
+}

@@ -1,0 +1,56 @@
+/** How the columns of the tables are named and written. */
+import type { Columns } from "../api/client";
+import type { ColumnInfo } from "../api/types";
+import { bits, bytes, clock, count, duration, figure, percent, UNKNOWN } from "../format";
+
+/** Heading of a column, from its name. */
+export function heading(name: string): string {
+    const side = name.startsWith("client_to_server_") ? "→ " : name.startsWith("server_to_client_") ? "← " : "";
+    const rest = name
+        .replace(/^(client_to_server|server_to_client)_/, "")
+        .replace(/_seconds$/, "")
+        .replace(/_bits_per_second$/, " rate")
+        .replaceAll("_", " ");
+    return side + rest;
+}
+
+/** What the heading's arrows mean, for its tooltip and for screen readers. */
+export function headingTitle(info: ColumnInfo): string {
+    const unit = info.unit === "" ? "" : `, ${info.unit}`;
+    return `${info.name.replaceAll("_", " ")} (in filters: ${info.path}${unit})`;
+}
+
+export function isNumeric(info: ColumnInfo): boolean {
+    return info.type !== "text" && info.type !== "bool" && info.type !== "id";
+}
+
+/** A column's width, CSS pixels. */
+export function widthOf(info: ColumnInfo): number {
+    if (/description|explanation|signature|missing|evidence/.test(info.name)) return 380;
+    if (info.type === "time") return 130;
+    if (info.type === "text") return /address/.test(info.name) ? 140 : 130;
+    if (info.type === "id") return 110;
+    return Math.max(84, Math.min(150, heading(info.name).length * 7.2 + 30));
+}
+
+/** Text of a cell. `start`: ns since 1970 of the capture's second 0. */
+export function cell(info: ColumnInfo, page: Columns, row: number, start: bigint): string {
+    const value = page.at(info.name, row);
+    if (value === null || value === "") return UNKNOWN;
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value === "string") return value;
+    if (info.type === "time") return clock(start, value, 6);
+    switch (info.unit) {
+        case "s":
+            return duration(value);
+        case "bytes":
+            return bytes(value);
+        case "bit/s":
+            return bits(value);
+        case "share":
+            return percent(value);
+    }
+    // Ports and numbers of things are names, not amounts.
+    if (/(^|_)(port|row|tunnel_id|index|id)$/.test(info.name)) return String(value);
+    return info.type === "number" ? figure(value) : count(value);
+}

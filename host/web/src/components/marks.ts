@@ -1,0 +1,98 @@
+/** Marks of setups and transactions: as they come, and how they are found again. */
+import { columns, of, type Columns } from "../api/client";
+import type { Capture, Kind } from "../api/types";
+import type { Shape } from "../chart/painter";
+import { capture, go } from "../state/store";
+
+export interface Marks {
+    count: number;
+    times: ArrayLike<number>;
+    values: ArrayLike<number>;
+    mins: ArrayLike<number>;
+    kinds: ArrayLike<number>;
+    counts: ArrayLike<number>;
+    losses: ArrayLike<number>;
+    rows: ArrayLike<number>;
+    names: readonly Kind[];
+    /** Each mark is one row. */
+    exact: boolean;
+    /** Rows in the range, and those of them that have no value. */
+    inRange: number;
+    withoutValue: number;
+    /** Values from and to; null: there are none. */
+    extent: readonly [number, number] | null;
+}
+
+const numberOf = (data: Columns, name: string) => Number(data.metadata.get(name) ?? "0");
+
+export function readMarks(data: Columns): Marks {
+    const low = numberOf(data, "low");
+    const high = numberOf(data, "high");
+    return {
+        count: data.rows,
+        times: data.numbers("time"),
+        values: data.numbers("value"),
+        mins: data.numbers("min"),
+        kinds: data.numbers("kind"),
+        counts: data.numbers("count"),
+        losses: data.numbers("losses"),
+        rows: data.numbers("row"),
+        names: JSON.parse(data.metadata.get("kinds") ?? "[]") as Kind[],
+        exact: data.metadata.get("exact") === "true",
+        inRange: numberOf(data, "rows"),
+        withoutValue: numberOf(data, "without_value"),
+        extent: data.rows > 0 && high > 0 ? [low, high] : null,
+    };
+}
+
+/** The axis of the values: a little beyond them, and never empty. */
+export function valueDomain(marks: Marks): [number, number] {
+    if (marks.extent === null) return [0.001, 1];
+    const [low, high] = marks.extent;
+    const least = low > 0 ? low : Math.min(1e-6, high / 10);
+    return least < high ? [least / 1.25, high * 1.25] : [least / 3, high * 3];
+}
+
+export interface Look {
+    color: string;
+    shape: Shape;
+}
+
+/** Connection of a row that a mark shows. The interface numbers rows, and gives them by time. */
+export async function connectionOf(
+    table: "connections" | "transactions",
+    row: number,
+    time: number,
+): Promise<string | null> {
+    const id = table === "connections" ? "id" : "connection_id";
+    // Neighbouring doubles: the range must hold the time itself.
+    const to = time + Math.max(2e-9, time * 2 ** -51);
+    const found = await columns(of(capture.value as Capture, `/${table}`), {
+        from: time,
+        to,
+        columns: `row,${id}`,
+        limit: 10_000,
+    });
+    for (let index = 0; index < found.rows; index += 1) {
+        if (found.at("row", index) === row) return String(found.at(id, index));
+    }
+    return null;
+}
+
+/** Show the connection of a mark, or, of one that stands for many, its surroundings. */
+export function openMark(
+    table: "connections" | "transactions",
+    marks: Marks,
+    index: number,
+    range: [number, number],
+): void {
+    const time = marks.times[index] as number;
+    if ((marks.counts[index] as number) > 1) {
+        const half = (range[1] - range[0]) / 40;
+        go({ from: Math.max(0, time - half), to: time + half });
+        return;
+    }
+    void connectionOf(table, marks.rows[index] as number, time).then((id) => {
+        if (id !== null) go({ view: "connection", params: { connection: id } });
+    });
+}

@@ -1,0 +1,422 @@
+/**
+ * Every transaction as a mark, coloured by what it is; how long they took as a histogram beside it on the same axis; and
+ * the figures of each group beneath.
+ */
+import { columns, json, of } from "../api/client";
+import type { Capture, Figures, Group } from "../api/types";
+import type { Area } from "../chart/axes";
+import { paintBands, paintPhases } from "../chart/bands";
+import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { nearest } from "../chart/nearest";
+import type { Shape } from "../chart/painter";
+import { stairs } from "../chart/SeriesChart";
+import { extent } from "../chart/scale";
+import { FilterBox } from "../components/FilterBox";
+import { Loading, useLoad } from "../components/load";
+import { openMark, readMarks, valueDomain, type Look, type Marks } from "../components/marks";
+import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
+import { bytes, clock, count, duration } from "../format";
+import { capture, go, param, range, setParam, zoomTo } from "../state/store";
+import { colors, series } from "../theme";
+import { quoted } from "./open";
+
+const VALUES = {
+    end: "response's end",
+    server: "server (first byte)",
+    request: "request",
+    response: "response",
+} as const;
+type Value = keyof typeof VALUES;
+const BY = ["signature", "position", "server", "client", "loss"] as const;
+
+const SHAPES: readonly Shape[] = ["circle", "square", "triangle", "diamond", "plus", "cross", "star"];
+
+/** Look of a kind by its number, which stays the same at any zoom. */
+export function lookOf(kind: number, name: string): Look {
+    if (name === "other") return { color: colors.value.grey, shape: "ring" };
+    const all = series.value;
+    return { color: all[kind % all.length] as string, shape: SHAPES[kind % SHAPES.length] as Shape };
+}
+
+interface Histogram {
+    kinds: ArrayLike<number>;
+    lows: ArrayLike<number>;
+    highs: ArrayLike<number>;
+    counts: ArrayLike<number>;
+    bins: number;
+}
+
+export default function TransactionMarks() {
+    const shown = capture.value as Capture;
+    const [from, to] = range.value;
+    const filter = param("requests");
+    const value = param("value", "end") as Value;
+    const by = param("by", "signature");
+    const key = `${shown.id} ${from} ${to} ${filter} ${value} ${by}`;
+    const ask = { from, to, filter, value, by };
+    const marks = useLoad(`marks ${key}`, async (signal) =>
+        readMarks(await columns(of(shown, "/marks"), { ...ask, width: WIDTH, scale: "log" }, signal)),
+    );
+    const histogram = useLoad(`histogram ${key}`, async (signal): Promise<Histogram> => {
+        const data = await columns(of(shown, "/histogram"), { ...ask, bins: 60 }, signal);
+        return {
+            kinds: data.numbers("kind"),
+            lows: data.numbers("low"),
+            highs: data.numbers("high"),
+            counts: data.numbers("count"),
+            bins: data.rows,
+        };
+    });
+    const groups = useLoad(`statistics ${key}`, (signal) =>
+        json<{ groups: Group[]; leftOut: number }>(of(shown, "/statistics"), { ...ask, limit: 100 }, signal),
+    );
+    const timeline = useTimeline(["in_progress_max"]);
+    const phases = shown.phases ?? [];
+    return (
+        <>
+            <FilterBox table="transactions" example="signature = *blk[127]*" />
+            <div class="ways controls">
+                <label>
+                    time of the{" "}
+                    <select value={value} onChange={(event) => setParam("value", event.currentTarget.value)}>
+                        {Object.entries(VALUES).map(([name, label]) => (
+                            <option key={name} value={name}>
+                                {label}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+                <label>
+                    coloured by{" "}
+                    <select value={by} onChange={(event) => setParam("by", event.currentTarget.value)}>
+                        {BY.map((name) => (
+                            <option key={name} value={name}>
+                                {name === "position" ? "place in the connection" : name === "loss" ? "losses" : name}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+                {phases.length > 1 &&
+                    phases.map((phase, index) => (
+                        <button
+                            key={phase.from}
+                            type="button"
+                            aria-pressed={Math.abs(from - phase.from) < 1e-6 && Math.abs(to - phase.to) < 1e-6}
+                            onClick={() => zoomTo(phase.from, phase.to)}
+                        >
+                            Phase {index + 1} ({count(Math.round(phase.concurrentConnections))} connections)
+                        </button>
+                    ))}
+            </div>
+            <Loading of={marks} what="Transactions">
+                {(data) => (
+                    <div class="beside">
+                        <Loading of={timeline} what="Load">
+                            {(load) => <Chart marks={data} timeline={load} value={value} />}
+                        </Loading>
+                        <Loading of={histogram} what="Histogram">
+                            {(bins) => <HistogramChart marks={data} histogram={bins} value={value} />}
+                        </Loading>
+                    </div>
+                )}
+            </Loading>
+            <Loading of={groups} what="Statistics">
+                {(data) => (
+                    <Statistics groups={data.groups} leftOut={data.leftOut} value={value} by={by} marks={marks.data} />
+                )}
+            </Loading>
+        </>
+    );
+}
+
+/** Hidden kinds, in the URL. */
+function useOff() {
+    const off = param("off").split("|");
+    return {
+        hidden: (name: string) => off.includes(name),
+        toggle: (name: string) =>
+            setParam(
+                "off",
+                (off.includes(name) ? off.filter((one) => one !== name) : [...off, name]).filter(Boolean).join("|"),
+                {
+                    replace: true,
+                },
+            ),
+    };
+}
+
+const HEIGHT = 430;
+
+function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
+    const { marks, timeline, value } = props;
+    const c = colors.value;
+    const { hidden, toggle } = useOff();
+    const nameOf = (index: number) => marks.names[marks.kinds[index] as number]?.name ?? "?";
+    const start = startOf();
+    const busy = timeline.columns.numbers("in_progress_max");
+    const most = extent(busy)?.[1] ?? 0;
+    const hoverOf = (index: number, area: Area): Hover => {
+        const time = marks.times[index] as number;
+        const taken = marks.values[index] as number;
+        const rows = marks.counts[index] as number;
+        return {
+            x: area.x.to(time),
+            y: area.y.to(taken),
+            title: `${nameOf(index)}${rows > 1 ? ` (${count(rows)} transactions)` : ""}`,
+            lines: [
+                ["request", clock(start, time, 6)],
+                ["took", rows > 1 ? `${duration(marks.mins[index])} to ${duration(taken)}` : duration(taken)],
+                ["with losses", count(marks.losses[index])],
+                ["in progress", count(busy[columnAt(timeline.times, time)])],
+            ],
+            open: () => openMark("transactions", marks, index, range.value),
+            openLabel: rows > 1 ? "Zoom in" : "Show the connection",
+        };
+    };
+    const order = Array.from({ length: marks.count }, (_, index) => index)
+        .filter((index) => !hidden(nameOf(index)))
+        .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
+    return (
+        <ChartFrame
+            name="transactions"
+            title={`${count(marks.inRange)} transactions`}
+            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. Ringed: with losses. The line counts requests in progress (right). Shaded: more was lost than usual.`}
+            height={HEIGHT}
+            y={{ kind: "log", domain: valueDomain(marks), label: `time to the ${VALUES[value]}`, format: duration }}
+            y2={{ kind: "linear", domain: [0, Math.max(1, most) * 1.06], label: "requests in progress", format: count }}
+            legend={[
+                ...marks.names
+                    .map((kind, number) => ({ ...kind, number }))
+                    .filter((kind) => kind.count > 0)
+                    .map(({ name, count: rows, number }) => ({
+                        label: `${shortened(name)} (${count(rows)})`,
+                        ...lookOf(number, name),
+                        hidden: hidden(name),
+                        toggle: () => toggle(name),
+                    })),
+                { label: "requests in progress", color: c.green },
+            ]}
+            tools={
+                <button type="button" onClick={() => go({ view: "transactions" })}>
+                    Rows
+                </button>
+            }
+            paint={(painter, area) => {
+                paintBands(painter, area, timeline.lossy);
+                paintPhases(painter, area, capture.value?.phases ?? []);
+                const line = stairs(timeline, busy);
+                painter.line(
+                    line.xs.map((x) => area.x.to(x)),
+                    line.ys.map((y) => area.y2?.to(y) ?? NaN),
+                    { color: c.green, width: 1.2 },
+                );
+                for (const index of order) {
+                    const { shape, color } = lookOf(marks.kinds[index] as number, nameOf(index));
+                    const x = area.x.to(marks.times[index] as number);
+                    const y = area.y.to(marks.values[index] as number);
+                    painter.mark(shape, x, y, 5.5, color);
+                    if ((marks.losses[index] as number) > 0) painter.mark("ring", x, y, 10, c.red);
+                }
+            }}
+            pick={(x, y, area) => {
+                const found = nearest(marks.count, x, y, 12, (index) =>
+                    hidden(nameOf(index))
+                        ? null
+                        : [area.x.to(marks.times[index] as number), area.y.to(marks.values[index] as number)],
+                );
+                return found < 0 ? null : hoverOf(found, area);
+            }}
+            steps={{ count: order.length, at: (index, area) => hoverOf(order[index] as number, area) }}
+        />
+    );
+}
+
+/** A signature that fits a legend. */
+function shortened(name: string): string {
+    return name.length > 46 ? `${name.slice(0, 30)}…${name.slice(-14)}` : name;
+}
+
+/** Both filters hold. */
+export function and(...filters: string[]): string {
+    return filters
+        .filter((one) => one !== "")
+        .map((one) => (filters.length > 1 && / OR /.test(one) ? `(${one})` : one))
+        .join(" AND ");
+}
+
+function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Value }) {
+    const { histogram, marks, value } = props;
+    const { hidden } = useOff();
+    const nameOf = (kind: number) => marks.names[kind]?.name ?? "?";
+    // Bars of one bin lie side by side in the order of their kinds.
+    const bins = new Map<
+        number,
+        { low: number; high: number; parts: { kind: number; count: number }[]; total: number }
+    >();
+    for (let index = 0; index < histogram.bins; index += 1) {
+        const kind = histogram.kinds[index] as number;
+        if (hidden(nameOf(kind))) continue;
+        const low = histogram.lows[index] as number;
+        const bin = bins.get(low) ?? { low, high: histogram.highs[index] as number, parts: [], total: 0 };
+        bin.parts.push({ kind, count: histogram.counts[index] as number });
+        bin.total += histogram.counts[index] as number;
+        bins.set(low, bin);
+    }
+    const sorted = [...bins.values()].sort((a, b) => a.low - b.low);
+    for (const bin of sorted) bin.parts.sort((a, b) => a.kind - b.kind);
+    const most = Math.max(1, ...sorted.map((bin) => bin.total));
+    const hoverOf = (bin: (typeof sorted)[number], area: Area): Hover => ({
+        x: area.x.to(bin.total),
+        y: (area.y.to(bin.low) + area.y.to(bin.high)) / 2,
+        title: `${duration(bin.low)} to ${duration(bin.high)}: ${count(bin.total)}`,
+        lines: bin.parts.map((part) => [shortened(nameOf(part.kind)), count(part.count)] as const),
+        open: () =>
+            go({
+                view: "transactions",
+                params: {
+                    requests: and(
+                        param("requests"),
+                        `${value}_seconds >= ${bin.low}`,
+                        `${value}_seconds <= ${bin.high}`,
+                    ),
+                    sort: `${value}_seconds`,
+                },
+            }),
+        openLabel: "Show these transactions",
+    });
+    return (
+        <ChartFrame
+            name="histogram"
+            title="How many took how long"
+            about="Transactions of the range, on the same axis of time as the chart beside."
+            height={HEIGHT}
+            x={{ kind: "linear", domain: [0, most * 1.05], label: "transactions", format: count }}
+            y={{ kind: "log", domain: valueDomain(marks), label: "", format: duration }}
+            onBrush={(_, [low, high]) =>
+                go({
+                    view: "transactions",
+                    params: {
+                        requests: and(param("requests"), `${value}_seconds >= ${low}`, `${value}_seconds <= ${high}`),
+                        sort: `${value}_seconds`,
+                    },
+                })
+            }
+            paint={(painter, area) => {
+                for (const bin of sorted) {
+                    let at = 0;
+                    const top = area.y.to(bin.high);
+                    const tall = Math.max(1, area.y.to(bin.low) - top - 1);
+                    for (const part of bin.parts) {
+                        const x = area.x.to(at);
+                        at += part.count;
+                        painter.rect(
+                            x,
+                            top,
+                            Math.max(1, area.x.to(at) - x),
+                            tall,
+                            lookOf(part.kind, nameOf(part.kind)).color,
+                        );
+                    }
+                }
+            }}
+            pick={(_, y, area) => {
+                const at = area.y.from(y);
+                const found = sorted.find((bin) => at >= bin.low && at <= bin.high);
+                return found ? hoverOf(found, area) : null;
+            }}
+            steps={{
+                count: sorted.length,
+                at: (index, area) => hoverOf(sorted[index] as (typeof sorted)[number], area),
+            }}
+        />
+    );
+}
+
+function Statistics(props: {
+    groups: readonly Group[];
+    leftOut: number;
+    value: Value;
+    by: string;
+    marks: Marks | null;
+}) {
+    const { groups, value, by, marks } = props;
+    const { hidden, toggle } = useOff();
+    const parts = ["min", "mean", "p50", "p90", "p95", "p99", "max"] as const satisfies readonly (keyof Figures)[];
+    const rowsOf = (name: string): string | null =>
+        by === "signature" ? `signature = ${quoted(name)}` : by === "position" ? null : by === "loss" ? null : null;
+    return (
+        <section class="panel scroll" aria-label="Statistics" tabIndex={0}>
+            <table class="figures wide">
+                <caption>
+                    Time to the {VALUES[value]}, by {by}: figures over all transactions that begin in the range
+                    {props.leftOut > 0 && ` (${count(props.leftOut)} groups more are left out)`}
+                </caption>
+                <thead>
+                    <tr>
+                        <th scope="col">{by}</th>
+                        <th scope="col">count</th>
+                        <th scope="col">losses</th>
+                        <th scope="col">request bytes</th>
+                        <th scope="col">response bytes</th>
+                        {parts.map((name) => (
+                            <th scope="col" key={name}>
+                                {name}
+                            </th>
+                        ))}
+                        <th scope="col" title="How many were the first, second, third and later of their connection">
+                            1st / 2nd / 3rd / later
+                        </th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {groups.map((group) => {
+                        const number = marks?.names.findIndex((kind) => kind.name === group.name) ?? -1;
+                        const figures = group[value];
+                        const filter = rowsOf(group.name);
+                        return (
+                            <tr key={group.name} class={hidden(group.name) ? "off" : undefined}>
+                                <th scope="row">
+                                    {number >= 0 && (
+                                        <button
+                                            type="button"
+                                            class="swatch"
+                                            style={{ background: lookOf(number, group.name).color }}
+                                            aria-pressed={!hidden(group.name)}
+                                            aria-label={`Draw ${group.name}`}
+                                            onClick={() => toggle(group.name)}
+                                        />
+                                    )}{" "}
+                                    {filter === null ? (
+                                        group.name
+                                    ) : (
+                                        <button
+                                            type="button"
+                                            class="plain"
+                                            title="Show these transactions"
+                                            onClick={() =>
+                                                go({
+                                                    view: "transactions",
+                                                    params: { requests: and(param("requests"), filter) },
+                                                })
+                                            }
+                                        >
+                                            {group.name}
+                                        </button>
+                                    )}
+                                </th>
+                                <td>{count(group.count)}</td>
+                                <td>{count(group.losses)}</td>
+                                <td>{bytes(group.requestBytesMean)}</td>
+                                <td>{bytes(group.responseBytesMean)}</td>
+                                {parts.map((name) => (
+                                    <td key={name}>{duration(figures?.[name])}</td>
+                                ))}
+                                <td>{group.positions.map((one) => count(one)).join(" / ")}</td>
+                            </tr>
+                        );
+                    })}
+                </tbody>
+            </table>
+        </section>
+    );
+}

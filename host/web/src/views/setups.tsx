@@ -1,0 +1,178 @@
+/** Every connection setup as a mark: when it began, how long it took, how it ended; with the load and the losses behind. */
+import { columns, of } from "../api/client";
+import type { Capture } from "../api/types";
+import { paintBands, paintPhases } from "../chart/bands";
+import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { nearest } from "../chart/nearest";
+import { stairs } from "../chart/SeriesChart";
+import { extent } from "../chart/scale";
+import type { Area } from "../chart/axes";
+import { FilterBox } from "../components/FilterBox";
+import { Link } from "../components/Link";
+import { Loading, useLoad } from "../components/load";
+import { openMark, readMarks, valueDomain, type Look, type Marks } from "../components/marks";
+import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
+import { clock, count, duration } from "../format";
+import { capture, go, param, range, setParam } from "../state/store";
+import { colors, type Colors } from "../theme";
+import { FAILED, FAILED_COLUMNS } from "./connections";
+
+/** In words, and how it is drawn. */
+const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Look }> = {
+    OK: { label: "done at once", look: (c) => ({ color: c.blue, shape: "circle" }) },
+    RETRANSMITTED: { label: "done after a repeat", look: (c) => ({ color: c.orange, shape: "triangle" }) },
+    REFUSED: { label: "refused", look: (c) => ({ color: c.purple, shape: "square" }) },
+    IGNORED: { label: "ignored", look: (c) => ({ color: c.red, shape: "cross" }) },
+    RESET_LATE: { label: "reset late", look: (c) => ({ color: c.red, shape: "star" }) },
+};
+
+const lookOf = (name: string, c: Colors): Look => OUTCOMES[name]?.look(c) ?? { color: c.grey, shape: "ring" };
+
+export default function Setups() {
+    const shown = capture.value as Capture;
+    const [from, to] = range.value;
+    const filter = param("filter");
+    const kind = param("scale", "log");
+    const marks = useLoad(`setups ${shown.id} ${from} ${to} ${filter} ${kind}`, async (signal) =>
+        readMarks(await columns(of(shown, "/setups"), { from, to, width: WIDTH, filter, scale: kind }, signal)),
+    );
+    const timeline = useTimeline(["connections_min", "connections_max"]);
+    return (
+        <>
+            <FilterBox table="connections" example="setup.end_seconds > 1s" />
+            <Loading of={marks} what="Setups">
+                {(data) => (
+                    <Loading of={timeline} what="Load">
+                        {(load) => <Chart marks={data} timeline={load} />}
+                    </Loading>
+                )}
+            </Loading>
+        </>
+    );
+}
+
+function Chart(props: { marks: Marks; timeline: Timeline }) {
+    const { marks, timeline } = props;
+    const c = colors.value;
+    const off = param("off").split(",");
+    const hidden = (name: string) => off.includes(name);
+    const toggle = (name: string) =>
+        setParam("off", (hidden(name) ? off.filter((one) => one !== name) : [...off, name]).filter(Boolean).join(","), {
+            replace: true,
+        });
+    const visible = (index: number) => !hidden(marks.names[marks.kinds[index] as number]?.name ?? "");
+    const open = timeline.columns.numbers("connections_max");
+    const most = extent(open)?.[1] ?? 0;
+    const log = param("scale", "log") === "log";
+    const domain = valueDomain(marks);
+    const start = startOf();
+    const failed = marks.names
+        .filter(({ name }) => name === "REFUSED" || name === "IGNORED" || name === "RESET_LATE")
+        .reduce((sum, one) => sum + one.count, 0);
+
+    const hoverOf = (index: number, area: Area): Hover => {
+        const time = marks.times[index] as number;
+        const value = marks.values[index] as number;
+        const rows = marks.counts[index] as number;
+        const outcome = marks.names[marks.kinds[index] as number]?.name ?? "?";
+        const at = columnAt(timeline.times, time);
+        return {
+            x: area.x.to(time),
+            y: area.y.to(value),
+            title: `${OUTCOMES[outcome]?.label ?? outcome}${rows > 1 ? ` (${count(rows)} setups)` : ""}`,
+            lines: [
+                ["first SYN", clock(start, time, 6)],
+                ["took", rows > 1 ? `${duration(marks.mins[index])} to ${duration(value)}` : duration(value)],
+                ["with repeats", count(marks.losses[index])],
+                ["connections open", count(open[at])],
+            ],
+            open: () => openMark("connections", marks, index, range.value),
+            openLabel: rows > 1 ? "Zoom in" : "Show the connection",
+        };
+    };
+    // The arrow keys visit what went wrong; where nothing did, everything.
+    const order = Array.from({ length: marks.count }, (_, index) => index)
+        .filter(visible)
+        .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
+    const isWrong = (index: number) => marks.names[marks.kinds[index] as number]?.name !== "OK";
+    const wrong = order.filter(isWrong);
+    const stepped = wrong.length > 0 ? wrong : order;
+    return (
+        <>
+            <ChartFrame
+                name="setups"
+                title={`${count(marks.inRange)} connection setups, ${count(failed)} failed`}
+                about={`Each mark is a setup${marks.exact ? "" : " (or several close together: zoom in)"}: its first SYN against the time until it was done or given up. The line counts connections open at once (right). Shaded: more was lost than usual. The arrow keys visit setups that went wrong.`}
+                height={430}
+                y={{
+                    kind: log ? "log" : "linear",
+                    domain: log ? domain : [0, domain[1]],
+                    label: "duration of the setup",
+                    format: duration,
+                }}
+                y2={{ kind: "linear", domain: [0, Math.max(1, most) * 1.06], label: "connections open", format: count }}
+                legend={[
+                    ...marks.names.map(({ name, count: rows }) => ({
+                        label: `${OUTCOMES[name]?.label ?? name} (${count(rows)})`,
+                        ...lookOf(name, c),
+                        hidden: hidden(name),
+                        toggle: () => toggle(name),
+                    })),
+                    { label: "connections open", color: c.green },
+                ]}
+                tools={
+                    <>
+                        <button type="button" aria-pressed={log} onClick={() => setParam("scale", log ? "linear" : "")}>
+                            Logarithmic
+                        </button>
+                        <button type="button" onClick={() => go({ view: "connections" })}>
+                            Rows
+                        </button>
+                    </>
+                }
+                paint={(painter, area) => {
+                    paintBands(painter, area, timeline.lossy);
+                    paintPhases(painter, area, capture.value?.phases ?? []);
+                    const line = stairs(timeline, open);
+                    painter.line(
+                        line.xs.map((x) => area.x.to(x)),
+                        line.ys.map((y) => area.y2?.to(y) ?? NaN),
+                        { color: c.green, width: 1.5 },
+                    );
+                    // What went wrong lies on top of the many that did not.
+                    for (const index of [...order.filter((one) => !isWrong(one)), ...wrong]) {
+                        const name = marks.names[marks.kinds[index] as number]?.name ?? "";
+                        const { shape, color } = lookOf(name, c);
+                        const size = name === "OK" ? 5 : 8;
+                        painter.mark(
+                            shape,
+                            area.x.to(marks.times[index] as number),
+                            area.y.to(marks.values[index] as number),
+                            size,
+                            color,
+                        );
+                    }
+                }}
+                pick={(x, y, area) => {
+                    const found = nearest(marks.count, x, y, 12, (index) =>
+                        visible(index)
+                            ? [area.x.to(marks.times[index] as number), area.y.to(marks.values[index] as number)]
+                            : null,
+                    );
+                    return found < 0 ? null : hoverOf(found, area);
+                }}
+                steps={{ count: stepped.length, at: (index, area) => hoverOf(stepped[index] as number, area) }}
+            />
+            {marks.withoutValue > 0 && (
+                <p class="waiting">{count(marks.withoutValue)} more have no setup time that is known.</p>
+            )}
+            <p class="ways">
+                {failed > 0 && (
+                    <Link to={{ view: "connections", params: { filter: FAILED, columns: FAILED_COLUMNS.join(",") } }}>
+                        Which failed, when and why ({count(failed)})
+                    </Link>
+                )}
+            </p>
+        </>
+    );
+}

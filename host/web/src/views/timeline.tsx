@@ -1,0 +1,159 @@
+/** The capture over time: how much was under way, how fast, how much was lost. */
+import { SeriesChart } from "../chart/SeriesChart";
+import { FilterBox } from "../components/FilterBox";
+import { Loading } from "../components/load";
+import { useTimeline, type Timeline } from "../components/timeline";
+import { bits, percent } from "../format";
+import { go } from "../state/store";
+import { colors } from "../theme";
+
+const NAMES = [
+    ..."connections_min connections_max connections_mean in_progress_min in_progress_max in_progress_mean".split(" "),
+    ..."opened closed failed requests responses client_packets server_packets client_bytes server_bytes".split(" "),
+    ..."client_retransmitted server_retransmitted client_lost server_lost syn_repeats syn_ack_repeats".split(" "),
+    "missed_by_capture",
+];
+
+/** Each column's amount by something of the column: a second, or another amount. NaN where that is 0 or unknown. */
+export function ratio(amounts: ArrayLike<number>, by: ArrayLike<number> | number): Float64Array {
+    return Float64Array.from({ length: amounts.length }, (_, i) => {
+        const divisor = typeof by === "number" ? by : (by[i] as number);
+        return divisor > 0 ? (amounts[i] as number) / divisor : NaN;
+    });
+}
+
+export default function TimeLines() {
+    const loaded = useTimeline(NAMES);
+    return (
+        <>
+            <FilterBox table="connections" example="server.port = 443" />
+            <Loading of={loaded} what="Time lines">
+                {(timeline) => <Charts timeline={timeline} />}
+            </Loading>
+        </>
+    );
+}
+
+function Charts(props: { timeline: Timeline }) {
+    const { timeline } = props;
+    const c = colors.value;
+    const get = (name: string) => timeline.columns.numbers(name);
+    const perSecond = (name: string) => ratio(get(name), timeline.step);
+    const bitsOf = (name: string) =>
+        ratio(
+            Float64Array.from(get(name), (value) => value * 8),
+            timeline.step,
+        );
+    const rows = {
+        open: (from: number, to: number) => go({ view: "connections", from, to }),
+        openLabel: "Show the connections that begin here",
+    };
+    return (
+        <>
+            <SeriesChart
+                name="concurrency"
+                title="Under way at once"
+                about="Connections that are open and requests whose response is still to come; the fill reaches from the smallest to the largest of each moment. Shaded: more was lost than usual."
+                unit="at once"
+                timeline={timeline}
+                series={[
+                    {
+                        name: "connections",
+                        color: c.blue,
+                        values: get("connections_max"),
+                        low: get("connections_min"),
+                        mean: get("connections_mean"),
+                    },
+                    {
+                        name: "requests in progress",
+                        color: c.orange,
+                        dash: [6, 3],
+                        values: get("in_progress_max"),
+                        low: get("in_progress_min"),
+                        mean: get("in_progress_mean"),
+                    },
+                ]}
+                {...rows}
+            />
+            <SeriesChart
+                name="rates"
+                title="Per second"
+                about="Connections and requests that begin, responses that end, setups that failed."
+                unit="per second"
+                timeline={timeline}
+                series={[
+                    { name: "connections opened", color: c.blue, values: perSecond("opened") },
+                    { name: "requests", color: c.orange, values: perSecond("requests"), dash: [6, 3] },
+                    { name: "responses", color: c.green, values: perSecond("responses"), dash: [2, 2] },
+                    { name: "failed setups", color: c.red, values: perSecond("failed") },
+                ]}
+                {...rows}
+            />
+            <SeriesChart
+                name="throughput"
+                title="Throughput"
+                about="Payload on the wire in each direction, repeats included."
+                unit="bit/s"
+                format={bits}
+                timeline={timeline}
+                series={[
+                    { name: "client to server", color: c.blue, values: bitsOf("client_bytes") },
+                    { name: "server to client", color: c.orange, values: bitsOf("server_bytes"), dash: [6, 3] },
+                ]}
+                {...rows}
+            />
+            <SeriesChart
+                name="losses"
+                title="Losses"
+                about="Share of the data segments that the network lost or that were sent again, in each direction, at the time of the repeat."
+                unit="share of data segments"
+                format={percent}
+                timeline={timeline}
+                series={[
+                    {
+                        name: "lost, client to server",
+                        color: c.blue,
+                        values: ratio(get("client_lost"), get("client_packets")),
+                    },
+                    {
+                        name: "lost, server to client",
+                        color: c.orange,
+                        dash: [6, 3],
+                        values: ratio(get("server_lost"), get("server_packets")),
+                    },
+                    {
+                        name: "sent again, client",
+                        color: c.sky,
+                        dash: [2, 2],
+                        values: ratio(get("client_retransmitted"), get("client_packets")),
+                    },
+                    {
+                        name: "sent again, server",
+                        color: c.purple,
+                        dash: [2, 2],
+                        values: ratio(get("server_retransmitted"), get("server_packets")),
+                    },
+                ]}
+                {...rows}
+            />
+            <SeriesChart
+                name="setup-losses"
+                title="Repeated SYNs and what the capture missed"
+                about="SYN and SYN-ACK packets that came again, and segments that were delivered although the capture does not have them."
+                unit="per second"
+                timeline={timeline}
+                series={[
+                    { name: "SYN again", color: c.red, values: perSecond("syn_repeats") },
+                    { name: "SYN-ACK again", color: c.purple, values: perSecond("syn_ack_repeats"), dash: [6, 3] },
+                    {
+                        name: "missed by the capture",
+                        color: c.grey,
+                        values: perSecond("missed_by_capture"),
+                        dash: [2, 2],
+                    },
+                ]}
+                {...rows}
+            />
+        </>
+    );
+}
