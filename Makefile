@@ -159,7 +159,7 @@ rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the 
 	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
 
 .PHONY: rtl-mutate
-rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (20 of all)
+rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all)
 	@pytest -q -rs rtl-tests/test_mutate.py
 	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
 

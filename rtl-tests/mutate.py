@@ -644,7 +644,7 @@ def modules():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=20, help="mutants (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=12, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample (default: %(default)s)")
     parser.add_argument("--module", action="append", help="this module alone")
     parser.add_argument("--kind", action="append", help="this class alone")
