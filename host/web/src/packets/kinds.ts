@@ -114,6 +114,21 @@ export const KINDS: readonly Kind[] = [
     { name: "RST", label: "RST", colour: "red", sample: "cross", shape: cross(5, 2.2) },
 ];
 
+/** Kinds as the host numbers them (docs/src/page-api.md), for asking and for rows of packets. */
+export const HOST_KINDS: readonly string[] = [
+    "RST",
+    "SYN",
+    "FIN",
+    "RETRANSMISSION",
+    "OUT_OF_ORDER",
+    "COPY",
+    "DATA",
+    "DSACK",
+    "SACK",
+    "ZERO_WINDOW",
+    "ACK",
+];
+
 /** For each of the interface's numbers of kinds, the place in KINDS. */
 export function placesOf(names: readonly string[]): Uint8Array {
     return Uint8Array.from(names, (name) => {

@@ -73,6 +73,15 @@ export const VIEWS: readonly View[] = [
         load: () => import("./timeline"),
     },
     {
+        name: "connection",
+        title: "Connection",
+        group: "Packets",
+        key: "i",
+        about: "Time-sequence graph and windows of one connection",
+        packets: true,
+        load: () => import("./connection"),
+    },
+    {
         name: "timing",
         title: "Packet timing",
         group: "Packets",

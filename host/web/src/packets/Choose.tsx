@@ -1,0 +1,57 @@
+/** What the views of one connection show while none is chosen. */
+import { columns, of } from "../api/client";
+import type { Capture } from "../api/types";
+import { Loading, useLoad } from "../components/load";
+import { count, duration } from "../format";
+import { capture, href, param, setParam, state } from "../state/store";
+import { follow } from "../shell/App";
+
+const SHOWN = 25;
+
+export function Choose() {
+    const shown = capture.value as Capture;
+    const { from, to } = state.value;
+    const filter = param("filter");
+    const query = {
+        filter,
+        from,
+        to,
+        touch: "overlap",
+        sort: "-shares_total_seconds",
+        limit: SHOWN,
+        columns: "id,client_address,client_port,server_address,server_port,setup_outcome,duration_seconds",
+    };
+    const answer = useLoad(`choose ${shown.id} ${JSON.stringify(query)}`, (signal) =>
+        columns(of(shown, "/connections"), query, signal),
+    );
+    return (
+        <section class="panel">
+            <h2>Which connection?</h2>
+            <Loading of={answer} what="Connections">
+                {(data) => (
+                    <>
+                        <p class="note">
+                            {data.rows === 0
+                                ? "No connection lies in this range."
+                                : `The ${count(data.rows)} of ${count(data.metadata.get("total"))} that took most time; all are in the table of connections.`}
+                        </p>
+                        <ul class="choose">
+                            {data.texts("id").map((id, row) => (
+                                <li key={id}>
+                                    <a
+                                        href={href({ params: { connection: id ?? "" } })}
+                                        onClick={follow(() => setParam("connection", id ?? ""))}
+                                    >
+                                        {`${data.at("client_address", row)}:${data.at("client_port", row)} → ${data.at("server_address", row)}:${data.at("server_port", row)}`}
+                                    </a>{" "}
+                                    {String(data.at("setup_outcome", row) ?? "").toLowerCase()},{" "}
+                                    {duration(data.at("duration_seconds", row) as number | null)}
+                                </li>
+                            ))}
+                        </ul>
+                    </>
+                )}
+            </Loading>
+        </section>
+    );
+}

@@ -1,0 +1,75 @@
+/** What `/connections/{id}` answers, as far as the views of a connection need it, and the time that they show. */
+import { useEffect } from "preact/hooks";
+import { json, of } from "../api/client";
+import type { Capture, Int64 } from "../api/types";
+import { useLoad, type Loaded } from "../components/load";
+import { go, state } from "../state/store";
+import type { LimitSeconds, TimeShares } from "./shares";
+
+export interface End {
+    address: string;
+    port: number;
+}
+
+export interface Side {
+    packets: Int64;
+    payloadBytes: Int64;
+    retransmittedPackets: Int64;
+    lostUpstream: Int64;
+    lostDownstream: Int64;
+    missedByCapture: Int64;
+    zeroWindows: Int64;
+    maxInFlight: Int64;
+    maxWindow?: Int64;
+    rtt?: { minSeconds?: number; medianSeconds?: number; p95Seconds?: number };
+    limitSeconds?: LimitSeconds;
+}
+
+export interface Connection {
+    id: string;
+    client: End;
+    server: End;
+    setup?: { outcome: string; description: string; explanation?: string };
+    close?: { kind: string };
+    durationSeconds: number;
+    turns?: number;
+    clientToServer: Side;
+    serverToClient: Side;
+    shares?: TimeShares;
+}
+
+export interface One {
+    row: number;
+    /** First and last packet, seconds since the capture's start. */
+    from: number;
+    to: number;
+    connection: Connection;
+    packets: number;
+}
+
+export function useConnection(shown: Capture, id: string): Loaded<One> {
+    return useLoad(id === "" ? null : `connection ${shown.id} ${id}`, (signal) =>
+        json<One>(of(shown, `/connections/${encodeURIComponent(id)}`), {}, signal),
+    );
+}
+
+/** The connection's own time, with a little before and behind it. */
+export function span(one: One): [from: number, to: number] {
+    const room = Math.max((one.to - one.from) * 0.02, 1e-6);
+    return [Math.max(0, one.from - room), one.to + room];
+}
+
+/** Show the connection's own time where the page's range shows all of the capture or nothing of the connection. */
+export function useSpan(one: One | null): void {
+    const { from, to } = state.value;
+    useEffect(() => {
+        if (one === null) return;
+        const apart = (from !== null && from > one.to) || (to !== null && to <= one.from);
+        if (!apart && (from !== null || to !== null)) return;
+        const [begin, end] = span(one);
+        go({ from: begin, to: end }, { replace: true });
+    }, [one, from, to]);
+}
+
+export const nameOf = (end: End) =>
+    end.address.includes(":") ? `[${end.address}]:${end.port}` : `${end.address}:${end.port}`;
