@@ -1,10 +1,10 @@
 /** What the views of one connection show while none is chosen. */
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
+import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration } from "../format";
-import { capture, href, param, setParam, state } from "../state/store";
-import { follow } from "../shell/App";
+import { capture, param, state } from "../state/store";
 
 const SHOWN = 25;
 
@@ -38,12 +38,9 @@ export function Choose() {
                         <ul class="choose">
                             {data.texts("id").map((id, row) => (
                                 <li key={id}>
-                                    <a
-                                        href={href({ params: { connection: id ?? "" } })}
-                                        onClick={follow(() => setParam("connection", id ?? ""))}
-                                    >
+                                    <Link to={{ params: { connection: id ?? "" } }}>
                                         {`${data.at("client_address", row)}:${data.at("client_port", row)} → ${data.at("server_address", row)}:${data.at("server_port", row)}`}
-                                    </a>{" "}
+                                    </Link>{" "}
                                     {String(data.at("setup_outcome", row) ?? "").toLowerCase()},{" "}
                                     {duration(data.at("duration_seconds", row) as number | null)}
                                 </li>

@@ -1,6 +1,6 @@
 /** The views of one connection, beside one another. */
-import { follow } from "../shell/App";
-import { go, href, state } from "../state/store";
+import { Link } from "../components/Link";
+import { state } from "../state/store";
 
 const VIEWS = [
     ["connection", "Sequence and windows"],
@@ -14,14 +14,9 @@ export function Tabs() {
     return (
         <div class="tabs" role="group" aria-label="Views of this connection">
             {VIEWS.map(([view, label]) => (
-                <a
-                    key={view}
-                    href={href({ view })}
-                    aria-current={state.value.view === view ? "page" : undefined}
-                    onClick={follow(() => go({ view }))}
-                >
+                <Link key={view} to={{ view }} current={state.value.view === view}>
                     {label}
-                </a>
+                </Link>
             ))}
         </div>
     );
