@@ -61,6 +61,8 @@ interface Props {
     title: string;
     about: string;
     unit: string;
+    /** Counts things. */
+    whole?: boolean;
     format?: (value: number) => string;
     timeline: Timeline;
     series: readonly Series[];
@@ -95,7 +97,13 @@ export function SeriesChart(props: Props) {
                 name={props.name}
                 title={props.title}
                 about={props.about}
-                y={{ kind: "linear", domain: [0, top > 0 ? top * 1.06 : 1], label: props.unit, format: write }}
+                y={{
+                    kind: "linear",
+                    domain: [0, top > 0 ? top * 1.06 : 1],
+                    label: props.unit,
+                    format: write,
+                    whole: props.whole ?? false,
+                }}
                 height={props.height ?? 210}
                 tools={props.tools}
                 legend={props.series.map((series) => ({

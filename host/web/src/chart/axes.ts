@@ -8,6 +8,8 @@ export interface AxisSpec {
     domain: readonly [number, number];
     /** What the axis measures, with its unit. */
     label: string;
+    /** Counts things: ticks at whole numbers only. */
+    whole?: boolean;
     /** Text of a tick. */
     format?: (value: number) => string;
     /** Instead of round values: these (rows of connections, names). */
@@ -57,7 +59,8 @@ export function layout(axes: Axes, width: number, height: number, colors: Colors
 export function ticksOf(axis: AxisSpec, wanted: number, start: bigint): readonly Tick[] {
     if (axis.ticks) return axis.ticks;
     if (axis.kind === "time") return timeTicks(axis.domain, wanted, start);
-    return (axis.kind === "log" ? logTicks : linearTicks)(axis.domain, wanted, axis.format);
+    const ticks = (axis.kind === "log" ? logTicks : linearTicks)(axis.domain, wanted, axis.format);
+    return axis.whole ? ticks.filter((tick) => Number.isInteger(tick.value)) : ticks;
 }
 
 /** `start`: ns since 1970 of second 0, for axes of time. */
@@ -71,7 +74,7 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         if (!axes.y.plain) painter.line([left, right], [y, y], { color: colors.grid });
         painter.text(tick.label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
-    for (const tick of ticksOf(axes.x, width / 110, start)) {
+    for (const tick of ticksOf(axes.x, width / (axes.x.kind === "time" ? 110 : 75), start)) {
         const x = area.x.to(tick.value);
         if (x < left - 1 || x > right + 1) continue;
         painter.line([x, x], [top, bottom], { color: colors.grid });

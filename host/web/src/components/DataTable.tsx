@@ -40,6 +40,8 @@ export interface Chosen {
 const ROW = 26;
 const PAGE = 200;
 const KEPT_PAGES = 30;
+/** However tall the window is. */
+const MOST_DRAWN = 300;
 /** Browsers draw no element much taller than this: beyond, scrolling is in proportion. */
 const TALLEST = 12_000_000;
 
@@ -102,7 +104,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const chosen = param("row") === "" ? -1 : Number(param("row"));
 
     const first = Math.max(0, Math.min(firstRow(top, total, viewport), Math.max(0, total - 1)));
-    const inSight = Math.ceil(viewport / ROW) + 1;
+    const inSight = Math.min(MOST_DRAWN, Math.ceil(viewport / ROW) + 1);
     const last = current ? Math.min(total, first + inSight) : inSight;
     const neededPages = pagesOf(first, Math.max(last, first + 1));
 

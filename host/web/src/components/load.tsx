@@ -47,7 +47,7 @@ export function message(error: unknown): string {
 export function Loading<T>(props: { of: Loaded<T>; what: string; children: (data: T) => ComponentChildren }) {
     const { data, error, loading } = props.of;
     return (
-        <div class={loading && data !== null ? "stale" : undefined} aria-busy={loading}>
+        <div class={loading && data !== null ? "loaded stale" : "loaded"} aria-busy={loading}>
             {error !== null && (
                 <p class="error" role="alert">
                     <strong>{props.what}:</strong> {error}

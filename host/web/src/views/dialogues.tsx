@@ -236,7 +236,9 @@ function DialogueTable(props: { data: Dialogues }) {
                 <thead>
                     <tr>
                         <th scope="col">client</th>
-                        <th scope="col">server</th>
+                        <th scope="col" class="text">
+                            server
+                        </th>
                         <th scope="col">connections</th>
                         <th scope="col">failed</th>
                         {heads("→")}

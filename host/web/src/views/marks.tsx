@@ -176,14 +176,21 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     const order = Array.from({ length: marks.count }, (_, index) => index)
         .filter((index) => !hidden(nameOf(index)))
         .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
+    const ringed = order.length <= 5000;
     return (
         <ChartFrame
             name="transactions"
             title={`${count(marks.inRange)} transactions`}
-            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. Ringed: with losses. The line counts requests in progress (right). Shaded: more was lost than usual.`}
+            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
             height={HEIGHT}
             y={{ kind: "log", domain: valueDomain(marks), label: `time to the ${VALUES[value]}`, format: duration }}
-            y2={{ kind: "linear", domain: [0, Math.max(1, most) * 1.06], label: "requests in progress", format: count }}
+            y2={{
+                kind: "linear",
+                whole: true,
+                domain: [0, Math.max(1, most) * 1.06],
+                label: "requests in progress",
+                format: count,
+            }}
             legend={[
                 ...marks.names
                     .map((kind, number) => ({ ...kind, number }))
@@ -194,7 +201,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                         hidden: hidden(name),
                         toggle: () => toggle(name),
                     })),
-                { label: "requests in progress", color: c.green },
+                { label: "requests in progress", color: c.text },
             ]}
             tools={
                 <button type="button" onClick={() => go({ view: "transactions" })}>
@@ -208,14 +215,16 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                 painter.line(
                     line.xs.map((x) => area.x.to(x)),
                     line.ys.map((y) => area.y2?.to(y) ?? NaN),
-                    { color: c.green, width: 1.2 },
+                    { color: c.text, width: 1.2 },
                 );
+                const size = ringed ? 6 : 4;
                 for (const index of order) {
                     const { shape, color } = lookOf(marks.kinds[index] as number, nameOf(index));
                     const x = area.x.to(marks.times[index] as number);
                     const y = area.y.to(marks.values[index] as number);
-                    painter.mark(shape, x, y, 5.5, color);
-                    if ((marks.losses[index] as number) > 0) painter.mark("ring", x, y, 10, c.red);
+                    painter.mark(shape, x, y, size, color);
+                    if ((marks.losses[index] as number) * 2 > (marks.counts[index] as number))
+                        painter.mark("ring", x, y, 10, c.red);
                 }
             }}
             pick={(x, y, area) => {
@@ -233,6 +242,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
 
 /** A signature that fits a legend. */
 function shortened(name: string): string {
+    name = name.replace(/^Request: /, "");
     return name.length > 46 ? `${name.slice(0, 30)}…${name.slice(-14)}` : name;
 }
 
@@ -290,7 +300,7 @@ function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Valu
             title="How many took how long"
             about="Transactions of the range, on the same axis of time as the chart beside."
             height={HEIGHT}
-            x={{ kind: "linear", domain: [0, most * 1.05], label: "transactions", format: count }}
+            x={{ kind: "linear", whole: true, domain: [0, most * 1.05], label: "transactions", format: count }}
             y={{ kind: "log", domain: valueDomain(marks), label: "", format: duration }}
             onBrush={(_, [low, high]) =>
                 go({

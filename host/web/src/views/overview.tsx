@@ -56,6 +56,7 @@ function OverTime() {
                     title="Over time"
                     about="Connections and requests under way. Shaded: more was lost than usual. Brush to zoom every view."
                     unit="at once"
+                    whole
                     timeline={timeline}
                     table={false}
                     height={200}

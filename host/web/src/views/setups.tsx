@@ -110,7 +110,13 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                     label: "duration of the setup",
                     format: duration,
                 }}
-                y2={{ kind: "linear", domain: [0, Math.max(1, most) * 1.06], label: "connections open", format: count }}
+                y2={{
+                    kind: "linear",
+                    whole: true,
+                    domain: [0, Math.max(1, most) * 1.06],
+                    label: "connections open",
+                    format: count,
+                }}
                 legend={[
                     ...marks.names.map(({ name, count: rows }) => ({
                         label: `${OUTCOMES[name]?.label ?? name} (${count(rows)})`,
@@ -143,7 +149,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                     for (const index of [...order.filter((one) => !isWrong(one)), ...wrong]) {
                         const name = marks.names[marks.kinds[index] as number]?.name ?? "";
                         const { shape, color } = lookOf(name, c);
-                        const size = name === "OK" ? 5 : 8;
+                        const size = name !== "OK" ? 9 : order.length > 5000 ? 4 : 7;
                         painter.mark(
                             shape,
                             area.x.to(marks.times[index] as number),

@@ -55,6 +55,7 @@ function Charts(props: { timeline: Timeline }) {
                 title="Under way at once"
                 about="Connections that are open and requests whose response is still to come; the fill reaches from the smallest to the largest of each moment. Shaded: more was lost than usual."
                 unit="at once"
+                whole
                 timeline={timeline}
                 series={[
                     {
