@@ -187,7 +187,7 @@ nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=
 
 .PHONY: page-tests
 page-tests: $(NODE_MODULES) ## the analyst's page: types, lint, format, its modules
-	@cd host/web && npm run --silent types && npm run --silent lint && npm run --silent unit
+	@cd host/web && npm run --silent types && npm run --silent lint && NO_COLOR=1 npm run --silent unit
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links

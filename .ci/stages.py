@@ -32,6 +32,7 @@ STAGES = [
     "client-tests",
     "end-to-end",
     "nic-sim-test",
+    "page-tests",
     "docs",
 ]
 SHOWN_LINES = 400  # of a failed stage
@@ -39,6 +40,7 @@ SHOWN_LINES = 400  # of a failed stage
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+,? ?)+) in [\d.]+s", re.M)
 CTEST = re.compile(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.M)
 CTEST_SKIPPED = re.compile(r"^\s+\d+ - \S+ \(Skipped\)$", re.M)
+VITEST = re.compile(r"^ +Tests  ((?:\d+ \w+(?: \| )?)+) \(\d+\)$", re.M)
 CMOCKA = re.compile(r"^\[  (PASSED|FAILED)  \] (\d+) test\(s\)", re.M)
 CARGO_PROGRAM = re.compile(r"^ +(?:Running|Doc-tests) .*\n", re.M)
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
@@ -73,6 +75,11 @@ def count(output):
     passed, failed, skipped = count_cargo(output)
     for word, number in CMOCKA.findall(output):
         passed, failed = passed + int(number) * (word == "PASSED"), failed + int(number) * (word == "FAILED")
+    for match in VITEST.finditer(output):
+        for number, word in re.findall(r"(\d+) (\w+)", match[1]):
+            passed += int(number) * (word == "passed")
+            failed += int(number) * (word == "failed")
+            skipped += int(number) * (word in ("skipped", "todo"))
     for match in PYTEST.finditer(output):
         for number, word in re.findall(r"(\d+) (\w+)", match[1]):
             passed += int(number) * (word in ("passed", "xfailed"))

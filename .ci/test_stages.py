@@ -73,3 +73,8 @@ def test_cmocka():
     output = "[  PASSED  ] 11 test(s).\n[==========] 12 test(s) run.\n[  PASSED  ] 10 test(s).\n"
     assert stages.count(output) == (21, 0, 0)
     assert stages.count(output + "[  FAILED  ] 2 test(s), listed below:\n[  FAILED  ] one\n") == (21, 2, 0)
+
+
+def test_vitest():
+    assert stages.count("      Tests  46 passed (46)\n") == (46, 0, 0)
+    assert stages.count("      Tests  8 failed | 7 passed | 2 skipped (17)\n") == (7, 8, 2)

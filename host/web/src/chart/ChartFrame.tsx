@@ -61,6 +61,8 @@ export interface ChartProps {
     legend?: readonly LegendItem[];
     /** Controls of the view's own, beside the chart's. */
     tools?: ComponentChildren;
+    /** Beneath the plot, in the same frame. */
+    below?: ComponentChildren;
     paint(painter: Painter, area: Area): void;
     /** A picture beneath, on a canvas of its own (WebGL). It is cleared by whoever draws. */
     under?(canvas: HTMLCanvasElement, area: Area, pixelRatio: number): void;
@@ -351,6 +353,7 @@ export function ChartFrame(props: ChartProps) {
                         : ""}
                 </div>
             </div>
+            {props.below}
         </section>
     );
 }

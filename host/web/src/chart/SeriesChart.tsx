@@ -92,79 +92,77 @@ export function SeriesChart(props: Props) {
     const top = Math.max(0, ...shown.map((series) => extent(series.values)?.[1] ?? 0));
     const start = startOf();
     return (
-        <>
-            <ChartFrame
-                name={props.name}
-                title={props.title}
-                about={props.about}
-                y={{
-                    kind: "linear",
-                    domain: [0, top > 0 ? top * 1.06 : 1],
-                    label: props.unit,
-                    format: write,
-                    whole: props.whole ?? false,
-                }}
-                height={props.height ?? 210}
-                tools={props.tools}
-                legend={props.series.map((series) => ({
-                    label: series.name,
-                    color: series.color,
-                    hidden: !shown.includes(series),
-                    toggle: () => toggle(series.name),
-                    ...(series.dash ? { dash: series.dash } : {}),
-                }))}
-                paint={(painter, area) => {
-                    paintBands(painter, area, timeline.lossy);
-                    paintPhases(painter, area, capture.value?.phases ?? []);
-                    for (const series of shown) {
-                        const { xs, ys } = stairs(timeline, series.values);
-                        const px = xs.map((x) => area.x.to(x));
-                        if (series.low) {
-                            const low = stairs(timeline, series.low).ys;
-                            const known = (at: number) => !Number.isNaN(ys[at]) && !Number.isNaN(low[at]);
-                            const places = Array.from(px.keys()).filter(known);
-                            painter.area(
-                                [
-                                    ...places.map((at) => px[at] as number),
-                                    ...places.toReversed().map((at) => px[at] as number),
-                                ],
-                                [
-                                    ...places.map((at) => area.y.to(ys[at] as number)),
-                                    ...places.toReversed().map((at) => area.y.to(low[at] as number)),
-                                ],
-                                `${series.color}40`,
-                            );
-                        }
-                        painter.line(
-                            px,
-                            ys.map((y) => area.y.to(y)),
-                            { color: series.color, width: 1.6, ...(series.dash ? { dash: series.dash } : {}) },
+        <ChartFrame
+            name={props.name}
+            title={props.title}
+            about={props.about}
+            y={{
+                kind: "linear",
+                domain: [0, top > 0 ? top * 1.06 : 1],
+                label: props.unit,
+                format: write,
+                whole: props.whole ?? false,
+            }}
+            height={props.height ?? 210}
+            tools={props.tools}
+            below={props.table !== false && <StatisticsTable series={shown} write={write} title={props.title} />}
+            legend={props.series.map((series) => ({
+                label: series.name,
+                color: series.color,
+                hidden: !shown.includes(series),
+                toggle: () => toggle(series.name),
+                ...(series.dash ? { dash: series.dash } : {}),
+            }))}
+            paint={(painter, area) => {
+                paintBands(painter, area, timeline.lossy);
+                paintPhases(painter, area, capture.value?.phases ?? []);
+                for (const series of shown) {
+                    const { xs, ys } = stairs(timeline, series.values);
+                    const px = xs.map((x) => area.x.to(x));
+                    if (series.low) {
+                        const low = stairs(timeline, series.low).ys;
+                        const known = (at: number) => !Number.isNaN(ys[at]) && !Number.isNaN(low[at]);
+                        const places = Array.from(px.keys()).filter(known);
+                        painter.area(
+                            [
+                                ...places.map((at) => px[at] as number),
+                                ...places.toReversed().map((at) => px[at] as number),
+                            ],
+                            [
+                                ...places.map((at) => area.y.to(ys[at] as number)),
+                                ...places.toReversed().map((at) => area.y.to(low[at] as number)),
+                            ],
+                            `${series.color}40`,
                         );
                     }
-                }}
-                pick={(x, _, area) => {
-                    const column = columnAt(timeline.times, area.x.from(x));
-                    const from = timeline.times[column];
-                    if (from === undefined) return null;
-                    return {
-                        x,
-                        title: `${clock(start, from, 3)} for ${duration(timeline.step)}`,
-                        lines: shown.map((series) => {
-                            const value = series.values[column] as number;
-                            const low = series.low?.[column];
-                            const text = write(value);
-                            return [
-                                series.name,
-                                low !== undefined && low !== value ? `${write(low)} to ${text}` : text,
-                            ] as const;
-                        }),
-                        ...(props.open ? { open: () => props.open?.(from, from + timeline.step) } : {}),
-                        ...(props.openLabel ? { openLabel: props.openLabel } : {}),
-                    };
-                }}
-            />
-            {props.table !== false && <StatisticsTable series={shown} write={write} title={props.title} />}
-        </>
+                    painter.line(
+                        px,
+                        ys.map((y) => area.y.to(y)),
+                        { color: series.color, width: 1.6, ...(series.dash ? { dash: series.dash } : {}) },
+                    );
+                }
+            }}
+            pick={(x, _, area) => {
+                const column = columnAt(timeline.times, area.x.from(x));
+                const from = timeline.times[column];
+                if (from === undefined) return null;
+                return {
+                    x,
+                    title: `${clock(start, from, 3)} for ${duration(timeline.step)}`,
+                    lines: shown.map((series) => {
+                        const value = series.values[column] as number;
+                        const low = series.low?.[column];
+                        const text = write(value);
+                        return [
+                            series.name,
+                            low !== undefined && low !== value ? `${write(low)} to ${text}` : text,
+                        ] as const;
+                    }),
+                    ...(props.open ? { open: () => props.open?.(from, from + timeline.step) } : {}),
+                    ...(props.openLabel ? { openLabel: props.openLabel } : {}),
+                };
+            }}
+        />
     );
 }
 

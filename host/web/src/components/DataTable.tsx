@@ -212,6 +212,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                 ref={scroller}
                 class="rows"
                 role="grid"
+                aria-busy={!current}
                 aria-label={`${props.table}, ${count(total)} rows`}
                 aria-rowcount={total + 1}
                 aria-colcount={visible.length}

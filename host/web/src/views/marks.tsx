@@ -352,8 +352,8 @@ function Statistics(props: {
     const { groups, value, by, marks } = props;
     const { hidden, toggle } = useOff();
     const parts = ["min", "mean", "p50", "p90", "p95", "p99", "max"] as const satisfies readonly (keyof Figures)[];
-    const rowsOf = (name: string): string | null =>
-        by === "signature" ? `signature = ${quoted(name)}` : by === "position" ? null : by === "loss" ? null : null;
+    // The filter language has no words for the other groups.
+    const rowsOf = (name: string): string | null => (by === "signature" ? `signature = ${quoted(name)}` : null);
     return (
         <section class="panel scroll" aria-label="Statistics" tabIndex={0}>
             <table class="figures wide">
@@ -390,11 +390,12 @@ function Statistics(props: {
                                         <button
                                             type="button"
                                             class="swatch"
-                                            style={{ background: lookOf(number, group.name).color }}
                                             aria-pressed={!hidden(group.name)}
                                             aria-label={`Draw ${group.name}`}
                                             onClick={() => toggle(group.name)}
-                                        />
+                                        >
+                                            <span style={{ background: lookOf(number, group.name).color }} />
+                                        </button>
                                     )}{" "}
                                     {filter === null ? (
                                         group.name

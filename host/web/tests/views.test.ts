@@ -1,0 +1,309 @@
+/** Each view shows what `weir analyze` says, its link restores it, and it is worked by mouse and by keyboard. */
+import { readFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import {
+    analyze,
+    axe,
+    brush,
+    DEMO,
+    expectNoErrors,
+    gridHeads,
+    gridRows,
+    launch,
+    parameter,
+    serve,
+    settled,
+    tab,
+    type Answer,
+    type Server,
+    type Tab,
+} from "./support";
+
+let server: Server;
+let browser: Browser;
+let answer: Answer;
+let one: Tab;
+
+const failedOf = (all: Answer) =>
+    all.connections.filter(({ setup }) => ["IGNORED", "REFUSED", "RESET_LATE"].includes(setup.outcome));
+
+beforeAll(async () => {
+    answer = analyze(DEMO);
+    server = await serve(DEMO);
+    browser = await launch();
+    one = await tab(browser, server);
+});
+afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+});
+beforeEach(() => {
+    one.errors.length = 0;
+});
+
+test("overview: findings with their evidence, and the capture's figures", async () => {
+    await one.show("view=overview");
+    const titles = await one.page.$$eval(".finding h3", (all) => all.map((title) => title.textContent ?? ""));
+    const shown = titles.map((title) => title.replace(/^(critical|warning|info) /, ""));
+    expect([...shown].sort()).toEqual(answer.findings.map((finding) => finding.title).sort());
+    const severities = titles.map((title) => ["critical", "warning", "info"].indexOf(title.split(" ")[0] ?? ""));
+    expect(severities).toEqual([...severities].sort((a, b) => a - b));
+    const first = answer.findings.find((finding) => finding.title === shown[0]);
+    expect(await one.page.locator(".finding").first().locator(".evidence li").allTextContents()).toEqual(
+        first?.evidence,
+    );
+    const tiles = await one.page.locator(".tiles").innerText();
+    expect(tiles).toContain(`Connections\n${answer.summary.connections}`);
+    expect(tiles).toContain(`Transactions\n${answer.summary.transactions}`);
+    const { total, retransmittedPackets, dataPackets } = answer.summary.retransmissionRate;
+    expect(tiles).toContain(
+        `${Number((total * 100).toPrecision(3))} %\n${retransmittedPackets} of ${dataPackets} data packets`,
+    );
+    expectNoErrors(one);
+});
+
+test("which connections failed, when and why: three clicks from the start page", async () => {
+    const failed = failedOf(answer);
+    await one.page.goto(server.url);
+    await settled(one.page);
+    await one.page.getByRole("link", { name: /Which, when and why/ }).click();
+    await settled(one.page);
+    const rows = await gridRows(one.page);
+    const heads = await gridHeads(one.page);
+    const column = (name: string) => rows.map((row) => row[heads.indexOf(name)]);
+    expect(column("id").sort()).toEqual(failed.map((connection) => connection.id).sort());
+    expect(column("first packet time")).toEqual(
+        failed
+            .map(({ firstPacketTime }) => new RegExp(`T(.*?)\\.`).exec(firstPacketTime)?.[1])
+            .map((time) => expect.stringContaining(time ?? "?")),
+    );
+    expect(column("setup outcome")).toEqual(failed.map(({ setup }) => setup.outcome));
+    await one.page.locator("#row-0").click();
+    await one.page.getByRole("link", { name: "Open it" }).click();
+    await settled(one.page);
+    expect(parameter(one.page, "view")).toBe("connection");
+    expect(parameter(one.page, "connection")).toBe(rows[0]?.[heads.indexOf("id")]);
+    expectNoErrors(one);
+});
+
+test("the same by keyboard alone", async () => {
+    await one.page.goto(server.url);
+    await settled(one.page);
+    const focused = () => one.page.evaluate(() => document.activeElement?.textContent ?? "");
+    for (let presses = 0; presses < 60 && !(await focused()).startsWith("Which, when and why"); presses += 1) {
+        await one.page.keyboard.press("Tab");
+    }
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    for (let presses = 0; presses < 60; presses += 1) {
+        if (await one.page.evaluate(() => document.activeElement?.getAttribute("role") === "grid")) break;
+        await one.page.keyboard.press("Tab");
+    }
+    await one.page.keyboard.press("ArrowDown");
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    expect(parameter(one.page, "view")).toBe("connection");
+    expect(failedOf(answer).map(({ id }) => id)).toContain(parameter(one.page, "connection"));
+    expectNoErrors(one);
+});
+
+test("connections: sort, filter, columns; a link restores them", async () => {
+    await one.show("view=connections");
+    expect(await one.page.getByRole("status").allInnerTexts()).toContain(`${answer.connections.length} connections`);
+    await one.page.getByRole("button", { name: /^duration/ }).click();
+    await settled(one.page);
+    const byDuration = [...answer.connections]
+        .sort((a, b) => b.durationSeconds - a.durationSeconds)
+        .map(({ id }) => id);
+    expect((await gridRows(one.page)).map((row) => row[0])).toEqual(byDuration);
+    const port = answer.connections[0]?.client.port ?? 0;
+    await one.page.keyboard.press("/");
+    await one.page.keyboard.type(`client.port != ${port}`);
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    const others = byDuration.filter((id) => answer.connections.find((each) => each.id === id)?.client.port !== port);
+    expect((await gridRows(one.page)).map((row) => row[0])).toEqual(others);
+    await one.page.getByText("Columns").click();
+    await one.page.getByLabel("Find a column").fill("setup description");
+    await one.page.getByLabel("setup description").check();
+    await settled(one.page);
+    const shown = { heads: await gridHeads(one.page), rows: await gridRows(one.page) };
+    expect(shown.heads.at(-1)).toBe("setup description");
+    const again = await tab(browser, server);
+    await again.page.goto(one.page.url());
+    await settled(again.page);
+    expect({ heads: await gridHeads(again.page), rows: await gridRows(again.page) }).toEqual(shown);
+    await again.page.close();
+    expectNoErrors(again);
+    expectNoErrors(one);
+});
+
+test("a filter completes, and says where it is wrong", async () => {
+    await one.show("view=connections");
+    const box = one.page.getByRole("combobox", { name: /Filter over/ });
+    await box.pressSequentially("setup.outc");
+    await one.page.getByRole("option", { name: /setup\.outcome/ }).waitFor();
+    await box.press("ArrowDown");
+    await box.press("Tab");
+    expect(await box.inputValue()).toMatch(/^setup\.outcome/);
+    await box.fill("no_such_field = 3");
+    await box.press("Escape");
+    await box.press("Enter");
+    await one.page.getByRole("alert").waitFor();
+    expect(await one.page.getByRole("alert").innerText()).toMatch(/no_such_field/);
+    // The browser itself reports the refusal of the request.
+    one.errors.splice(0, one.errors.length, ...one.errors.filter((error) => !error.includes("400")));
+    expectNoErrors(one);
+});
+
+test("transactions: all of them, and those of one connection", async () => {
+    await one.show("view=transactions&sort=-end_seconds");
+    expect(await one.page.getByRole("status").allInnerTexts()).toContain(`${answer.transactions.length} transactions`);
+    const slowest = [...answer.transactions].sort((a, b) => (b.endSeconds ?? -1) - (a.endSeconds ?? -1))[0];
+    const rows = await gridRows(one.page);
+    expect(rows[0]?.[0]).toBe(slowest?.connectionId);
+    expect(rows[0]?.[3]).toBe(slowest?.signature);
+    await one.page.locator("#row-0").click();
+    await one.page.getByRole("link", { name: "Only this connection" }).click();
+    await settled(one.page);
+    const own = answer.transactions.filter(({ connectionId }) => connectionId === slowest?.connectionId);
+    expect(await one.page.getByRole("status").allInnerTexts()).toContain(`${own.length} transactions`);
+    expectNoErrors(one);
+});
+
+test("setups: every outcome with its count; arrow keys visit what went wrong", async () => {
+    await one.show("view=setups");
+    const counts = new Map<string, number>();
+    for (const { setup } of answer.connections) counts.set(setup.outcome, (counts.get(setup.outcome) ?? 0) + 1);
+    const legend = (await one.page.locator(".legend").innerText()).replaceAll("\n", " ");
+    expect(legend).toContain(`done at once (${counts.get("OK") ?? 0})`);
+    expect(legend).toContain(`done after a repeat (${counts.get("RETRANSMITTED") ?? 0})`);
+    expect(legend).toContain(`refused (${counts.get("REFUSED") ?? 0})`);
+    const wrong = answer.connections
+        .filter(({ setup }) => setup.outcome !== "OK" && setup.outcome !== "MIDSTREAM")
+        .sort((a, b) => (a.firstPacketTime < b.firstPacketTime ? -1 : 1));
+    await one.page.locator('[data-chart="setups"] .plot').focus();
+    for (const expected of wrong) {
+        await one.page.keyboard.press("ArrowRight");
+        const said = await one.page.locator('[data-chart="setups"] [aria-live]').innerText();
+        expect(said).toContain(expected.firstPacketTime.slice(11, 24));
+    }
+    await one.page.keyboard.press("Enter");
+    await one.page.waitForURL(/view=connection&/);
+    expect(parameter(one.page, "connection")).toBe(wrong.at(-1)?.id);
+    expectNoErrors(one);
+});
+
+test("transaction chart: counts of every signature, in chart and table", async () => {
+    await one.show("view=marks");
+    const data = answer.transactions.filter(({ kind }) => kind !== "SETUP");
+    expect(await one.page.locator('[data-chart="transactions"] h2').innerText()).toBe(`${data.length} transactions`);
+    const counts = new Map<string, number>();
+    for (const { signature } of answer.transactions) counts.set(signature, (counts.get(signature) ?? 0) + 1);
+    const rows = await one.page.$$eval('[aria-label="Statistics"] tbody tr', (all) =>
+        all.map((row) => [...row.children].map((cell) => (cell.textContent ?? "").trim())),
+    );
+    expect(new Map(rows.map((row) => [row[0] ?? "", Number(row[1])]))).toEqual(counts);
+    expectNoErrors(one);
+});
+
+test("time lines: brushing zooms every view, 0 shows all again, the back button goes back", async () => {
+    await one.show("view=timeline");
+    await brush(one.page, "concurrency", 0.25, 0.5);
+    await settled(one.page);
+    const from = Number(parameter(one.page, "from"));
+    const to = Number(parameter(one.page, "to"));
+    const length = Math.max(...answer.connections.map(({ durationSeconds }) => durationSeconds), 5);
+    expect(to - from).toBeGreaterThan(0.15 * length);
+    expect(to - from).toBeLessThan(0.4 * length);
+    await one.page.keyboard.press("g");
+    await one.page.keyboard.press("c");
+    await settled(one.page);
+    expect([parameter(one.page, "view"), Number(parameter(one.page, "from"))]).toEqual(["connections", from]);
+    await one.page.keyboard.press("0");
+    await settled(one.page);
+    expect([parameter(one.page, "from"), parameter(one.page, "to")]).toEqual([null, null]);
+    await one.page.goBack();
+    expect(Number(parameter(one.page, "to"))).toBe(to);
+    expectNoErrors(one);
+});
+
+test("dialogues: a row for each pair, with its sums", async () => {
+    await one.show("view=dialogues");
+    const expected = new Map<string, [connections: number, failed: number, packets: number, back: number]>();
+    for (const connection of answer.connections) {
+        const { client, server: to, setup, clientToServer, serverToClient } = connection;
+        const key = `${client.address} ${to.address}:${to.port}`;
+        const sums = expected.get(key) ?? [0, 0, 0, 0];
+        sums[0] += 1;
+        sums[1] += Number(["IGNORED", "REFUSED", "RESET_LATE"].includes(setup.outcome));
+        sums[2] += Number(clientToServer.packets);
+        sums[3] += Number(serverToClient.packets);
+        expected.set(key, sums);
+    }
+    const rows = await one.page.$$eval('[aria-label="Dialogues as a table"] tbody tr', (all) =>
+        all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")),
+    );
+    const shown = rows.map(
+        (row) =>
+            [
+                `${row[0]} ${row[1]}`,
+                [row[2], row[3], row[4], row[9]].map((text) => Number(text?.replaceAll(",", ""))),
+            ] as const,
+    );
+    expect(new Map(shown)).toEqual(expected);
+    expectNoErrors(one);
+});
+
+test.each(["png", "svg"])("a chart is saved as %s", async (kind) => {
+    await one.show("view=setups");
+    const download = one.page.waitForEvent("download");
+    await one.page.getByRole("button", { name: kind.toUpperCase() }).click();
+    const file = readFileSync(await (await download).path());
+    if (kind === "png") expect(file.subarray(1, 4).toString()).toBe("PNG");
+    else {
+        const marks = file.toString().match(/<path transform=/g)?.length ?? 0;
+        // Every setup and the five marks of the legend.
+        expect(marks).toBe(answer.connections.filter(({ setup }) => setup.endSeconds !== undefined).length + 5);
+        expect(file.toString()).toContain("<title>");
+    }
+    expectNoErrors(one);
+});
+
+test("keys: help, theme", async () => {
+    await one.show("view=overview");
+    await one.page.keyboard.press("?");
+    const help = one.page.getByRole("dialog", { name: "Keys" });
+    await help.waitFor();
+    expect(await axe(one.page)).toEqual([]);
+    await one.page.keyboard.press("Escape");
+    await help.waitFor({ state: "hidden" });
+    const theme = () => one.page.evaluate(() => document.documentElement.dataset.theme);
+    const before = await theme();
+    await one.page.keyboard.press("t");
+    expect(await theme()).not.toBe(before);
+    await one.page.keyboard.press("t");
+    expectNoErrors(one);
+});
+
+test("links that cannot be followed say so", async () => {
+    await one.page.goto(`${server.url}/?v=99&view=setups`);
+    await settled(one.page);
+    expect(await one.page.locator(".bar").innerText()).toContain("v=99");
+    await one.page.goto(`${server.url}/?v=1&view=nothing`);
+    await one.page.getByText("There is no view called “nothing”").waitFor();
+    await one.page.goto(`${server.url}/?v=1&view=overview&capture=gone`);
+    await one.page.getByText("no longer open").waitFor();
+    expectNoErrors(one);
+});
+
+test.each(["light", "dark"] as const)("axe finds nothing, %s", async (theme) => {
+    const other = await tab(browser, server, theme);
+    for (const view of ["overview", "dialogues", "connections", "transactions", "setups", "marks", "timeline"]) {
+        await other.show(`view=${view}`);
+        expect(await axe(other.page), view).toEqual([]);
+    }
+    await other.page.close();
+    expectNoErrors(other);
+});
