@@ -1,5 +1,5 @@
 /** Captures as they come, change and go: one stream of events for the whole page. */
-import { captures, note, revision } from "../state/store";
+import { capture, captures, note, revision } from "../state/store";
 import type { Capture } from "./types";
 import { listCaptures } from "./client";
 
@@ -37,5 +37,5 @@ export function merge(news: Capture): void {
     const known = captures.value ?? [];
     const before = known.find((one) => one.id === news.id);
     captures.value = before ? known.map((one) => (one.id === news.id ? news : one)) : [...known, news];
-    if (before && before.revision !== news.revision) revision.value += 1;
+    if (before && before.revision !== news.revision && capture.value?.id === news.id) revision.value += 1;
 }

@@ -148,5 +148,37 @@ export interface Summary {
         dataPackets: Int64;
         retransmittedPackets: Int64;
     };
-    [more: string]: unknown;
+    phases?: PhaseFigures[];
+}
+
+export interface Percentiles {
+    count: Int64;
+    p50Seconds: number;
+    p90Seconds: number;
+    p95Seconds: number;
+    p99Seconds: number;
+    maxSeconds: number;
+}
+
+/** What a service (or all of them) had to do in a load phase. */
+export interface PhaseService {
+    server?: { address: string; port: number };
+    concurrentConnections: number;
+    transactionsInProgress: number;
+    connections: Int64;
+    transactions: Int64;
+    connectionsPerSecond: number;
+    transactionsPerSecond: number;
+    lostSegments: Int64;
+    repeatedSetupPackets: Int64;
+    setup?: Percentiles;
+    response?: Percentiles;
+}
+
+export interface PhaseFigures {
+    start: string;
+    end: string;
+    concurrentConnections: number;
+    whole?: PhaseService;
+    services?: PhaseService[];
 }

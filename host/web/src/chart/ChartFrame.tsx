@@ -113,12 +113,13 @@ export function ChartFrame(props: ChartProps) {
         painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
     };
 
+    // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it.
     useLayoutEffect(() => {
         if (width === 0 || !base.current) return;
         const context = fit(base.current, width, height);
         if (context) draw(new CanvasPainter(context));
         if (props.under && under.current) props.under(under.current, area, devicePixelRatio);
-    });
+    }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
     // The overlay follows the cursor without drawing the chart again.
     useEffect(

@@ -1,6 +1,6 @@
 /** The page around the views: which capture, which view, which time; what is wrong, what is being read. */
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
@@ -18,6 +18,12 @@ export function App() {
         return () => document.removeEventListener("keydown", onKey);
     }, []);
     const view = VIEWS.find((one) => one.name === state.value.view);
+    // Who came by keyboard goes on in the new view, not at the top of the page.
+    const first = useRef(true);
+    useEffect(() => {
+        if (!first.current) document.getElementById("main")?.focus();
+        first.current = false;
+    }, [view]);
     useEffect(() => {
         document.title = `${view?.title ?? "?"} · ${capture.value?.name ?? "no capture"} · Weir`;
     }, [view, capture.value?.name]);

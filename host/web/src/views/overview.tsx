@@ -5,6 +5,7 @@ import type { Capture, FindingEntry, Summary } from "../api/types";
 import { SeriesChart } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
+import { Phases } from "../components/Phases";
 import { useTimeline } from "../components/timeline";
 import { bytes, clock, count, duration, figure, percent } from "../format";
 import { capture, go, zoomTo, type Change } from "../state/store";
@@ -32,6 +33,7 @@ export default function Overview() {
                     {(data) => <FigureTiles summary={data} />}
                 </Loading>
                 <OverTime />
+                {(summary.data?.phases?.length ?? 0) > 0 && <Phases phases={summary.data?.phases ?? []} />}
             </div>
         </div>
     );
