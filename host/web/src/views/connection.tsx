@@ -5,10 +5,10 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
 import { bytes, clock, count, duration, UNKNOWN } from "../format";
-import { Choose } from "../packets/Choose";
-import { nameOf, span, useConnection, useSpan, type One, type Side } from "../packets/connection";
+import { nameOf, span, type One, type Side } from "../packets/connection";
 import { drawFlight, drawSequence } from "../packets/draw";
 import { HOST_KINDS } from "../packets/kinds";
+import { OfConnection } from "../packets/OfConnection";
 import {
     flightTop,
     readMarks,
@@ -19,30 +19,22 @@ import {
     type Sequence,
 } from "../packets/sequence";
 import { extent } from "../packets/steps";
-import { Tabs } from "../packets/Tabs";
-import { capture, go, param, range, setParam, state } from "../state/store";
+import { capture, go, param, range, setParam } from "../state/store";
 import { colors } from "../theme";
-import "../packets/packets.css";
 
 /** Repeats and SACKs that are marked, at most; the lines show all packets. */
 const MOST_MARKS = 20_000;
 
 export default function ConnectionView() {
-    const shown = capture.value as Capture;
-    const id = param("connection");
-    const answer = useConnection(shown, id);
-    useSpan(answer.data);
-    if (id === "") return <Choose />;
     return (
-        <Loading of={answer} what="Connection">
+        <OfConnection>
             {(one) => (
                 <>
-                    <Tabs />
                     <Facts one={one} />
-                    {state.value.to !== null && <Charts one={one} />}
+                    <Charts one={one} />
                 </>
             )}
-        </Loading>
+        </OfConnection>
     );
 }
 

@@ -4,12 +4,15 @@ import { columns, of, type Parameters } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
 import { bytes, clock, count, duration } from "../format";
 import { MarkLayer, type Colour } from "../packets/gl";
 import { DOT, KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { firstFrom, nearest, nextWhere } from "../packets/marks";
+import { Pages } from "../packets/Pages";
+import { Tabs } from "../packets/Tabs";
 import { drawLinks, drawMarks, MOST_LINKS, readTiming, together, type Timing } from "../packets/timing";
 import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
@@ -77,6 +80,11 @@ export default function TimingView() {
     );
     return (
         <>
+            {connection === "" ? (
+                <FilterBox table="connections" example='server.port = 443 AND setup.outcome != "OK"' />
+            ) : (
+                <Tabs />
+            )}
             <div class="controls">
                 <label>
                     Order{" "}
@@ -107,30 +115,20 @@ export default function TimingView() {
                     />{" "}
                     all on one pair of lines
                 </label>
-                {answer.data && <Pages answer={answer.data} offset={offset} limit={limit} />}
+                {answer.data && (
+                    <Pages
+                        what="connections"
+                        offset={offset}
+                        shown={answer.data.lanes.length}
+                        total={answer.data.total}
+                        size={limit}
+                    />
+                )}
             </div>
             <Loading of={answer} what="Packets">
                 {(data) => <Chart answer={data} />}
             </Loading>
         </>
-    );
-}
-
-function Pages(props: { answer: Answer; offset: number; limit: number }) {
-    const { answer, offset, limit } = props;
-    const to = (next: number) => setParam("offset", next > 0 ? String(next) : "");
-    return (
-        <span class="pages">
-            {answer.total === 0
-                ? "No connections"
-                : `Connections ${count(offset + 1)} to ${count(offset + answer.lanes.length)} of ${count(answer.total)}`}
-            <button type="button" disabled={offset === 0} onClick={() => to(offset - limit)}>
-                Previous
-            </button>
-            <button type="button" disabled={offset + limit >= answer.total} onClick={() => to(offset + limit)}>
-                Next
-            </button>
-        </span>
     );
 }
 

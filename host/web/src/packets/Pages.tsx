@@ -1,0 +1,27 @@
+/** Which of many rows are shown, and the ways to the others. */
+import { count } from "../format";
+import { setParam } from "../state/store";
+
+export function Pages(props: { what: string; offset: number; shown: number; total: number; size: number }) {
+    const { what, offset, shown, total, size } = props;
+    // 0 is written out: without an offset a view looks for the place that it is asked for.
+    const to = (next: number) => setParam("offset", String(Math.max(0, next)));
+    const all = offset === 0 && shown === total;
+    return (
+        <span class="pages">
+            {all
+                ? `${count(total)} ${what}`
+                : `${what} ${count(offset + 1)} to ${count(offset + shown)} of ${count(total)}`}
+            {!all && (
+                <>
+                    <button type="button" disabled={offset === 0} onClick={() => to(offset - size)}>
+                        Previous
+                    </button>
+                    <button type="button" disabled={offset + shown >= total} onClick={() => to(offset + size)}>
+                        Next
+                    </button>
+                </>
+            )}
+        </span>
+    );
+}

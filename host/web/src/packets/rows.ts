@@ -1,0 +1,149 @@
+/** Packets of a connection as rows: a page of them, and what each says in words. */
+import { columns, of, type Columns } from "../api/client";
+import type { Capture } from "../api/types";
+import { useLoad, type Loaded } from "../components/load";
+import { count } from "../format";
+import { capture, param, range, state } from "../state/store";
+import { HOST_KINDS } from "./kinds";
+
+/** Rows on a page: a few hundred kB on the wire. */
+export const PAGE = 4000;
+
+export interface Row {
+    readonly packet: number;
+    /** Of the frame in its source, from 1. */
+    readonly number: number;
+    readonly time: number;
+    readonly delta: number;
+    readonly server: boolean;
+    readonly kind: string;
+    /** Payload, frame. */
+    readonly length: number;
+    readonly wire: number;
+    readonly ttl: number;
+    readonly ipId: number;
+    readonly flags: string;
+    readonly seq: number;
+    readonly ack: number | null;
+    /** Scaled where the scale is known; else as on the wire. */
+    readonly window: number;
+    readonly scaled: boolean;
+    readonly sack: string | null;
+    readonly block: number | null;
+    /** Packet that carried these bytes first. */
+    readonly original: number | null;
+    readonly verdict: string;
+    readonly note: string | null;
+}
+
+export interface Page {
+    readonly rows: readonly Row[];
+    /** Rows before this page, and all in the range. */
+    readonly offset: number;
+    readonly total: number;
+}
+
+/** Names of the bits of the TCP header's flags, lowest first. */
+const FLAGS = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+
+export function flagNames(bits: number): string {
+    // SYN before ACK, as everyone says it; PSH last, because it says least.
+    const order = [1, 0, 2, 4, 5, 6, 7, 3];
+    return order
+        .filter((bit) => bits & (1 << bit))
+        .map((bit) => FLAGS[bit])
+        .join(" ");
+}
+
+export function readRows(answer: Columns): Row[] {
+    const numbers = (name: string) => answer.numbers(name);
+    const optional = (name: string, row: number): number | null => {
+        const value = answer.at(name, row);
+        return typeof value === "number" ? value : null;
+    };
+    const text = (name: string, row: number): string | null => {
+        const value = answer.at(name, row);
+        return typeof value === "string" && value !== "" ? value : null;
+    };
+    const [packet, number, time, delta, kind] = (["packet", "number", "time", "delta", "kind"] as const).map(numbers);
+    const [length, wire, ttl, ipId, flags] = (["length", "wire_bytes", "ttl", "ip_id", "flags"] as const).map(numbers);
+    const window = numbers("window");
+    const seq = numbers("seq_relative");
+    return Array.from({ length: answer.rows }, (_, row) => {
+        const value = (column: ArrayLike<number> | undefined) => column?.[row] ?? NaN;
+        const scaled = optional("window_bytes", row);
+        return {
+            packet: value(packet),
+            number: value(number),
+            time: value(time),
+            delta: value(delta),
+            server: answer.at("server", row) === true,
+            kind: HOST_KINDS[value(kind)] ?? "?",
+            length: value(length),
+            wire: value(wire),
+            ttl: value(ttl),
+            ipId: value(ipId),
+            flags: flagNames(value(flags)),
+            seq: value(seq),
+            ack: optional("ack_relative", row),
+            window: scaled ?? value(window),
+            scaled: scaled !== null,
+            sack: text("sack", row),
+            block: optional("block_bytes", row),
+            original: optional("original", row),
+            verdict: [text("class", row), text("cause", row), text("place", row)]
+                .filter((one) => one !== null)
+                .join(", "),
+            note: text("note", row),
+        };
+    });
+}
+
+/** What is remarkable about a packet, in words. */
+export function remarks(row: Row): string {
+    const words: string[] = [];
+    if (row.kind === "RETRANSMISSION") words.push("sent again");
+    if (row.kind === "OUT_OF_ORDER") words.push("out of order");
+    if (row.kind === "COPY") words.push("copy, keep-alive or probe");
+    if (row.kind === "DSACK") words.push("tells that bytes came twice");
+    if (row.kind === "ZERO_WINDOW") words.push("window closed");
+    if (row.sack !== null) words.push(`SACK ${row.sack}`);
+    if (row.verdict !== "") words.push(row.verdict.toLowerCase().replaceAll("_", " "));
+    if (row.note !== null) words.push(row.note);
+    return words.join("; ");
+}
+
+/** What a packet carries, as short as can be. */
+export function content(row: Row): string {
+    const flags = row.flags === "ACK" || row.flags === "ACK PSH" ? (row.length > 0 ? "" : "ACK") : row.flags;
+    return [flags, row.length > 0 ? `${count(row.length)} bytes` : ""].filter(Boolean).join(", ");
+}
+
+/** The page of the connection's packets in the page's range that `offset` or else `at` asks for. */
+export function usePage(id: string): Loaded<Page> {
+    const shown = capture.value as Capture;
+    const route = of(shown, `/connections/${encodeURIComponent(id)}/packets`);
+    const { from, to } = state.value;
+    const wanted = param("offset");
+    const at = param("at");
+    const [begin] = range.value;
+    return useLoad(
+        id === "" ? null : JSON.stringify([route, from, to, wanted, wanted === "" ? at : ""]),
+        async (signal) => {
+            let offset = Number(wanted);
+            if (wanted === "" && at !== "" && Number(at) > begin) {
+                const before = await columns(route, { from, to: at, limit: 1 }, signal);
+                offset = Math.floor(Number(before.metadata.get("total")) / PAGE) * PAGE;
+            }
+            const answer = await columns(route, { from, to, offset, limit: PAGE }, signal);
+            return { rows: readRows(answer), offset, total: Number(answer.metadata.get("total")) };
+        },
+    );
+}
+
+/** Row at or after a time, or the last. */
+export function rowFrom(rows: readonly Row[], time: number): number {
+    // Times in links are written to the nanosecond.
+    const found = rows.findIndex((row) => row.time >= time - 0.5e-9);
+    return found < 0 ? rows.length - 1 : found;
+}

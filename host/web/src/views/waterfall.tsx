@@ -1,0 +1,178 @@
+/** The waterfall: each transaction a bar, split into client, request, server and response. */
+import { columns, of } from "../api/client";
+import type { Capture } from "../api/types";
+import type { Area } from "../chart/axes";
+import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { FilterBox, filterParam } from "../components/FilterBox";
+import { Loading, useLoad } from "../components/load";
+import { bytes, clock, count, duration, percent } from "../format";
+import { OfConnection } from "../packets/OfConnection";
+import { Pages } from "../packets/Pages";
+import {
+    bars,
+    COLUMNS,
+    endOf,
+    PARTS,
+    readTransactions,
+    totals,
+    type Part,
+    type Transaction,
+} from "../packets/waterfall";
+import { capture, go, param, state, zoomTo } from "../state/store";
+import { colors } from "../theme";
+import "../packets/packets.css";
+
+/** Bars on a page. */
+const PAGE = 200;
+
+export default function Waterfall() {
+    const connection = param("connection");
+    if (connection !== "")
+        return <OfConnection>{() => <Shown filter={`connection_id = ${connection}`} />}</OfConnection>;
+    return (
+        <>
+            <FilterBox table="transactions" example="end_seconds > 1" />
+            <Shown filter={param(filterParam("transactions"))} />
+        </>
+    );
+}
+
+function Shown(props: { filter: string }) {
+    const shown = capture.value as Capture;
+    const { from, to } = state.value;
+    const offset = Number(param("offset", "0"));
+    const sort = param("sort", "request_time");
+    const query = { filter: props.filter, from, to, touch: "overlap", sort, offset, limit: PAGE, columns: COLUMNS };
+    const answer = useLoad(`waterfall ${shown.id} ${JSON.stringify(query)}`, async (signal) => {
+        const rows = await columns(of(shown, "/transactions"), query, signal);
+        return { all: readTransactions(rows), total: Number(rows.metadata.get("total")) };
+    });
+    return (
+        <>
+            <div class="controls">
+                <label>
+                    Order{" "}
+                    <select
+                        value={sort}
+                        onChange={(event) => go({ params: { sort: event.currentTarget.value, offset: "" } })}
+                    >
+                        <option value="request_time">time</option>
+                        <option value="-end_seconds">longest first</option>
+                    </select>
+                </label>
+                {answer.data && (
+                    <Pages
+                        what="transactions"
+                        offset={offset}
+                        shown={answer.data.all.length}
+                        total={answer.data.total}
+                        size={PAGE}
+                    />
+                )}
+            </div>
+            <Loading of={answer} what="Transactions">
+                {(data) => <Chart all={data.all} />}
+            </Loading>
+        </>
+    );
+}
+
+function Chart(props: { all: readonly Transaction[] }) {
+    const { all } = props;
+    const of = bars(all);
+    const sums = totals(of);
+    const whole = Object.values(sums).reduce((sum, seconds) => sum + seconds, 0);
+    const rows = Math.max(all.length, 1);
+    const height = Math.min(26, Math.max(5, 620 / rows));
+    const named = height >= 12;
+    const one = param("connection") !== "";
+    const c = colors.value;
+    const color = (name: Part["name"]) => c[PARTS.find((part) => part.name === name)?.colour ?? "grey"];
+    const hover = (at: number, area: Area): Hover => {
+        const each = all[at] as Transaction;
+        const parts = of[at] ?? [];
+        const start = startOf();
+        const lines: [string, string][] = [["Request", clock(start, each.start, 6)]];
+        const sum = parts.reduce((seconds, part) => seconds + part.to - part.from, 0);
+        for (const part of parts) {
+            const label = PARTS.find((known) => known.name === part.name)?.label ?? part.name;
+            lines.push([label, `${duration(part.to - part.from)} (${percent((part.to - part.from) / sum)})`]);
+        }
+        lines.push(["Request, response", `${bytes(each.requestBytes)}, ${bytes(each.responseBytes)}`]);
+        if (each.losses > 0) lines.push(["Losses", count(each.losses)]);
+        return {
+            x: Math.min(Math.max(area.x.to(each.start), area.left), area.left + area.width),
+            y: area.y.to(at + 0.5),
+            title: each.signature,
+            lines,
+            open: () => {
+                if (!one) go({ params: { connection: each.connection } });
+                else go({ view: "packets", params: { at: each.start.toFixed(9) } });
+            },
+            openLabel: one ? "Show its packets" : "Show the connection",
+        };
+    };
+    return (
+        <ChartFrame
+            name="waterfall"
+            title="Waterfall"
+            about="Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the server's time, the response. A cross marks losses. The legend says how all time shown is divided."
+            height={Math.round(rows * height) + 52}
+            left={named ? 230 : 76}
+            y={{
+                kind: "linear",
+                plain: true,
+                domain: [rows, 0],
+                label: "",
+                ticks: named ? all.map((each, at) => ({ value: at + 0.5, label: short(each.signature) })) : [],
+            }}
+            legend={PARTS.filter((part) => sums[part.name] > 0).map((part) => ({
+                label: `${part.label}: ${duration(sums[part.name])}, ${percent(sums[part.name] / whole)}`,
+                color: c[part.colour],
+                shape: "square",
+            }))}
+            tools={
+                <button
+                    type="button"
+                    disabled={all.length === 0}
+                    onClick={() => zoomTo(Math.min(...all.map((each) => each.start)), Math.max(...all.map(endOf)))}
+                >
+                    These
+                </button>
+            }
+            paint={(painter, area) => {
+                of.forEach((parts, at) => {
+                    const y = area.y.to(at) + height * 0.12;
+                    for (const part of parts) {
+                        const x = Math.max(area.x.to(part.from), area.left - 1);
+                        const end = Math.min(area.x.to(part.to), area.left + area.width + 1);
+                        const thin = part.name === "client" ? 0.3 : 0.76;
+                        if (end > x)
+                            painter.rect(
+                                x,
+                                y + height * (0.38 - thin / 2),
+                                Math.max(end - x, 1),
+                                height * thin,
+                                color(part.name),
+                            );
+                    }
+                    if ((all[at] as Transaction).losses > 0) {
+                        const x = area.x.to(endOf(all[at] as Transaction)) + 7;
+                        painter.mark("cross", x, y + height * 0.38, Math.min(8, height), c.red);
+                    }
+                });
+            }}
+            pick={(_, y, area) => {
+                const at = Math.floor(area.y.from(y));
+                return at >= 0 && at < all.length ? hover(at, area) : null;
+            }}
+            steps={{ count: all.length, at: hover }}
+        />
+    );
+}
+
+/** What tells one signature from another, in the room there is. */
+function short(signature: string): string {
+    const text = signature.replace(/^Request: /, "");
+    return text.length <= 32 ? text : `${text.slice(0, 31)}…`;
+}
