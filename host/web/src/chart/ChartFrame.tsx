@@ -70,6 +70,8 @@ export interface ChartProps {
     steps?: Steps;
     /** Brushed an area; default: zoom time. Both pairs are values, low before high. */
     onBrush?(x: [number, number], y: [number, number]): void;
+    /** Brushed with Shift held: both directions count. */
+    onBox?(x: [number, number], y: [number, number]): void;
 }
 
 /** The page's time range as an axis. */
@@ -91,7 +93,7 @@ export function ChartFrame(props: ChartProps) {
     const under = useRef<HTMLCanvasElement>(null);
     const [width, setWidth] = useState(0);
     const [hover, setHover] = useState<Hover | null>(null);
-    const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number } | null>(null);
+    const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number; box?: boolean } | null>(null);
     const step = useRef(-1);
     const about = useId();
     const height = props.height ?? 300;
@@ -131,7 +133,7 @@ export function ChartFrame(props: ChartProps) {
                 if (!context) return;
                 const painter = new CanvasPainter(context);
                 if (brush) {
-                    const both = props.onBrush !== undefined;
+                    const both = props.onBrush !== undefined || brush.box;
                     const x = Math.min(brush.x0, brush.x1);
                     const y = both ? Math.min(brush.y0, brush.y1) : area.top;
                     const tall = both ? Math.abs(brush.y1 - brush.y0) : area.height;
@@ -161,7 +163,8 @@ export function ChartFrame(props: ChartProps) {
         const ys = [area.y.from(brush.y0), area.y.from(brush.y1)].sort((a, b) => a - b) as [number, number];
         setBrush(null);
         setHover(null);
-        if (props.onBrush) props.onBrush(xs, ys);
+        if (brush.box && props.onBox) props.onBox(xs, ys);
+        else if (props.onBrush) props.onBrush(xs, ys);
         else if (onTime) zoomTo(...xs);
     };
 
@@ -173,7 +176,7 @@ export function ChartFrame(props: ChartProps) {
             return;
         }
         (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
-        setBrush({ x0: x, y0: y, x1: x, y1: y });
+        setBrush({ x0: x, y0: y, x1: x, y1: y, box: event.shiftKey && props.onBox !== undefined });
     };
     const onPointerMove = (event: PointerEvent) => {
         const [x, y] = place(event);

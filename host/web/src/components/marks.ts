@@ -2,7 +2,7 @@
 import { columns, of, type Columns } from "../api/client";
 import type { Capture, Kind } from "../api/types";
 import type { Shape } from "../chart/painter";
-import { capture, go } from "../state/store";
+import { capture, go, param } from "../state/store";
 
 export interface Marks {
     count: number;
@@ -45,8 +45,22 @@ export function readMarks(data: Columns): Marks {
     };
 }
 
-/** The axis of the values: a little beyond them, and never empty. */
+/** The durations that the reader asked for; null: all. */
+export function chosenValues(): [number, number] | null {
+    const low = Number(param("low", "NaN"));
+    const high = Number(param("high", "NaN"));
+    return low > 0 && high > low ? [low, high] : null;
+}
+
+/** Zoom into a range of time and of durations. */
+export function zoomBox([from, to]: [number, number], [low, high]: [number, number]): void {
+    go({ from, to, params: { low: low.toPrecision(6), high: high.toPrecision(6) } });
+}
+
+/** The axis of the values: those chosen, or a little beyond those there are, and never empty. */
 export function valueDomain(marks: Marks): [number, number] {
+    const chosen = chosenValues();
+    if (chosen !== null) return chosen;
     if (marks.extent === null) return [0.001, 1];
     const [low, high] = marks.extent;
     const least = low > 0 ? low : Math.min(1e-6, high / 10);

@@ -30,6 +30,7 @@ export const KEYS: readonly { where: string; keys: readonly (readonly [string, s
             ["Page up, Page down", "The same, in larger steps"],
             ["Shift ← →", "Brush a range; Enter zooms into it"],
             ["Enter", "Show what is behind the mark"],
+            ["Shift + drag", "Zoom into a box: time and durations"],
             ["Ctrl + wheel", "Zoom at the pointer"],
             ["Double click", "The whole capture"],
         ],

@@ -11,9 +11,10 @@ import { nearest } from "../chart/nearest";
 import type { Shape } from "../chart/painter";
 import { stairs } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
+import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
-import { openMark, readMarks, valueDomain, type Look, type Marks } from "../components/marks";
+import { openMark, readMarks, valueDomain, zoomBox, type Look, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
@@ -204,9 +205,12 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                 { label: "requests in progress", color: c.text },
             ]}
             tools={
-                <button type="button" onClick={() => go({ view: "transactions" })}>
-                    Rows
-                </button>
+                <>
+                    <AllDurations />
+                    <button type="button" onClick={() => go({ view: "transactions" })}>
+                        Rows
+                    </button>
+                </>
             }
             paint={(painter, area) => {
                 paintBands(painter, area, timeline.lossy);
@@ -235,6 +239,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                 );
                 return found < 0 ? null : hoverOf(found, area);
             }}
+            onBox={zoomBox}
             steps={{ count: order.length, at: (index, area) => hoverOf(order[index] as number, area) }}
         />
     );
@@ -248,10 +253,8 @@ function shortened(name: string): string {
 
 /** Both filters hold. */
 export function and(...filters: string[]): string {
-    return filters
-        .filter((one) => one !== "")
-        .map((one) => (filters.length > 1 && / OR /.test(one) ? `(${one})` : one))
-        .join(" AND ");
+    const set = filters.filter((one) => one !== "");
+    return set.map((one) => (set.length > 1 && / OR /.test(one) ? `(${one})` : one)).join(" AND ");
 }
 
 function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Value }) {

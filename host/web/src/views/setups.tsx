@@ -8,9 +8,10 @@ import { stairs } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import type { Area } from "../chart/axes";
 import { FilterBox } from "../components/FilterBox";
+import { AllDurations } from "../components/AllDurations";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
-import { openMark, readMarks, valueDomain, type Look, type Marks } from "../components/marks";
+import { openMark, readMarks, valueDomain, chosenValues, zoomBox, type Look, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { clock, count, duration } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
@@ -106,7 +107,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                 height={430}
                 y={{
                     kind: log ? "log" : "linear",
-                    domain: log ? domain : [0, domain[1]],
+                    domain: log || chosenValues() ? domain : [0, domain[1]],
                     label: "duration of the setup",
                     format: duration,
                 }}
@@ -128,6 +129,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                 ]}
                 tools={
                     <>
+                        <AllDurations />
                         <button type="button" aria-pressed={log} onClick={() => setParam("scale", log ? "linear" : "")}>
                             Logarithmic
                         </button>
@@ -167,6 +169,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                     );
                     return found < 0 ? null : hoverOf(found, area);
                 }}
+                onBox={zoomBox}
                 steps={{ count: stepped.length, at: (index, area) => hoverOf(stepped[index] as number, area) }}
             />
             {marks.withoutValue > 0 && (

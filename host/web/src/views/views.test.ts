@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
+import { byteAt, replaceBytes } from "../components/FilterBox";
+import { statistics } from "../chart/SeriesChart";
+import { arrange, rateColor } from "./dialogues";
+import { and } from "./marks";
+import { idsFilter, quoted } from "./open";
+import { behind, valueText } from "./overview";
+import { FAILED } from "./connections";
+import { ratio } from "./timeline";
+import { VIEWS } from "./index";
+import { THEMES } from "../theme";
+
+test("views have names and keys of their own", () => {
+    for (const part of ["name", "key", "title"] as const) {
+        expect(new Set(VIEWS.map((view) => view[part])).size).toBe(VIEWS.length);
+    }
+});
+
+test("filters: values are quoted, alternatives kept together", () => {
+    expect(quoted('a"b\\c*')).toBe('"a\\"b\\\\c\\*"');
+    expect(and("a = 1 OR b = 2", "", "c = 3")).toBe("(a = 1 OR b = 2) AND c = 3");
+    expect(and("", "a = 1 OR b = 2")).toBe("a = 1 OR b = 2");
+    expect(idsFilter(["1", "2"])).toBe("id = 1 OR id = 2");
+    expect(idsFilter(Array(500).fill("1")).split(" OR ")).toHaveLength(200);
+});
+
+test("a completion replaces bytes, not characters", () => {
+    const text = 'name = "Zürich" AND cli';
+    const to = byteAt(text, text.length);
+    expect(to).toBe(text.length + 1);
+    expect(replaceBytes(text, to - 3, to, "client.port")).toEqual({
+        text: 'name = "Zürich" AND client.port',
+        caret: 31,
+    });
+});
+
+test("figures of a series leave out what is not known", () => {
+    expect(statistics({ values: [NaN, 4, 1, 3] })).toEqual({ min: 1, max: 4, last: 3, average: 8 / 3, p95: 4 });
+    expect(statistics({ values: [4, 6], low: [1, 2], mean: [2, 5] })).toMatchObject({ min: 1, average: 3.5, max: 6 });
+    expect(statistics({ values: [NaN] })).toBeNull();
+    expect([...ratio([4, 1], [2, 0])]).toEqual([2, NaN]);
+});
+
+const side = (bytes: number): DialogueSide => ({
+    packets: 1,
+    bytes,
+    retransmittedPackets: 0,
+    retransmissionRate: null,
+    lostBeforeTap: 0,
+    lostBehindTap: 0,
+    lostUnknown: 0,
+    missedByCapture: 0,
+    minRttSeconds: null,
+});
+const dialogue = (client: string, server: string, bytes: number): Dialogue => ({
+    client,
+    server,
+    port: 80,
+    connections: 1,
+    failed: 0,
+    clientToServer: side(bytes),
+    serverToClient: side(0),
+});
+
+test("dialogues: each host once, the busiest on top", () => {
+    const { clients, servers, lines } = arrange([
+        dialogue("a", "s", 1),
+        dialogue("b", "s", 5),
+        dialogue("b", "2001::1", 1),
+    ]);
+    expect(clients).toEqual(["b", "a"]);
+    expect(servers).toEqual(["s:80", "[2001::1]:80"]);
+    expect(lines).toHaveLength(6);
+});
+
+test("colours of rates change above their line, and unknown has its own", () => {
+    const c = THEMES.light;
+    expect([0, 0.005, 0.0051, 0.05, 0.2].map((rate) => rateColor(rate, c))).toEqual([
+        c.green,
+        c.green,
+        c.yellow,
+        c.orange,
+        c.red,
+    ]);
+    expect(rateColor(null, c)).toBe(c.grey);
+});
+
+test("findings lead to their rows, and values have their units", () => {
+    const entry = (kind: string, ids: string[]): FindingEntry => ({
+        key: kind,
+        finding: { kind, severity: "INFO", title: "t", connectionIds: ids },
+    });
+    expect(behind(entry("LOSS", []))).toBeNull();
+    expect(behind(entry("LOSS", ["7"]))?.to.params?.filter).toBe("id = 7");
+    expect(behind(entry("FAILED_CONNECTIONS", ["7"]))?.to.params?.filter).toBe(FAILED);
+    expect(valueText("costSeconds", 0.25)).toBe("250 ms");
+    expect(valueText("rate", 0.031)).toBe("3.1 %");
+    expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
+});
