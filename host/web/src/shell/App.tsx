@@ -7,7 +7,7 @@ import { count } from "../format";
 import { capture, captures, go, note, param, setParam, state } from "../state/store";
 import { choice, isDark } from "../theme";
 import { START, VIEWS, type View } from "../views";
-import { Drop, OpenButton } from "./Drop";
+import { CloseButton, Drop, OpenButton } from "./Drop";
 import { Help } from "./Help";
 import { helpShown, onKey } from "./keys";
 import { RangeBar } from "./RangeBar";
@@ -38,6 +38,7 @@ export function App() {
                 </Link>
                 <CapturePicker />
                 <OpenButton />
+                <CloseButton />
                 {capture.value?.state === "READY" && <RangeBar />}
                 <span class="space" />
                 <button
@@ -75,9 +76,12 @@ function CapturePicker() {
     const all = captures.value;
     if (all === null || all.length === 0) return null;
     return (
-        <label class="capture">
-            <span class="unseen">Capture</span>
-            <select value={capture.value?.id ?? ""} onChange={(event) => go({ capture: event.currentTarget.value })}>
+        <div class="capture">
+            <select
+                aria-label="Capture"
+                value={capture.value?.id ?? ""}
+                onChange={(event) => go({ capture: event.currentTarget.value })}
+            >
                 {capture.value === null && <option value="">(choose a capture)</option>}
                 {all.map((one) => (
                     <option key={one.id} value={one.id}>
@@ -86,7 +90,7 @@ function CapturePicker() {
                     </option>
                 ))}
             </select>
-        </label>
+        </div>
     );
 }
 

@@ -5,7 +5,7 @@ import { closeCapture, upload, type Upload } from "../api/client";
 import { merge, uploadLimit } from "../api/live";
 import { message } from "../components/load";
 import { bytes } from "../format";
-import { captures, go } from "../state/store";
+import { capture, captures, go } from "../state/store";
 
 interface Sending {
     name: string;
@@ -67,6 +67,29 @@ export function OpenButton() {
                 }}
             />
         </>
+    );
+}
+
+/** Forgets the capture that is shown: the server takes only so many at once. */
+export function CloseButton() {
+    const shown = capture.value;
+    if (shown === null || shown.kind === "LIVE" || shown.state === "READING") return null;
+    return (
+        <button
+            type="button"
+            title={`Forget ${shown.name}; the file stays where it is`}
+            onClick={() =>
+                void closeCapture(shown.id).then(
+                    () => {
+                        captures.value = (captures.value ?? []).filter((one) => one.id !== shown.id);
+                        go({ view: "overview", capture: null });
+                    },
+                    (error: unknown) => (failure.value = `${shown.name}: ${message(error)}`),
+                )
+            }
+        >
+            Close
+        </button>
     );
 }
 

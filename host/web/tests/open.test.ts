@@ -1,0 +1,93 @@
+/** Opening captures from the page: by choosing, by dropping; progress, cancel, and files that are none. */
+import { readFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DEMO, expectNoErrors, launch, parameter, serve, settled, tab, type Server, type Tab } from "./support";
+
+let server: Server;
+let browser: Browser;
+let one: Tab;
+
+beforeAll(async () => {
+    server = await serve(DEMO);
+    browser = await launch();
+    one = await tab(browser, server);
+});
+afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+});
+
+const captures = () => one.page.$$eval("header select option", (all) => all.map((option) => option.textContent ?? ""));
+
+test("a file that is chosen is shown, beside those that are open", async () => {
+    await one.show("view=connections");
+    await one.page
+        .getByLabel("Capture file")
+        .setInputFiles({ name: "again.pcap", mimeType: "application/octet-stream", buffer: readFileSync(DEMO) });
+    await one.page.waitForFunction(() => document.querySelector("header select")?.textContent?.includes("again.pcap"));
+    await settled(one.page);
+    expect((await captures()).map((name) => name.replace(/ \(.*/, ""))).toEqual(["demo.pcap", "again.pcap"]);
+    await one.page.getByRole("link", { name: /Which, when and why/ }).waitFor();
+    expect(parameter(one.page, "view")).toBe("overview");
+    expectNoErrors(one);
+});
+
+test("a file that is dropped is shown", async () => {
+    await one.show("view=overview");
+    const content = readFileSync(DEMO).toString("base64");
+    await one.page.evaluate((text) => {
+        const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([bytes], "dropped.pcap"));
+        for (const type of ["dragover", "drop"]) {
+            document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+        }
+    }, content);
+    await one.page.waitForFunction(() =>
+        document.querySelector("header select")?.textContent?.includes("dropped.pcap"),
+    );
+    await one.page.getByRole("link", { name: /Which, when and why/ }).waitFor();
+    expectNoErrors(one);
+});
+
+test("a file that is no capture says so, and the others stay", async () => {
+    await one.show("view=overview");
+    await one.page.getByLabel("Capture file").setInputFiles({
+        name: "letter.pcap",
+        mimeType: "text/plain",
+        buffer: Buffer.from("Dear analyst, this is no capture.\n"),
+    });
+    await one.page.locator("main .error").waitFor();
+    expect(await one.page.locator("main .error").innerText()).toContain("letter.pcap");
+    await one.page.getByLabel("Capture", { exact: true }).selectOption({ label: "demo.pcap" });
+    await settled(one.page);
+    await one.page.getByRole("link", { name: /Which, when and why/ }).waitFor();
+    const open = await captures();
+    await one.page.getByLabel("Capture", { exact: true }).selectOption({ label: "letter.pcap (failed)" });
+    await one.page.getByRole("button", { name: "Close" }).click();
+    await settled(one.page);
+    expect(await captures()).toEqual(open.filter((name) => !name.startsWith("letter.pcap")));
+    expectNoErrors(one);
+});
+
+test("sending shows its progress and can be cancelled", async () => {
+    await one.show("view=overview");
+    const before = await captures();
+    const network = await one.page.context().newCDPSession(one.page);
+    const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 };
+    await network.send("Network.enable");
+    await network.send("Network.emulateNetworkConditions", slow);
+    await one.page
+        .getByLabel("Capture file")
+        .setInputFiles({ name: "large.pcap", mimeType: "application/octet-stream", buffer: Buffer.alloc(20_000_000) });
+    const bar = one.page.getByRole("status").filter({ hasText: "Sending large.pcap" });
+    await bar.waitFor();
+    expect(await bar.locator("progress").getAttribute("max")).toBe("20000000");
+    await bar.getByRole("button", { name: "Cancel" }).click();
+    await bar.waitFor({ state: "detached" });
+    await network.send("Network.emulateNetworkConditions", { ...slow, uploadThroughput: -1 });
+    await one.page.reload();
+    await settled(one.page);
+    expect(await captures()).toEqual(before);
+});
