@@ -112,7 +112,7 @@ export default function TransactionMarks() {
             <Loading of={marks} what="Transactions">
                 {(data) => (
                     <div class="beside">
-                        <Loading of={timeline} what="Load">
+                        <Loading of={timeline} what="Load over time">
                             {(load) => <Chart marks={data} timeline={load} value={value} />}
                         </Loading>
                         <Loading of={histogram} what="Histogram">

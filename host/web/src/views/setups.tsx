@@ -43,7 +43,7 @@ export default function Setups() {
             <FilterBox table="connections" example="setup.end_seconds > 1s" />
             <Loading of={marks} what="Setups">
                 {(data) => (
-                    <Loading of={timeline} what="Load">
+                    <Loading of={timeline} what="Load over time">
                         {(load) => <Chart marks={data} timeline={load} />}
                     </Loading>
                 )}
