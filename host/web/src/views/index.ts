@@ -33,6 +33,22 @@ export const VIEWS: readonly View[] = [
         load: () => import("./dialogues"),
     },
     {
+        name: "delays",
+        title: "Whose time",
+        group: "Answers",
+        key: "y",
+        about: "Client, network and server: pies and the summary of delays",
+        load: () => import("./delays"),
+    },
+    {
+        name: "diagnosis",
+        title: "Diagnosis",
+        group: "Answers",
+        key: "n",
+        about: "Bottlenecks against their thresholds, what cost time, what limited the transfers",
+        load: () => import("./diagnosis"),
+    },
+    {
         name: "connections",
         title: "Connections",
         group: "Tables",

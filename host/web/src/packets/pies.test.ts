@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+
+import { SvgPainter } from "../chart/painter";
+import { THEMES } from "../theme";
+import { drawPies, slice, words, type Pie } from "./pies";
+
+const pie: Pie = { client: 1, network: 2, server: 1, title: "measured", uncertainty: null };
+
+test("a quarter ends on the right, half at the bottom", () => {
+    expect(slice(0, 0, 10, 0, 0.25)).toMatch(/^M0 0L0.00 -10.00A10 10 0 0 1 10.00 -?0.00Z$/);
+    expect(slice(0, 0, 10, 0.25, 1)).toContain("0 1 1");
+    expect(slice(0, 0, 10, 0, 1)).toContain("a10 10");
+});
+
+test("parts are told in shares and seconds, with what they may be off", () => {
+    expect(words(pie, "network")).toBe("network 50 %: 2 s");
+    expect(words({ ...pie, uncertainty: 0.001 }, "client")).toBe("client 25 %: 1 s ± 1 ms");
+});
+
+test("less than nothing is not drawn as something", () => {
+    const draw = (one: Pie) => {
+        const p = new SvgPainter();
+        drawPies(p, [one], 400, THEMES.light);
+        return p.finish(400, 200, "pies");
+    };
+    expect(draw(pie).match(/<path/g)).toHaveLength(3);
+    const wrong = draw({ ...pie, network: -1 });
+    expect(wrong).not.toContain("<path");
+    expect(wrong).toContain("less than nothing");
+});

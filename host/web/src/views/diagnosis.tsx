@@ -1,0 +1,343 @@
+/** The diagnosis: categories against their thresholds, what cost most, what limited the transfers, and the statistics. */
+import { columns, json, of, type Columns } from "../api/client";
+import type { Capture } from "../api/types";
+import type { Area } from "../chart/axes";
+import { ChartFrame, type Hover } from "../chart/ChartFrame";
+import { Loading, useLoad } from "../components/load";
+import { bytes, count, duration, figure, percent } from "../format";
+import { LIMITS } from "../packets/shares";
+import { capture, go, param, state } from "../state/store";
+import { colors } from "../theme";
+import "../packets/packets.css";
+
+interface Category {
+    category: string;
+    verdict: string;
+    value?: number;
+    potential?: number;
+    bottleneck?: number;
+    of?: string;
+}
+
+interface Summary {
+    diagnosis?: Category[];
+    bottlenecks?: { name: string; seconds?: number; share?: number; remedy?: string }[];
+    statistics?: { name: string; unit?: string; total?: number; client?: number; server?: number }[];
+}
+
+/** Mark and words of a verdict: never the colour alone. */
+const VERDICTS: Readonly<Record<string, { mark: string; words: string; color: "red" | "orange" | "green" }>> = {
+    BOTTLENECK: { mark: "■", words: "bottleneck", color: "red" },
+    POTENTIAL_BOTTLENECK: { mark: "◆", words: "potential bottleneck", color: "orange" },
+    NO_BOTTLENECK: { mark: "○", words: "no bottleneck", color: "green" },
+};
+
+const said = (name: string) => {
+    const words = name
+        .replaceAll("_", " ")
+        .toLowerCase()
+        .replace(/\btcp\b/, "TCP");
+    return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+export default function Diagnosis() {
+    const shown = capture.value as Capture;
+    const summary = useLoad(`summary ${shown.id}`, (signal) => json<Summary>(of(shown, "/summary"), {}, signal));
+    return (
+        <>
+            <Loading of={summary} what="Diagnosis">
+                {(data) => (
+                    <>
+                        <Categories all={data.diagnosis ?? []} />
+                        <Bottlenecks all={data.bottlenecks ?? []} />
+                    </>
+                )}
+            </Loading>
+            <Limits />
+            <Loading of={summary} what="Statistics">
+                {(data) => <Statistics all={data.statistics ?? []} />}
+            </Loading>
+        </>
+    );
+}
+
+/** Where a value lies between 0, its two thresholds and what is above them. */
+function Gauge(props: { of: Category }) {
+    const { value = 0, potential = 0, bottleneck = 0 } = props.of;
+    const whole = Math.max(bottleneck * 1.5, value * 1.05) || 1;
+    const at = (part: number) => `${Math.min(100, (part / whole) * 100)}%`;
+    const verdict = VERDICTS[props.of.verdict];
+    return (
+        <div class="gauge" aria-hidden="true">
+            <div style={{ width: at(value), background: `var(--${verdict?.color ?? "grey"})` }} />
+            <i style={{ left: at(potential) }} />
+            <i class="most" style={{ left: at(bottleneck) }} />
+        </div>
+    );
+}
+
+function Categories(props: { all: readonly Category[] }) {
+    return (
+        <section class="panel scroll">
+            <h2>Diagnosis</h2>
+            <p class="note">
+                Of the whole capture. Thin line: potential bottleneck from here on; thick line: bottleneck.
+            </p>
+            <table class="figures" data-table="diagnosis">
+                <thead>
+                    <tr>
+                        <th scope="col">Category</th>
+                        <th scope="col" class="words">
+                            Verdict
+                        </th>
+                        <th scope="col">Value</th>
+                        <th scope="col">Potential from</th>
+                        <th scope="col">Bottleneck from</th>
+                        <th scope="col">
+                            <span class="unseen">Value against the thresholds</span>
+                        </th>
+                        <th scope="col" class="words">
+                            The value is
+                        </th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {props.all.map((one) => {
+                        const verdict = VERDICTS[one.verdict];
+                        const value = one.of?.startsWith("share") ? percent : figure;
+                        return (
+                            <tr key={one.category}>
+                                <th scope="row">{said(one.category)}</th>
+                                <td class="words">
+                                    <span style={{ color: `var(--${verdict?.color ?? "grey"})` }} aria-hidden="true">
+                                        {verdict?.mark}
+                                    </span>{" "}
+                                    {verdict?.words ?? one.verdict}
+                                </td>
+                                <td>{value(one.value)}</td>
+                                <td>{value(one.potential)}</td>
+                                <td>{value(one.bottleneck)}</td>
+                                <td>
+                                    <Gauge of={one} />
+                                </td>
+                                <td class="words">{one.of}</td>
+                            </tr>
+                        );
+                    })}
+                </tbody>
+            </table>
+        </section>
+    );
+}
+
+function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
+    return (
+        <section class="panel scroll">
+            <h2>What cost time</h2>
+            <p class="note">
+                Most first. The seconds are the most that can be saved: when one limit goes, the next one holds.
+            </p>
+            {props.all.length === 0 ? (
+                <p>Nothing stands out.</p>
+            ) : (
+                <table class="figures">
+                    <thead>
+                        <tr>
+                            <th scope="col">What</th>
+                            <th scope="col">Seconds</th>
+                            <th scope="col">Of all time</th>
+                            <th scope="col" class="words">
+                                What would save it
+                            </th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {props.all.map((one) => (
+                            <tr key={one.name}>
+                                <th scope="row">{said(one.name)}</th>
+                                <td>{duration(one.seconds)}</td>
+                                <td>{percent(one.share)}</td>
+                                <td class="words">{one.remedy}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            )}
+        </section>
+    );
+}
+
+function Statistics(props: { all: NonNullable<Summary["statistics"]> }) {
+    const value = (number: number | undefined, unit: string | undefined) => {
+        if (unit === "s" || unit === "seconds" || unit === "SECONDS") return duration(number);
+        if (unit === "bytes" || unit === "BYTES") return bytes(number);
+        return figure(number);
+    };
+    return (
+        <section class="panel scroll">
+            <h2>Statistics</h2>
+            <table class="figures" data-table="statistics">
+                <thead>
+                    <tr>
+                        <th scope="col">What</th>
+                        <th scope="col" class="words">
+                            Unit
+                        </th>
+                        <th scope="col">All</th>
+                        <th scope="col">Client</th>
+                        <th scope="col">Server</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {props.all.map((one) => (
+                        <tr key={one.name}>
+                            <th scope="row">{one.name}</th>
+                            <td class="words">{one.unit}</td>
+                            <td>{value(one.total, one.unit)}</td>
+                            <td>{value(one.client, one.unit)}</td>
+                            <td>{value(one.server, one.unit)}</td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </section>
+    );
+}
+
+/** Connections whose limits are shown. */
+const SHOWN = 25;
+
+interface Limited {
+    id: string;
+    name: string;
+    /** Seconds by limit; NaN is unknown. */
+    seconds: number[];
+}
+
+function readLimits(answer: Columns, prefix: string): Limited[] {
+    const parts = LIMITS.map((limit) => answer.numbers(`${prefix}${limit.column}`));
+    const ids = answer.texts("id");
+    return ids.map((id, row) => ({
+        id: id ?? "",
+        name: `${answer.at("client_address", row)}:${answer.at("client_port", row)} → ${answer.at("server_address", row)}:${answer.at("server_port", row)}`,
+        seconds: parts.map((part) => part[row] as number),
+    }));
+}
+
+function Limits() {
+    const shown = capture.value as Capture;
+    const { from, to } = state.value;
+    const side = param("side", "server");
+    const by = param("by", "receiver_window");
+    const prefix = `${side === "client" ? "client_to_server" : "server_to_client"}_limit_seconds_`;
+    const query = {
+        filter: param("filter"),
+        from,
+        to,
+        touch: "overlap",
+        sort: `-${prefix}${by}`,
+        limit: SHOWN,
+        columns: [
+            "id,client_address,client_port,server_address,server_port",
+            ...LIMITS.map((limit) => `${prefix}${limit.column}`),
+        ].join(),
+    };
+    const answer = useLoad(`limits ${shown.id} ${JSON.stringify(query)}`, async (signal) =>
+        readLimits(await columns(of(shown, "/connections"), query, signal), prefix),
+    );
+    return (
+        <>
+            <div class="controls">
+                <label>
+                    Data of{" "}
+                    <select value={side} onChange={(event) => go({ params: { side: event.currentTarget.value } })}>
+                        <option value="server">servers</option>
+                        <option value="client">clients</option>
+                    </select>
+                </label>
+                <label>
+                    limited most by{" "}
+                    <select value={by} onChange={(event) => go({ params: { by: event.currentTarget.value } })}>
+                        {LIMITS.map((limit) => (
+                            <option key={limit.column} value={limit.column}>
+                                {limit.label}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+            </div>
+            <Loading of={answer} what="Limits">
+                {(data) => <LimitBars all={data} />}
+            </Loading>
+        </>
+    );
+}
+
+function LimitBars(props: { all: readonly Limited[] }) {
+    const { all } = props;
+    const c = colors.value;
+    const rows = Math.max(all.length, 1);
+    const known = (seconds: number) => (Number.isNaN(seconds) ? 0 : seconds);
+    const totals = all.map((one) => one.seconds.reduce((sum, part) => sum + known(part), 0));
+    const hover = (at: number, area: Area): Hover => {
+        const one = all[at] as Limited;
+        return {
+            x: area.left + 4,
+            y: area.y.to(at + 0.5),
+            title: one.name,
+            lines: LIMITS.map((limit, part) => [limit.label, duration(one.seconds[part])]),
+            open: () => go({ view: "connection", params: { connection: one.id } }),
+            openLabel: "Show the connection",
+        };
+    };
+    return (
+        <ChartFrame
+            name="limits"
+            title="What limited the transfers"
+            about="Each bar is a connection's data in one direction: every instant of its transfers is charged once to what limited it then."
+            height={rows * 24 + 52}
+            left={290}
+            x={{
+                kind: "linear",
+                domain: [0, Math.max(...totals, 1e-9) * 1.02],
+                label: "time of the transfers",
+                format: duration,
+            }}
+            y={{
+                kind: "linear",
+                plain: true,
+                domain: [rows, 0],
+                label: "",
+                ticks: all.map((one, at) => ({ value: at + 0.5, label: one.name })),
+            }}
+            legend={LIMITS.map((limit, part) => ({
+                label: `${limit.label}: ${duration(all.reduce((sum, one) => sum + known(one.seconds[part] as number), 0))}`,
+                color: c[limit.colour],
+                shape: "square" as const,
+            }))}
+            paint={(painter, area) => {
+                all.forEach((one, at) => {
+                    let from = 0;
+                    const y = area.y.to(at) + 4;
+                    one.seconds.forEach((part, which) => {
+                        const to = from + known(part);
+                        const [left, right] = [area.x.to(from), area.x.to(to)];
+                        painter.rect(left, y, right - left, 16, c[LIMITS[which]?.colour ?? "grey"]);
+                        if (from > 0 && right - left > 1) painter.line([left, left], [y, y + 16], { color: c.panel });
+                        from = to;
+                    });
+                });
+                if (all.length === 0) {
+                    painter.text(`${count(0)} connections in this range`, area.left + 10, area.top + 14, {
+                        color: c.muted,
+                    });
+                }
+            }}
+            pick={(_, y, area) => {
+                const at = Math.floor(area.y.from(y));
+                return at >= 0 && at < all.length ? hover(at, area) : null;
+            }}
+            steps={{ count: all.length, at: hover }}
+        />
+    );
+}
