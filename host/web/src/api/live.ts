@@ -37,5 +37,16 @@ export function merge(news: Capture): void {
     const known = captures.value ?? [];
     const before = known.find((one) => one.id === news.id);
     captures.value = before ? known.map((one) => (one.id === news.id ? news : one)) : [...known, news];
-    if (before && before.revision !== news.revision && capture.value?.id === news.id) revision.value += 1;
+    if (before && before.revision !== news.revision && capture.value?.id === news.id) bringNews();
+}
+
+/** The server's copy of a live capture is up to two seconds old: to ask more often brings nothing, and would cancel what is on its way. */
+const NEWS_MS = 2000;
+let due: ReturnType<typeof setTimeout> | null = null;
+
+function bringNews(): void {
+    due ??= setTimeout(() => {
+        due = null;
+        revision.value += 1;
+    }, NEWS_MS);
 }
