@@ -1,7 +1,6 @@
 //! CaptureService and ApplianceService: the state of the appliance.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -46,23 +45,7 @@ pub(crate) struct Appliance {
 #[tonic::async_trait]
 impl ApplianceService for Appliance {
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Result<Response<GetStatusResponse>, Status> {
-        let counts = self.facts.counts();
-        Ok(Response::new(GetStatusResponse {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            start_time: Some(self.state.start_time),
-            boot_epoch: u32::from(self.log.epoch()),
-            records: self.log.appended(),
-            log_first_position: self.log.first_position(),
-            log_next_position: self.log.next_position(),
-            log_bytes: self.log.bytes(),
-            log_limit_bytes: self.log.limit_bytes(),
-            flows_in_table: self.state.flows_in_table.load(Ordering::Relaxed),
-            connections: counts.connections,
-            transactions: counts.transactions,
-            subscribers: u32::try_from(self.streams.open()).unwrap_or(u32::MAX),
-            resident_bytes: resident_bytes().unwrap_or(0),
-            card: self.state.card(),
-        }))
+        Ok(Response::new(self.state.status(&self.log, self.facts.as_ref())))
     }
 
     type WatchEventsStream = ReceiverStream<Result<WatchEventsResponse, Status>>;
@@ -103,12 +86,4 @@ impl ApplianceService for Appliance {
         });
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
-}
-
-/// Memory of this process, from `/proc/self/status` (proc(5), VmRSS in kB).
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }

@@ -109,7 +109,10 @@ pub async fn serve_on(
         heartbeat,
     } = services;
     let (close, closing) = watch::channel(false);
-    let streams = Streams::new(closing, heartbeat);
+    let streams = appliance
+        .streams
+        .get_or_init(|| Streams::new(closing, heartbeat))
+        .clone();
 
     let (health_reporter, health) = tonic_health::server::health_reporter();
     health_reporter.set_serving::<RecordServiceServer<Records>>().await;

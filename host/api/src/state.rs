@@ -2,12 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tokio::sync::watch;
 use weir_messages::Timestamp;
-use weir_messages::v1::{CardStatus, Event, GetCaptureStatusResponse, PortStatus, RecordLinkStatus};
+use weir_messages::v1::{CardStatus, Event, GetCaptureStatusResponse, GetStatusResponse, PortStatus, RecordLinkStatus};
 use weir_record::Untracked;
+
+use crate::facts::Facts;
+use crate::log::RecordLog;
+use crate::streams::Streams;
 
 /// Counters of one source of frames.
 #[derive(Debug, Default)]
@@ -88,7 +92,8 @@ impl CaptureState {
         counters
     }
 
-    pub(crate) fn status(&self) -> GetCaptureStatusResponse {
+    /// As CaptureService tells it.
+    pub fn status(&self) -> GetCaptureStatusResponse {
         let ports = self.ports.read().unwrap_or_else(PoisonError::into_inner);
         GetCaptureStatusResponse {
             ports: ports.iter().map(|port| port.status()).collect(),
@@ -111,6 +116,8 @@ pub struct ApplianceState {
     pub events: Events,
     /// The card, if one is kept.
     card: Mutex<Option<CardStatus>>,
+    /// Those of the server, once it runs.
+    pub(crate) streams: OnceLock<Streams>,
 }
 
 impl ApplianceState {
@@ -127,9 +134,40 @@ impl ApplianceState {
         *self.card.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
     }
 
-    pub(crate) fn card(&self) -> Option<CardStatus> {
+    /// What is known of the card, if one is kept.
+    pub fn card(&self) -> Option<CardStatus> {
         self.card.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// As ApplianceService tells it.
+    pub fn status(&self, log: &RecordLog, facts: &dyn Facts) -> GetStatusResponse {
+        let counts = facts.counts();
+        let subscribers = self.streams.get().map_or(0, Streams::open);
+        GetStatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            start_time: Some(self.start_time),
+            boot_epoch: u32::from(log.epoch()),
+            records: log.appended(),
+            log_first_position: log.first_position(),
+            log_next_position: log.next_position(),
+            log_bytes: log.bytes(),
+            log_limit_bytes: log.limit_bytes(),
+            flows_in_table: self.flows_in_table.load(Ordering::Relaxed),
+            connections: counts.connections,
+            transactions: counts.transactions,
+            subscribers: u32::try_from(subscribers).unwrap_or(u32::MAX),
+            resident_bytes: resident_bytes().unwrap_or(0),
+            card: self.card(),
+        }
+    }
+}
+
+/// Memory of this process, from `/proc/self/status` (proc(5), VmRSS in kB).
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// Events that are kept.

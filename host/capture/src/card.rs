@@ -27,6 +27,7 @@ mod tests {
             utc_ns: 0,
             interface: 3,
             link: Some(LinkType::Ethernet),
+            link_number: 1,
             wire: 60,
             data: &[0; 60],
         };

@@ -23,6 +23,8 @@ pub struct Frame<'a> {
     pub interface: u32,
     /// What the frame begins with; `None`: a link type that is not supported.
     pub link: Option<LinkType>,
+    /// The same as the file has it (`LINKTYPE_` of the pcap registry).
+    pub link_number: u16,
     /// Bytes on the wire, without FCS.
     pub wire: u32,
     /// The captured bytes, without FCS.
@@ -34,6 +36,7 @@ pub(crate) struct Located {
     pub utc_ns: u64,
     pub interface: u32,
     pub link: Option<LinkType>,
+    pub link_number: u16,
     pub wire: u32,
     /// Data from this byte of the piece ...
     pub from: usize,
@@ -169,6 +172,7 @@ impl CaptureFile {
                     utc_ns: at.utc_ns,
                     interface: at.interface,
                     link: at.link,
+                    link_number: at.link_number,
                     wire: at.wire,
                     data: self.input.peek(at.from, at.to),
                 }))

@@ -15,6 +15,7 @@ pub(crate) struct Pcap {
     /// 16, or 24 for the variant that adds an interface index (magic a1b2cd34).
     record_header: usize,
     link: Option<LinkType>,
+    link_number: u16,
     fcs: u32,
 }
 
@@ -45,13 +46,15 @@ impl Pcap {
         }
         // Bit 26: the length of the FCS is known, in bits 28 to 31, units of 16 bits.
         let fcs = if network & 1 << 26 != 0 { (network >> 28) * 2 } else { 0 };
-        let link = LinkType::from_pcap(network & 0xffff);
+        let link_number = network as u16;
+        let link = LinkType::from_pcap(link_number.into());
         input.skip(FILE_HEADER);
         Ok(Self {
             big,
             nanoseconds,
             record_header,
             link,
+            link_number,
             fcs,
         })
     }
@@ -96,6 +99,7 @@ impl Pcap {
             utc_ns: seconds * 1_000_000_000 + nanos,
             interface: 0,
             link: self.link,
+            link_number: self.link_number,
             wire: wire.max(captured).saturating_sub(self.fcs),
             from: need,
             to: piece - cut as usize,

@@ -20,6 +20,7 @@ const MAX_INTERFACES: usize = 65_536;
 #[derive(Clone, Copy)]
 struct Interface {
     link: Option<LinkType>,
+    link_number: u16,
     /// 0: no limit.
     snap: u32,
     resolution: Resolution,
@@ -210,6 +211,7 @@ impl Pcapng {
             utc_ns: interface.utc(ticks),
             interface: number,
             link: interface.link,
+            link_number: interface.link_number,
             wire: wire.saturating_sub(interface.fcs),
             from,
             to: from + (captured - cut) as usize,
@@ -218,8 +220,10 @@ impl Pcapng {
     }
 
     fn interface(&self, block: &[u8], end: usize) -> Interface {
+        let link_number = u16_at(block, 8, self.big);
         let mut interface = Interface {
-            link: LinkType::from_pcap(u16_at(block, 8, self.big).into()),
+            link: LinkType::from_pcap(link_number.into()),
+            link_number,
             snap: u32_at(block, 12, self.big),
             resolution: Resolution::Micro,
             offset: 0,

@@ -121,18 +121,22 @@ pub fn records_of(
         query::all_records(input, take)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let engine = weir_engine::Config {
-        vlan_in_key: !flow.ignore_vlan,
-        ..weir_engine::Config::file()
-    };
     let options = source::Options {
-        engine,
+        engine: engine(flow),
         profile: Profile::Full,
         statistics: None,
         cut,
     };
     let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
     Ok(report(outcome))
+}
+
+/// How a capture file is measured.
+pub fn engine(flow: &FlowOptions) -> weir_engine::Config {
+    weir_engine::Config {
+        vlan_in_key: !flow.ignore_vlan,
+        ..weir_engine::Config::file()
+    }
 }
 
 /// Tell of a file that could not be read to its end: what came before was used.

@@ -24,6 +24,7 @@ Start here:
   weir report capture.pcapng -o r.html  the same as a written report with charts
   weir compare good.pcap bad.pcap       what differs, and whether chance explains it
   weir pie client.pcap server.pcap      client, network and server time from two captures
+  weir export capture.pcapng -f pcapng -o lost.pcapng --filter 'server_to_client.lost_upstream > 0'
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
 
@@ -55,6 +56,8 @@ pub enum Command {
     Capture(CaptureArgs),
     /// Ask a running daemon for connections, transactions, findings or records
     Query(QueryArgs),
+    /// For other tools: packets of a selection as pcapng with comments, connections as IPFIX
+    Export(ExportArgs),
     /// The card's logic in simulation: wires in, record frames out (see weir nic-sim --help)
     NicSim(NicSimArgs),
     /// Two namespaces, real TCP and a wire that loses, delays and reorders on purpose (needs root)
@@ -333,6 +336,45 @@ pub struct PacketsArgs {
     pub flow: FlowOptions,
 }
 
+/// What is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Packets, with comments of what Weir thinks of them
+    Pcapng,
+    /// A record for each connection, both directions in it (RFC 7011, RFC 5103)
+    Ipfix,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Capture files; for ipfix also '-' for standard input, or http://HOST:PORT of a daemon
+    #[arg(value_name = "FILE", required = true)]
+    pub inputs: Vec<String>,
+    /// What to write
+    #[arg(short, long, value_enum)]
+    pub format: ExportFormat,
+    /// Write to this file
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// With ipfix: send to this collector, udp://HOST:PORT or tcp://HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub collector: Option<weir_export::collector::Address>,
+    /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
+    #[arg(long, default_value = "", value_name = "FILTER")]
+    pub filter: String,
+    /// Only connections that these findings name, for example: kind = PERIODIC_LOSS
+    #[arg(long, value_name = "FILTER")]
+    pub finding: Option<String>,
+    /// Only from this time on: seconds after the first packet, or a time as the output prints it
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<Moment>,
+    /// Only before this time
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<Moment>,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
 #[derive(Debug, Args)]
 pub struct PieArgs {
     /// Capture taken near the client
@@ -436,6 +478,12 @@ pub struct ServeArgs {
     /// Size of the record log in MiB; the oldest records go first
     #[arg(long, default_value_t = 1024, value_name = "MIB")]
     pub log_mib: u64,
+    /// Also answer scrapes of the metrics: http://ADDR:PORT/metrics, in OpenMetrics (docs: metrics.md)
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Post every finding that opens, changes or closes to this address, as JSON (docs: metrics.md)
+    #[arg(long, value_name = "URL")]
+    pub webhook: Option<weir_ops::webhook::Url>,
     /// Connections kept in memory for queries; the oldest closed ones go first
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub keep: usize,

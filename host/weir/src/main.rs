@@ -7,6 +7,7 @@ mod card;
 mod cli;
 mod compare;
 mod error;
+mod export;
 mod measure;
 mod nic_sim;
 mod output;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::NicSim(args) => nic_sim::run(&args),
         Command::Lab(args) => args
             .execute(&mut anstream::stdout())

@@ -1,6 +1,7 @@
 //! `weir serve`: the daemon. One thread measures and appends records to the log, one analyses what
 //! is in the log, gRPC serves both.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,10 @@ use weir_capture::intake::LinkCounters;
 use weir_dpdk::Progress;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Segment, Transaction};
+use weir_ops::analysis::AnalysisCounters;
+use weir_ops::endpoint;
+use weir_ops::metrics::{Metrics, Sources};
+use weir_ops::webhook::{Webhook, WebhookCounters};
 use weir_patterns::changes::Changes;
 use weir_patterns::{WINDOW, Watched};
 use weir_record::Record;
@@ -81,14 +86,24 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::new)?;
-    let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(args.listen))
-        .map_err(|error| {
-            let listen = args.listen;
-            Failure::new(format_args!(
-                "cannot listen on {listen}: {error}; is another daemon running? --listen sets another address"
-            ))
-        })?;
+    let listener = runtime.block_on(listen(args.listen, "--listen"))?;
+    let (counted, webhook) = (
+        Arc::new(AnalysisCounters::default()),
+        Arc::new(WebhookCounters::default()),
+    );
+    if let Some(address) = args.metrics {
+        let listener = runtime.block_on(listen(address, "--metrics"))?;
+        let metrics = Metrics::new(Sources {
+            log: Arc::clone(&log),
+            facts: Arc::clone(&facts) as Arc<_>,
+            capture: Arc::clone(&capture),
+            appliance: Arc::clone(&appliance),
+            analysis: Arc::clone(&counted),
+            webhook: Arc::clone(&webhook),
+        });
+        anstream::eprintln!("weir: metrics on http://{address}/metrics");
+        runtime.spawn(endpoint::serve(listener, metrics));
+    }
     let services = Services {
         log: Arc::clone(&log),
         facts: Arc::clone(&facts) as Arc<_>,
@@ -107,7 +122,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ASKED.store(true, Ordering::Relaxed);
     };
     let begin = log.next_position();
-    let measured = AtomicBool::new(false);
+    let (measured, analyzed) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             if let Err(error) = measure(source, &log, &capture, &counters, &appliance) {
@@ -123,10 +138,19 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             })
         });
         scope.spawn(|| {
-            if let Err(error) = analyze(&log, begin, &facts, &capture, &measured) {
+            if let Err(error) = analyze(&log, begin, &facts, &counted, &capture, &measured) {
                 fail(error);
             }
+            analyzed.store(true, Ordering::Release);
         });
+        if let Some(url) = &args.webhook {
+            let hook = Webhook::new(url, &webhook);
+            // It goes on with what a replayed file has shown until the daemon ends.
+            let analyzed = &analyzed;
+            let is_over = move || analyzed.load(Ordering::Acquire) && STOP.load(Ordering::Acquire);
+            let facts = &*facts;
+            scope.spawn(move || hook.run(facts, is_over, |text| anstream::eprintln!("weir: {text}")));
+        }
         let stopped = async {
             let polled = async {
                 while !ASKED.load(Ordering::Relaxed) {
@@ -153,6 +177,15 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Some(error) => Err(error),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// A socket that listens.
+async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::TcpListener, Failure> {
+    tokio::net::TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(format_args!(
+            "cannot listen on {address}: {error}; is another daemon running? {option} sets another address"
+        ))
+    })
 }
 
 /// The card's keeper tells these.
@@ -278,6 +311,7 @@ fn analyze(
     log: &RecordLog,
     mut position: u64,
     facts: &FactStore,
+    counted: &AnalysisCounters,
     capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -304,6 +338,7 @@ fn analyze(
             }
             // The analysis was too slow for the log; the records' numbers show it the gap.
             Read::Reclaimed { to } => {
+                counted.reclaimed(to + 1 - position);
                 position = to + 1;
                 false
             }
@@ -320,6 +355,11 @@ fn analyze(
             batch.time(now);
         }
         analyzer.push(&records, &mut batch);
+        counted.add(
+            &batch.inner.connections,
+            &batch.inner.transactions,
+            &batch.inner.segments,
+        );
         facts.update_connections(batch.inner.connections.drain(..));
         facts.update_transactions(batch.inner.transactions.drain(..));
         facts.add_segments(batch.inner.segments.drain(..));
@@ -333,6 +373,7 @@ fn analyze(
             changed.iter().for_each(alert);
             facts.change_findings(changed);
             facts.set_findings(findings);
+            counted.renew(analyzer.health(), summary.retransmission_rate.as_ref());
             facts.set_summary(summary);
             facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
             renewed = std::time::Instant::now();

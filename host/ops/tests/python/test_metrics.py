@@ -1,0 +1,189 @@
+"""A daemon that replays the demo capture: its metrics through Prometheus' own parser and tools, its webhook."""
+
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+
+ROOT = Path(__file__).resolve().parents[4]
+WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
+DEMO = ROOT / "docs" / "demo"
+PATIENCE = 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Takes posts, but for the first one."""
+
+    posts = []
+
+    def do_POST(self):  # noqa: N802 (the name is the library's)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.posts.append((self.headers["content-type"], json.loads(body)))
+        self.send_response(503 if len(self.posts) == 1 else 204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """Ports of metrics and gRPC of a daemon that has replayed the demo capture."""
+    folder = tmp_path_factory.mktemp("serve")
+    receiver = http.server.HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    metrics, grpc = free_port(), free_port()
+    command = [WEIR, "serve", "--port", f"pcap:{DEMO / 'demo.pcap'}", "--data", folder / "data"]
+    command += ["--listen", f"127.0.0.1:{grpc}", "--metrics", f"127.0.0.1:{metrics}"]
+    command += ["--webhook", f"http://127.0.0.1:{receiver.server_port}/hook"]
+    log = (folder / "log").open("w+")
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
+            try:
+                if sample(page(metrics), "weir_capture_finished") == 1:
+                    break
+            except OSError:
+                pass
+            time.sleep(0.1)
+        yield metrics, grpc
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE)
+        receiver.shutdown()
+    assert process.returncode == 0, (folder / "log").read_text()
+
+
+def page(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert answer.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        return answer.read().decode()
+
+
+def samples(text):
+    """{name: [(labels, value)]} of every sample, by the parser that Prometheus publishes."""
+    found = {}
+    for family in parser.text_string_to_metric_families(text):
+        assert family.documentation, family.name
+        for each in family.samples:
+            found.setdefault(each.name, []).append((each.labels, each.value))
+    return found
+
+
+def sample(text, name, **labels):
+    return sum(value for have, value in samples(text)[name] if labels.items() <= have.items())
+
+
+def ask(port, what):
+    command = [WEIR, "query", what, "--server", f"http://127.0.0.1:{port}", "--limit", "100000", "-f", "json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE).stdout)
+
+
+def test_counters_are_those_of_the_answers(daemon):
+    metrics, grpc = daemon
+    text = page(metrics)
+    assert text.endswith("# EOF\n")
+    connections = ask(grpc, "connections")["connections"]
+    assert sample(text, "weir_connections_total") == len(connections) > 10
+    refused = [c for c in connections if c["setup"]["outcome"] == "REFUSED"]
+    assert sample(text, "weir_connections_total", outcome="REFUSED") == len(refused) == 1
+    transactions = ask(grpc, "transactions")["transactions"]
+    assert sample(text, "weir_transactions_total") == len(transactions)
+    timed = [t for t in transactions if t["kind"] == "SETUP" and t.get("endSeconds") is not None]
+    assert sample(text, "weir_setup_duration_seconds_count") == len(timed) > 10
+    within = [t for t in timed if t["endSeconds"] <= 0.1]
+    assert sample(text, "weir_setup_duration_seconds_bucket", le="0.1") == len(within)
+    segments = ask(grpc, "segments")["segments"]
+    again = [s for s in segments if s["class"] == "RETRANSMISSION"]
+    assert sample(text, "weir_segments_total", **{"class": "RETRANSMISSION"}) == len(again) > 0
+    answer = ask(grpc, "status")
+    [port] = answer["capture"]["ports"]
+    assert sample(text, "weir_capture_packets_total", device=port["name"]) == int(port["frames"]) > 500
+    assert sample(text, "weir_capture_bytes_total") == int(port["bytes"])
+    assert sample(text, "weir_log_records_total") == int(answer["appliance"]["records"])
+    assert sample(text, "weir_analysis_records_total") == int(answer["appliance"]["records"])
+    assert sample(text, "weir_analysis_gaps_total") == 0
+    summary = ask(grpc, "summary")["summary"]["retransmissionRate"]
+    assert sample(text, "weir_retransmitted_packets_total") == int(summary["retransmittedPackets"])
+    findings = ask(grpc, "findings")["findings"]
+    assert sample(text, "weir_findings_open") == len(findings) > 0
+
+
+def test_other_paths_are_not_there(daemon):
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{daemon[0]}/other", timeout=10)
+
+
+def test_the_webhook_gets_every_finding_though_its_receiver_failed_once(daemon):
+    metrics, grpc = daemon
+    findings = ask(grpc, "findings")["findings"]
+    deadline = time.monotonic() + PATIENCE
+    while len(Receiver.posts) <= len(findings) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    kinds = [content for content, _ in Receiver.posts]
+    assert set(kinds) == {"application/json"}
+    first, second = Receiver.posts[0][1], Receiver.posts[1][1]
+    assert first == second, "what failed comes again, in its place"
+    opened = {change["id"]: change["finding"] for _, change in Receiver.posts if change["kind"] == "KIND_OPENED"}
+    assert {f["kind"] for f in findings} <= {f["kind"] for f in opened.values()}
+    text = page(metrics)
+    assert sample(text, "weir_webhook_delivered_total") == len(Receiver.posts) - 1
+    assert sample(text, "weir_webhook_retries_total") == 1
+    assert sample(text, "weir_webhook_given_up_total") == 0
+
+
+def test_promtool_takes_the_rules_and_the_page(daemon):
+    promtool = shutil.which("promtool")
+    if not promtool:
+        pytest.skip("promtool is not here: apt-get install prometheus")
+    rules = ROOT / "docs" / "prometheus" / "weir.rules.yml"
+    subprocess.run([promtool, "check", "rules", rules], check=True, timeout=PATIENCE)
+    run = subprocess.run(
+        [promtool, "check", "metrics"],
+        input=plain(page(daemon[0])),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def plain(text):
+    """The page in the older text format, which names counters with their suffix."""
+    out = []
+    counters = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE") and line.endswith("counter")}
+    for line in text.splitlines():
+        words = line.split(" ", 3)
+        if words[0] == "#":
+            if words[1] in ("UNIT", "EOF"):
+                continue
+            if words[2] in counters:
+                words[2] += "_total"
+        out.append(" ".join(words))
+    return "\n".join(out) + "\n"
+
+
+def test_a_busy_address_is_told(daemon, tmp_path):
+    command = [WEIR, "serve", "--port", f"pcap:{DEMO / 'demo.pcap'}", "--data", tmp_path]
+    command += ["--listen", f"127.0.0.1:{free_port()}", "--metrics", f"127.0.0.1:{daemon[0]}"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 1
+    assert "--metrics sets another address" in run.stderr
