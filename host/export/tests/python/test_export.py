@@ -1,0 +1,218 @@
+"""weir export through others' readers: tshark for pcapng and IPFIX files, nfcapd for IPFIX over UDP, a socket for TCP.
+
+The capture is a small simulated megalodon: both its losses and its connections are known to weir analyze, which the
+exports must agree with.
+"""
+
+import collections
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
+PATIENCE = 120
+
+
+def weir(*arguments, status=0):
+    run = subprocess.run([WEIR, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == status, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("megalodon")
+    weir("scenario", "megalodon", "--scale", "0.02", "-o", folder)
+    return folder / "megalodon-content.pcap"
+
+
+@pytest.fixture(scope="module")
+def answer(capture):
+    return json.loads(weir("analyze", capture, "--segments", "-f", "json").stdout)
+
+
+def tshark(path, *arguments):
+    if not shutil.which("tshark"):
+        pytest.skip("tshark is not here: apt-get install tshark")
+    command = ["tshark", "-r", path, *arguments]
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def packets(path, *fields):
+    """Rows of these fields; several values of a field between ';'."""
+    options = [option for field in fields for option in ("-e", field)]
+    rows = tshark(path, "-T", "fields", "-E", "aggregator=;", "-E", "occurrence=a", *options).splitlines()
+    return [dict(zip(fields, row.split("\t"), strict=True)) for row in rows]
+
+
+def endpoint(connection):
+    ends = connection["client"], connection["server"]
+    return frozenset((end["address"], str(end["port"])) for end in ends)
+
+
+def ends(row):
+    return frozenset([(row["ip.src"], row["tcp.srcport"]), (row["ip.dst"], row["tcp.dstport"])])
+
+
+ENDS = ("ip.src", "tcp.srcport", "ip.dst", "tcp.dstport")
+
+
+def test_all_packets_are_the_captures_own_and_each_verdict_is_a_comment(capture, answer, tmp_path):
+    weir("export", capture, "-f", "pcapng", "-o", tmp_path / "all.pcapng")
+    same = ("frame.time_epoch", "frame.len", "frame.cap_len", "tcp.seq_raw", "ip.id")
+    assert packets(tmp_path / "all.pcapng", *same) == packets(capture, *same)
+    rows = packets(tmp_path / "all.pcapng", "frame.comment")
+    said = collections.Counter()
+    places = {"BEFORE_TAP": "lost upstream", "BEHIND_TAP": "lost downstream", "UNKNOWN": "where is not known"}
+    for row in rows:
+        for comment in filter(None, row["frame.comment"].split(";weir: ")):
+            if "retransmission" in comment:
+                said[next((place for place, words in places.items() if words in comment), "spurious")] += 1
+    told = collections.Counter()
+    for segment in answer["segments"]:
+        if segment["class"] == "RETRANSMISSION":
+            told[segment["place"] if segment["place"] in places else "spurious"] += 1
+    assert said == told and len(told) == 4 and sum(told.values()) > 100
+    begun = [row for row in rows if "begins" in row["frame.comment"]]
+    assert len(begun) == len(answer["connections"])
+
+
+def test_a_filter_selects_the_packets_of_its_connections(capture, answer, tmp_path):
+    lossy = [c for c in answer["connections"] if int(c["serverToClient"].get("lostUpstream", 0)) > 0]
+    assert 5 < len(lossy) < len(answer["connections"]) / 2
+    out = tmp_path / "lost.pcapng"
+    weir("export", capture, "-f", "pcapng", "-o", out, "--filter", "server_to_client.lost_upstream > 0")
+    rows = packets(out, *ENDS, "frame.comment")
+    # A port is used again: the ends of a connection may be those of another.
+    assert {ends(row) for row in rows} == {endpoint(c) for c in lossy}
+    count = sum(int(c[side]["packets"]) for c in lossy for side in ("clientToServer", "serverToClient"))
+    assert len(rows) == count
+    assert any("lost upstream" in row["frame.comment"] for row in rows)
+
+
+def test_a_finding_selects_its_connections_and_a_time_its_packets(capture, answer, tmp_path):
+    [finding] = [f for f in answer["findings"] if f["kind"] == "PERIODIC_LOSS"]
+    ids = set(finding["connectionIds"])
+    named = [c for c in answer["connections"] if c["id"] in ids]
+    out = tmp_path / "finding.pcapng"
+    weir("export", capture, "-f", "pcapng", "-o", out, "--finding", "kind = PERIODIC_LOSS")
+    assert {ends(row) for row in packets(out, *ENDS)} == {endpoint(c) for c in named}
+    weir("export", capture, "-f", "pcapng", "-o", out, "--from", "60", "--to", "61.5")
+    times = [float(row["frame.time_epoch"]) for row in packets(capture, "frame.time_epoch")]
+    wanted = [t for t in times if 60 <= t - times[0] < 61.5]
+    assert [float(row["frame.time_epoch"]) for row in packets(out, "frame.time_epoch")] == wanted
+    assert 0 < len(wanted) < len(times)
+    assert (
+        "no finding matches"
+        in weir("export", capture, "-f", "pcapng", "-o", out, "--finding", "kind = NO_SUCH", status=1).stderr
+    )
+
+
+def test_several_captures_are_sections_of_one_file(capture, tmp_path):
+    other = ROOT / "docs" / "demo" / "demo.pcap"
+    weir("export", capture, other, "-f", "pcapng", "-o", tmp_path / "both.pcapng")
+    number = [len(packets(path, "frame.number")) for path in (capture, other, tmp_path / "both.pcapng")]
+    assert number[0] + number[1] == number[2]
+
+
+def test_what_cannot_be_exported_is_told(capture, tmp_path):
+    for arguments, reason in [
+        (["-f", "pcapng"], "-o FILE"),
+        (["-f", "pcapng", "-o", capture], "the capture itself"),
+        (["-f", "pcapng", "-o", tmp_path / "x", "--filter", "no_such = 1"], "no_such"),
+        (["-f", "ipfix", "-o", tmp_path / "x", "--collector", "udp://127.0.0.1:1"], "not both"),
+        (["-f", "ipfix", "--collector", "tcp://127.0.0.1:1"], "does it listen"),
+    ]:
+        assert reason in weir("export", capture, *arguments, status=1).stderr
+    run = weir("export", "http://127.0.0.1:1", "-f", "pcapng", "-o", tmp_path / "x", status=1)
+    assert "a daemon keeps none" in run.stderr
+
+
+def test_ipfix_is_read_as_it_was_meant(capture, answer, tmp_path):
+    weir("export", capture, "-f", "ipfix", "-o", tmp_path / "all.ipfix")
+    fields = ("cflow.srcaddr", "cflow.dstaddr", "cflow.srcport", "cflow.dstport", "cflow.packets")
+    fields += ("cflow.biflow_direction", "cflow.flow_end_reason", "cflow.flow_id")
+    read = {field: [] for field in fields}
+    for row in packets(tmp_path / "all.ipfix", *fields):
+        for field, values in row.items():
+            read[field] += values.split(";")
+    by_id = {int(c["id"]): c for c in answer["connections"]}
+    number = [int(value, 0) for value in read["cflow.flow_id"]]
+    assert len(number) == len(set(number)) == len(by_id) and set(number) == set(by_id)
+    both = [c[side]["packets"] for c in map(by_id.get, number) for side in ("clientToServer", "serverToClient")]
+    # The reverse element comes behind its own in each record.
+    assert read["cflow.packets"] == both
+    for at, id in enumerate(number):
+        client, server = by_id[id]["client"], by_id[id]["server"]
+        assert (read["cflow.srcaddr"][at], int(read["cflow.srcport"][at])) == (client["address"], client["port"])
+        assert (read["cflow.dstaddr"][at], int(read["cflow.dstport"][at])) == (server["address"], server["port"])
+    assert set(read["cflow.biflow_direction"]) == {"1"}
+    ignored = [c for c in by_id.values() if c["close"]["kind"] == "IGNORED"]
+    assert read["cflow.flow_end_reason"].count("1") == len(ignored) > 0
+
+
+def test_a_collector_takes_all_over_udp(capture, answer, tmp_path):
+    if not shutil.which("nfcapd"):
+        pytest.skip("nfcapd is not here: apt-get install nfdump")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = (tmp_path / "log").open("w+")
+    command = ["nfcapd", "-b", "127.0.0.1", "-p", port, "-l", tmp_path, "-t", 3600]
+    collector = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while "Startup" not in (tmp_path / "log").read_text():
+            assert time.monotonic() < deadline and collector.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        weir("export", capture, "-f", "ipfix", "--collector", f"udp://127.0.0.1:{port}")
+        time.sleep(1)
+    finally:
+        collector.send_signal(signal.SIGTERM)
+        collector.wait(timeout=PATIENCE)
+    said = (tmp_path / "log").read_text()
+    packets = sum(
+        int(c[side]["packets"]) for c in answer["connections"] for side in ("clientToServer", "serverToClient")
+    )
+    assert f"Flows: {len(answer['connections'])}, Packets: {packets}," in said, said
+    assert "Sequence Errors: 0, Bad Packets: 0" in said, said
+
+
+def test_tcp_carries_what_the_file_has(capture, tmp_path):
+    weir("export", capture, "-f", "ipfix", "-o", tmp_path / "file.ipfix", "--filter", "server.port = 443")
+    received = bytearray()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE)
+
+        def take():
+            stream, _ = server.accept()
+            while piece := stream.recv(65536):
+                received.extend(piece)
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        weir("export", capture, "-f", "ipfix", "--collector", address, "--filter", "server.port = 443")
+        thread.join(timeout=PATIENCE)
+
+    def without_export_times(messages):
+        out = bytearray(messages)
+        at = 0
+        while at < len(out):
+            out[at + 4 : at + 8] = bytes(4)
+            at += int.from_bytes(out[at + 2 : at + 4])
+        return out
+
+    file = (tmp_path / "file.ipfix").read_bytes()
+    assert len(file) > 500 and without_export_times(received) == without_export_times(file)
