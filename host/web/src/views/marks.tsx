@@ -68,8 +68,12 @@ export default function TransactionMarks() {
             bins: data.rows,
         };
     });
-    const groups = useLoad(`statistics ${key}`, (signal) =>
-        json<{ groups: Group[]; leftOut: number }>(of(shown, "/statistics"), { ...ask, limit: 100 }, signal),
+    const groups = useLoad(`statistics ${shown.id} ${from} ${to} ${filter} ${by}`, (signal) =>
+        json<{ groups: Group[]; leftOut: number }>(
+            of(shown, "/statistics"),
+            { from, to, filter, by, limit: 100 },
+            signal,
+        ),
     );
     const timeline = useTimeline(["in_progress_max"]);
     const phases = shown.phases ?? [];
@@ -102,7 +106,9 @@ export default function TransactionMarks() {
                         <button
                             key={phase.from}
                             type="button"
-                            aria-pressed={Math.abs(from - phase.from) < 1e-6 && Math.abs(to - phase.to) < 1e-6}
+                            aria-pressed={
+                                Math.abs(from - Math.max(0, phase.from)) < 1e-6 && Math.abs(to - phase.to) < 1e-6
+                            }
                             onClick={() => zoomTo(phase.from, phase.to)}
                         >
                             Phase {index + 1} ({count(Math.round(phase.concurrentConnections))} connections)
