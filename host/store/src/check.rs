@@ -1,0 +1,74 @@
+//! Is all of it there, and what the manifest says?
+
+use std::path::Path;
+
+use crate::manifest::{Manifest, StoredFile, locate};
+use crate::parquet_file::{read, times};
+use crate::{StoreError, hour};
+
+/// Rows read at a time.
+const AT_A_TIME: usize = 8192;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Files that were read to their end.
+    pub files: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is wrong, file by file.
+    pub problems: Vec<String>,
+}
+
+/// Read all that counts, also while a writer works.
+pub fn check(folder: &Path) -> Result<Checked, StoreError> {
+    let mut checked = Checked::default();
+    for file in Manifest::read(folder)?.files() {
+        match check_file(folder, file) {
+            Ok(()) => {
+                checked.files += 1;
+                checked.rows += file.rows;
+                checked.bytes += file.bytes;
+            }
+            // It was taken out long before it was its turn.
+            Err(_) if !Manifest::read(folder)?.has(&file.path) => {}
+            Err(StoreError::Damaged { why, .. }) => checked.problems.push(format!("{}: {why}", file.path)),
+            Err(error) => checked.problems.push(error.to_string()),
+        }
+    }
+    Ok(checked)
+}
+
+fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
+    let path = locate(folder, file);
+    let damaged = |why: String| StoreError::Damaged {
+        path: path.clone(),
+        why,
+    };
+    let (table, _, hour) = file
+        .partition()
+        .ok_or_else(|| damaged("its path names no table, tap and hour".into()))?;
+    let (mut rows, mut last) = (0, i64::MIN);
+    for batch in read(&path, AT_A_TIME)? {
+        let batch = batch.map_err(|error| damaged(error.to_string()))?;
+        if batch.schema().fields() != table.file_schema().fields() {
+            return Err(damaged("its columns are not those of the table".into()));
+        }
+        rows += batch.num_rows() as u64;
+        for time in times(table, &batch) {
+            if *time < last || !(file.from..=file.to).contains(time) || hour::name(hour::of(*time)) != hour {
+                return Err(damaged(format!(
+                    "row {rows} or one before it is out of order or of its hour"
+                )));
+            }
+            last = *time;
+        }
+    }
+    if rows == file.rows {
+        Ok(())
+    } else {
+        Err(damaged(format!("it has {rows} rows instead of {}", file.rows)))
+    }
+}

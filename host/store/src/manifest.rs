@@ -1,0 +1,294 @@
+//! What counts: which files, how far each source is stored, and what was given up. `docs/src/store.md` has the rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tables::Table;
+use crate::{StoreError, hour};
+
+/// The layout of the store.
+pub(crate) const FORMAT: u32 = 1;
+/// Folder of the manifest in the store.
+pub(crate) const FOLDER: &str = "manifest";
+const CHECKPOINT: &str = "checkpoint.json";
+/// Times that a reader begins anew because the writer moved on meanwhile.
+const TRIES: usize = 100;
+
+/// A file of rows that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// `TABLE/tap=NAME/hour=YYYY-MM-DDTHH/PART.parquet`, in the store.
+    pub path: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Earliest and latest time of its rows (the table's time column), UTC ns since 1970.
+    pub from: i64,
+    /// See `from`.
+    pub to: i64,
+}
+
+impl StoredFile {
+    /// Table, tap and hour (`YYYY-MM-DDTHH`) of its path.
+    pub fn partition(&self) -> Option<(Table, &str, &str)> {
+        let mut parts = self.path.split('/');
+        let table = Table::from_name(parts.next()?)?;
+        let tap = parts.next()?.strip_prefix("tap=")?;
+        Some((table, tap, parts.next()?.strip_prefix("hour=")?))
+    }
+
+    /// Number of the commit that made it.
+    pub(crate) fn number(&self) -> u64 {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name.split('.')
+            .next()
+            .and_then(|digits| digits.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// The hour as a number; `i64::MIN` for a path that has none.
+    pub(crate) fn hour(&self) -> i64 {
+        let name = self.partition().map(|(_, _, hour)| hour);
+        name.and_then(hour::parse).unwrap_or(i64::MIN)
+    }
+}
+
+/// How far a source is stored: a capture is analysed to the same rows in the same order each time, so their number
+/// says where to go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// What it was called.
+    pub name: String,
+    /// Version of the analysis.
+    pub version: String,
+    /// Rows stored, by table.
+    pub rows: BTreeMap<String, u64>,
+    /// All of it is stored.
+    pub done: bool,
+}
+
+/// What one commit changes; it counts as a whole or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Commit {
+    pub number: u64,
+    #[serde(default)]
+    pub add: Vec<StoredFile>,
+    #[serde(default)]
+    pub remove: Vec<String>,
+    /// The source of the rows, by its id.
+    #[serde(default)]
+    pub source: Option<(String, Source)>,
+    /// Rows that the files removed had and no others have: retention gave them up, by table.
+    #[serde(default)]
+    pub expired: BTreeMap<String, u64>,
+    /// Rows that were never stored since the commit before, for want of room, by table.
+    #[serde(default)]
+    pub not_stored: BTreeMap<String, u64>,
+}
+
+/// The state behind a number of commits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    format: u32,
+    /// Number of the next commit.
+    pub(crate) next: u64,
+    /// All files, by their paths.
+    #[serde(with = "list")]
+    files: BTreeMap<String, StoredFile>,
+    /// All sources, by their ids.
+    pub sources: BTreeMap<String, Source>,
+    /// Rows that retention gave up, by table.
+    pub expired: BTreeMap<String, u64>,
+    /// Rows that were not stored for want of room, by table.
+    pub not_stored: BTreeMap<String, u64>,
+    /// Rows of files that were missing or damaged when the store was opened, by table.
+    pub lost: BTreeMap<String, u64>,
+}
+
+impl Default for Manifest {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            next: 1,
+            files: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            expired: BTreeMap::new(),
+            not_stored: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+}
+
+/// Files as a list: each has its path.
+mod list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::StoredFile;
+
+    pub fn serialize<S: Serializer>(files: &BTreeMap<String, StoredFile>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(files.values())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, StoredFile>, D::Error> {
+        let files = Vec::<StoredFile>::deserialize(deserializer)?;
+        Ok(files.into_iter().map(|file| (file.path.clone(), file)).collect())
+    }
+}
+
+impl Manifest {
+    /// What counts now in the store at `folder`: one state, whatever is written meanwhile. Needs no lock.
+    pub fn read(folder: &Path) -> Result<Self, StoreError> {
+        for _ in 0..TRIES {
+            let mut manifest = Self::checkpoint(folder)?;
+            let begin = manifest.next;
+            while let Some(commit) = read_commit(folder, manifest.next)? {
+                manifest.apply(&commit);
+            }
+            // A newer checkpoint takes the place of commits: one that was not there may have been before it.
+            if Self::checkpoint(folder)?.next == begin {
+                return Ok(manifest);
+            }
+        }
+        Err(StoreError::Damaged {
+            path: folder.join(FOLDER),
+            why: "its checkpoints changed faster than they could be read".into(),
+        })
+    }
+
+    fn checkpoint(folder: &Path) -> Result<Self, StoreError> {
+        let path = checkpoint_path(folder);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::NotAStore(folder.to_owned()));
+            }
+            Err(error) => return Err(StoreError::io("read", &path)(error)),
+        };
+        let manifest: Self = parse(&path, &text)?;
+        if manifest.format != FORMAT {
+            return Err(StoreError::Format {
+                path: folder.to_owned(),
+                found: manifest.format,
+            });
+        }
+        Ok(manifest)
+    }
+
+    /// The bytes of a checkpoint.
+    pub(crate) fn to_json(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
+        json(path, self)
+    }
+
+    /// As it is after a commit.
+    pub(crate) fn apply(&mut self, commit: &Commit) {
+        self.next = commit.number + 1;
+        for path in &commit.remove {
+            self.files.remove(path);
+        }
+        for file in &commit.add {
+            self.files.insert(file.path.clone(), file.clone());
+        }
+        if let Some((id, source)) = &commit.source {
+            self.sources.insert(id.clone(), source.clone());
+        }
+        for (sums, more) in [
+            (&mut self.expired, &commit.expired),
+            (&mut self.not_stored, &commit.not_stored),
+        ] {
+            for (table, rows) in more {
+                *sums.entry(table.clone()).or_default() += rows;
+            }
+        }
+    }
+
+    /// Files that are not where they should be, or not what they should be, do not count any more: their rows are lost.
+    pub(crate) fn forget(&mut self, paths: &BTreeSet<String>) {
+        for path in paths {
+            if let Some(file) = self.files.remove(path)
+                && let Some((table, _, _)) = file.partition()
+            {
+                *self.lost.entry(table.name().to_owned()).or_default() += file.rows;
+            }
+        }
+    }
+
+    /// All files that count, by path.
+    pub fn files(&self) -> impl Iterator<Item = &StoredFile> {
+        self.files.values()
+    }
+
+    /// Those of one table.
+    pub fn of(&self, table: Table) -> impl Iterator<Item = &StoredFile> {
+        let begin = format!("{}/", table.name());
+        let paths = self.files.range(begin.clone()..);
+        paths
+            .take_while(move |(path, _)| path.starts_with(&begin))
+            .map(|(_, file)| file)
+    }
+
+    /// Whether a file counts.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|file| file.bytes).sum()
+    }
+}
+
+/// Where a file of the store can be read now: the writer hides a file while it moves it, and keeps it hidden for a
+/// while after it took it out, so that who has read the manifest finds all files of it.
+pub fn locate(folder: &Path, file: &StoredFile) -> PathBuf {
+    let shown = folder.join(&file.path);
+    let hidden = crate::files::hidden(&shown);
+    // It is moved both ways: from hidden to shown by a commit, and back by a compaction.
+    if shown.exists() || !hidden.exists() {
+        shown
+    } else {
+        hidden
+    }
+}
+
+pub(crate) fn checkpoint_path(folder: &Path) -> PathBuf {
+    folder.join(FOLDER).join(CHECKPOINT)
+}
+
+pub(crate) fn commit_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(FOLDER).join(format!("{number:010}.json"))
+}
+
+/// The number of a commit's file.
+pub(crate) fn commit_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
+}
+
+fn read_commit(folder: &Path, number: u64) -> Result<Option<Commit>, StoreError> {
+    let path = commit_path(folder, number);
+    match std::fs::read(&path) {
+        Ok(text) => parse(&path, &text).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(text).map_err(|error| StoreError::Damaged {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })
+}
+
+/// The bytes of a file of the manifest.
+pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    serde_json::to_vec(value).map_err(|error| StoreError::Damaged {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })
+}

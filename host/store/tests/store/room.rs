@@ -1,0 +1,169 @@
+//! Retention, and a disk that is full.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use weir_store::{Manifest, Options, Store, WhenFull, check};
+
+use crate::rows::{T0, blocks, once, stored};
+
+const HOUR: u64 = 3_600_000_000_000;
+
+fn at(row: u64, step: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(T0 + row * step)
+}
+
+#[test]
+fn hours_that_are_too_old_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        keep: Some(Duration::from_secs(3 * 3600)),
+        ..Options::default()
+    };
+    let mut store = Store::open(folder.path(), options).unwrap();
+    store.commit("t", &blocks(0..10, HOUR), None).unwrap();
+    assert_eq!(
+        store.expire(at(3, HOUR)).unwrap(),
+        None,
+        "three hours and the one that is running"
+    );
+    let expired = store.expire(at(5, HOUR)).unwrap().unwrap();
+    assert_eq!((expired.rows["blocks"], expired.to.as_str()), (2, "2026-01-01T01"));
+    assert_eq!(stored(folder.path()), once(2..10));
+    drop(store);
+    // Its count outlives the process.
+    assert_eq!(Manifest::read(folder.path()).unwrap().expired["blocks"], 2);
+}
+
+#[test]
+fn a_store_that_is_too_large_loses_its_oldest_hours() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path(), Options::default()).unwrap();
+    store.commit("t", &blocks(0..10, HOUR), None).unwrap();
+    let each = store.manifest().bytes() / 10;
+    drop(store);
+    let options = Options {
+        keep_bytes: Some(each * 9 / 2),
+        ..Options::default()
+    };
+    let mut store = Store::open(folder.path(), options).unwrap();
+    store.expire(SystemTime::now()).unwrap();
+    assert_eq!(stored(folder.path()), once(6..10));
+    assert!(store.manifest().bytes() <= each * 9 / 2);
+    // One hour alone: its files go one by one.
+    store.commit("t", &blocks(9..10, HOUR), None).unwrap();
+    drop(store);
+    let options = Options {
+        keep_bytes: Some(each * 3 / 2),
+        ..Options::default()
+    };
+    let mut store = Store::open(folder.path(), options).unwrap();
+    store.expire(SystemTime::now()).unwrap();
+    assert_eq!(stored(folder.path()), once(9..10));
+}
+
+/// A file system of this size that is gone with its value; none without the right to mount.
+struct Small(
+    PathBuf,
+    #[allow(dead_code, reason = "the folder lives as long")] tempfile::TempDir,
+);
+
+impl Small {
+    fn new(kib: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let options = format!("size={kib}k");
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(folder.path())
+            .output();
+        if mount.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder.path().to_owned(), folder));
+        }
+        println!("skipped: no right to mount a small file system");
+        None
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// Rows of a commit, more than compress to nothing.
+const ROWS: u64 = 4000;
+
+#[test]
+fn a_full_disk_keeps_what_is_there_if_that_is_wanted() {
+    let Some(disk) = Small::new(3072) else { return };
+    let options = Options {
+        when_full: WhenFull::Stop,
+        ..Options::default()
+    };
+    let mut store = Store::open(disk.path(), options).unwrap();
+    let (mut kept, mut given_up) = (0, 0);
+    for commit in 0..400 {
+        let rows = blocks(commit * ROWS..(commit + 1) * ROWS, HOUR / ROWS);
+        match store.commit("t", &rows, None) {
+            Ok(committed) => {
+                assert_eq!(
+                    given_up, 0,
+                    "what is smaller may still find room: not with equal commits"
+                );
+                kept += committed.rows;
+            }
+            Err(error) => {
+                assert!(error.is_full(), "{error}");
+                assert!(error.to_string().contains("No space left on device"), "{error}");
+                store.give_up(&rows);
+                given_up += ROWS;
+                if given_up > 5 * ROWS {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(kept > 0 && given_up > 0, "{kept} {given_up}");
+    assert_eq!(stored(disk.path()), once(0..kept));
+    assert_eq!(check(disk.path()).unwrap().problems, Vec::<String>::new());
+    // It opens on the full disk, too.
+    drop(store);
+    let mut store = Store::open(disk.path(), options).unwrap();
+    assert_eq!(stored(disk.path()), once(0..kept));
+    // Somebody makes room: it goes on.
+    std::fs::remove_file(disk.path().join("manifest/reserve")).unwrap();
+    store.give_up(&blocks(0..7, 1));
+    store.commit("t", &blocks(kept..kept + 1, HOUR / ROWS), None).unwrap();
+    assert_eq!(stored(disk.path()), once(0..kept + 1));
+    assert_eq!(Manifest::read(disk.path()).unwrap().not_stored["blocks"], 7);
+}
+
+#[test]
+fn a_full_disk_gives_up_the_oldest_hours_if_that_is_wanted() {
+    let Some(disk) = Small::new(3072) else { return };
+    let mut store = Store::open(disk.path(), Options::default()).unwrap();
+    let commits = 120;
+    for commit in 0..commits {
+        store
+            .commit("t", &blocks(commit * ROWS..(commit + 1) * ROWS, HOUR / ROWS), None)
+            .unwrap();
+    }
+    let expired = store.manifest().expired["blocks"];
+    assert!(expired > 0, "the disk was not full");
+    let left = stored(disk.path());
+    assert_eq!(
+        left.len() as u64 + expired,
+        commits * ROWS,
+        "each row is there or counted"
+    );
+    assert_eq!(left, once(expired..commits * ROWS), "the newest are there");
+    assert_eq!(check(disk.path()).unwrap().problems, Vec::<String>::new());
+    drop(store);
+    Store::open(disk.path(), Options::default()).unwrap();
+    assert_eq!(stored(disk.path()).len(), left.len());
+}
