@@ -13,7 +13,7 @@ export WEIR_CORPUS ?= $(CURDIR)/../shared/corpus
 
 CARGO := cargo --config net.retry=5
 MANIFEST := --manifest-path host/Cargo.toml --locked
-PYTHON_SOURCES := proto firmware rtl-tests hw/registers hw/synth .ci $(wildcard host/*/tests)
+PYTHON_SOURCES := proto firmware rtl-tests hw/registers hw/synth .ci $(wildcard host/*/tests) host/python
 C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp')
 SV_SOURCES = $(shell git ls-files 'hw/*.sv' 'rtl-tests/*.sv')
 

@@ -1,0 +1,224 @@
+"""The services of a daemon over gRPC, as iterators of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from weir.v1 import (
+    analysis_pb2,
+    appliance_service_pb2,
+    capture_service_pb2,
+    flow_service_pb2,
+    record_service_pb2,
+)
+
+DEFAULT_ADDRESS = "127.0.0.1:50051"
+"""Where `weir serve` listens unless told otherwise."""
+
+PAGE = 1000
+"""Rows that are fetched at a time."""
+
+_MAX_MESSAGE = 64 << 20
+"""Room for a page of connections or a batch of 65,536 records, bytes."""
+
+_Answer = TypeVar("_Answer", bound=Message)
+_AnswerOf = TypeVar("_AnswerOf", bound=Message, covariant=True)
+_Row = TypeVar("_Row")
+
+
+class WeirError(Exception):
+    """What a daemon refused, or why it could not be asked."""
+
+    def __init__(self, message: str, code: grpc.StatusCode) -> None:
+        super().__init__(message)
+        self.code = code
+        """gRPC status code: INVALID_ARGUMENT for a wrong filter, UNAVAILABLE when no daemon is there."""
+
+
+class _Parsed(Protocol[_AnswerOf]):
+    """A class of messages."""
+
+    def FromString(self, data: bytes, /) -> _AnswerOf: ...  # noqa: N802 (the name is the library's)
+
+
+class Daemon:
+    """A connection to a daemon; use it in a `with` statement, or close it.
+
+    Filters follow AIP-160 (docs/src/filter.md): `server.port = 443 AND setup.outcome = IGNORED`.
+    Messages are those of weir.v1; `HasField` tells what is known, as a count of 0 is a count.
+    """
+
+    def __init__(self, address: str = DEFAULT_ADDRESS, timeout: float = 60.0) -> None:
+        """Connect to `address` (HOST:PORT); a call that is no stream fails after `timeout` seconds."""
+        self._timeout = timeout
+        options = [("grpc.max_receive_message_length", _MAX_MESSAGE)]
+        self._channel = grpc.insecure_channel(address, options=options)
+
+    def __enter__(self) -> Daemon:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; streams that are open end with it."""
+        self._channel.close()
+
+    # What the analysis knows.
+
+    def connections(self, filter: str = "") -> Iterator[analysis_pb2.Connection]:
+        """TCP connections, in the order in which they were first seen."""
+        yield from self._pages(
+            "ListConnections",
+            flow_service_pb2.ListConnectionsResponse,
+            lambda token: flow_service_pb2.ListConnectionsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda page: (page.connections, page.next_page_token),
+        )
+
+    def connection(self, id: int) -> tuple[analysis_pb2.Connection, list[analysis_pb2.Transaction]]:
+        """One connection by its id, and its transactions by index (0 is the setup)."""
+        answer = self._ask(
+            "weir.v1.FlowService/GetConnection",
+            flow_service_pb2.GetConnectionRequest(id=id),
+            flow_service_pb2.GetConnectionResponse,
+        )
+        return answer.connection, list(answer.transactions)
+
+    def transactions(self, filter: str = "") -> Iterator[analysis_pb2.Transaction]:
+        """Setups, requests with their responses, and closes; times in seconds."""
+        yield from self._pages(
+            "ListTransactions",
+            flow_service_pb2.ListTransactionsResponse,
+            lambda token: flow_service_pb2.ListTransactionsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda page: (page.transactions, page.next_page_token),
+        )
+
+    def segments(self, filter: str = "") -> Iterator[analysis_pb2.Segment]:
+        """Segments that came twice, late or never: what they were, why, and where a packet was lost."""
+        yield from self._pages(
+            "ListSegments",
+            flow_service_pb2.ListSegmentsResponse,
+            lambda token: flow_service_pb2.ListSegmentsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda page: (page.segments, page.next_page_token),
+        )
+
+    def findings(self, filter: str = "") -> Iterator[analysis_pb2.Finding]:
+        """What an expert would point out, with evidence and confidence."""
+        yield from self._pages(
+            "ListFindings",
+            flow_service_pb2.ListFindingsResponse,
+            lambda token: flow_service_pb2.ListFindingsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda page: (page.findings, page.next_page_token),
+        )
+
+    def summary(self) -> analysis_pb2.Summary:
+        """The whole in figures: packets, rates, load phases, tiers, statistics per signature."""
+        request = flow_service_pb2.GetSummaryRequest()
+        answer = self._ask("weir.v1.FlowService/GetSummary", request, flow_service_pb2.GetSummaryResponse)
+        return answer.summary
+
+    # What happens.
+
+    def watch_findings(self, filter: str = "") -> Iterator[flow_service_pb2.WatchFindingsResponse]:
+        """Findings that are open, a `sync` marker, then each that opens, changes or closes; without end.
+
+        After a `gap` forget what was open: it comes again, with another marker.
+        """
+        request = flow_service_pb2.WatchFindingsRequest(filter=filter)
+        return self._stream("weir.v1.FlowService/WatchFindings", request, flow_service_pb2.WatchFindingsResponse)
+
+    def watch_connections(self, filter: str = "") -> Iterator[flow_service_pb2.WatchConnectionsResponse]:
+        """Connections that are known, a `sync` marker, then each again whenever it changed; without end."""
+        request = flow_service_pb2.WatchConnectionsRequest(filter=filter)
+        return self._stream("weir.v1.FlowService/WatchConnections", request, flow_service_pb2.WatchConnectionsResponse)
+
+    def events(self, after: int = 0, follow: bool = False) -> Iterator[appliance_service_pb2.Event]:
+        """What happened to the appliance and its card, behind event number `after`; with `follow`, without end."""
+        request = appliance_service_pb2.WatchEventsRequest(after=after, follow=follow)
+        responses = self._stream(
+            "weir.v1.ApplianceService/WatchEvents", request, appliance_service_pb2.WatchEventsResponse
+        )
+        return (response.event for response in responses)
+
+    def records(
+        self, resume_token: str = "", stop_at_end: bool = True
+    ) -> Iterator[record_service_pb2.SubscribeResponse]:
+        """Flow records as the engine wrote them, 64 bytes each (docs/src/records.md), in batches.
+
+        Give the `resume_token` of the last batch that was handled to get every record exactly once.
+        """
+        request = record_service_pb2.SubscribeRequest(resume_token=resume_token, stop_at_end=stop_at_end)
+        return self._stream("weir.v1.RecordService/Subscribe", request, record_service_pb2.SubscribeResponse)
+
+    # The appliance.
+
+    def status(self) -> appliance_service_pb2.GetStatusResponse:
+        """The daemon, its log and its card."""
+        request = appliance_service_pb2.GetStatusRequest()
+        return self._ask("weir.v1.ApplianceService/GetStatus", request, appliance_service_pb2.GetStatusResponse)
+
+    def capture(self) -> capture_service_pb2.GetCaptureStatusResponse:
+        """Counters of the ports: received, dropped, in no flow."""
+        request = capture_service_pb2.GetCaptureStatusRequest()
+        return self._ask(
+            "weir.v1.CaptureService/GetCaptureStatus", request, capture_service_pb2.GetCaptureStatusResponse
+        )
+
+    # How it is asked. The messages are typed, the modules of services that gRPC generates are not: calls go by name.
+
+    def _ask(self, method: str, request: Message, answer: _Parsed[_Answer]) -> _Answer:
+        call = self._channel.unary_unary(
+            f"/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
+        )
+        try:
+            return call(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise _told(error) from error
+
+    def _stream(self, method: str, request: Message, answer: _Parsed[_Answer]) -> Iterator[_Answer]:
+        call = self._channel.unary_stream(
+            f"/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
+        )
+        stream = call(request)
+        try:
+            yield from stream
+        except grpc.RpcError as error:
+            raise _told(error) from error
+        finally:
+            stream.cancel()
+
+    def _pages(
+        self,
+        method: str,
+        answer: _Parsed[_Answer],
+        request: Callable[[str], Message],
+        rows: Callable[[_Answer], tuple[Iterable[_Row], str]],
+    ) -> Iterator[_Row]:
+        token = ""
+        while True:
+            page, token = rows(self._ask(f"weir.v1.FlowService/{method}", request(token), answer))
+            yield from page
+            if not token:
+                return
+
+
+def connect(address: str = DEFAULT_ADDRESS, timeout: float = 60.0) -> Daemon:
+    """A connection to the daemon at `address` (HOST:PORT)."""
+    return Daemon(address, timeout)
+
+
+def _bytes(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _told(error: grpc.RpcError) -> WeirError:
+    if isinstance(error, grpc.Call):
+        return WeirError(error.details() or "the daemon gave no reason", error.code())
+    return WeirError(str(error), grpc.StatusCode.UNKNOWN)
