@@ -4,16 +4,7 @@ import { DataTable, type Chosen } from "../components/DataTable";
 import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { param, setParam } from "../state/store";
-import { quoted, toConnection } from "./open";
-
-/** Connections whose setup failed. */
-export const FAILED = "setup.outcome = IGNORED OR setup.outcome = REFUSED OR setup.outcome = RESET_LATE";
-
-/** Which failed, when, and why. */
-export const FAILED_COLUMNS = [
-    ..."id first_packet_time client_address client_port server_address server_port setup_outcome".split(" "),
-    ..."setup_explanation setup_syn_count setup_syn_ack_count setup_end_seconds setup_description".split(" "),
-];
+import { FAILED, FAILED_COLUMNS, quoted, toConnection } from "./open";
 
 const ENDS = "id first_packet_time client_address client_port server_address server_port".split(" ");
 

@@ -10,9 +10,7 @@ import { Loading, useLoad } from "../components/load";
 import { bytes, count, duration, percent } from "../format";
 import { capture, go, param, range, type Change } from "../state/store";
 import { colors, type Colors } from "../theme";
-import { and } from "./marks";
-import { FAILED, FAILED_COLUMNS } from "./connections";
-import { quoted } from "./open";
+import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
 /** Lines in the picture; the table has all that were asked for. */
 const DRAWN = 40;

@@ -19,7 +19,7 @@ import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timel
 import { bytes, clock, count, duration } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
-import { quoted } from "./open";
+import { and, quoted } from "./open";
 
 const VALUES = {
     end: "response's end",
@@ -183,7 +183,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     const order = Array.from({ length: marks.count }, (_, index) => index)
         .filter((index) => !hidden(nameOf(index)))
         .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
-    const ringed = order.length <= 5000;
+    const ringed = marks.exact && order.length <= 5000;
     return (
         <ChartFrame
             name="transactions"
@@ -255,12 +255,6 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
 function shortened(name: string): string {
     name = name.replace(/^Request: /, "");
     return name.length > 46 ? `${name.slice(0, 30)}…${name.slice(-14)}` : name;
-}
-
-/** Both filters hold. */
-export function and(...filters: string[]): string {
-    const set = filters.filter((one) => one !== "");
-    return set.map((one) => (set.length > 1 && / OR /.test(one) ? `(${one})` : one)).join(" AND ");
 }
 
 function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Value }) {

@@ -22,3 +22,18 @@ export function idsFilter(ids: readonly string[]): string {
 export function quoted(value: string): string {
     return `"${value.replace(/[\\"*]/g, (char) => `\\${char}`)}"`;
 }
+
+/** Both filters hold. */
+export function and(...filters: string[]): string {
+    const set = filters.filter((one) => one !== "");
+    return set.map((one) => (set.length > 1 && / OR /.test(one) ? `(${one})` : one)).join(" AND ");
+}
+
+/** Connections whose setup failed. */
+export const FAILED = "setup.outcome = IGNORED OR setup.outcome = REFUSED OR setup.outcome = RESET_LATE";
+
+/** Which failed, when, and why. */
+export const FAILED_COLUMNS = [
+    ..."id first_packet_time client_address client_port server_address server_port setup_outcome".split(" "),
+    ..."setup_explanation setup_syn_count setup_syn_ack_count setup_end_seconds setup_description".split(" "),
+];

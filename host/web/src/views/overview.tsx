@@ -11,8 +11,7 @@ import { bytes, clock, count, duration, figure, percent } from "../format";
 import { capture, go, zoomTo, type Change } from "../state/store";
 import { startOf } from "../chart/ChartFrame";
 import { colors } from "../theme";
-import { FAILED, FAILED_COLUMNS } from "./connections";
-import { idsFilter, IDS_IN_FILTER } from "./open";
+import { FAILED, FAILED_COLUMNS, idsFilter, IDS_IN_FILTER } from "./open";
 
 export default function Overview() {
     const shown = capture.value as Capture;
@@ -142,9 +141,10 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
     if (ids.length === 0) return null;
     const whole = { from: null, to: null };
     if (entry.finding.kind === "FAILED_CONNECTIONS") {
+        const filter = ids.length > IDS_IN_FILTER ? FAILED : idsFilter(ids);
         return {
             label: `Which, when and why (${count(ids.length)})`,
-            to: { view: "connections", ...whole, params: { filter: FAILED, columns: FAILED_COLUMNS.join(",") } },
+            to: { view: "connections", ...whole, params: { filter, columns: FAILED_COLUMNS.join(",") } },
         };
     }
     const cut = ids.length > IDS_IN_FILTER ? `first ${IDS_IN_FILTER} of ${count(ids.length)}` : count(ids.length);

@@ -16,7 +16,7 @@ import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timel
 import { clock, count, duration } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
-import { FAILED, FAILED_COLUMNS } from "./connections";
+import { and, FAILED, FAILED_COLUMNS } from "./open";
 
 /** In words, and how it is drawn. */
 const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Look }> = {
@@ -177,7 +177,12 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
             )}
             <p class="ways">
                 {failed > 0 && (
-                    <Link to={{ view: "connections", params: { filter: FAILED, columns: FAILED_COLUMNS.join(",") } }}>
+                    <Link
+                        to={{
+                            view: "connections",
+                            params: { filter: and(FAILED, "setup.end_seconds:*"), columns: FAILED_COLUMNS.join(",") },
+                        }}
+                    >
                         Which failed, when and why ({count(failed)})
                     </Link>
                 )}

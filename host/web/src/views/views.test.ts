@@ -3,13 +3,11 @@ import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
 import { statistics } from "../chart/SeriesChart";
 import { arrange, rateColor } from "./dialogues";
-import { and } from "./marks";
-import { idsFilter, quoted } from "./open";
 import { behind, valueText } from "./overview";
-import { FAILED } from "./connections";
 import { ratio } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
+import { and, FAILED, idsFilter, quoted } from "./open";
 
 test("views have names and keys of their own", () => {
     for (const part of ["name", "key", "title"] as const) {
@@ -93,7 +91,11 @@ test("findings lead to their rows, and values have their units", () => {
     });
     expect(behind(entry("LOSS", []))).toBeNull();
     expect(behind(entry("LOSS", ["7"]))?.to.params?.filter).toBe("id = 7");
-    expect(behind(entry("FAILED_CONNECTIONS", ["7"]))?.to.params?.filter).toBe(FAILED);
+    expect(behind(entry("FAILED_CONNECTIONS", ["7"]))?.to.params).toMatchObject({
+        filter: "id = 7",
+        columns: expect.stringContaining("setup_explanation"),
+    });
+    expect(behind(entry("FAILED_CONNECTIONS", Array(201).fill("7")))?.to.params?.filter).toBe(FAILED);
     expect(valueText("costSeconds", 0.25)).toBe("250 ms");
     expect(valueText("rate", 0.031)).toBe("3.1 %");
     expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
