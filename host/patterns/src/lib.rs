@@ -59,7 +59,7 @@ use weir_messages::v1;
 
 use detector::Detector;
 pub use names::count;
-pub use timeline::{Bin, Timeline};
+pub use timeline::{Bin, Loss, Timeline, loss};
 use view::{View, Views};
 
 /// What a daemon looks at, ns: ten minutes, in bins of 10 ms.

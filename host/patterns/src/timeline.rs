@@ -243,7 +243,7 @@ impl Timeline {
 
 /// What the network lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub enum Loss {
     /// A SYN or SYN-ACK, or its answer: it came again.
     Setup,
     /// A segment with data.
@@ -251,7 +251,7 @@ pub(crate) enum Loss {
 }
 
 /// Whether a verdict tells of a packet that the network lost.
-pub(crate) const fn loss(verdict: &Verdict) -> Option<Loss> {
+pub const fn loss(verdict: &Verdict) -> Option<Loss> {
     let repeated = matches!(verdict.class, Class::Retransmission | Class::Lost);
     match verdict.place {
         _ if repeated && verdict.handshake => Some(Loss::Setup),

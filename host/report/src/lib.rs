@@ -61,6 +61,11 @@ pub struct Input<'a> {
 /// What people want to know who have said nothing else.
 const QUESTION: &str = "Was it the client, the network or the server; where were packets lost; why is it slow?";
 
+/// What to do next about a finding of a kind, where that is known.
+pub fn next_step(kind: &str) -> Option<&'static str> {
+    advice::of(kind).map(|advice| advice.next)
+}
+
 /// Write the report.
 pub fn report(input: &Input<'_>) -> Document {
     let Input {

@@ -50,8 +50,10 @@ pub enum Command {
     Packets(PacketsArgs),
     /// Print the flow records that the engine makes of a capture file
     Records(RecordsArgs),
+    /// Open captures in the analyst's page: serves it to this machine's browser and prints its address
+    View(ViewArgs),
     /// Run the daemon: ports in, records and answers out over gRPC
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Measure live ports and print a status line a second: passive, or inline between two ports
     Capture(CaptureArgs),
     /// Ask a running daemon for connections, transactions, findings or records
@@ -319,6 +321,35 @@ impl StatisticsOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// Capture file. Several: captures of one path, as weir analyze takes them; the page is about the one nearest to the
+    /// client. None: drag captures onto the page
+    #[arg(value_name = "FILE", num_args = 0..=weir_align::MAX_TAPS)]
+    pub inputs: Vec<String>,
+    /// Address to serve the page on; port 0: any that is free
+    #[arg(long, default_value = "127.0.0.1:8970", value_name = "ADDR:PORT")]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub page: PageOptions,
+    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
+    #[arg(long, value_name = "BITS", value_parser = bits)]
+    pub bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+}
+
+/// Where the page comes from, and who may ask for it.
+#[derive(Clone, Debug, Args)]
+pub struct PageOptions {
+    /// Folder of the page's files, as make page builds them (default: page/ beside this program)
+    #[arg(long, value_name = "DIR")]
+    pub page_files: Option<PathBuf>,
+    /// Name by which browsers may call the page, beside addresses and localhost; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub page_host: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct PacketsArgs {
     /// Capture file
     #[arg(value_name = "FILE")]
@@ -487,6 +518,11 @@ pub struct ServeArgs {
     /// Connections kept in memory for queries; the oldest closed ones go first
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub keep: usize,
+    /// Serve the analyst's page on this address
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub page: Option<SocketAddr>,
+    #[command(flatten)]
+    pub page_options: PageOptions,
 }
 
 #[derive(Debug, Args)]

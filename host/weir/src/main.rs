@@ -21,6 +21,7 @@ mod source;
 mod taps;
 mod text;
 mod text_load;
+mod view;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Packets(args) => packets::run(&args),
         Command::Records(args) => records::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Export(args) => export::run(&args),

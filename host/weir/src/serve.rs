@@ -2,24 +2,26 @@
 //! is in the log, gRPC serves both.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_analysis::{Analyzer, Config, Ends, Sink, Verdict};
+use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, Read, RecordLog};
 use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
-use weir_dpdk::Progress;
+use weir_dpdk::Progress as Measuring;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Segment, Transaction};
 use weir_ops::analysis::AnalysisCounters;
 use weir_ops::endpoint;
 use weir_ops::metrics::{Metrics, Sources};
 use weir_ops::webhook::{Webhook, WebhookCounters};
+use weir_page::{Captures, Live, Progress, Recent};
 use weir_patterns::changes::Changes;
 use weir_patterns::{WINDOW, Watched};
 use weir_record::Record;
@@ -30,7 +32,7 @@ use crate::card::{self, Told};
 use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::measure::{Measured, Source, signal};
-use crate::text;
+use crate::{text, view};
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
@@ -63,6 +65,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         );
     }
     let source = Source::open(&args.ports, log.epoch())?;
+    let title = source.title();
     let capture = Arc::new(CaptureState::default());
     let counters: Vec<_> = source
         .names()
@@ -112,6 +115,20 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         heartbeat: HEARTBEAT,
     };
 
+    let recent = match args.page {
+        None => None,
+        Some(address) => {
+            let recent = Arc::new(Mutex::new(Recent::new(weir_page::Limits::default())));
+            let live = Live {
+                name: title,
+                facts: Arc::clone(&facts) as Arc<_>,
+                recent: Arc::clone(&recent),
+            };
+            show(&runtime, address, live, args)?;
+            Some(recent)
+        }
+    };
+
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
     let fail = |error: Failure| {
@@ -138,7 +155,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             })
         });
         scope.spawn(|| {
-            if let Err(error) = analyze(&log, begin, &facts, &counted, &capture, &measured) {
+            if let Err(error) = analyze(&log, begin, &facts, &counted, recent, &capture, &measured) {
                 fail(error);
             }
             analyzed.store(true, Ordering::Release);
@@ -180,12 +197,30 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A socket that listens.
-async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::TcpListener, Failure> {
+pub async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::TcpListener, Failure> {
     tokio::net::TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format_args!(
-            "cannot listen on {address}: {error}; is another daemon running? {option} sets another address"
+            "cannot listen on {address}: {error}; is another one running? {option} sets another address"
         ))
     })
+}
+
+/// The analyst's page, as long as the daemon runs.
+fn show(runtime: &tokio::runtime::Runtime, address: SocketAddr, live: Live, args: &ServeArgs) -> Result<(), Failure> {
+    let flow = args.ports.flow;
+    let reader = move |paths: &[PathBuf], progress: &Progress| view::read(paths, None, flow, progress);
+    let captures = Arc::new(Captures::new(Arc::new(reader)));
+    captures.watch(live).map_err(Failure::new)?;
+    let listener = runtime.block_on(listen(address, "--page"))?;
+    let address = listener.local_addr().map_err(Failure::new)?;
+    anstream::eprintln!("weir: page on http://{address}");
+    runtime.spawn(weir_page::serve(
+        listener,
+        captures,
+        view::site(&args.page_options),
+        std::future::pending(),
+    ));
+    Ok(())
 }
 
 /// The card's keeper tells these.
@@ -213,7 +248,7 @@ fn measure(
     counters: &[Arc<PortCounters>],
     appliance: &ApplianceState,
 ) -> Result<(), Failure> {
-    let progress = Progress::default();
+    let progress = Measuring::default();
     let mut failed = None;
     let result = source.run(&STOP, &progress, |records: &[Record], measured: &Measured<'_>| {
         if let Some(lane) = measured.begins_anew() {
@@ -281,6 +316,20 @@ struct Batch {
     transactions: Vec<Transaction>,
     segments: Vec<Segment>,
     findings: Vec<Finding>,
+    /// For the page, if there is one: what messages do not carry.
+    recent: Option<Arc<Mutex<Recent>>>,
+    verdicts: Vec<Verdict>,
+    blocks: Vec<DataBlock>,
+}
+
+impl Batch {
+    /// Hand the page what came since the last time.
+    fn tell_page(&mut self) {
+        let Some(recent) = &self.recent else { return };
+        let mut recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
+        self.verdicts.drain(..).for_each(|verdict| recent.verdict(&verdict));
+        self.blocks.drain(..).for_each(|block| recent.block(&block));
+    }
 }
 
 impl Sink for Batch {
@@ -294,10 +343,19 @@ impl Sink for Batch {
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         self.segments.push(verdict.message());
+        if self.recent.is_some() {
+            self.verdicts.push(*verdict);
+        }
     }
 
     fn finding(&mut self, finding: Finding) {
         self.findings.push(finding);
+    }
+
+    fn block(&mut self, block: &DataBlock) {
+        if self.recent.is_some() {
+            self.blocks.push(*block);
+        }
     }
 }
 
@@ -312,6 +370,7 @@ fn analyze(
     mut position: u64,
     facts: &FactStore,
     counted: &AnalysisCounters,
+    recent: Option<Arc<Mutex<Recent>>>,
     capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -319,7 +378,11 @@ fn analyze(
         window: Some(WINDOW),
         ..Config::default()
     });
-    let mut batch = Watched::live(Batch::default(), WINDOW);
+    let batch = Batch {
+        recent,
+        ..Batch::default()
+    };
+    let mut batch = Watched::live(batch, WINDOW);
     let mut changes = Changes::default();
     let mut now = 0;
     let mut bytes = Vec::new();
@@ -363,6 +426,7 @@ fn analyze(
         facts.update_connections(batch.inner.connections.drain(..));
         facts.update_transactions(batch.inner.transactions.drain(..));
         facts.add_segments(batch.inner.segments.drain(..));
+        batch.inner.tell_page();
         if at_end && last || renewed.elapsed() >= pause {
             let begin = std::time::Instant::now();
             let mut summary = analyzer.interim(&mut batch);

@@ -1,6 +1,7 @@
 //! A capture file through parser and engine: the records, batch by batch.
 
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,9 +43,29 @@ pub struct Outcome {
 }
 
 /// Run `path` through the engine and give its records to `take`. An error before the first frame is returned; a later
-/// one is in the outcome.
-pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> Result<Outcome, CaptureError> {
-    let mut file = CaptureFile::open(path)?;
+/// one is in the outcome. A terminal sees how far it has come.
+pub fn read(path: &Path, options: &Options, take: impl FnMut(&[Record])) -> Result<Outcome, CaptureError> {
+    let file = CaptureFile::open(path)?;
+    let bar = bar(&file);
+    let outcome = read_watched(file, options, take, |read, _| {
+        if let Some(bar) = &bar {
+            bar.set_position(read);
+        }
+        ControlFlow::Continue(())
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    outcome
+}
+
+/// The same; `watch` is told the bytes read, of how many if that is known, and says whether to go on.
+pub fn read_watched(
+    mut file: CaptureFile,
+    options: &Options,
+    mut take: impl FnMut(&[Record]),
+    mut watch: impl FnMut(u64, Option<u64>) -> ControlFlow<()>,
+) -> Result<Outcome, CaptureError> {
     let mut feed = Feed::new(Parser::new(options.profile));
     let mut engine = Engine::new(options.engine);
     let mut recorder = options
@@ -52,7 +73,6 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
         .map(|config| Recorder::new(config, options.engine.lane));
     let mut records = Vec::with_capacity(8 * FRAMES_AT_A_TIME);
     let mut waiting = Vec::with_capacity(TOGETHER);
-    let bar = bar(&file);
     let mut error = None;
     let mut start = None;
     loop {
@@ -83,8 +103,9 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
         flush(&mut engine, &mut waiting, &mut records);
         take(&records);
         records.clear();
-        if let Some(bar) = &bar {
-            bar.set_position(file.progress().0);
+        let (position, whole) = file.progress();
+        if watch(position, whole).is_break() {
+            break;
         }
         match read {
             Ok(true) => {}
@@ -111,9 +132,6 @@ pub fn read(path: &Path, options: &Options, mut take: impl FnMut(&[Record])) -> 
         recorder.finish(&mut records);
     }
     take(&records);
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
     match error {
         // Nothing good came before it: the whole command fails.
         Some(error) if file.frames() == 0 => Err(error),

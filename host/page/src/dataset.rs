@@ -1,0 +1,347 @@
+//! One capture in memory: its facts by time, and what views ask for again and again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use weir_analysis::{Class, DataBlock, Verdict};
+use weir_api::filter::Filter;
+use weir_messages::{Timestamp, v1};
+use weir_record::time::utc_from_tai;
+
+use crate::collect::{Dropped, Parts, Path};
+use crate::error::Refused;
+use crate::groups::Groups;
+use crate::lines::Lines;
+use crate::packets::Packets;
+use crate::span::seconds;
+
+/// Selections that are kept for the next request: a row takes 4 bytes.
+const SELECTIONS: usize = 16;
+/// Time lines of filtered connections that are kept.
+const LINES: usize = 4;
+/// Setups that failed.
+const FAILED: [&str; 3] = ["REFUSED", "IGNORED", "RESET_LATE"];
+
+/// What is asked of a connection again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct Life {
+    /// First packet, ns.
+    pub first: u64,
+    /// Last packet, ns.
+    pub last: u64,
+    /// Its setup failed.
+    pub failed: bool,
+    /// Data segments of each side (0: the client) that brought new bytes, and those that did not.
+    pub segments: [[u32; 2]; 2],
+}
+
+/// What is asked of a transaction again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// First packet of the request, ns.
+    pub begin: u64,
+    /// Last packet of the response, ns.
+    pub end: Option<u64>,
+    /// Its connection's row, if that is kept.
+    pub connection: Option<u32>,
+    /// A handshake.
+    pub is_setup: bool,
+}
+
+/// A capture.
+#[derive(Debug)]
+pub struct Dataset {
+    /// First packet, UTC ns since 1970.
+    start: i64,
+    /// Behind the last packet, ns since the start.
+    end: u64,
+    /// By first packet.
+    pub connections: Vec<Arc<v1::Connection>>,
+    /// The same rows.
+    pub lives: Vec<Life>,
+    rows: HashMap<u64, u32>,
+    /// By begin.
+    pub transactions: Vec<Arc<v1::Transaction>>,
+    /// The same rows.
+    pub exchanges: Vec<Exchange>,
+    /// By time.
+    pub verdicts: Vec<Verdict>,
+    /// By first packet.
+    pub blocks: Vec<DataBlock>,
+    /// If they are kept.
+    pub packets: Option<Packets>,
+    /// Worst first.
+    pub findings: Vec<v1::Finding>,
+    /// The whole in figures.
+    pub summary: v1::Summary,
+    /// Several taps.
+    pub path: Path,
+    /// What is not kept.
+    pub dropped: Dropped,
+    lines: OnceLock<Arc<Lines>>,
+    /// Transactions by signature and so on, made when asked for.
+    pub(crate) groups: Groups,
+    cache: Mutex<Cache>,
+}
+
+/// The newest last.
+#[derive(Debug, Default)]
+struct Cache {
+    selections: Vec<(String, Arc<Vec<u32>>)>,
+    lines: Vec<(String, Arc<Lines>)>,
+}
+
+/// ns since 1970 of a time that may be missing.
+fn nanos(time: Option<&Timestamp>) -> i64 {
+    time.map_or(0, |time| time.unix_nanos())
+}
+
+/// Seconds as ns.
+fn length(seconds: f64) -> u64 {
+    (seconds * 1e9).round().max(0.0) as u64
+}
+
+/// Sort by a time that is given, in the order of their coming where it is equal.
+fn by_time<T>(items: &mut [T], time: impl Fn(&T) -> u64) {
+    items.sort_by_key(time);
+}
+
+impl Dataset {
+    /// All of it, put in order.
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            mut connections,
+            mut transactions,
+            mut verdicts,
+            mut blocks,
+            packets,
+            mut findings,
+            summary,
+            path,
+            dropped,
+        } = parts;
+        let first = |connection: &Arc<v1::Connection>| nanos(connection.first_packet_time.as_ref());
+        let start = match &summary.start {
+            Some(start) => start.unix_nanos(),
+            None => {
+                let packet = packets.as_ref().and_then(|packets| packets.first());
+                let packet = packet.and_then(|time| i64::try_from(time).ok());
+                connections.iter().map(first).chain(packet).min().unwrap_or(0)
+            }
+        };
+        let since = |time: i64| u64::try_from(time.saturating_sub(start)).unwrap_or(0);
+        let tai = |time: u64| since(i64::try_from(utc_from_tai(time)).unwrap_or(i64::MAX));
+        by_time(&mut connections, |connection| since(first(connection)));
+        by_time(&mut transactions, |t| since(nanos(t.request_time.as_ref())));
+        by_time(&mut verdicts, |verdict| verdict.time);
+        by_time(&mut blocks, |block| block.first);
+        let mut lives: Vec<Life> = connections
+            .iter()
+            .map(|connection| {
+                let first = since(first(connection));
+                let outcome = connection.setup.as_ref().map(|setup| setup.outcome.as_str());
+                Life {
+                    first,
+                    last: first + length(connection.duration_seconds),
+                    failed: outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
+                    segments: [[0; 2]; 2],
+                }
+            })
+            .collect();
+        let rows: HashMap<u64, u32> = connections.iter().map(|connection| connection.id).zip(0..).collect();
+        for block in &blocks {
+            if let Some(row) = rows.get(&block.id.0) {
+                let new = &mut lives[*row as usize].segments[usize::from(block.from_server)][0];
+                *new = new.saturating_add(u32::from(block.packets));
+            }
+        }
+        let is_repeat = |v: &&Verdict| v.class == Class::Retransmission && !v.handshake && v.length > 0;
+        for verdict in verdicts.iter().filter(is_repeat) {
+            if let Some(row) = rows.get(&verdict.connection.0) {
+                lives[*row as usize].segments[usize::from(verdict.from_server)][1] += 1;
+            }
+        }
+        let exchanges: Vec<Exchange> = transactions
+            .iter()
+            .map(|t| {
+                let begin = since(nanos(t.request_time.as_ref()));
+                let is_setup = t.kind == "SETUP";
+                // The end of a request is counted from its last packet, that of a setup from its first.
+                let asked = if is_setup { 0.0 } else { t.request_seconds };
+                let end = t.response_seconds.and(t.end_seconds);
+                Exchange {
+                    begin,
+                    end: end.map(|end| begin + length(asked + end)),
+                    connection: rows.get(&t.connection_id).copied(),
+                    is_setup,
+                }
+            })
+            .collect();
+        let packets = packets.map(|packets| packets.finish(u64::try_from(start).unwrap_or(0), &verdicts));
+        let last = [
+            lives.iter().map(|life| life.last).max(),
+            exchanges.iter().map(|t| t.end.unwrap_or(t.begin)).max(),
+            packets.as_ref().and_then(|packets| packets.all.last()).map(|p| p.time),
+            blocks.iter().map(|block| tai(block.last)).max(),
+            verdicts.last().map(|verdict| tai(verdict.time)),
+            summary.end.as_ref().map(|end| since(end.unix_nanos())),
+        ];
+        let severity = |finding: &v1::Finding| match finding.severity.as_str() {
+            "CRITICAL" => 0,
+            "WARNING" => 1,
+            _ => 2,
+        };
+        findings.sort_by_key(severity);
+        Self {
+            start,
+            end: last.into_iter().flatten().max().map_or(1, |last| last + 1),
+            connections,
+            lives,
+            rows,
+            transactions,
+            exchanges,
+            verdicts,
+            blocks,
+            packets,
+            findings,
+            summary,
+            path,
+            dropped,
+            lines: OnceLock::new(),
+            groups: Groups::default(),
+            cache: Mutex::default(),
+        }
+    }
+
+    /// When it begins.
+    pub const fn start(&self) -> Timestamp {
+        Timestamp::from_unix_nanos(self.start)
+    }
+
+    /// Behind its last packet, ns since the start.
+    pub const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// First to last packet.
+    pub fn seconds(&self) -> f64 {
+        seconds(self.end - 1)
+    }
+
+    /// ns since the start.
+    pub fn since(&self, time: &Timestamp) -> u64 {
+        u64::try_from(time.unix_nanos().saturating_sub(self.start)).unwrap_or(0)
+    }
+
+    /// The same of a TAI time.
+    pub fn since_tai(&self, tai: u64) -> u64 {
+        let utc = i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX);
+        u64::try_from(utc.saturating_sub(self.start)).unwrap_or(0)
+    }
+
+    /// Seconds since the start; before it they are below 0.
+    pub fn moment(&self, time: &Timestamp) -> f64 {
+        time.unix_nanos().saturating_sub(self.start) as f64 / 1e9
+    }
+
+    /// Row of a connection.
+    pub fn row(&self, id: u64) -> Option<u32> {
+        self.rows.get(&id).copied()
+    }
+
+    /// Packets, or why there are none.
+    pub fn packets(&self) -> Result<&Packets, Refused> {
+        self.packets
+            .as_ref()
+            .ok_or_else(|| Refused::not_found("no packets are kept of this capture; its hasPackets says so"))
+    }
+
+    /// Connections that pass a filter, by time.
+    pub fn select_connections(&self, filter: &str) -> Result<Arc<Vec<u32>>, Refused> {
+        self.selection("c", filter, || {
+            let filter = Filter::<v1::Connection>::parse(filter).map_err(Refused::invalid)?;
+            Ok(rows_of(self.connections.len(), |row| {
+                filter.matches(&self.connections[row])
+            }))
+        })
+    }
+
+    /// Transactions that pass a filter, by time.
+    pub fn select_transactions(&self, filter: &str) -> Result<Arc<Vec<u32>>, Refused> {
+        self.selection("t", filter, || {
+            let filter = Filter::<v1::Transaction>::parse(filter).map_err(Refused::invalid)?;
+            Ok(rows_of(self.transactions.len(), |row| {
+                filter.matches(&self.transactions[row])
+            }))
+        })
+    }
+
+    /// Verdicts that pass a filter, by time.
+    pub fn select_verdicts(&self, filter: &str) -> Result<Arc<Vec<u32>>, Refused> {
+        self.selection("s", filter, || {
+            let filter = Filter::<v1::Segment>::parse(filter).map_err(Refused::invalid)?;
+            let all = filter.is_empty();
+            Ok(rows_of(self.verdicts.len(), |row| {
+                all || filter.matches(&self.verdicts[row].message())
+            }))
+        })
+    }
+
+    /// Rows that were selected before with the same `what` and `key`, or now.
+    pub fn selection(
+        &self,
+        what: &str,
+        key: &str,
+        make: impl FnOnce() -> Result<Vec<u32>, Refused>,
+    ) -> Result<Arc<Vec<u32>>, Refused> {
+        let key = format!("{what} {key}");
+        if let Some(known) = recall(&mut self.cache().selections, &key) {
+            return Ok(known);
+        }
+        // Made without the lock: two requests may do the same work, none waits for another's.
+        let made = Arc::new(make()?);
+        remember(&mut self.cache().selections, SELECTIONS, key, &made);
+        Ok(made)
+    }
+
+    /// What happened when, to the connections that pass a filter.
+    pub fn lines(&self, filter: &str) -> Result<Arc<Lines>, Refused> {
+        if filter.is_empty() {
+            return Ok(Arc::clone(
+                self.lines.get_or_init(|| Arc::new(Lines::of(self, |_| true))),
+            ));
+        }
+        if let Some(known) = recall(&mut self.cache().lines, filter) {
+            return Ok(known);
+        }
+        let mut chosen = vec![false; self.connections.len()];
+        for row in self.select_connections(filter)?.iter() {
+            chosen[*row as usize] = true;
+        }
+        let made = Arc::new(Lines::of(self, |row| row.is_some_and(|row| chosen[row as usize])));
+        remember(&mut self.cache().lines, LINES, filter.to_owned(), &made);
+        Ok(made)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn rows_of(count: usize, passes: impl Fn(usize) -> bool) -> Vec<u32> {
+    (0..count).filter(|row| passes(*row)).map(|row| row as u32).collect()
+}
+
+fn recall<T>(list: &mut Vec<(String, Arc<T>)>, key: &str) -> Option<Arc<T>> {
+    let place = list.iter().position(|(known, _)| known == key)?;
+    let found = list.remove(place);
+    list.push(found);
+    list.last().map(|(_, found)| Arc::clone(found))
+}
+
+fn remember<T>(list: &mut Vec<(String, Arc<T>)>, most: usize, key: String, made: &Arc<T>) {
+    if list.len() >= most {
+        list.remove(0);
+    }
+    list.push((key, Arc::clone(made)));
+}

@@ -1,0 +1,132 @@
+//! `/exchange`: application messages between hosts over time.
+
+use std::collections::BTreeMap;
+
+use weir_analysis::{DataBlock, Ends, address};
+
+use crate::batch;
+use crate::dataset::Dataset;
+use crate::error::Refused;
+use crate::params::Params;
+use crate::reply::Reply;
+use crate::span::seconds;
+use crate::timeline::{USUAL, WIDTH};
+
+/// Most messages of an answer.
+const MESSAGES: usize = 20_000;
+
+/// A message, or those of two ends in a pixel column.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    time: u64,
+    last: u64,
+    ends: Ends,
+    server: bool,
+    bytes: u64,
+    packets: u32,
+    count: u32,
+    row: Option<u32>,
+}
+
+impl Message {
+    fn of(data: &Dataset, block: &DataBlock) -> Self {
+        Self {
+            time: data.since_tai(block.first),
+            last: data.since_tai(block.last),
+            ends: block.ends,
+            server: block.from_server,
+            bytes: u64::from(block.bytes),
+            packets: u32::from(block.packets),
+            count: 1,
+            row: data.row(block.id.0),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.last = self.last.max(other.last);
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.count += other.count;
+    }
+}
+
+/// Pixel column, client, server, its port, and whether the server sends.
+type Place = (usize, [u8; 16], [u8; 16], u16, bool);
+
+/// The route.
+pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
+    let span = params.span(data.end())?;
+    let filter = params.text("filter").unwrap_or_default();
+    let limit = params.number("limit", 5000usize, 1, MESSAGES)?;
+    let mut width = params.number("width", USUAL, 1, WIDTH)?;
+    params.end()?;
+    let chosen = match filter.is_empty() {
+        true => None,
+        false => {
+            let mut chosen = vec![false; data.connections.len()];
+            for row in data.select_connections(&filter)?.iter() {
+                chosen[*row as usize] = true;
+            }
+            Some(chosen)
+        }
+    };
+    let passes = |message: &Message| match &chosen {
+        None => true,
+        Some(chosen) => message.row.is_some_and(|row| chosen[row as usize]),
+    };
+    let part = &data.blocks[span.part(&data.blocks, |block| data.since_tai(block.first))];
+    let messages = || part.iter().map(|block| Message::of(data, block)).filter(passes);
+    let rows = messages().count();
+    let exact = rows <= limit;
+    let all: Vec<Message> = if exact {
+        messages().collect()
+    } else {
+        loop {
+            let columns = span.columns(width);
+            // Who talks with whom, whatever the client's port.
+            let mut cells: BTreeMap<Place, Message> = BTreeMap::new();
+            for message in messages() {
+                let Ends {
+                    client,
+                    server,
+                    server_port,
+                    ..
+                } = message.ends;
+                let at = (columns.of(message.time), client, server, server_port, message.server);
+                cells
+                    .entry(at)
+                    .and_modify(|known| known.add(&message))
+                    .or_insert(message);
+            }
+            if cells.len() <= MESSAGES || width == 1 {
+                break cells.into_values().collect();
+            }
+            width = width.div_ceil(2);
+        }
+    };
+    let names: Vec<[String; 2]> = all
+        .iter()
+        .map(|message| [address(message.ends.client), address(message.ends.server)])
+        .collect();
+    let name = |from: bool| {
+        let side = move |message: &Message| usize::from(message.server == from);
+        all.iter()
+            .zip(&names)
+            .map(move |(message, names)| Some(names[side(message)].as_str()))
+    };
+    let columns = batch::Columns::default()
+        .f64("time", all.iter().map(|m| seconds(m.time)).collect())
+        .f64("time_last", all.iter().map(|m| seconds(m.last)).collect())
+        .words("sender", name(true))
+        .words("receiver", name(false))
+        .u16("port", all.iter().map(|m| m.ends.server_port).collect())
+        .bool("server", all.iter().map(|m| m.server).collect())
+        .f64("bytes", all.iter().map(|m| m.bytes as f64).collect())
+        .u32("packets", all.iter().map(|m| m.packets).collect())
+        .u32("count", all.iter().map(|m| m.count).collect())
+        .u32_or_null("row", all.iter().map(|m| m.row).collect())
+        .says("rows", rows)
+        .says("exact", exact)
+        .says("width", width);
+    Reply::columns(columns)
+}

@@ -1,0 +1,516 @@
+//! Packets of all connections in memory: 40 bytes each, what few of them have in lists of its own.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use weir_analysis::{Class, Verdict};
+use weir_record::time::utc_from_tai;
+use weir_record::{Block, Event, Kind as RecordKind, Open, Packet as Digest, PacketMore, Record, what};
+
+/// No packet, no connection.
+pub const NONE: u32 = u32::MAX;
+/// Protocol number of TCP.
+const TCP: u8 = 6;
+/// Data packets of a direction that a block may turn out to end with.
+const RECENT: usize = 4;
+/// Earlier packets that are looked at for the bytes of a retransmission.
+const LOOK_BACK: usize = 8;
+
+/// Bits of `Packet::flags`.
+pub mod flag {
+    pub const FIN: u8 = 1;
+    pub const SYN: u8 = 2;
+    pub const RST: u8 = 4;
+    pub const ACK: u8 = 16;
+}
+
+/// What a packet is drawn as: the first that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    Rst,
+    Syn,
+    Fin,
+    Retransmission,
+    OutOfOrder,
+    Copy,
+    Data,
+    Dsack,
+    Sack,
+    ZeroWindow,
+    Ack,
+}
+
+/// Names by number.
+pub const KINDS: [&str; 11] = [
+    "RST",
+    "SYN",
+    "FIN",
+    "RETRANSMISSION",
+    "OUT_OF_ORDER",
+    "COPY",
+    "DATA",
+    "DSACK",
+    "SACK",
+    "ZERO_WINDOW",
+    "ACK",
+];
+
+/// A packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// ns; since the start of the capture once all are there.
+    pub time: u64,
+    /// Its connection, by the order in which they were opened.
+    pub flow: u32,
+    /// Of the frame in its source, from 1.
+    pub number: u32,
+    pub seq: u32,
+    pub ack: u32,
+    /// Payload.
+    pub length: u32,
+    /// Raw.
+    pub window: u16,
+    /// Bytes of the frame.
+    pub wire: u16,
+    pub ip_id: u16,
+    pub ttl: u8,
+    pub flags: u8,
+    pub kind: Kind,
+    /// The server sent it.
+    pub server: bool,
+}
+
+impl Packet {
+    pub const fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Sequence numbers that it takes.
+    pub fn room(&self) -> u32 {
+        self.length + u32::from(self.has(flag::SYN)) + u32::from(self.has(flag::FIN))
+    }
+
+    pub fn side(&self) -> usize {
+        usize::from(self.server)
+    }
+}
+
+/// SACK blocks of a packet, as on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Sack {
+    count: u8,
+    edges: [(u32, u32); 4],
+}
+
+impl Sack {
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.edges[..usize::from(self.count).min(self.edges.len())]
+    }
+}
+
+/// Packets as they come.
+#[derive(Debug, Default)]
+pub struct Gather {
+    most: usize,
+    pub dropped: u64,
+    flows: HashMap<u64, u32>,
+    ids: Vec<u64>,
+    open: Vec<Pending>,
+    packets: Vec<Packet>,
+    sacks: Vec<(u32, Sack)>,
+    notes: Vec<(u32, u32)>,
+    blocks: Vec<(u32, u32)>,
+}
+
+/// What a connection's next packet will need.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Block of each direction that ended with a packet to come: where, and its bytes.
+    ended: [Option<(u32, u32)>; 2],
+    /// Last data packets.
+    recent: [[u32; RECENT]; 2],
+    /// Conditions.
+    note: u32,
+    /// Its newest packet is kept: continuations belong to it.
+    kept: bool,
+}
+
+/// Conditions that say nothing to a reader.
+const DULL: u32 = what::PUSH | what::IDLE_BEFORE | what::FIN | what::RST | what::EXPECTED_UNKNOWN | what::ACKED_UNKNOWN;
+
+impl Gather {
+    /// At most so many packets: the first.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            ..Self::default()
+        }
+    }
+
+    /// A record of an engine that writes PACKET records.
+    pub fn record(&mut self, r: &Record) {
+        let is_first = !r.is_continuation();
+        if r.kind() == Some(RecordKind::Open) && is_first {
+            if Open::decode(r).protocol == TCP {
+                self.flows.insert(r.flow().0, self.ids.len() as u32);
+                self.ids.push(r.flow().0);
+                self.open.push(Pending {
+                    ended: [None; 2],
+                    recent: [[NONE; RECENT]; 2],
+                    note: 0,
+                    kept: false,
+                });
+            }
+            return;
+        }
+        if !matches!(
+            r.kind(),
+            Some(RecordKind::Event | RecordKind::Block | RecordKind::Packet)
+        ) {
+            return;
+        }
+        let Some(&flow) = self.flows.get(&r.flow().0) else {
+            return;
+        };
+        let side = usize::from(r.server_to_client());
+        let pending = &mut self.open[flow as usize];
+        match (r.kind(), is_first) {
+            (Some(RecordKind::Event), true) => pending.note |= Event::decode(r).what & !DULL,
+            (Some(RecordKind::Block), _) => {
+                let block = Block::decode(r);
+                let end = block.seq.wrapping_add(block.bytes);
+                let ends = |packet: &&u32| {
+                    let known = self.packets.get(**packet as usize);
+                    known.is_some_and(|p| p.seq.wrapping_add(p.length) == end)
+                };
+                match pending.recent[side].iter().find(ends) {
+                    Some(packet) => self.blocks.push((*packet, block.bytes)),
+                    None => pending.ended[side] = Some((end, block.bytes)),
+                }
+            }
+            (Some(RecordKind::Packet), true) => {
+                let note = std::mem::take(&mut pending.note);
+                pending.kept = self.packets.len() < self.most;
+                if !pending.kept {
+                    self.dropped += 1;
+                    return;
+                }
+                let place = self.packets.len() as u32;
+                let p = Digest::decode(r);
+                if note != 0 {
+                    self.notes.push((place, note));
+                }
+                if p.length > 0 {
+                    let end = p.seq.wrapping_add(p.length);
+                    if let Some((_, bytes)) = pending.ended[side].take_if(|(at, _)| *at == end) {
+                        self.blocks.push((place, bytes));
+                    }
+                    let recent = &mut pending.recent[side];
+                    recent.rotate_right(1);
+                    recent[0] = place;
+                }
+                self.packets.push(Packet {
+                    time: utc_from_tai(r.time()),
+                    flow,
+                    number: u32::try_from(p.number).unwrap_or(u32::MAX),
+                    seq: p.seq,
+                    ack: p.ack,
+                    length: p.length,
+                    window: p.window,
+                    wire: p.wire,
+                    ip_id: p.ip_id,
+                    ttl: p.ttl,
+                    flags: p.tcp_flags,
+                    kind: Kind::Ack,
+                    server: side == 1,
+                });
+            }
+            (Some(RecordKind::Packet), false) if pending.kept => {
+                let more = PacketMore::decode(r);
+                let edges = [
+                    (more.left0, more.right0),
+                    (more.left1, more.right1),
+                    (more.left2, more.right2),
+                    (more.left3, more.right3),
+                ];
+                // It follows its packet.
+                let place = self.packets.len() as u32 - 1;
+                if more.sack_count > 0 {
+                    self.sacks.push((
+                        place,
+                        Sack {
+                            count: more.sack_count,
+                            edges,
+                        },
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Time of the first, ns since 1970.
+    pub fn first(&self) -> Option<u64> {
+        self.packets.iter().map(|packet| packet.time).min()
+    }
+
+    /// With the verdicts on them (their times: ns since 1970). `start`: of the capture.
+    pub fn finish(self, start: u64, verdicts: &[Verdict]) -> Packets {
+        let Self {
+            ids,
+            mut packets,
+            sacks,
+            notes,
+            mut blocks,
+            flows,
+            ..
+        } = self;
+        for packet in &mut packets {
+            packet.time = packet.time.saturating_sub(start);
+        }
+        // Times of one source do not run backwards; records of several might.
+        debug_assert!(packets.is_sorted_by_key(|packet| packet.time));
+        let mut begins = vec![0u32; ids.len() + 1];
+        for packet in &packets {
+            begins[packet.flow as usize + 1] += 1;
+        }
+        for flow in 0..ids.len() {
+            begins[flow + 1] += begins[flow];
+        }
+        let mut next = begins.clone();
+        let mut by_flow = vec![0u32; packets.len()];
+        for (place, packet) in (0u32..).zip(&packets) {
+            let slot = &mut next[packet.flow as usize];
+            by_flow[*slot as usize] = place;
+            *slot += 1;
+        }
+        blocks.sort_unstable();
+        let mut all = Packets {
+            all: packets,
+            ids,
+            begins,
+            by_flow,
+            sacks,
+            notes,
+            blocks,
+            verdicts: Vec::new(),
+            originals: Vec::new(),
+            flows,
+        };
+        all.judge(start, verdicts);
+        all
+    }
+}
+
+/// All packets, by time.
+#[derive(Debug, Default)]
+pub struct Packets {
+    pub all: Vec<Packet>,
+    /// Connection ids by flow.
+    pub ids: Vec<u64>,
+    begins: Vec<u32>,
+    by_flow: Vec<u32>,
+    // The rest by packet.
+    sacks: Vec<(u32, Sack)>,
+    notes: Vec<(u32, u32)>,
+    blocks: Vec<(u32, u32)>,
+    verdicts: Vec<(u32, u32)>,
+    originals: Vec<(u32, u32)>,
+    flows: HashMap<u64, u32>,
+}
+
+fn find<T: Copy>(list: &[(u32, T)], packet: u32) -> Option<T> {
+    let place = list.binary_search_by_key(&packet, |(of, _)| *of).ok()?;
+    Some(list[place].1)
+}
+
+impl Packets {
+    /// Packets of a connection, by time; none if it is not known here.
+    pub fn of_connection(&self, id: u64) -> &[u32] {
+        self.flows.get(&id).map_or(&[], |flow| self.of_flow(*flow))
+    }
+
+    fn of_flow(&self, flow: u32) -> &[u32] {
+        let Range { start, end } = self.begins[flow as usize]..self.begins[flow as usize + 1];
+        &self.by_flow[start as usize..end as usize]
+    }
+
+    /// A packet.
+    pub fn get(&self, packet: u32) -> &Packet {
+        &self.all[packet as usize]
+    }
+
+    pub fn sack(&self, packet: u32) -> Option<Sack> {
+        find(&self.sacks, packet)
+    }
+
+    /// Names of its conditions.
+    pub fn note(&self, packet: u32) -> Option<String> {
+        let bits = find(&self.notes, packet)?;
+        let names = what::NAMES.iter().filter(|(bit, _)| bits & bit != 0);
+        Some(names.map(|(_, name)| *name).collect::<Vec<_>>().join(" "))
+    }
+
+    /// Bytes of the block that ends with it.
+    pub fn block(&self, packet: u32) -> Option<u32> {
+        find(&self.blocks, packet)
+    }
+
+    /// Place of the verdict on it.
+    pub fn verdict(&self, packet: u32) -> Option<u32> {
+        find(&self.verdicts, packet)
+    }
+
+    /// The packet that carried its bytes first.
+    pub fn original(&self, packet: u32) -> Option<u32> {
+        find(&self.originals, packet)
+    }
+
+    /// Bytes that all of it takes.
+    pub fn memory(&self) -> usize {
+        self.all.capacity() * size_of::<Packet>()
+            + self.by_flow.capacity() * 4
+            + self.sacks.capacity() * size_of::<(u32, Sack)>()
+            + (self.notes.capacity() + self.blocks.capacity() + self.verdicts.capacity() + self.originals.capacity())
+                * 8
+    }
+
+    /// Verdicts to their packets, then kinds.
+    fn judge(&mut self, start: u64, verdicts: &[Verdict]) {
+        let mut found = Vec::with_capacity(verdicts.len());
+        for (number, verdict) in (0u32..).zip(verdicts) {
+            let time = utc_from_tai(verdict.time).saturating_sub(start);
+            let mine = self.of_connection(verdict.connection.0);
+            let first = mine.partition_point(|packet| self.get(*packet).time < time);
+            let packet = mine[first..]
+                .iter()
+                .take_while(|packet| self.get(**packet).time == time)
+                .find(|packet| {
+                    let p = self.get(**packet);
+                    p.server == verdict.from_server && p.seq == verdict.seq
+                });
+            // Bytes that never passed have none.
+            if let Some(packet) = packet.filter(|_| !matches!(verdict.class, Class::Missed | Class::Lost)) {
+                found.push((*packet, number));
+            }
+        }
+        found.sort_unstable();
+        found.dedup_by_key(|(packet, _)| *packet);
+        let mut originals = Vec::new();
+        let mut repeats: HashMap<(u32, bool), Vec<u32>> = HashMap::new();
+        for (packet, number) in &found {
+            if matches!(verdicts[*number as usize].class, Class::Retransmission | Class::Copy) {
+                let p = self.get(*packet);
+                repeats.entry((p.flow, p.server)).or_default().push(*packet);
+            }
+        }
+        for ((flow, server), packets) in repeats {
+            self.first_copies(flow, server, &packets, &mut originals);
+        }
+        originals.sort_unstable();
+        let class = |place: u32| find(&found, place).map(|number| verdicts[number as usize].class);
+        let kinds: Vec<Kind> = (0u32..)
+            .zip(&self.all)
+            .map(|(place, packet)| self.kind(place, packet, class(place)))
+            .collect();
+        for (packet, kind) in self.all.iter_mut().zip(kinds) {
+            packet.kind = kind;
+        }
+        self.verdicts = found;
+        self.originals = originals;
+    }
+
+    fn kind(&self, place: u32, packet: &Packet, class: Option<Class>) -> Kind {
+        let sack = || self.sack(place);
+        let is_dsack = || find(&self.notes, place).is_some_and(|bits| bits & what::DSACK != 0);
+        match class {
+            _ if packet.has(flag::RST) => Kind::Rst,
+            _ if packet.has(flag::SYN) => Kind::Syn,
+            _ if packet.has(flag::FIN) => Kind::Fin,
+            Some(Class::Retransmission) => Kind::Retransmission,
+            Some(Class::Reordered | Class::CaptureOrder) => Kind::OutOfOrder,
+            Some(Class::Copy | Class::KeepAlive | Class::WindowProbe) => Kind::Copy,
+            _ if packet.length > 0 => Kind::Data,
+            _ if is_dsack() => Kind::Dsack,
+            _ if sack().is_some() => Kind::Sack,
+            _ if packet.window == 0 => Kind::ZeroWindow,
+            _ => Kind::Ack,
+        }
+    }
+
+    /// For each of `repeats` of a direction, the packet that carried its first byte first.
+    fn first_copies(&self, flow: u32, server: bool, repeats: &[u32], out: &mut Vec<(u32, u32)>) {
+        let mut unwrap = Unwrap::default();
+        // Where it begins, its place, where it ends.
+        let mut taken: Vec<(i64, u32, i64)> = Vec::new();
+        for place in self.of_flow(flow) {
+            let p = self.get(*place);
+            if p.server == server && p.room() > 0 {
+                let begin = unwrap.at(p.seq);
+                taken.push((begin, *place, begin + i64::from(p.room())));
+            }
+        }
+        let mut begins: HashMap<u32, i64> = HashMap::with_capacity(repeats.len());
+        for (begin, place, _) in &taken {
+            if repeats.binary_search(place).is_ok() {
+                begins.insert(*place, *begin);
+            }
+        }
+        taken.sort_unstable();
+        for repeat in repeats {
+            let Some(begin) = begins.get(repeat) else { continue };
+            let above = taken.partition_point(|(at, _, _)| at <= begin);
+            let same = taken.partition_point(|(at, _, _)| at < begin);
+            // Of those that begin there the first is enough; else a few that begin before.
+            let here = taken[same..above].first();
+            let before = taken[same.saturating_sub(LOOK_BACK)..same].iter();
+            let first = before
+                .chain(here)
+                .filter(|(_, place, end)| place < repeat && end > begin)
+                .map(|(_, place, _)| *place)
+                .min();
+            out.extend(first.map(|first| (*repeat, first)));
+        }
+    }
+}
+
+/// Sequence numbers without their wrap, from the first on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwrap {
+    last: Option<(u32, i64)>,
+}
+
+impl Unwrap {
+    /// From a number on.
+    pub const fn from(first: u32) -> Self {
+        Self { last: Some((first, 0)) }
+    }
+
+    /// The number `seq` is, nearest to the one before.
+    pub fn at(&mut self, seq: u32) -> i64 {
+        let at = match self.last {
+            None => 0,
+            Some((before, at)) => at + i64::from(seq.wrapping_sub(before) as i32),
+        };
+        self.last = Some((seq, at));
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_behind_the_wrap() {
+        let mut unwrap = Unwrap::default();
+        let all: Vec<i64> = [u32::MAX - 1, 3, 1, u32::MAX, 5].map(|seq| unwrap.at(seq)).into();
+        assert_eq!(all, [0, 5, 3, 1, 7]);
+    }
+
+    #[test]
+    fn a_packet_is_small() {
+        assert_eq!(size_of::<Packet>(), 40);
+    }
+}

@@ -1,0 +1,135 @@
+//! `/statistics` and `/histogram`: how long it took, exact over all rows of a range.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::batch;
+use crate::dataset::Dataset;
+use crate::error::Refused;
+use crate::groups::{CHART_WORDS, name, position};
+use crate::marks::{self, VALUES, value};
+use crate::params::Params;
+use crate::reply::Reply;
+
+/// Shortest time told apart in a histogram, s.
+const SHORTEST: f64 = 1e-9;
+
+/// Rows of a group.
+#[derive(Debug, Default)]
+struct Group {
+    rows: Vec<u32>,
+}
+
+/// `/statistics`.
+pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
+    let span = params.span(data.end())?;
+    let filter = params.text("filter").unwrap_or_default();
+    let by = params.word("by", CHART_WORDS)?;
+    let limit = params.number("limit", 50usize, 1, 1000)?;
+    params.end()?;
+    let rows = data.select_transactions(&filter)?;
+    let mut groups: HashMap<String, Group> = HashMap::new();
+    for row in &rows[span.part(&rows, |row| data.exchanges[*row as usize].begin)] {
+        let group = groups.entry(name(data, *row as usize, by)).or_default();
+        group.rows.push(*row);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by(|a, b| b.1.rows.len().cmp(&a.1.rows.len()).then_with(|| a.0.cmp(&b.0)));
+    let left_out = groups.len().saturating_sub(limit);
+    groups.truncate(limit);
+    let groups: Vec<Value> = groups
+        .iter()
+        .map(|(name, group)| describe(data, name, &group.rows))
+        .collect();
+    Ok(Reply::json(&json!({ "groups": groups, "leftOut": left_out })))
+}
+
+fn describe(data: &Dataset, name: &str, rows: &[u32]) -> Value {
+    let all = || rows.iter().map(|row| &data.transactions[*row as usize]);
+    let mean = |sum: u64| sum as f64 / rows.len() as f64;
+    let mut positions = [0u64; 4];
+    all().for_each(|transaction| positions[position(transaction)] += 1);
+    let mut group = json!({
+        "name": name,
+        "count": rows.len(),
+        "losses": all().map(|t| u64::from(t.losses)).sum::<u64>(),
+        "requestBytesMean": mean(all().map(|t| t.request_bytes).sum()),
+        "responseBytesMean": mean(all().map(|t| t.response_bytes).sum()),
+        "positions": positions,
+    });
+    for (word, what) in VALUES {
+        group[*word] = times(rows.iter().filter_map(|row| value(data, *row, *what)).collect());
+    }
+    group
+}
+
+/// Percentiles by nearest rank; null of nothing.
+fn times(mut values: Vec<f64>) -> Value {
+    if values.is_empty() {
+        return Value::Null;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let rank = |share: f64| values[((share * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1];
+    json!({
+        "count": values.len(),
+        "min": values[0],
+        "mean": values.iter().sum::<f64>() / values.len() as f64,
+        "p50": rank(0.5),
+        "p90": rank(0.9),
+        "p95": rank(0.95),
+        "p99": rank(0.99),
+        "max": rank(1.0),
+    })
+}
+
+/// `/histogram`.
+pub fn histogram(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
+    let bins = params.number("bins", 100usize, 10, 400)?;
+    let of_setups = params.word("table", &[("transactions", false), ("connections", true)])?;
+    let (points, _) = match of_setups {
+        true => marks::setups(data, &mut params)?,
+        false => marks::transactions(data, &mut params)?,
+    };
+    params.end()?;
+    let on = |value: f64| value.max(SHORTEST).ln();
+    let values = || points.points.iter().map(|point| point.value);
+    let low = on(values().reduce(f64::min).unwrap_or(1.0));
+    let high = on(values().reduce(f64::max).unwrap_or(1.0));
+    // One value alone has a bin of its own.
+    let step = if high > low { (high - low) / bins as f64 } else { 1.0 };
+    let mut counts: BTreeMap<(u8, usize), u32> = BTreeMap::new();
+    for point in &points.points {
+        let bin = (((on(point.value) - low) / step) as usize).min(bins - 1);
+        *counts.entry((point.kind, bin)).or_default() += 1;
+    }
+    let edge = |bin: usize| (low + bin as f64 * step).exp();
+    let columns = batch::Columns::default()
+        .u8("kind", counts.keys().map(|(kind, _)| *kind).collect())
+        .f64("low", counts.keys().map(|(_, bin)| edge(*bin)).collect())
+        .f64("high", counts.keys().map(|(_, bin)| edge(bin + 1)).collect())
+        .u32("count", counts.values().copied().collect())
+        .says("kinds", points.kinds())
+        .says("rows", points.rows())
+        .says("without_value", points.without_value);
+    Reply::columns(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let all = times((1..=200).rev().map(f64::from).collect());
+        assert_eq!(all["p50"], 100.0);
+        assert_eq!(all["p90"], 180.0);
+        assert_eq!(all["p99"], 198.0);
+        assert_eq!(
+            (&all["min"], &all["max"], &all["mean"]),
+            (&json!(1.0), &json!(200.0), &json!(100.5))
+        );
+        assert_eq!(times(vec![3.0])["p99"], 3.0);
+        assert_eq!(times(Vec::new()), Value::Null);
+    }
+}

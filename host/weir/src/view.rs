@@ -1,0 +1,134 @@
+//! `weir view`: captures in the analyst's page.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use weir_analysis::{Analyzer, Config};
+use weir_capture::CaptureFile;
+use weir_engine::Profile;
+use weir_page::{Captures, Collector, Limits, Progress, Reading, Site};
+use weir_patterns::Watched;
+
+use crate::cli::{FlowOptions, PageOptions, ViewArgs};
+use crate::error::Failure;
+use crate::measure::signal;
+use crate::serve::listen;
+use crate::{source, taps};
+
+/// Run the command.
+pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
+    let mut paths = Vec::new();
+    for input in &args.inputs {
+        let path = PathBuf::from(input);
+        if !path.is_file() {
+            return Err(Failure::new(format_args!(
+                "{input}: no such file; a daemon shows its own page (weir serve --page)"
+            )));
+        }
+        paths.push(path);
+    }
+    let (bandwidth, flow) = (args.bandwidth, args.flow);
+    let captures = Arc::new(Captures::new(Arc::new(
+        move |paths: &[PathBuf], progress: &Progress| read(paths, bandwidth, flow, progress),
+    )));
+    if let Some(first) = paths.first() {
+        let name = |path: &Path| {
+            path.file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into())
+        };
+        let name = match paths.len() {
+            1 => name(first),
+            _ => paths.iter().map(|path| name(path)).collect::<Vec<String>>().join(", "),
+        };
+        captures.open(name, paths, None).map_err(Failure::new)?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
+    let listener = runtime.block_on(listen(args.listen, "--listen"))?;
+    let address = listener.local_addr().map_err(Failure::new)?;
+    anstream::println!("http://{address}");
+    let served = weir_page::serve(listener, captures, site(&args.page), signal());
+    runtime.block_on(served).map_err(Failure::new)?;
+    // What is still being read is not waited for.
+    runtime.shutdown_background();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As the options say.
+pub fn site(options: &PageOptions) -> Site {
+    let beside = || {
+        let program = std::env::current_exe().ok();
+        let folder = program.as_deref().and_then(Path::parent);
+        folder.unwrap_or(Path::new(".")).join("page")
+    };
+    Site {
+        files: options.page_files.clone().unwrap_or_else(beside),
+        hosts: options.page_host.clone(),
+    }
+}
+
+/// One capture, or several of one path.
+pub fn read(
+    paths: &[PathBuf],
+    bandwidth: Option<f64>,
+    flow: FlowOptions,
+    progress: &Progress,
+) -> Result<Reading, String> {
+    let mut alignment = None;
+    let mut path = &paths[0];
+    if paths.len() > 1 {
+        let inputs: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let (found, _) = taps::align(&inputs, &flow, |_, _| {}).map_err(|error| error.to_string())?;
+        let found = found.map_err(|error| error.to_string())?;
+        path = &paths[found.nearest_client];
+        alignment = Some(found);
+    }
+    let options = source::Options {
+        engine: weir_engine::Config {
+            digests: true,
+            vlan_in_key: !flow.ignore_vlan,
+            ..weir_engine::Config::file()
+        },
+        profile: Profile::Full,
+        statistics: None,
+        cut: None,
+    };
+    let mut analyzer = Analyzer::new(Config {
+        bandwidth,
+        ..Config::default()
+    });
+    let mut facts = Watched::new(Collector::new(Limits::default()));
+    let file = CaptureFile::open(path).map_err(|error| error.to_string())?;
+    let take = |records: &[weir_record::Record]| {
+        facts.inner.records(records);
+        analyzer.push(records, &mut facts);
+    };
+    let watch = |read, whole| {
+        progress.at(read, whole);
+        match progress.is_cancelled() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let outcome = source::read_watched(file, &options, take, watch).map_err(|error| error.to_string())?;
+    if progress.is_cancelled() {
+        return Err("closed".into());
+    }
+    let mut summary = analyzer.finish(&mut facts);
+    facts.complete();
+    facts.summarize(&mut summary);
+    let alignment = alignment.unwrap_or_default();
+    let several = weir_page::Path {
+        taps: alignment.taps,
+        legs: alignment.legs,
+        pies: alignment.pies,
+    };
+    Ok(Reading {
+        data: facts.inner.finish(summary, several),
+        error: outcome.error.map(|error| error.to_string()),
+    })
+}
