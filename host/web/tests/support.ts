@@ -37,6 +37,9 @@ export interface Answer {
         connections: string;
         transactions: string;
         packets: string;
+        start: string;
+        end: string;
+        phases: unknown[];
         retransmissionRate: { total: number; retransmittedPackets: string; dataPackets: string };
     };
 }

@@ -1,0 +1,142 @@
+/** A capture of some thousand connections with load phases and periodic loss: tables that scroll, zoom, statistics. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { count, duration, nanoseconds } from "../src/format";
+import {
+    analyze,
+    expectNoErrors,
+    gridRows,
+    launch,
+    parameter,
+    serve,
+    settled,
+    tab,
+    WEIR,
+    type Answer,
+    type Server,
+    type Tab,
+} from "./support";
+
+const SEED = 7;
+
+let folder: string;
+let server: Server;
+let browser: Browser;
+let answer: Answer;
+let one: Tab;
+
+beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "weir-page-"));
+    execFileSync(WEIR, ["scenario", "megalodon", "-o", folder, "--scale", "0.05", "--seed", String(SEED)], {
+        stdio: "ignore",
+    });
+    const file = join(folder, "megalodon-web.pcap");
+    answer = analyze(file);
+    server = await serve(file);
+    browser = await launch();
+    one = await tab(browser, server);
+});
+afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+/** Seconds since the capture's start. */
+const since = (time: string) => Number(nanoseconds(time) - nanoseconds(answer.summary.start)) / 1e9;
+
+test("the failed connections are those of the finding", async () => {
+    await one.show("view=overview");
+    await one.page.getByRole("link", { name: /Which, when and why/ }).click();
+    await settled(one.page);
+    const finding = answer.findings.find(({ kind }) => kind === "FAILED_CONNECTIONS");
+    expect((await gridRows(one.page)).map((row) => row[0]).sort()).toEqual(finding?.connectionIds?.toSorted());
+    expectNoErrors(one);
+});
+
+test("the table scrolls to any row", async () => {
+    await one.show("view=connections&sort=-duration_seconds");
+    const durations = answer.connections.map(({ durationSeconds }) => durationSeconds).sort((a, b) => b - a);
+    const text = (index: number) => one.page.locator(`#row-${index} [role="gridcell"]`).nth(8).innerText();
+    await one.page.locator('[role="grid"]').focus();
+    await one.page.keyboard.press("End");
+    const last = durations.length - 1;
+    await one.page.locator(`#row-${last}[aria-selected="true"]`).waitFor();
+    await settled(one.page);
+    await expect.poll(() => text(last)).toBe(duration(durations[last]));
+    await one.page.keyboard.press("PageUp");
+    const up = Number(parameter(one.page, "row"));
+    expect(up).toBeLessThan(last - 5);
+    await expect.poll(() => text(up)).toBe(duration(durations[up]));
+    // Another reader's link to a row in the middle.
+    const middle = Math.floor(last / 2);
+    await one.show(`view=connections&sort=-duration_seconds&row=${middle}`);
+    await expect.poll(() => text(middle)).toBe(duration(durations[middle]));
+    expectNoErrors(one);
+});
+
+test("a load phase: every view shows its time, with the figures of its rows alone", async () => {
+    await one.show("view=marks");
+    const phases = one.page.getByRole("button", { name: /^Phase \d/ });
+    expect(await phases.count()).toBe(answer.summary.phases.length);
+    await phases.nth(1).click();
+    await settled(one.page);
+    const from = Number(parameter(one.page, "from"));
+    const to = Number(parameter(one.page, "to"));
+    const inRange = answer.transactions.filter(
+        ({ requestTime }) => since(requestTime) >= from && since(requestTime) < to,
+    );
+    const data = inRange.filter(({ kind }) => kind !== "SETUP");
+    expect(data.length).toBeGreaterThan(100);
+    expect(await one.page.locator('[data-chart="transactions"] h2').innerText()).toBe(
+        `${count(data.length)} transactions`,
+    );
+    // The most frequent signature: count, and percentiles by nearest rank.
+    const cells = await one.page.$$eval('[aria-label="Statistics"] tbody tr:first-child > *', (all) =>
+        all.map((cell) => (cell.textContent ?? "").trim()),
+    );
+    const own = inRange.filter(({ signature }) => signature === cells[0]);
+    expect(cells[1]).toBe(count(own.length));
+    const times = own.flatMap(({ endSeconds }) => endSeconds ?? []).sort((a, b) => a - b);
+    const rank = (share: number) => duration(times[Math.max(1, Math.ceil(share * times.length)) - 1]);
+    expect([cells[5], ...cells.slice(7, 12)]).toEqual([0, 0.5, 0.9, 0.95, 0.99, 1].map(rank));
+    await one.page.getByRole("button", { name: "Rows" }).click();
+    await settled(one.page);
+    expect(Number(parameter(one.page, "from"))).toBe(from);
+    expectNoErrors(one);
+});
+
+test("zooming closer and closer, the marks are always those of the range", async () => {
+    await one.show("view=setups");
+    const length = since(answer.summary.end);
+    let [low, high] = [0, length];
+    for (let step = 0; step < 6; step += 1) {
+        const inRange = answer.connections.filter(
+            ({ firstPacketTime, setup }) =>
+                setup.outcome !== "MIDSTREAM" &&
+                since(firstPacketTime) >= low &&
+                since(firstPacketTime) < high + (high === length ? 1 : 0),
+        );
+        expect(await one.page.locator('[data-chart="setups"] h2').innerText(), `${low} to ${high}`).toContain(
+            `${count(inRange.length)} connection setups`,
+        );
+        await one.page.keyboard.press("w");
+        await settled(one.page);
+        [low, high] = [Number(parameter(one.page, "from") ?? 0), Number(parameter(one.page, "to") ?? length)];
+        expect(high - low).toBeLessThan(length / 2 ** step);
+    }
+    expectNoErrors(one);
+});
+
+test("time lines: connections opened per second add up to all connections", async () => {
+    await one.show("view=timeline");
+    const row = one.page.locator('[data-chart="rates"] tbody tr', { hasText: "connections opened" });
+    const average = Number((await row.locator("td").nth(1).innerText()).replaceAll(",", ""));
+    // The average is written with three digits.
+    expect((average * since(answer.summary.end)) / answer.connections.length).toBeCloseTo(1, 2);
+    expectNoErrors(one);
+});
