@@ -186,8 +186,10 @@ nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=
 	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) -p weir-card --test nic_sim -- --show-output
 
 .PHONY: page-tests
-page-tests: $(NODE_MODULES) ## the analyst's page: types, lint, format, its modules
-	@cd host/web && npm run --silent types && npm run --silent lint && NO_COLOR=1 npm run --silent unit
+page-tests: page test-weir ## the analyst's page: types, lint, format, its modules, each view in a real browser (Chromium)
+	@.ci/setup.sh node web
+	@cd host/web && npm run --silent types && npm run --silent lint
+	@cd host/web && NO_COLOR=1 WEIR_BIN=$(TEST_WEIR) npx --no-install vitest run
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links
