@@ -119,6 +119,7 @@ export interface ColumnInfo {
     name: string;
     path: string;
     type: "text" | "id" | "time" | "count" | "number" | "bool";
+    /** s, B, bit/s, share, km or none. */
     unit: string;
 }
 

@@ -23,51 +23,56 @@ export function Phases(props: { phases: readonly PhaseFigures[] }) {
     const start = startOf();
     const seconds = (time: string) => Number(nanoseconds(time) - start) / 1e9;
     return (
-        <section class="panel scroll" aria-label="Load phases" tabIndex={0}>
-            <table class="figures wide">
-                <caption>
-                    Load phases that were found, and what each service did in them. Choose one to see its time in every
-                    view.
-                </caption>
-                <thead>
-                    <tr>
-                        <th scope="col">phase</th>
-                        {COLUMNS.map(([head, title]) => (
-                            <th scope="col" key={head} title={title}>
-                                {head}
-                            </th>
-                        ))}
-                    </tr>
-                </thead>
-                <tbody>
-                    {props.phases.flatMap((phase, index) => [
-                        <tr key={phase.start}>
-                            <th scope="row">
-                                <button
-                                    type="button"
-                                    class="plain"
-                                    onClick={() => zoomTo(seconds(phase.start), seconds(phase.end))}
-                                >
-                                    phase {index + 1}
-                                </button>
-                            </th>
-                            {COLUMNS.map(([head, , cell]) => (
-                                <td key={head}>{phase.whole ? cell(phase.whole) : UNKNOWN}</td>
+        <section class="panel">
+            <h2>Load phases</h2>
+            <p class="about">
+                What each service did while the load was level. Choose a phase to see its time in every view.
+            </p>
+            <div class="scroll" role="region" aria-label="Load phases" tabIndex={0}>
+                <table class="figures wide">
+                    <thead>
+                        <tr>
+                            <th scope="col">phase</th>
+                            {COLUMNS.map(([head, title]) => (
+                                <th scope="col" key={head} title={title}>
+                                    {head}
+                                </th>
                             ))}
-                        </tr>,
-                        ...(phase.services ?? []).map((service) => (
-                            <tr key={`${phase.start} ${service.server?.address} ${service.server?.port}`} class="part">
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {props.phases.flatMap((phase, index) => [
+                            <tr key={phase.start}>
                                 <th scope="row">
-                                    {service.server?.address}:{service.server?.port}
+                                    <button
+                                        type="button"
+                                        class="plain"
+                                        onClick={() => zoomTo(seconds(phase.start), seconds(phase.end))}
+                                    >
+                                        phase {index + 1}
+                                    </button>
                                 </th>
                                 {COLUMNS.map(([head, , cell]) => (
-                                    <td key={head}>{cell(service)}</td>
+                                    <td key={head}>{phase.whole ? cell(phase.whole) : UNKNOWN}</td>
                                 ))}
-                            </tr>
-                        )),
-                    ])}
-                </tbody>
-            </table>
+                            </tr>,
+                            ...(phase.services ?? []).map((service) => (
+                                <tr
+                                    key={`${phase.start} ${service.server?.address} ${service.server?.port}`}
+                                    class="part"
+                                >
+                                    <th scope="row">
+                                        {service.server?.address}:{service.server?.port}
+                                    </th>
+                                    {COLUMNS.map(([head, , cell]) => (
+                                        <td key={head}>{cell(service)}</td>
+                                    ))}
+                                </tr>
+                            )),
+                        ])}
+                    </tbody>
+                </table>
+            </div>
         </section>
     );
 }

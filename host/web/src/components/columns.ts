@@ -3,11 +3,31 @@ import type { Columns } from "../api/client";
 import type { ColumnInfo } from "../api/types";
 import { bits, bytes, clock, count, duration, figure, percent, UNKNOWN } from "../format";
 
+/** Headings of what is looked at most; the others are called as their column. Tooltips have the whole name. */
+const SHORT: Readonly<Record<string, string>> = {
+    first_packet_time: "first packet",
+    client_address: "client",
+    server_address: "server",
+    setup_outcome: "setup",
+    setup_explanation: "why",
+    setup_syn_count: "SYNs",
+    setup_syn_ack_count: "SYN-ACKs",
+    setup_end_seconds: "setup took",
+    close_kind: "close",
+    payload_bytes: "payload",
+    retransmitted_packets: "sent again",
+    sack_blocks: "SACKs",
+    ceilings_measured_bits_per_second: "rate",
+    request_time: "request at",
+};
+
 /** Heading of a column, from its name. */
 export function heading(name: string): string {
     const side = name.startsWith("client_to_server_") ? "→ " : name.startsWith("server_to_client_") ? "← " : "";
-    const rest = name
-        .replace(/^(client_to_server|server_to_client)_/, "")
+    const own = name.replace(/^(client_to_server|server_to_client)_/, "");
+    const short = SHORT[own];
+    if (short !== undefined) return side + short;
+    const rest = own
         .replace(/_seconds$/, "")
         .replace(/_bits_per_second$/, " rate")
         .replaceAll("_", " ");
@@ -30,7 +50,7 @@ export function widthOf(info: ColumnInfo): number {
     if (info.type === "time") return 130;
     if (info.type === "text") return /address/.test(info.name) ? 140 : 130;
     if (info.type === "id") return 110;
-    return Math.max(84, Math.min(150, heading(info.name).length * 7.2 + 30));
+    return Math.max(70, Math.min(150, heading(info.name).length * 6.8 + 24));
 }
 
 /** Text of a cell. `start`: ns since 1970 of the capture's second 0. */
@@ -43,7 +63,7 @@ export function cell(info: ColumnInfo, page: Columns, row: number, start: bigint
     switch (info.unit) {
         case "s":
             return duration(value);
-        case "bytes":
+        case "B":
             return bytes(value);
         case "bit/s":
             return bits(value);

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { Columns } from "../api/client";
+import type { ColumnInfo } from "../api/types";
+import { nanoseconds } from "../format";
+import { cell, heading } from "./columns";
+
+const page = (value: number | string | boolean | null): Columns => ({
+    rows: 1,
+    metadata: new Map(),
+    numbers: () => [],
+    texts: () => [],
+    has: () => true,
+    at: () => value,
+});
+const info = (name: string, type: ColumnInfo["type"], unit: string): ColumnInfo => ({ name, path: name, type, unit });
+const start = nanoseconds("2015-06-01T01:49:14Z");
+
+test("cells are written in the unit of their column", () => {
+    const cases: [ColumnInfo, number | string | boolean | null, string][] = [
+        [info("first_packet_time", "time", "s"), 1.5, "01:49:15.500000"],
+        [info("duration_seconds", "number", "s"), 0.0123, "12.3 ms"],
+        [info("client_to_server_payload_bytes", "count", "B"), 52_590, "52.6 kB"],
+        [info("client_to_server_ceilings_measured_bits_per_second", "number", "bit/s"), 2e6, "2 Mbit/s"],
+        [info("client_to_server_rtt_delayed_ack_share", "number", "share"), 0.25, "25 %"],
+        [info("client_port", "count", ""), 49_155, "49155"],
+        [info("client_to_server_packets", "count", ""), 49_155, "49,155"],
+        [info("setup_ecn", "bool", ""), false, "no"],
+        [info("setup_end_seconds", "number", "s"), null, "–"],
+    ];
+    for (const [column, value, text] of cases) expect(cell(column, page(value), 0, start), column.name).toBe(text);
+});
+
+test("headings tell the direction", () => {
+    expect(heading("client_to_server_payload_bytes")).toBe("→ payload");
+    expect(heading("server_to_client_rtt_median_seconds")).toBe("← rtt median");
+});
