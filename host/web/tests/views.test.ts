@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { duration } from "../src/format";
 import {
     analyze,
     axe,
@@ -192,6 +193,27 @@ test("setups: every outcome with its count; arrow keys visit what went wrong", a
     await one.page.keyboard.press("Enter");
     await one.page.waitForURL(/view=connection&/);
     expect(parameter(one.page, "connection")).toBe(wrong.at(-1)?.id);
+    expectNoErrors(one);
+});
+
+test("setups: the descriptions with their counts and slowest end, and the connections behind each", async () => {
+    await one.show("view=setups");
+    const expected = new Map<string, { count: number; slowest: number }>();
+    for (const { kind, signature, endSeconds } of answer.transactions) {
+        if (kind !== "SETUP") continue;
+        const before = expected.get(signature) ?? { count: 0, slowest: 0 };
+        expected.set(signature, { count: before.count + 1, slowest: Math.max(before.slowest, endSeconds ?? 0) });
+    }
+    const rows = await one.page.$$eval('[aria-label="Setup statistics"] tbody tr', (all) =>
+        all.map((row) => [...row.children].map((cell) => (cell.textContent ?? "").trim())),
+    );
+    expect(new Map(rows.map((row) => [row[0], [row[1], row.at(-1)]]))).toEqual(
+        new Map([...expected].map(([name, { count, slowest }]) => [name, [String(count), duration(slowest)]])),
+    );
+    const [name, { count }] = [...expected][0] as [string, { count: number }];
+    await one.page.locator('[aria-label="Setup statistics"]').getByRole("link", { name, exact: true }).click();
+    await settled(one.page);
+    expect(await one.page.getByRole("status").allInnerTexts()).toContain(`${count} connections`);
     expectNoErrors(one);
 });
 

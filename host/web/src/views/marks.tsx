@@ -3,7 +3,7 @@
  * the figures of each group beneath.
  */
 import { columns, json, of } from "../api/client";
-import type { Capture, Figures, Group } from "../api/types";
+import type { Capture, Group } from "../api/types";
 import type { Area } from "../chart/axes";
 import { paintBands, paintPhases } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
@@ -13,6 +13,7 @@ import { stairs } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
+import { GroupTable, timeColumns } from "../components/GroupTable";
 import { Loading, useLoad } from "../components/load";
 import { openMark, readMarks, valueDomain, zoomBox, type Look, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
@@ -354,83 +355,51 @@ function Statistics(props: {
 }) {
     const { groups, value, by, marks } = props;
     const { hidden, toggle } = useOff();
-    const parts = ["min", "mean", "p50", "p90", "p95", "p99", "max"] as const satisfies readonly (keyof Figures)[];
-    // The filter language has no words for the other groups.
-    const rowsOf = (name: string): string | null => (by === "signature" ? `signature = ${quoted(name)}` : null);
+    const more = props.leftOut > 0 ? ` (${count(props.leftOut)} groups more are left out)` : "";
     return (
-        <section class="panel scroll" aria-label="Statistics" tabIndex={0}>
-            <table class="figures wide">
-                <caption>
-                    Time to the {VALUES[value]}, by {by}: figures over all transactions that begin in the range
-                    {props.leftOut > 0 && ` (${count(props.leftOut)} groups more are left out)`}
-                </caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{by}</th>
-                        <th scope="col">count</th>
-                        <th scope="col">losses</th>
-                        <th scope="col">request bytes</th>
-                        <th scope="col">response bytes</th>
-                        {parts.map((name) => (
-                            <th scope="col" key={name}>
-                                {name}
-                            </th>
-                        ))}
-                        <th scope="col" title="How many were the first, second, third and later of their connection">
-                            1st / 2nd / 3rd / later
-                        </th>
-                    </tr>
-                </thead>
-                <tbody>
-                    {groups.map((group) => {
-                        const number = marks?.names.findIndex((kind) => kind.name === group.name) ?? -1;
-                        const figures = group[value];
-                        const filter = rowsOf(group.name);
-                        return (
-                            <tr key={group.name} class={hidden(group.name) ? "off" : undefined}>
-                                <th scope="row">
-                                    {number >= 0 && (
-                                        <button
-                                            type="button"
-                                            class="swatch"
-                                            aria-pressed={!hidden(group.name)}
-                                            aria-label={`Draw ${group.name}`}
-                                            onClick={() => toggle(group.name)}
-                                        >
-                                            <span style={{ background: lookOf(number, group.name).color }} />
-                                        </button>
-                                    )}{" "}
-                                    {filter === null ? (
-                                        group.name
-                                    ) : (
-                                        <button
-                                            type="button"
-                                            class="plain"
-                                            title="Show these transactions"
-                                            onClick={() =>
-                                                go({
-                                                    view: "transactions",
-                                                    params: { requests: and(param("requests"), filter) },
-                                                })
-                                            }
-                                        >
-                                            {group.name}
-                                        </button>
-                                    )}
-                                </th>
-                                <td>{count(group.count)}</td>
-                                <td>{count(group.losses)}</td>
-                                <td>{bytes(group.requestBytesMean)}</td>
-                                <td>{bytes(group.responseBytesMean)}</td>
-                                {parts.map((name) => (
-                                    <td key={name}>{duration(figures?.[name])}</td>
-                                ))}
-                                <td>{group.positions.map((one) => count(one)).join(" / ")}</td>
-                            </tr>
-                        );
-                    })}
-                </tbody>
-            </table>
-        </section>
+        <GroupTable
+            label="Statistics"
+            caption={`Time to the ${VALUES[value]}, by ${by}: figures over all transactions that begin in the range${more}`}
+            head={by}
+            groups={groups}
+            columns={[
+                { head: "count", cell: (group) => count(group.count) },
+                { head: "losses", cell: (group) => count(group.losses) },
+                { head: "request bytes", title: "On average", cell: (group) => bytes(group.requestBytesMean) },
+                { head: "response bytes", title: "On average", cell: (group) => bytes(group.responseBytesMean) },
+                ...timeColumns((group) => group[value]),
+                {
+                    head: "1st / 2nd / 3rd / later",
+                    title: "How many were the first, second, third and later of their connection",
+                    cell: (group) => group.positions.map((one) => count(one)).join(" / "),
+                },
+            ]}
+            hidden={(group) => hidden(group.name)}
+            lead={({ name }) => {
+                const number = marks?.names.findIndex((kind) => kind.name === name) ?? -1;
+                return (
+                    number >= 0 && (
+                        <button
+                            type="button"
+                            class="swatch"
+                            aria-pressed={!hidden(name)}
+                            aria-label={`Draw ${name}`}
+                            onClick={() => toggle(name)}
+                        >
+                            <span style={{ background: lookOf(number, name).color }} />
+                        </button>
+                    )
+                );
+            }}
+            // The filter language has no words for the other groups.
+            to={({ name }) =>
+                by === "signature"
+                    ? {
+                          view: "transactions",
+                          params: { requests: and(param("requests"), `signature = ${quoted(name)}`) },
+                      }
+                    : null
+            }
+        />
     );
 }

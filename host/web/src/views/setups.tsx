@@ -1,6 +1,6 @@
 /** Every connection setup as a mark: when it began, how long it took, how it ended; with the load and the losses behind. */
-import { columns, of } from "../api/client";
-import type { Capture } from "../api/types";
+import { columns, json, of } from "../api/client";
+import type { Capture, Group } from "../api/types";
 import { paintBands, paintPhases } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
@@ -10,13 +10,14 @@ import type { Area } from "../chart/axes";
 import { FilterBox } from "../components/FilterBox";
 import { AllDurations } from "../components/AllDurations";
 import { Link } from "../components/Link";
+import { GroupTable, timeColumns } from "../components/GroupTable";
 import { Loading, useLoad } from "../components/load";
 import { openMark, readMarks, valueDomain, chosenValues, zoomBox, type Look, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { clock, count, duration } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
-import { and, FAILED, FAILED_COLUMNS } from "./open";
+import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
 /** In words, and how it is drawn. */
 const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Look }> = {
@@ -38,6 +39,13 @@ export default function Setups() {
         readMarks(await columns(of(shown, "/setups"), { from, to, width: WIDTH, filter, scale: kind }, signal)),
     );
     const timeline = useTimeline(["connections_min", "connections_max"]);
+    const groups = useLoad(`setup statistics ${shown.id} ${from} ${to}`, (signal) =>
+        json<{ groups: Group[]; leftOut: number }>(
+            of(shown, "/statistics"),
+            { from, to, filter: "kind = SETUP", by: "signature", limit: 200 },
+            signal,
+        ),
+    );
     return (
         <>
             <FilterBox table="connections" example="setup.end_seconds > 1s" />
@@ -47,6 +55,9 @@ export default function Setups() {
                         {(load) => <Chart marks={data} timeline={load} />}
                     </Loading>
                 )}
+            </Loading>
+            <Loading of={groups} what="Statistics">
+                {(data) => <Descriptions groups={data.groups} leftOut={data.leftOut} filtered={filter !== ""} />}
             </Loading>
         </>
     );
@@ -188,5 +199,35 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                 )}
             </p>
         </>
+    );
+}
+
+/** How setups went, in the words of their options: each description with its count and times. */
+function Descriptions(props: { groups: readonly Group[]; leftOut: number; filtered: boolean }) {
+    const which = props.filtered ? "all connections, whatever the filter" : "all connections";
+    const more = props.leftOut > 0 ? ` (${count(props.leftOut)} descriptions more are left out)` : "";
+    return (
+        <GroupTable
+            label="Setup statistics"
+            caption={`Setups that begin in the range, of ${which}, by their description: times to the server's answer and to the end${more}`}
+            head="description"
+            groups={props.groups}
+            columns={[
+                { head: "count", cell: (group) => count(group.count) },
+                { head: "with repeats", cell: (group) => count(group.losses) },
+                {
+                    head: "answer min",
+                    title: "Last SYN to the server's answer",
+                    cell: (group) => duration(group.server?.min),
+                },
+                { head: "answer mean", cell: (group) => duration(group.server?.mean) },
+                { head: "answer max", cell: (group) => duration(group.server?.max) },
+                ...timeColumns((group) => group.end).map((column) => ({ ...column, head: `end ${column.head}` })),
+            ]}
+            to={({ name }) => ({
+                view: "connections",
+                params: { filter: `setup.description = ${quoted(name)}`, columns: FAILED_COLUMNS.join(",") },
+            })}
+        />
     );
 }
