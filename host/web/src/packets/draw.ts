@@ -1,9 +1,9 @@
-/** What the charts of a connection have in common: bands, bars and marks in the coordinates of two scales. */
+/** What the charts of a connection have in common: lines, bars and marks in the coordinates of two scales. */
 import type { Painter } from "../chart/painter";
 import type { Scale } from "../chart/scale";
 import type { Colors } from "../theme";
 import type { Mark, Sequence } from "./sequence";
-import { band, stepLine, type Point, type Steps } from "./steps";
+import { stepLine, type Point, type Steps } from "./steps";
 
 export interface Axes {
     readonly x: Scale;
@@ -14,35 +14,10 @@ function coordinates(points: readonly Point[], { x, y }: Axes): [Float64Array, F
     return [Float64Array.from(points, ([time]) => x.to(time)), Float64Array.from(points, ([, value]) => y.to(value))];
 }
 
-/** Rows with a time from `from` to `to`, and one on either side, so that lines reach the edges. */
-export function cut(steps: Steps, from: number, to: number): Steps {
-    let begin = 0;
-    while (begin < steps.time.length && (steps.time[begin] as number) < from) begin += 1;
-    // What held before: the last row that told something.
-    let before = begin - 1;
-    while (before >= 0 && Number.isNaN(steps.low[before] as number)) before -= 1;
-    let end = begin;
-    while (end < steps.time.length && (steps.time[end] as number) <= to) end += 1;
-    const pick = (column: Float64Array): Float64Array =>
-        before >= 0
-            ? Float64Array.from([column[before] as number, ...column.subarray(begin, end)])
-            : column.subarray(begin, end);
-    return { time: pick(steps.time), low: pick(steps.low), high: pick(steps.high) };
-}
-
-/** A value over time: the band between its smallest and largest, with its outline. */
-export function drawBand(p: Painter, all: Steps, axes: Axes, color: string, dash?: readonly number[]): void {
-    const [from, to] = axes.x.domain;
-    const steps = cut(all, from, to);
-    const area = band(steps, to);
-    if (area.length === 0) return;
-    const [xs, ys] = coordinates(area, axes);
-    p.area(xs, ys, `${color}30`);
-    for (const side of [steps.high, steps.low]) {
-        p.line(...coordinates(stepLine(steps.time, side, to), axes), { color, width: 1.4, ...(dash ? { dash } : {}) });
-        // Where each row holds one value, both sides are one line.
-        if (steps.low.every((value, at) => value === steps.high[at] || Number.isNaN(value))) break;
-    }
+/** A value over time. */
+function drawSteps(p: Painter, steps: Steps, axes: Axes, color: string, dash?: readonly number[]): void {
+    const points = stepLine(steps, ...axes.x.domain);
+    p.line(...coordinates(points, axes), { color, width: 1.4, ...(dash ? { dash } : {}) });
 }
 
 /** Data of each row as a bar from its first to its last byte. */
@@ -76,8 +51,8 @@ function drawData(p: Painter, of: Sequence, { x, y }: Axes, color: string): void
 
 /** The whole time-sequence graph but its axes. */
 export function drawSequence(p: Painter, of: Sequence, marks: readonly Mark[], axes: Axes, c: Colors): void {
-    drawBand(p, of.edge, axes, c.purple, [5, 3]);
-    drawBand(p, of.acknowledged, axes, c.green);
+    drawSteps(p, of.edge, axes, c.purple, [5, 3]);
+    drawSteps(p, of.acknowledged, axes, c.green);
     drawData(p, of, axes, c.text);
     const { x, y } = axes;
     const [from, to] = x.domain;
@@ -99,8 +74,8 @@ export function drawSequence(p: Painter, of: Sequence, marks: readonly Mark[], a
 
 /** Payload under way against the window, with the window that would fill the path. */
 export function drawFlight(p: Painter, of: Sequence, axes: Axes, c: Colors): void {
-    drawBand(p, of.window, axes, c.purple, [5, 3]);
-    drawBand(p, of.inFlight, axes, c.blue);
+    drawSteps(p, of.window, axes, c.purple, [5, 3]);
+    drawSteps(p, of.inFlight, axes, c.blue);
     if (of.ideal !== null) {
         const y = axes.y.to(of.ideal);
         const [from, to] = axes.x.domain;

@@ -33,6 +33,9 @@ test("what the host answers is read", () => {
     const of = readSequence(answer());
     expect([of.side, of.exact, of.ideal]).toEqual(["client", true, 38000]);
     expect([...of.sent.high]).toEqual([1, 1461, 2921]);
+    // After a column holds what was sent and not acknowledged in it.
+    expect([...of.inFlight.last]).toEqual([1, 1460, 1460]);
+    expect([...of.window.last]).toEqual([65535, 65535, 65535]);
 });
 
 test("a window far above does not press the data flat", () => {
@@ -42,7 +45,10 @@ test("a window far above does not press the data flat", () => {
     expect(high).toBeGreaterThan(2921);
     expect(high).toBeLessThan(2921 * 1.2);
     // One that is near is in the picture.
-    const near = { ...of, edge: { ...of.edge, low: f(4000, 4000, 4000), high: f(4000, 4000, 4000) } };
+    const near = {
+        ...of,
+        edge: { time: of.time, low: f(4000, 4000, 4000), high: f(4000, 4000, 4000), last: f(4000, 4000, 4000) },
+    };
     expect(valuesBetween(near, 0, 3)[1]).toBeGreaterThan(4000);
     expect(valuesBetween(of, -5, -4)).toEqual([0, 1]);
 });

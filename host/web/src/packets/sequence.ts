@@ -5,7 +5,7 @@
  */
 import type { Columns } from "../api/client";
 import { firstFrom } from "./marks";
-import { extent, type Steps } from "./steps";
+import { extent, largestSoFar, type Steps } from "./steps";
 
 /** What `/sequence` answers: a row for each column of pixels, or for each packet. Numbers are relative to the first. */
 export interface Sequence {
@@ -33,15 +33,29 @@ export interface Sequence {
 export function readSequence(answer: Columns): Sequence {
     const column = (name: string): Float64Array => Float64Array.from(answer.numbers(name));
     const time = column("time");
-    const steps = (low: string, high: string): Steps => ({ time, low: column(low), high: column(high) });
+    const [sent, acknowledged, edge] = ["seq", "ack", "edge"].map((name) => {
+        const high = column(`${name}_high`);
+        // What was sent, acknowledged and allowed only grows, but for repeats.
+        return { time, low: column(`${name}_low`), high, last: largestSoFar(high) };
+    }) as [Steps, Steps, Steps];
+    /** What holds after a column is the difference of what two others reached in it; `high` where one is not known yet. */
+    const difference = (low: string, high: string, above: Steps, below: Steps): Steps => {
+        const [least, most] = [column(low), column(high)];
+        const last = most.map((value, at) => {
+            const rest = (above.last[at] as number) - (below.last[at] as number);
+            // Never a value that was not there: what was sent before the range is not known.
+            return Number.isNaN(rest) ? value : Math.min(value, Math.max(least[at] as number, rest));
+        });
+        return { time, low: least, high: most, last };
+    };
     const ideal = Number(answer.metadata.get("ideal_window_bytes") ?? NaN);
     return {
         time,
-        sent: steps("seq_low", "seq_high"),
-        acknowledged: steps("ack_low", "ack_high"),
-        edge: steps("edge_low", "edge_high"),
-        inFlight: steps("in_flight_min", "in_flight_max"),
-        window: steps("window_min", "window_max"),
+        sent,
+        acknowledged,
+        edge,
+        inFlight: difference("in_flight_min", "in_flight_max", sent, acknowledged),
+        window: difference("window_min", "window_max", edge, acknowledged),
         packets: answer.numbers("packets"),
         retransmitted: answer.numbers("retransmitted"),
         sacks: answer.numbers("sacks"),

@@ -223,9 +223,9 @@ function Bars(props: { data: Delays; by: string }) {
 
 function Table(props: { data: Delays }) {
     return (
-        <section class="panel scroll">
+        <section class="panel scroll" tabIndex={0} aria-label="The same in figures">
             <h2>The same in figures</h2>
-            <table class="figures">
+            <table class="sums">
                 <thead>
                     <tr>
                         <th scope="col">Of</th>

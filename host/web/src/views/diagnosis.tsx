@@ -78,12 +78,12 @@ function Gauge(props: { of: Category }) {
 
 function Categories(props: { all: readonly Category[] }) {
     return (
-        <section class="panel scroll">
+        <section class="panel scroll" tabIndex={0} aria-label="Diagnosis">
             <h2>Diagnosis</h2>
             <p class="note">
                 Of the whole capture. Thin line: potential bottleneck from here on; thick line: bottleneck.
             </p>
-            <table class="figures" data-table="diagnosis">
+            <table class="sums" data-table="diagnosis">
                 <thead>
                     <tr>
                         <th scope="col">Category</th>
@@ -132,7 +132,7 @@ function Categories(props: { all: readonly Category[] }) {
 
 function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
     return (
-        <section class="panel scroll">
+        <section class="panel scroll" tabIndex={0} aria-label="What cost time">
             <h2>What cost time</h2>
             <p class="note">
                 Most first. The seconds are the most that can be saved: when one limit goes, the next one holds.
@@ -140,7 +140,7 @@ function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
             {props.all.length === 0 ? (
                 <p>Nothing stands out.</p>
             ) : (
-                <table class="figures">
+                <table class="sums">
                     <thead>
                         <tr>
                             <th scope="col">What</th>
@@ -174,9 +174,9 @@ function Statistics(props: { all: NonNullable<Summary["statistics"]> }) {
         return figure(number);
     };
     return (
-        <section class="panel scroll">
+        <section class="panel scroll" tabIndex={0} aria-label="Statistics">
             <h2>Statistics</h2>
-            <table class="figures" data-table="statistics">
+            <table class="sums" data-table="statistics">
                 <thead>
                     <tr>
                         <th scope="col">What</th>

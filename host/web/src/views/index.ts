@@ -124,6 +124,14 @@ export const VIEWS: readonly View[] = [
         load: () => import("./waterfall"),
     },
     {
+        name: "exchange",
+        title: "Data exchange",
+        group: "Packets",
+        key: "m",
+        about: "Application messages between hosts over time, and the packets beneath",
+        load: () => import("./exchange"),
+    },
+    {
         name: "timing",
         title: "Packet timing",
         group: "Packets",
@@ -131,6 +139,14 @@ export const VIEWS: readonly View[] = [
         about: "Every packet a mark: of one connection or of hundreds, from minutes to microseconds",
         packets: true,
         load: () => import("./timing"),
+    },
+    {
+        name: "taps",
+        title: "Taps and legs",
+        group: "Path",
+        key: "j",
+        about: "Several captures of one path: delays, losses and clocks of the legs between them",
+        load: () => import("./taps"),
     },
 ];
 

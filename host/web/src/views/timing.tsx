@@ -45,7 +45,10 @@ interface Answer {
     total: number;
 }
 
-async function load(shown: Capture, query: Parameters, width: number, signal: AbortSignal) {
+/** Columns that the picture has: finer ones would be moved for nothing. */
+export const columnsWide = () => Math.min(4096, Math.max(256, Math.ceil((innerWidth - 300) / 64) * 64));
+
+export async function loadTiming(shown: Capture, query: Parameters, width: number, signal: AbortSignal) {
     const [packets, table] = await Promise.all([
         columns(of(shown, "/timing"), { ...query, width }, signal),
         columns(
@@ -73,10 +76,9 @@ export default function TimingView() {
     const limit = Number(param("lanes", "200"));
     const offset = Number(param("offset", "0"));
     const query = { filter, sort: param("sort"), offset, limit, from, to };
-    // Columns finer than the picture would be moved for nothing.
-    const width = Math.min(4096, Math.max(256, Math.ceil((innerWidth - 380) / 64) * 64));
+    const width = columnsWide();
     const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
-        load(shown, query, width, signal),
+        loadTiming(shown, query, width, signal),
     );
     return (
         <>
@@ -126,7 +128,7 @@ export default function TimingView() {
                 )}
             </div>
             <Loading of={answer} what="Packets">
-                {(data) => <Chart answer={data} />}
+                {(data) => <TimingChart answer={data} one={param("rows") === "together"} />}
             </Loading>
         </>
     );
@@ -147,9 +149,10 @@ function rgb(color: string): Colour {
 const dotted = (kind: Kind) => (["DATA", "RETRANSMISSION", "OUT_OF_ORDER"].includes(kind.name) ? DOT : kind.shape);
 const plain = (kind: Kind) => kind.shape;
 
-function Chart(props: { answer: Answer }) {
+/** The chart; `one`: all connections on one pair of lines; `left`: room for the names of lines, px. */
+export function TimingChart(props: { answer: Answer; one: boolean; left?: number }) {
     const { timing, lanes } = props.answer;
-    const one = param("rows") === "together";
+    const { one } = props;
     const hidden = new Set(param("hide").split(",").filter(Boolean));
     const surface = useRef<{ canvas: HTMLCanvasElement; layer: MarkLayer | null; holds: unknown } | null>(null);
     const marks = one ? together(timing.marks) : timing.marks;
@@ -252,7 +255,10 @@ function Chart(props: { answer: Answer }) {
                 title="Packet timing"
                 about={`Each mark is a packet${timing.exact ? "" : " or all packets of one kind within a column"}: ${one ? "servers' above, clients' below, data as high as they are long" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. n and p step to the next and previous repeat, reset or closed window.`}
                 height={Math.round(rows * lane) + 52}
-                left={named ? Math.min(420, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76}
+                left={
+                    props.left ??
+                    (named ? Math.min(420, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
+                }
                 y={{
                     kind: "linear",
                     plain: true,

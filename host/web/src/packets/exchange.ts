@@ -1,0 +1,97 @@
+/** Application messages between hosts over time: what the host answers, and how it is drawn. */
+import type { Columns } from "../api/client";
+import type { Painter } from "../chart/painter";
+import type { Area } from "../chart/axes";
+import { tiers } from "./tiers";
+
+export interface Message {
+    readonly time: number;
+    /** Of its last packet. */
+    readonly end: number;
+    readonly sender: string;
+    readonly receiver: string;
+    readonly port: number;
+    /** Sent by the server: a response. */
+    readonly server: boolean;
+    readonly bytes: number;
+    readonly packets: number;
+    /** Messages that it stands for. */
+    readonly count: number;
+    /** Row of its connection (of the first of several). */
+    readonly row: number;
+}
+
+export function readMessages(answer: Columns): Message[] {
+    const senders = answer.texts("sender");
+    const receivers = answer.texts("receiver");
+    const numbers = (["time", "time_last", "port", "bytes", "packets", "count", "row"] as const).map((name) =>
+        answer.numbers(name),
+    );
+    return senders.map((sender, at) => {
+        const [time = NaN, end = NaN, port = NaN, bytes = NaN, packets = NaN, count = NaN, row = NaN] = numbers.map(
+            (column) => column[at] as number,
+        );
+        const server = answer.at("server", at) === true;
+        return {
+            time,
+            end,
+            sender: sender ?? "?",
+            receiver: receivers[at] ?? "?",
+            port,
+            server,
+            bytes,
+            packets,
+            count,
+            row,
+        };
+    });
+}
+
+/** Hosts that have a line, at most: those with most messages. */
+const MOST_HOSTS = 40;
+
+/** The hosts in the order of their tiers, and how many are left out. */
+export function hostsOf(all: readonly Message[]): { hosts: string[]; leftOut: number } {
+    const counts = new Map<string, number>();
+    for (const { sender, receiver, count } of all) {
+        for (const host of [sender, receiver]) counts.set(host, (counts.get(host) ?? 0) + count);
+    }
+    const busiest = [...counts].sort((a, b) => b[1] - a[1]).slice(0, MOST_HOSTS);
+    const kept = new Set(busiest.map(([host]) => host));
+    const pairs = all
+        .filter(({ sender, receiver }) => kept.has(sender) && kept.has(receiver))
+        .map(({ sender, receiver, server }) =>
+            server ? { client: receiver, server: sender } : { client: sender, server: receiver },
+        );
+    const hosts = tiers(pairs);
+    return { hosts, leftOut: counts.size - hosts.length };
+}
+
+/** Width of a message by its size, px: ten times as large is a px more. */
+export function widthOf(bytes: number): number {
+    return 1 + Math.min(5, Math.log10(Math.max(1, bytes)));
+}
+
+/** Corners of a message: its packets leave from `time` to `end`, and arrive on the other line at the same times. */
+export function drawMessages(
+    p: Painter,
+    all: readonly Message[],
+    lines: ReadonlyMap<string, number>,
+    area: Area,
+): void {
+    const { colors, x } = area;
+    const [from, to] = x.domain;
+    for (const message of all) {
+        const [sender, receiver] = [lines.get(message.sender), lines.get(message.receiver)];
+        if (sender === undefined || receiver === undefined || message.time > to || message.end < from) continue;
+        const color = message.server ? colors.green : colors.blue;
+        const [y0, y1] = [area.y.to(sender), area.y.to(receiver)];
+        // The tap saw each packet once: one line down, slanted by the time that the message took.
+        const [x0, x1] = [x.to(message.time), x.to(message.end)];
+        const width = widthOf(message.bytes);
+        p.line([x0, x1], [y0, y1], { color, width, opacity: 0.75 });
+        const way = Math.sign(y1 - y0) || 1;
+        const head = 3 + width;
+        p.path(`M${x1} ${y1}l${-head * 0.6} ${-head * way}h${head * 1.2}Z`, color);
+    }
+}

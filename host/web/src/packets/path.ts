@@ -1,0 +1,134 @@
+/** The path of several taps: taps as places, legs between them with their delays and losses. */
+import type { Int64 } from "../api/types";
+import type { Painter } from "../chart/painter";
+import { count, duration } from "../format";
+import type { Colors } from "../theme";
+
+export interface Tap {
+    readonly file: string;
+    readonly packets?: Int64;
+    readonly missedByCapture?: Int64;
+    readonly ttlClientSide?: number;
+    readonly ttlServerSide?: number;
+    readonly macClientSide?: string;
+    readonly macServerSide?: string;
+    readonly connections?: Int64;
+    readonly connectionsOnlyHere?: Int64;
+    readonly givenUp?: Int64;
+}
+
+export interface Delay {
+    readonly minSeconds?: number;
+    readonly medianSeconds?: number;
+    readonly p95Seconds?: number;
+    readonly maxSeconds?: number;
+    readonly samples?: Int64;
+}
+
+export interface ClockPiece {
+    readonly start?: string;
+    readonly end?: string;
+    readonly offsetSeconds?: number;
+    readonly offsetWidthSeconds?: number;
+    readonly skewPpm?: number;
+}
+
+export interface Leg {
+    readonly from: string;
+    readonly to: string;
+    readonly offsetSeconds?: number;
+    readonly offsetWidthSeconds?: number;
+    readonly skewPpm?: number;
+    readonly skewWidthPpm?: number;
+    readonly matched?: Int64;
+    readonly onlyFrom?: Int64;
+    readonly onlyTo?: Int64;
+    readonly lostForward?: Int64;
+    readonly lostBackward?: Int64;
+    readonly delayForward?: Delay;
+    readonly delayBackward?: Delay;
+    readonly duplicatedForward?: Int64;
+    readonly duplicatedBackward?: Int64;
+    readonly undecided?: Int64;
+    readonly outside?: Int64;
+    readonly clock?: readonly ClockPiece[];
+    readonly roundTripSeconds?: number;
+    readonly placement?: readonly string[];
+}
+
+export const PATH_HEIGHT = 200;
+/** Room for the ends of the path, px. */
+const END = 96;
+
+/** One direction of a leg, in words. */
+export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: Int64 | undefined): string {
+    const time =
+        delay === undefined
+            ? "delay not known"
+            : `${duration(delay.medianSeconds)} (${duration(delay.minSeconds)} to ${duration(delay.p95Seconds)})`;
+    return `${time}, lost ${count(lost ?? "0")} of ${count(Number(of ?? 0) + Number(lost ?? 0))}`;
+}
+
+/** Taps from the client's side to the server's, and what happens between them. */
+export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[], width: number, c: Colors): void {
+    const y = 100;
+    const first = END + 60;
+    const step = taps.length > 1 ? (width - 2 * first) / (taps.length - 1) : 0;
+    const x = (at: number): number => first + at * step;
+    p.line([END - 30, width - END + 30], [y, y], { color: c.line, width: 3 });
+    for (const [at, label] of [
+        [END - 34, "clients"],
+        [width - END + 34, "servers"],
+    ] as const) {
+        p.mark("square", at, y, 16, c.muted);
+        p.text(label, at, y + 24, { color: c.text, size: 12, align: "center" });
+    }
+    taps.forEach((tap, at) => {
+        p.mark("circle", x(at), y, 18, c.accent);
+        p.text(tap.file, x(at), y + 26, { color: c.text, size: 12, bold: true, align: "center" });
+        const missed = Number(tap.missedByCapture ?? 0);
+        p.text(`${count(tap.packets ?? "0")} packets`, x(at), y + 44, { color: c.muted, size: 11, align: "center" });
+        if (missed > 0) {
+            p.text(`missed ${count(missed)}`, x(at), y + 60, { color: c.orange, size: 11, align: "center" });
+        }
+    });
+    legs.forEach((leg, at) => {
+        const [a, b] = [x(at) + 16, x(at + 1) - 16];
+        const middle = (a + b) / 2;
+        const lines = [
+            {
+                y: y - 30,
+                from: a,
+                to: b,
+                delay: leg.delayForward,
+                lost: leg.lostForward,
+                color: c.blue,
+                of: leg.delayForward?.samples,
+            },
+            {
+                y: y - 12,
+                from: b,
+                to: a,
+                delay: leg.delayBackward,
+                lost: leg.lostBackward,
+                color: c.green,
+                of: leg.delayBackward?.samples,
+            },
+        ];
+        for (const one of lines) {
+            p.line([one.from, one.to], [one.y, one.y], { color: one.color, width: 1.6 });
+            const back = one.to > one.from ? -9 : 9;
+            p.path(`M${one.to} ${one.y}l${back} -4v8Z`, one.color);
+        }
+        p.text(`→ ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}`, middle, y - 66, {
+            color: c.text,
+            size: 11.5,
+            align: "center",
+        });
+        p.text(`← ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`, middle, y - 48, {
+            color: c.text,
+            size: 11.5,
+            align: "center",
+        });
+    });
+}
