@@ -393,11 +393,21 @@ function Legend(props: { items: readonly LegendItem[] }) {
                 <li key={item.label}>
                     {item.toggle ? (
                         <button type="button" aria-pressed={!item.hidden} onClick={item.toggle}>
-                            <Sample item={item} /> <span class={item.hidden ? "off" : undefined}>{item.label}</span>
+                            <Sample
+                                color={item.color}
+                                {...(item.shape ? { shape: item.shape } : {})}
+                                {...(item.dash ? { dash: item.dash } : {})}
+                            />{" "}
+                            <span class={item.hidden ? "off" : undefined}>{item.label}</span>
                         </button>
                     ) : (
                         <span>
-                            <Sample item={item} /> {item.label}
+                            <Sample
+                                color={item.color}
+                                {...(item.shape ? { shape: item.shape } : {})}
+                                {...(item.dash ? { dash: item.dash } : {})}
+                            />{" "}
+                            {item.label}
                         </span>
                     )}
                 </li>
@@ -407,9 +417,9 @@ function Legend(props: { items: readonly LegendItem[] }) {
 }
 
 /** The legend's mark, drawn by the same painter as the chart's. */
-function Sample(props: { item: LegendItem }) {
+export function Sample(props: Pick<LegendItem, "color" | "shape" | "dash">) {
     const ref = useRef<HTMLCanvasElement>(null);
-    const { color, shape, dash } = props.item;
+    const { color, shape, dash } = props;
     useLayoutEffect(() => {
         if (!ref.current) return;
         const context = fit(ref.current, 16, 14);

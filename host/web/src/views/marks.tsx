@@ -6,7 +6,7 @@ import { columns, json, of } from "../api/client";
 import type { Capture, Group } from "../api/types";
 import type { Area } from "../chart/axes";
 import { paintBands, paintPhases } from "../chart/bands";
-import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { ChartFrame, Sample, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
 import type { Shape } from "../chart/painter";
 import { stairs } from "../chart/SeriesChart";
@@ -234,8 +234,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                     const x = area.x.to(marks.times[index] as number);
                     const y = area.y.to(marks.values[index] as number);
                     painter.mark(shape, x, y, size, color);
-                    if ((marks.losses[index] as number) * 2 > (marks.counts[index] as number))
-                        painter.mark("ring", x, y, 10, c.red);
+                    if (ringed && (marks.losses[index] as number) > 0) painter.mark("ring", x, y, 10, c.red);
                 }
             }}
             pick={(x, y, area) => {
@@ -386,7 +385,7 @@ function Statistics(props: {
                             aria-label={`Draw ${name}`}
                             onClick={() => toggle(name)}
                         >
-                            <span style={{ background: lookOf(number, name).color }} />
+                            <Sample {...lookOf(number, name)} />
                         </button>
                     )
                 );

@@ -214,7 +214,7 @@ function Descriptions(props: { groups: readonly Group[]; leftOut: number; filter
             groups={props.groups}
             columns={[
                 { head: "count", cell: (group) => count(group.count) },
-                { head: "with repeats", cell: (group) => count(group.losses) },
+                { head: "repeats", title: "SYNs and SYN-ACKs that came again", cell: (group) => count(group.losses) },
                 {
                     head: "answer min",
                     title: "Last SYN to the server's answer",
