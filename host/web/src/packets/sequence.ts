@@ -123,6 +123,15 @@ export function rowAt(of: Sequence, time: number): number {
     return nearer ? before : after;
 }
 
+/** Rows in a range that tell something of a value. */
+export function rowsWithin(of: Sequence, steps: Steps, from: number, to: number): number[] {
+    const rows: number[] = [];
+    for (let row = firstFrom(of.time, from); row < of.time.length && (of.time[row] as number) < to; row += 1) {
+        if (!Number.isNaN(steps.low[row] as number)) rows.push(row);
+    }
+    return rows;
+}
+
 /** How high the picture of what is in flight reaches, and whether the window is above it. */
 export function flightTop(of: Sequence, from: number, to: number): { value: number; cut: boolean } {
     const flight = extent(of.inFlight, from, to)?.[1] ?? 0;

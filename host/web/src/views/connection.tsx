@@ -14,6 +14,7 @@ import {
     readMarks,
     readSequence,
     rowAt,
+    rowsWithin,
     valuesBetween,
     type Mark,
     type Sequence,
@@ -173,6 +174,7 @@ function SequenceChart(props: { one: One; sequence: Sequence; marks: Mark[] }) {
     const sender = sequence.side;
     const receiver = sender === "client" ? "server" : "client";
     const values = valuesBetween(sequence, from, to);
+    const visited = rowsWithin(sequence, sequence.inFlight, from, to);
     const edge = extent(sequence.edge, from, to);
     const above = edge === null ? ", not known" : edge[1] > values[1] ? ", above the picture" : "";
     const pick = (x: number, y: number, area: Area): Hover | null => {
@@ -255,8 +257,9 @@ function SequenceChart(props: { one: One; sequence: Sequence; marks: Mark[] }) {
             paint={(painter, area) => drawSequence(painter, sequence, marks, area, c)}
             pick={pick}
             steps={{
-                count: sequence.time.length,
-                at: (row, area) => {
+                count: visited.length,
+                at: (step, area) => {
+                    const row = visited[step] as number;
                     const high = sequence.sent.high[row] as number;
                     return hover(sequence, row, area, Number.isNaN(high) ? undefined : area.y.to(high));
                 },
@@ -270,6 +273,7 @@ function FlightChart(props: { sequence: Sequence }) {
     const c = colors.value;
     const [from, to] = range.value;
     const top = flightTop(sequence, from, to);
+    const visited = rowsWithin(sequence, sequence.inFlight, from, to);
     const receiver = sequence.side === "client" ? "server" : "client";
     const at = (row: number, area: Area) =>
         hover(sequence, row, area, area.y.to(sequence.inFlight.high[row] as number));
@@ -296,7 +300,7 @@ function FlightChart(props: { sequence: Sequence }) {
                 const row = rowAt(sequence, area.x.from(x));
                 return row < 0 ? null : at(row, area);
             }}
-            steps={{ count: sequence.time.length, at }}
+            steps={{ count: visited.length, at: (step, area) => at(visited[step] as number, area) }}
         />
     );
 }

@@ -1,0 +1,308 @@
+/** Views of packets, delays and taps show what `weir packets` and `weir analyze` say; links, keys, accessibility. */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { count, duration, percent } from "../src/format";
+import {
+    axe,
+    DEMO,
+    expectNoErrors,
+    gridHeads,
+    gridRows,
+    launch,
+    parameter,
+    ROOT,
+    serve,
+    settled,
+    tab,
+    WEIR,
+} from "./support";
+import type { Server, Tab } from "./support";
+
+interface PacketRow {
+    number: string;
+    time: string;
+    fromServer?: boolean;
+    flags: string;
+    seq: number;
+    length?: number;
+}
+
+interface Said {
+    connections: { id: string; serverToClient: { retransmittedPackets: string; maxInFlight: string } }[];
+    transactions: { connectionId: string }[];
+    summary: {
+        packets: string;
+        start: string;
+        delays: Record<string, number>;
+        diagnosis: { category: string; verdict: string }[];
+        statistics: { name: string; total?: number }[];
+    };
+    legs: { lostForward?: string; lostBackward?: string; matched?: string }[];
+    taps: { file: string }[];
+}
+
+const TAPS = ["demo-client.pcap", "demo-server.pcap"].map((file) => resolve(ROOT, "docs/demo", file));
+
+let server: Server;
+let pair: Server;
+let browser: Browser;
+let said: Said;
+let packets: Map<string, PacketRow[]>;
+let one: Tab;
+
+const run = (...args: string[]) =>
+    JSON.parse(execFileSync(WEIR, [...args, "--format", "json"], { maxBuffer: 1 << 28, encoding: "utf8" })) as unknown;
+
+beforeAll(async () => {
+    said = run("analyze", DEMO) as Said;
+    packets = new Map(
+        said.connections.map(({ id }) => [
+            id,
+            (run("packets", DEMO, "--connection", id) as { packets: PacketRow[] }).packets,
+        ]),
+    );
+    server = await serve(DEMO);
+    pair = await serve(...TAPS);
+    browser = await launch();
+    one = await tab(browser, server);
+});
+afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+    await pair?.stop();
+});
+beforeEach(() => {
+    one.errors.length = 0;
+});
+
+/** Seconds since the capture's start. */
+const since = (time: string) => {
+    const ns = (text: string) => {
+        const [whole = "", part = ""] = text.replace("Z", "").split(".");
+        return BigInt(Date.parse(`${whole}Z`)) * 1_000_000n + BigInt(part.padEnd(9, "0"));
+    };
+    return Number(ns(time) - ns(said.summary.start)) / 1e9;
+};
+/** The connection in which most packets of the server were sent again. */
+const lossy = (): [string, PacketRow[]] => {
+    const again = (one: Said["connections"][number]) => Number(one.serverToClient.retransmittedPackets);
+    const id = [...said.connections].sort((a, b) => again(b) - again(a))[0]?.id ?? "";
+    return [id, packets.get(id) ?? []];
+};
+const plot = (page: Page, chart: string) => page.locator(`[data-chart="${chart}"] .plot`);
+const told = (page: Page, chart: string) => page.locator(`[data-chart="${chart}"] [aria-live]`).innerText();
+const notes = async (page: Page) => (await page.locator(".note").allInnerTexts()).join("\n");
+
+test("packet timing counts every packet, in any range", async () => {
+    await one.show("view=timing");
+    expect(await notes(one.page)).toContain(`${said.summary.packets} packets in this range, each drawn`);
+    expect(await one.page.locator(".pages").innerText()).toBe(`${said.connections.length} connections`);
+    const [from, to] = [0.5, 1.7];
+    await one.show(`view=timing&from=${from}&to=${to}`);
+    const inside = [...packets.values()].flat().filter(({ time }) => since(time) >= from && since(time) < to);
+    expect(inside.length).toBeGreaterThan(50);
+    expect(await notes(one.page)).toContain(`${inside.length} packets in this range`);
+    expectNoErrors(one);
+});
+
+test("packet timing by keyboard: step to a mark, open its connection; n finds a repeat", async () => {
+    await one.show("view=timing");
+    await plot(one.page, "timing").focus();
+    await one.page.keyboard.press("ArrowRight");
+    expect(await told(one.page, "timing")).toContain("SYN");
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    expect(parameter(one.page, "view")).toBe("connection");
+    const first = [...packets].sort((a, b) => since(a[1][0]?.time ?? "") - since(b[1][0]?.time ?? ""))[0];
+    expect(parameter(one.page, "connection")).toBe(first?.[0]);
+    await one.show("view=timing&hide=ACK");
+    expect(await one.page.getByRole("button", { name: "ACK", exact: true }).getAttribute("aria-pressed")).toBe("false");
+    expectNoErrors(one);
+});
+
+test("a chart is saved as SVG and as PNG", async () => {
+    await one.show("view=timing");
+    for (const kind of ["SVG", "PNG"]) {
+        const coming = one.page.waitForEvent("download");
+        await one.page.locator('[data-chart="timing"]').getByRole("button", { name: kind }).click();
+        const file = await (await coming).path();
+        const content = readFileSync(file);
+        if (kind === "SVG") expect(content.toString()).toMatch(/^<svg [^]*10\.77\.0\.1[^]*<\/svg>\s*$/);
+        else expect(content.subarray(1, 4).toString()).toBe("PNG");
+        expect(content.length).toBeGreaterThan(5000);
+    }
+    expectNoErrors(one);
+});
+
+test("one connection: its figures, both directions, its own time in the link", async () => {
+    const [id, rows] = lossy();
+    await one.show(`view=connection&connection=${id}`);
+    const facts = await one.page.locator(".facts").first().innerText();
+    expect(facts).toContain(`Packets\n${rows.length}`);
+    expect(Number(parameter(one.page, "from"))).toBeLessThanOrEqual(since(rows[0]?.time ?? ""));
+    expect(Number(parameter(one.page, "to"))).toBeGreaterThan(since(rows.at(-1)?.time ?? ""));
+    for (const side of ["client", "server"]) {
+        await one.page.getByRole("button", { name: `Data of the ${side}` }).click();
+        await settled(one.page);
+        expect(parameter(one.page, "side")).toBe(side);
+        expect(await one.page.locator('[data-chart="sequence"] h2').innerText()).toContain(side);
+    }
+    // The most that the keys find under way is what the engine counted.
+    await plot(one.page, "in-flight").focus();
+    let most = 0;
+    for (let before = "", now = "."; now !== before;) {
+        before = now;
+        await one.page.keyboard.press("ArrowRight");
+        now = await told(one.page, "in-flight");
+        const found = /In flight (?:[\d,]+ to )?([\d,]+), Window/.exec(now);
+        most = Math.max(most, Number(found?.[1]?.replaceAll(",", "") ?? NaN));
+    }
+    const counted = said.connections.find((each) => each.id === id)?.serverToClient.maxInFlight;
+    expect(most).toBe(Number(counted));
+    expectNoErrors(one);
+});
+
+test("the packets of a connection, row by row; n goes to what was sent again", async () => {
+    const [id, rows] = lossy();
+    await one.show(`view=packets&connection=${id}`);
+    const heads = await gridHeads(one.page);
+    const cells = await gridRows(one.page);
+    const column = (name: string) => cells.map((row) => row[heads.indexOf(name)]);
+    const shown = rows.slice(0, cells.length);
+    expect(cells.length).toBeGreaterThan(10);
+    expect(column("No.")).toEqual(shown.map(({ number }) => count(number)));
+    expect(column("From")).toEqual(shown.map(({ fromServer }) => (fromServer ? "server" : "client")));
+    expect(column("Data")).toEqual(shown.map(({ length }) => count(length ?? 0)));
+    const first = (server: boolean) => shown.find(({ fromServer }) => (fromServer ?? false) === server)?.seq ?? NaN;
+    expect(column("Seq")).toEqual(
+        shown.map(({ seq, fromServer }) => count((seq - first(fromServer ?? false) + 2 ** 32) % 2 ** 32)),
+    );
+    expect(column("Time").map((time) => time?.slice(-9))).toEqual(shown.map(({ time }) => time.slice(-10, -1)));
+    await one.page.locator('[role="grid"]').focus();
+    await one.page.keyboard.press("n");
+    const chosen = one.page.locator('[role="row"][aria-selected="true"]');
+    expect(await chosen.innerText()).toContain("sent again");
+    const link = one.page.url();
+    await one.page.goto("about:blank");
+    await one.page.goto(link);
+    await settled(one.page);
+    expect(await chosen.innerText()).toContain("sent again");
+    await one.page.locator('[role="grid"]').focus();
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    expect(parameter(one.page, "view")).toBe("connection");
+    expectNoErrors(one);
+});
+
+test("bounce diagram: an arrow for each packet, told as one moves", async () => {
+    const [id, rows] = lossy();
+    await one.show(`view=bounce&connection=${id}`);
+    const diagram = one.page.getByRole("group", { name: `Bounce diagram of ${rows.length} packets` });
+    await diagram.focus();
+    await one.page.keyboard.press("Home");
+    const live = one.page.locator('[data-chart="bounce"] [aria-live]');
+    expect(await live.innerText()).toContain("client sends SYN");
+    await one.page.keyboard.press("ArrowDown");
+    expect(await live.innerText()).toContain("server sends SYN ACK");
+    await one.page.getByRole("button", { name: "To scale" }).click();
+    expect(parameter(one.page, "spacing")).toBe("time");
+    expectNoErrors(one);
+});
+
+test("waterfall: a bar for each transaction, of all and of one connection", async () => {
+    await one.show("view=waterfall");
+    expect(await one.page.locator(".pages").innerText()).toBe(`${said.transactions.length} transactions`);
+    const [id] = lossy();
+    const own = said.transactions.filter(({ connectionId }) => connectionId === id);
+    await one.show(`view=waterfall&connection=${id}`);
+    expect(await one.page.locator(".pages").innerText()).toBe(`${own.length} transactions`);
+    const legend = await one.page.locator('[data-chart="waterfall"] .legend').innerText();
+    const shares = [...legend.matchAll(/([\d.]+) %/g)].map((found) => Number(found[1]));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
+    expectNoErrors(one);
+});
+
+test("data exchange: every application message", async () => {
+    await one.show("view=exchange");
+    const messages = said.summary.statistics.find(({ name }) => name === "Application Messages")?.total;
+    expect(await notes(one.page)).toContain(`${messages} messages in this range`);
+    await plot(one.page, "exchange").focus();
+    await one.page.keyboard.press("ArrowRight");
+    expect(await told(one.page, "exchange")).toContain("request");
+    expectNoErrors(one);
+});
+
+test("whose time it was: the parts and their sum", async () => {
+    await one.show("view=delays&by=none");
+    const cells = await one.page.locator("table.sums tbody tr").first().locator("td").allInnerTexts();
+    const { delays } = said.summary;
+    expect(cells[0]).toBe(count(said.transactions.length));
+    expect(cells[1]).toBe(duration(delays.totalSeconds));
+    expect(cells.slice(2)).toEqual(
+        ["userThink", "clientProcessing", "latency", "bandwidth", "congestion", "protocol", "serverProcessing"].map(
+            (part) => duration(delays[`${part}Seconds`]),
+        ),
+    );
+    const pie = (await one.page.getByRole("img").getAttribute("aria-label")) ?? "";
+    const worked = delays.serverProcessingSeconds ?? NaN;
+    const all = (delays.totalSeconds ?? NaN) - (delays.userThinkSeconds ?? 0);
+    expect(pie).toContain(`server ${percent(worked / all)}: ${duration(worked)}`);
+    expectNoErrors(one);
+});
+
+test("diagnosis: every category with its verdict", async () => {
+    await one.show("view=diagnosis");
+    const rows = await one.page.locator('[data-table="diagnosis"] tbody tr').allInnerTexts();
+    expect(rows).toHaveLength(said.summary.diagnosis.length);
+    said.summary.diagnosis.forEach(({ category, verdict }, at) => {
+        const words = (text: string) => text.toLowerCase().replaceAll("_", " ");
+        expect(rows[at]?.toLowerCase()).toContain(words(category));
+        expect(rows[at]).toContain(words(verdict));
+    });
+    expect(await one.page.locator('[data-table="statistics"] tbody tr').count()).toBe(said.summary.statistics.length);
+    expectNoErrors(one);
+});
+
+test("two taps: what the leg between them lost; one tap says how to have two", async () => {
+    const both = run("analyze", ...TAPS) as Said;
+    const two = await tab(browser, pair);
+    await two.show("view=taps");
+    const leg = both.legs[0];
+    const cell = (label: string) => two.page.locator("tr", { hasText: label }).locator("td").first().innerText();
+    expect(await cell("Lost on the leg, forward")).toBe(count(leg?.lostForward ?? "0"));
+    expect(await cell("Lost on the leg, backward")).toBe(count(leg?.lostBackward ?? "0"));
+    expect(await cell("Packets in both captures")).toBe(count(leg?.matched ?? "0"));
+    expect(await axe(two.page)).toEqual([]);
+    expectNoErrors(two);
+    await two.page.close();
+    await one.show("view=taps");
+    expect(await one.page.locator("main").innerText()).toContain("weir view client.pcapng server.pcapng");
+    expectNoErrors(one);
+});
+
+test("every view passes the accessibility scan, light and dark, with and without a connection", async () => {
+    const [id] = lossy();
+    for (const theme of ["light", "dark"] as const) {
+        const each = await tab(browser, server, theme);
+        for (const view of [
+            "timing",
+            "connection",
+            "packets",
+            "bounce",
+            "waterfall",
+            "exchange",
+            "delays",
+            "diagnosis",
+        ]) {
+            for (const of of theme === "light" ? ["", `&connection=${id}`] : [`&connection=${id}`]) {
+                await each.show(`view=${view}${of}`);
+                expect(await axe(each.page), `${view}${of}, ${theme}`).toEqual([]);
+            }
+        }
+        expectNoErrors(each);
+        await each.page.close();
+    }
+});
