@@ -251,6 +251,41 @@ test("time lines: brushing zooms every view, 0 shows all again, the back button 
     expectNoErrors(one);
 });
 
+test("the cursor of one chart stands in all, and its figures are told", async () => {
+    await one.show("view=timeline");
+    const overlay = one.page.locator('[data-chart="losses"] canvas').last();
+    const picture = () => overlay.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+    const before = await picture();
+    await one.page.locator('[data-chart="concurrency"] .plot').focus();
+    await one.page.keyboard.press("ArrowLeft");
+    await expect.poll(picture).not.toBe(before);
+    expect(await one.page.locator('[data-chart="concurrency"] [aria-live]').innerText()).toMatch(
+        /connections \d.*requests in progress \d/,
+    );
+    expectNoErrors(one);
+});
+
+test("Shift and brush: a box of time and durations, and back", async () => {
+    await one.show("view=setups");
+    const box = await one.page.locator('[data-chart="setups"] .plot').boundingBox();
+    if (!box) throw new Error("no chart");
+    await one.page.keyboard.down("Shift");
+    await one.page.mouse.move(box.x + 200, box.y + 200);
+    await one.page.mouse.down();
+    await one.page.mouse.move(box.x + 700, box.y + 350, { steps: 4 });
+    await one.page.mouse.up();
+    await one.page.keyboard.up("Shift");
+    await settled(one.page);
+    const [low, high] = [Number(parameter(one.page, "low")), Number(parameter(one.page, "high"))];
+    expect(low).toBeGreaterThan(0);
+    expect(high).toBeGreaterThan(low);
+    expect(Number(parameter(one.page, "from"))).toBeGreaterThan(0);
+    await one.page.getByRole("button", { name: /show all/ }).click();
+    await settled(one.page);
+    expect([parameter(one.page, "low"), parameter(one.page, "high")]).toEqual([null, null]);
+    expectNoErrors(one);
+});
+
 test("dialogues: a row for each pair, with its sums", async () => {
     await one.show("view=dialogues");
     const expected = new Map<string, [connections: number, failed: number, packets: number, back: number]>();
