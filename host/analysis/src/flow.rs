@@ -3,7 +3,7 @@
 use weir_record::{Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, Setup, what, width};
 
 use crate::handshake::Handshake;
-use crate::limits::{self, Charged, Limits};
+use crate::limits::{self, Charged, Limits, SoFar};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
 use crate::setup::{FIRST_TIMEOUT, SetupState};
@@ -466,19 +466,19 @@ impl Flow {
         limits.sides[s].sample(time, rtt, window, &path);
     }
 
-    /// A block of `side`; `tail`: the end of the one before it in the same transfer, and the transfer's bytes up to there.
+    /// A block of `side`; `tail`: what there is before it in the same transfer.
     pub fn limit_block(
         &mut self,
         side: usize,
         code: u8,
         b: &Block,
-        tail: Option<(u64, u64)>,
+        tail: Option<SoFar>,
         link: Option<f64>,
         pool: &mut Pool,
     ) {
         let s = side & 1;
         let slow = b.last.saturating_sub(b.first) > limits::SLACK
-            || tail.is_some_and(|(last, _)| b.first.saturating_sub(last) > limits::SHORTEST_PAUSE);
+            || tail.is_some_and(|tail| b.first.saturating_sub(tail.last) > limits::SHORTEST_PAUSE);
         if self.limits.is_none() && !slow {
             return;
         }

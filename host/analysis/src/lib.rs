@@ -33,6 +33,7 @@ mod signature;
 mod silly;
 mod sink;
 mod sliding;
+mod slow_start;
 mod statistics;
 mod summary;
 mod surroundings;

@@ -8,6 +8,7 @@ use weir_record::{Block, BlockEnd, Rtt};
 
 use crate::seq::before;
 use crate::silly::{Heard, Silly};
+use crate::slow_start::SlowStart;
 
 /// Causes, in the order of [`Charges`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,8 +114,10 @@ impl Path {
     }
 
     /// Bytes below which a window has no room.
-    fn room(&self, window: u32) -> u32 {
-        (ROOM * self.segment).min(window / 4).max(window / 10)
+    /// `exact`: what is in flight is known, not only its average.
+    fn room(&self, window: u32, exact: bool) -> u32 {
+        let room = (ROOM * self.segment).min(window / 4);
+        if exact { room } else { room.max(window / 10) }
     }
 
     /// How far a packet may be from where it is expected, ns.
@@ -140,6 +143,9 @@ const BURSTS: usize = 4;
 /// A sender that waits for its buffer sends once in a round trip, or each time that a third of it is free (as Linux
 /// wakes its application); what pauses more often paces.
 const PIECES: u64 = 3;
+/// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
+const LEAST_LATER: u64 = 4_000_000;
+const MOST_LATER: u64 = 16_000_000;
 /// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
 const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
@@ -178,8 +184,21 @@ struct Span {
     from: u64,
     to: u64,
     cause: Cause,
-    /// Of a full send buffer: known from the pause itself, whatever the trips around it look like.
-    sure: bool,
+    /// Of a full send buffer.
+    sure: Sure,
+    /// Bytes of the flight before it; 0: not one flight.
+    flight: u32,
+}
+
+/// How a pause is known to be that of a full send buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sure {
+    /// By what the trips around it look like.
+    ByTrips,
+    /// It is, if slow start turns out to have gone on.
+    IfGrows,
+    /// By the pauses themselves, whatever the trips around look like.
+    Yes,
 }
 
 /// What outranks what when spans overlap.
@@ -208,6 +227,14 @@ struct BlockTail {
     acked: Option<u32>,
     /// End of its sequence space.
     end: u32,
+}
+
+/// A transfer up to a block: its first and last packet and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SoFar {
+    pub first: u64,
+    pub last: u64,
+    pub bytes: u64,
 }
 
 /// What a transfer was limited by.
@@ -275,6 +302,9 @@ struct Bursts {
     window: Option<(u32, u32)>,
     /// Between those before, the newest first; 0: none.
     before: [u32; BURSTS],
+    slow_start: SlowStart,
+    /// A pause was surely that of a full send buffer.
+    proven: bool,
 }
 
 impl Bursts {
@@ -283,6 +313,15 @@ impl Bursts {
             since,
             ..Self::default()
         }
+    }
+
+    /// Something else than the sender ended the burst.
+    fn restart(&mut self, since: u64) {
+        *self = Self {
+            slow_start: self.slow_start,
+            proven: self.proven,
+            ..Self::begin(since)
+        };
     }
 
     /// A pause. Whether the burst was like the one before it and has not grown over the last ones: a send buffer has one
@@ -299,9 +338,17 @@ impl Bursts {
         before[0] = burst;
         *self = Self {
             before,
+            slow_start: self.slow_start,
+            proven: self.proven,
             ..Self::begin(next)
         };
         like
+    }
+
+    /// Whether the burst, which ends in `tail` and is followed by another at `next`, was what one round trip had in flight.
+    fn is_flight(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
+        let trip = path.round_trip();
+        tail.last.saturating_sub(self.since) < trip / PIECES && next.saturating_sub(self.since) >= trip - trip / 8
     }
 
     /// Whether the burst used up the window of the receiver as it was when it began, and its sender can have heard of no
@@ -390,18 +437,18 @@ impl Transfer {
     }
 
     /// A block ended.
-    /// `before`: the end of the block before, if there was one in this transfer, and the transfer's bytes up to there.
+    /// `before`: what there is before it in this transfer.
     /// `window`: the receiver's last, in bytes.
-    pub fn block(&mut self, code: u8, b: &Block, before: Option<(u64, u64)>, window: Option<u32>, path: &Path) {
+    pub fn block(&mut self, code: u8, b: &Block, before: Option<SoFar>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
         let full = u32::from(b.max_segment);
         let is_full = full > 0 && full + OPTIONS >= path.segment;
         let noted = self
             .tail
-            .filter(|tail| before.is_some_and(|(last, _)| last == tail.last));
+            .filter(|tail| before.is_some_and(|before| before.last == tail.last));
         let tail = noted.or_else(|| {
-            let (last, bytes) = before?;
-            self.bursts = Bursts::default();
+            let SoFar { first, last, bytes } = before?;
+            self.bursts = Bursts::begin(first);
             self.bursts.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             Some(BlockTail {
                 last,
@@ -456,6 +503,9 @@ impl Transfer {
         let gap = b.first.saturating_sub(tail.last);
         if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
             self.full = None;
+            if gap >= path.round_trip() / 8 {
+                self.bursts.restart(b.first);
+            }
             self.span(tail.last, b.first, Cause::ReceiverWindow, path);
             return;
         }
@@ -464,7 +514,7 @@ impl Transfer {
             return;
         }
         if self.bursts.filled(&tail, path) {
-            self.bursts = Bursts::begin(b.first);
+            self.bursts.restart(b.first);
             self.span(tail.last, b.first, Cause::ReceiverWindow, path);
             return;
         }
@@ -479,7 +529,7 @@ impl Transfer {
             _ => Cause::SendBuffer,
         };
         if cause != Cause::SendBuffer {
-            self.bursts = Bursts::begin(b.first);
+            self.bursts.restart(b.first);
             self.span(tail.last, b.first, cause, path);
             return;
         }
@@ -491,21 +541,79 @@ impl Transfer {
             return;
         }
         let burst = self.bursts.bytes;
+        let is_flight = self.bursts.is_flight(&tail, b.first, path);
+        let held = self.held(&tail, is_flight, path);
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
         let like = self.bursts.end(b.first, path.segment) && gap <= longest && burst >= self.loss_flight;
         if like {
             self.sender_bytes = self.sender_bytes.max(burst);
-        }
-        if like && let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
-            last.sure = true;
+            if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
+                last.sure = Sure::Yes;
+            }
+            self.prove();
         }
         let from = tail.last;
         let to = self.all_acknowledged(from, b.first, path).unwrap_or(b.first);
-        let sure = like;
-        self.push(Span { from, to, cause, sure }, path);
+        let sure = match (like, held) {
+            (true, _) => Sure::Yes,
+            (false, true) if self.bursts.proven => Sure::Yes,
+            (false, true) => Sure::IfGrows,
+            (false, false) => Sure::ByTrips,
+        };
+        let span = Span {
+            from,
+            to,
+            cause,
+            sure,
+            flight: if is_flight { burst } else { 0 },
+        };
+        self.push(span, path);
         if to < b.first {
             self.span(to, b.first, Cause::Application, path);
+        }
+    }
+
+    /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
+    /// It counts if it was short, so that all of it was one flight, and if it did not make the round trip longer, which
+    /// can end slow start (RFC 9406 4.2).
+    fn held(&mut self, tail: &BlockTail, is_flight: bool, path: &Path) -> bool {
+        self.grown(path);
+        let since = self.bursts.since;
+        let trip = path.round_trip();
+        let late = path
+            .base
+            .unwrap_or(0)
+            .saturating_add((trip / 8).clamp(LEAST_LATER, MOST_LATER));
+        let within = |s: &&Sample| (since..=tail.last).contains(&s.time.saturating_sub(s.rtt));
+        let fastest = self
+            .samples
+            .iter()
+            .rev()
+            .take(CONTEXT)
+            .filter(within)
+            .map(|s| s.rtt)
+            .min();
+        if self.loss_flight > 0 || !is_flight {
+            self.bursts.slow_start.skip();
+            return false;
+        }
+        let held = self.bursts.slow_start.flight(self.bursts.bytes);
+        held && fastest.is_none_or(|rtt| rtt < late)
+    }
+
+    /// Whether the burst in hand shows that slow start has not ended before it.
+    fn grown(&mut self, path: &Path) {
+        if self.loss_flight == 0 && self.bursts.slow_start.grows(self.bursts.bytes, path.segment) {
+            self.prove();
+        }
+    }
+
+    /// Pauses that were the send buffer's if slow start went on were.
+    fn prove(&mut self) {
+        for span in self.spans.iter_mut().filter(|s| s.sure == Sure::IfGrows) {
+            span.sure = Sure::Yes;
+            self.bursts.proven = true;
         }
     }
 
@@ -572,19 +680,27 @@ impl Transfer {
     }
 
     fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
-        let sure = false;
-        self.push(Span { from, to, cause, sure }, path);
+        let span = Span {
+            from,
+            to,
+            cause,
+            sure: Sure::ByTrips,
+            flight: 0,
+        };
+        self.push(span, path);
     }
 
     fn push(&mut self, span: Span, path: &Path) {
-        let Span { from, to, cause, sure } = span;
+        let Span {
+            from, to, cause, sure, ..
+        } = span;
         if let Some(last) = self.spans.iter_mut().rev().take(3).find(|s| s.cause == cause)
             && from <= last.to
             && last.from <= to
         {
             last.from = last.from.min(from);
             last.to = last.to.max(to);
-            last.sure |= sure;
+            last.sure = last.sure.max(sure);
             return;
         }
         if self.spans.len() >= MANY {
@@ -623,6 +739,7 @@ impl Transfer {
     /// The transfer from its first to its last data packet is over; what was noted before `next` belongs to it.
     /// The charges add up to `to − from`.
     pub fn settle(&mut self, from: u64, to: u64, next: u64, path: &Path) -> Charged {
+        self.grown(path);
         let (start, charged) = self.charged.take().unwrap_or((from, from));
         if from < start {
             self.charge(from, start.min(to), path);
@@ -662,7 +779,8 @@ impl Transfer {
                 from: since,
                 to,
                 cause: closed_cause(zero),
-                sure: false,
+                sure: Sure::ByTrips,
+                flight: 0,
             });
         }
         let samples = std::mem::take(&mut self.samples);
@@ -741,11 +859,15 @@ impl Transfer {
             };
             let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
             let paused = in_spans(&[Cause::Application]) > 0;
-            let is_buffer = |span: &Span| span.sure && span.from < s.time && span.to > since;
+            let is_buffer = |span: &Span| span.sure == Sure::Yes && span.from < s.time && span.to > since;
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
             let bytes = acked.filter(|a| !before(s.ack, *a)).map(|a| s.ack.wrapping_sub(a));
+            let flown = spans.iter().find(|span| {
+                let over = span.to.min(s.time).saturating_sub(span.from.max(since));
+                span.flight > 0 && 2 * over > s.time.saturating_sub(since)
+            });
             let rtt = sum.checked_div(count).unwrap_or(s.rtt);
             let short = ns < path.round_trip() / 2;
             let previous = trips.last().filter(|_| short).copied();
@@ -761,6 +883,9 @@ impl Transfer {
                 let whole = s.time.saturating_sub(since).max(path.round_trip()).max(1);
                 f64::from(bytes) / whole as f64 * path.round_trip().max(rtt.saturating_add(path.other)) as f64
             });
+            // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
+            let (flight, gross) =
+                flown.map_or((flight, gross), |span| (f64::from(span.flight), f64::from(span.flight)));
             trips.push(Trip {
                 to: s.time,
                 rtt,
@@ -775,6 +900,7 @@ impl Transfer {
                 window: s.window,
                 at_edge: edge > 0,
                 acked: bytes.unwrap_or(0),
+                exact: flown.is_some(),
             });
             (since, acked) = (s.time, Some(s.ack));
             (sum, count, flight_max, edge) = (0, 0, 0, 0);
@@ -797,7 +923,8 @@ impl Transfer {
         // No more can be in flight than the window allows: where it seems so, the round trip is not the smallest one.
         if let Some(window) = t.window
             && (t.at_edge
-                || t.gross + f64::from(path.room(window)) >= f64::from(window) && t.gross <= f64::from(window) * FLAT)
+                || t.gross + f64::from(path.room(window, t.exact)) >= f64::from(window)
+                    && t.gross <= f64::from(window) * FLAT)
         {
             self.receiver_bytes = window;
             return (Cause::ReceiverWindow, false);
@@ -859,7 +986,7 @@ impl Transfer {
     /// Charge `from` to `to` to `cause`, but for what spans cover.
     fn paint(&mut self, from: u64, to: u64, (cause, flat): (Cause, bool), spans: &[Span]) {
         let outranked = |s: &Span| match s.cause {
-            Cause::SendBuffer => !flat && (!s.sure || cause == Cause::ReceiverWindow),
+            Cause::SendBuffer => !flat && (s.sure != Sure::Yes || cause == Cause::ReceiverWindow),
             // What looks like the end of a message is the end of the window.
             Cause::Application => cause == Cause::ReceiverWindow,
             _ => false,
@@ -918,6 +1045,8 @@ struct Trip {
     at_edge: bool,
     /// Bytes acknowledged, where known.
     acked: u32,
+    /// What is in flight is that of a flight.
+    exact: bool,
 }
 
 const fn closed_cause(zero: bool) -> Cause {

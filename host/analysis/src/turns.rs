@@ -3,6 +3,7 @@
 
 use weir_record::{Block, BlockEnd};
 
+use crate::limits::SoFar;
 use crate::seq::before;
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
@@ -255,15 +256,18 @@ impl Turn {
         self.past.get_or_insert_default().time.add(time);
     }
 
-    /// What a new block of a side would follow in the same transfer: its last packet, and its bytes so far.
-    pub fn tail(&self, side: usize) -> Option<(u64, u64)> {
+    /// What a new block of a side would follow in the same transfer.
+    pub fn tail(&self, side: usize) -> Option<SoFar> {
         let own = match (side, &self.response) {
             (0, None) => Some(&self.request),
             (0, Some(_)) => None,
             (_, response) => response.as_deref(),
         };
-        own.filter(|own| !own.blocks.is_empty())
-            .map(|own| (own.last, own.blocks.bytes()))
+        own.filter(|own| !own.blocks.is_empty()).map(|own| SoFar {
+            first: own.first,
+            last: own.last,
+            bytes: own.blocks.bytes(),
+        })
     }
 
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.

@@ -326,3 +326,49 @@ fn nagle_and_a_delayed_ack() {
     // The first has no shortest round trip but the handshake's.
     assert!((0.45..=0.53).contains(&limits.nagle), "{limits:?}");
 }
+
+/// A response over 60 ms, flight by flight, each of so many segments; the last ends with PSH, as all the others.
+fn flights(segments: &[u32]) -> v1::LimitSeconds {
+    let trip = 0.060;
+    let mut c = start(trip, Some(9), Some(9));
+    c.packet(0.2, C, "AP", 101, 901, 200).window = 60_000;
+    let (mut at, mut sent) = (0.2 + trip, 901);
+    for &n in segments {
+        for i in 0..n {
+            let flags = if i + 1 == n { "AP" } else { "A" };
+            c.packet(at + f64::from(i) * 1e-6, S, flags, sent, 301, MSS);
+            sent += MSS;
+        }
+        c.packet(at + 0.002, C, "A", 301, sent, 0).window = 60_000;
+        at += trip;
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    only(&a).server_to_client.unwrap().limit_seconds.unwrap()
+}
+
+/// RFC 5681 3.1, RFC 3465 2.2: in slow start each flight is twice the one before.
+#[test]
+fn flights_that_double_are_slow_start() {
+    let limits = flights(&[10, 20, 40, 80, 160, 320]);
+    assert!(limits.sender < 1e-9 && limits.congestion > 4.9 * 0.060, "{limits:?}");
+}
+
+/// A sender whose flights doubled, and then grew by less without a loss, and by more again, waited for its buffer:
+/// Linux lets in up to 64 KB each time that it wakes its application.
+#[test]
+fn flights_that_grow_by_less_than_slow_start_wait_for_a_buffer() {
+    let limits = flights(&[10, 20, 31, 53, 54, 105, 136, 149, 144, 288, 200]);
+    assert!(
+        limits.sender > 7.5 * 0.060 && limits.congestion < 2.6 * 0.060,
+        "{limits:?}"
+    );
+}
+
+/// The same beginning, but then a segment in each round trip: slow start has ended, as far as the wire tells.
+#[test]
+fn flights_that_grow_by_a_segment_are_congestion_avoidance() {
+    let limits = flights(&[10, 20, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
+    assert!(limits.sender < 0.060, "{limits:?}");
+    assert!(limits.congestion > 8.9 * 0.060, "{limits:?}");
+}

@@ -16,7 +16,7 @@ use weir_messages::v1;
 
 /// Least transfer that is judged. The kernel counts in ticks of its clock, 4 ms on many.
 const LEAST_BYTES: u64 = 40_000;
-const LEAST_BUSY_US: u64 = 50_000;
+const LEAST_DATA_US: u64 = 50_000;
 /// Shares may differ by this much.
 const POINTS: f64 = 0.1;
 
@@ -27,8 +27,9 @@ struct Judged {
     client_port: u16,
     from_server: bool,
     congestion_control: String,
-    busy: f64,
-    /// Shares of the busy time: the receiver's window, the send buffer.
+    /// Data was in flight, s.
+    data: f64,
+    /// Shares of that: the receiver's window, the send buffer.
     truth: [f64; 2],
     answer: [f64; 2],
     unknown: f64,
@@ -48,13 +49,13 @@ impl fmt::Display for Judged {
         let side = if self.from_server { "server" } else { "client" };
         write!(
             f,
-            "limits, tap {}: port {} from the {side}, {}, busy {:.2} s: window {window:.2} called {said_window:.2}, send \
+            "limits, tap {}: port {} from the {side}, {}, data in flight {:.2} s: window {window:.2} called {said_window:.2}, send \
              buffer {sender:.2} called {said_sender:.2}, unknown {:.2}",
             self.tap,
             self.client_port,
             self.congestion_control,
-            self.busy,
-            self.unknown / self.busy,
+            self.data,
+            self.unknown / self.data,
         )
     }
 }
@@ -103,10 +104,10 @@ pub fn score_limits(report: &LabReport) -> Result<LimitScore, LabError> {
 }
 
 fn judge(tap: &'static str, sender: &SenderRecord, direction: &v1::Direction) -> Option<Judged> {
-    if sender.bytes_acked < LEAST_BYTES || sender.busy_us < LEAST_BUSY_US {
+    if sender.bytes_acked < LEAST_BYTES || sender.data_us < LEAST_DATA_US {
         return None;
     }
-    let busy = sender.busy_us as f64 / 1e6;
+    let data = sender.data_us as f64 / 1e6;
     let share = |samples: u64| samples as f64 / sender.samples.max(1) as f64;
     let said = direction.limit_seconds.unwrap_or_default();
     Some(Judged {
@@ -114,9 +115,9 @@ fn judge(tap: &'static str, sender: &SenderRecord, direction: &v1::Direction) ->
         client_port: sender.client_port,
         from_server: sender.from_server,
         congestion_control: sender.congestion_control.clone(),
-        busy,
+        data,
         truth: [share(sender.window_samples), share(sender.buffer_samples)],
-        answer: [said.receiver_window / busy, (said.sender - said.nagle) / busy],
+        answer: [said.receiver_window / data, (said.sender - said.nagle) / data],
         unknown: said.unknown,
     })
 }
@@ -136,7 +137,7 @@ impl LimitScore {
     /// Time of the transfers that was called unknown, and all, ms.
     pub fn unknown_ms(&self) -> (u64, u64) {
         let sum = |of: fn(&Judged) -> f64| (self.judged.iter().map(of).sum::<f64>() * 1e3).round() as u64;
-        (sum(|j| j.unknown), sum(|j| j.busy))
+        (sum(|j| j.unknown), sum(|j| j.data))
     }
 
     /// A line for each transfer that is not within 10 points.
@@ -156,9 +157,10 @@ mod tests {
             client_port: 7,
             congestion_control: "bbr".into(),
             bytes_acked: 1_000_000,
-            busy_us: 2_000_000,
+            busy_us: 2_100_000,
             rwnd_limited_us: 1_000_000,
             sndbuf_limited_us: 500_000,
+            data_us: 2_000_000,
             samples: 100,
             window_samples: 50,
             buffer_samples: 25,
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn a_few_ticks_of_the_clock_are_not_judged() {
         let mut short = sender();
-        short.busy_us = 49_999;
+        short.data_us = 49_999;
         assert_eq!(judge("client", &short, &said(0.0, 0.0)), None);
     }
 }

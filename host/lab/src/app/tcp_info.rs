@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 // `linux/netlink.h`, `linux/sock_diag.h`, `linux/inet_diag.h`.
 const NLMSG_ERROR: u16 = 2;
@@ -67,8 +67,11 @@ impl Sampler {
         let thread = thread::spawn(move || {
             let socket = open()?;
             let mut senders = BTreeMap::new();
+            let mut last = Instant::now();
             while !stopped.load(Ordering::Acquire) {
-                look(&socket, port, from_server, &writers, &mut senders)?;
+                let since = last.elapsed();
+                last += since;
+                look(&socket, port, from_server, &writers, since, &mut senders)?;
                 thread::sleep(interval);
             }
             Ok(senders.into_values().collect())
@@ -93,12 +96,13 @@ fn open() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Takes in the state of all sockets of the application.
+/// Takes in the state of all sockets of the application, which stands for the time `since` the last look.
 fn look(
     socket: &OwnedFd,
     port: u16,
     from_server: bool,
     writers: &Writers,
+    since: Duration,
     senders: &mut BTreeMap<u16, SenderRecord>,
 ) -> io::Result<()> {
     send(socket.as_raw_fd(), &request(), MsgFlags::empty())?;
@@ -115,7 +119,7 @@ fn look(
                 _ => {}
             }
             if let Some(state) = State::parse(message) {
-                state.enter(port, from_server, &writing, senders);
+                state.enter(port, from_server, &writing, since, senders);
             }
         }
     }
@@ -174,7 +178,14 @@ impl<'a> State<'a> {
         Some(state)
     }
 
-    fn enter(&self, port: u16, from_server: bool, writing: &BTreeSet<u16>, senders: &mut BTreeMap<u16, SenderRecord>) {
+    fn enter(
+        &self,
+        port: u16,
+        from_server: bool,
+        writing: &BTreeSet<u16>,
+        since: Duration,
+        senders: &mut BTreeMap<u16, SenderRecord>,
+    ) {
         let (own, client_port) = if from_server {
             (self.local, self.remote)
         } else {
@@ -191,6 +202,7 @@ impl<'a> State<'a> {
             busy_us: 0,
             rwnd_limited_us: 0,
             sndbuf_limited_us: 0,
+            data_us: 0,
             samples: 0,
             window_samples: 0,
             buffer_samples: 0,
@@ -200,6 +212,9 @@ impl<'a> State<'a> {
         record.rwnd_limited_us = info.rwnd_limited_us;
         record.sndbuf_limited_us = info.sndbuf_limited_us;
         let in_flight = info.bytes_sent.saturating_sub(info.bytes_retrans + info.bytes_acked);
+        if in_flight > 0 {
+            record.data_us += since.as_micros() as u64;
+        }
         record.samples += u64::from(in_flight > 0);
         let is_full = u64::from(info.window) < in_flight + ROOM * u64::from(info.segment);
         record.window_samples += u64::from(in_flight > 0 && info.not_sent > 0 && is_full);
@@ -266,7 +281,15 @@ mod tests {
         let server = listener.accept().unwrap();
         client.write_all(&[7; 3000]).unwrap();
         let mut senders = BTreeMap::new();
-        look(&open().unwrap(), port, false, &Writers::default(), &mut senders).unwrap();
+        look(
+            &open().unwrap(),
+            port,
+            false,
+            &Writers::default(),
+            Duration::ZERO,
+            &mut senders,
+        )
+        .unwrap();
         let own = client.local_addr().unwrap().port();
         assert_eq!(senders.keys().copied().collect::<Vec<_>>(), [own]);
         // The SYN counts as a byte; the loopback acknowledges at once, or nearly so.
