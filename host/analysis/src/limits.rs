@@ -298,6 +298,8 @@ struct Bursts {
     since: u64,
     /// Longest gap within.
     longest: u64,
+    /// Its beginning is not known: it lies within a block.
+    cut: bool,
     /// The last ACK and the window in bytes when it began, if known.
     window: Option<(u32, u32)>,
     /// Between those before, the newest first; 0: none.
@@ -332,10 +334,10 @@ impl Bursts {
         let oldest = self.before[BURSTS - 1];
         let steady = oldest > 0 && burst <= oldest.saturating_add(segment);
         let near = f64::from(burst) * FLAT >= last && (steady || self.before.iter().any(|b| burst <= *b));
-        let like = near && f64::from(burst) <= last * FLAT;
+        let like = near && !self.cut && f64::from(burst) <= last * FLAT;
         let mut before = self.before;
         before.rotate_right(1);
-        before[0] = burst;
+        before[0] = if self.cut { 0 } else { burst };
         *self = Self {
             before,
             slow_start: self.slow_start,
@@ -348,7 +350,9 @@ impl Bursts {
     /// Whether the burst, which ends in `tail` and is followed by another at `next`, was what one round trip had in flight.
     fn is_flight(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
         let trip = path.round_trip();
-        tail.last.saturating_sub(self.since) < trip / PIECES && next.saturating_sub(self.since) >= trip - trip / 8
+        !self.cut
+            && tail.last.saturating_sub(self.since) < trip / PIECES
+            && next.saturating_sub(self.since) >= trip - trip / 8
     }
 
     /// Whether the burst used up the window of the receiver as it was when it began, and its sender can have heard of no
@@ -463,10 +467,16 @@ impl Transfer {
             None => self.bursts = Bursts::begin(b.first),
         }
         let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
-        if self.bursts.bytes == 0 {
+        if self.bursts.bytes == 0 && !self.bursts.cut {
             self.bursts.window = window.map(|window| (acked, window));
         }
         self.bursts.bytes = self.bursts.bytes.saturating_add(b.bytes);
+        if b.last.saturating_sub(b.first) >= path.round_trip() / 2 {
+            // Two flights, the first of which ended without PSH: the sender had more.
+            self.bursts.restart(b.last);
+            self.bursts.cut = true;
+            self.bursts.window = window.map(|window| (acked, window));
+        }
         if let Some(full) = self.full.filter(|full| full.saturating_add(path.slack()) < b.last) {
             // In the middle of a block: for as long as an ACK takes.
             let to = full.saturating_add(path.round_trip()).min(b.last);

@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn the_end_of_slow_start_is_not_told_from_it_before_more_comes() {
-        assert_eq!(held(&[10, 20, 31, 32, 33, 34]).1, false);
+        assert!(!held(&[10, 20, 31, 32, 33, 34]).1);
         // RFC 9438 4.2: some percent in a round trip.
-        assert_eq!(held(&[10, 20, 40, 64, 67, 70, 73]).1, false);
+        assert!(!held(&[10, 20, 40, 64, 67, 70, 73]).1);
     }
 
     #[test]
