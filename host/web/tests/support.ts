@@ -55,14 +55,22 @@ export interface Server {
 }
 
 /** `weir view FILES`, on a port of the system's choice. */
-export async function serve(...files: string[]): Promise<Server> {
+export function serve(...files: string[]): Promise<Server> {
+    return start(["view", ...files, "--listen", "127.0.0.1:0"]);
+}
+
+/** A daemon that measures a capture as if it came from a port. */
+export function serveLive(file: string, folder: string): Promise<Server> {
+    const listen = ["--listen", "127.0.0.1:0", "--page", "127.0.0.1:0"];
+    return start(["serve", "--port", `pcap:${file}`, ...listen, "--data", folder]);
+}
+
+async function start(command: string[]): Promise<Server> {
     if (!existsSync(resolve(PAGE, "index.html"))) throw new Error(`no page in ${PAGE}: run make page`);
-    const child: ChildProcess = spawn(WEIR, ["view", ...files, "--listen", "127.0.0.1:0", "--page-files", PAGE], {
-        stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child: ChildProcess = spawn(WEIR, [...command, "--page-files", PAGE], { stdio: ["ignore", "pipe", "pipe"] });
     let said = "";
     const url = await new Promise<string>((done, fail) => {
-        const timer = setTimeout(() => fail(new Error(`weir view said no URL in 30 s:\n${said}`)), 30_000);
+        const timer = setTimeout(() => fail(new Error(`weir ${command[0]} said no URL in 30 s:\n${said}`)), 30_000);
         const hear = (chunk: Buffer) => {
             said += chunk.toString();
             const found = /http:\/\/[\w.:[\]]+/.exec(said);
@@ -73,12 +81,13 @@ export async function serve(...files: string[]): Promise<Server> {
         };
         child.stdout?.on("data", hear);
         child.stderr?.on("data", hear);
-        child.on("exit", (code) => fail(new Error(`weir view ended with ${code}:\n${said}`)));
+        child.on("exit", (code) => fail(new Error(`weir ${command[0]} ended with ${code}:\n${said}`)));
     });
     return {
         url,
         stop: () =>
             new Promise((done) => {
+                if (child.exitCode !== null || child.signalCode !== null) return done();
                 child.removeAllListeners("exit");
                 child.on("exit", () => done());
                 child.kill();
