@@ -11,6 +11,7 @@ use crate::flow::Flow;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
 use crate::quality::Quality;
+use crate::refusals::Refusals;
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
 
@@ -133,11 +134,35 @@ struct Limited {
     most: (u64, f64, u64),
 }
 
-/// Kinds of findings about limits, what they are about, and the key of their value.
-const LIMITS: [(&str, &str, &str); 3] = [
-    ("SENDER_LIMITED", "The senders' buffers held transfers", "bytes"),
-    ("RECEIVER_LIMITED", "The receivers' windows held transfers", "bytes"),
-    ("BANDWIDTH_LIMITED", "The link was busy", "bitsPerSecond"),
+/// Kinds of findings about limits, what they are about, the key of their value, what else it may be, and what to do.
+const LIMITS: [(&str, &str, &str, [&str; 2]); 3] = [
+    (
+        "SENDER_LIMITED",
+        "The senders' buffers held transfers",
+        "bytes",
+        [
+            "it may also be an application that writes a fixed amount and waits for its acknowledgment",
+            "next: raise the sender's buffer (SO_SNDBUF or its autotuning limit) to the rate wanted times the round trip",
+        ],
+    ),
+    (
+        "RECEIVER_LIMITED",
+        "The receivers' windows held transfers",
+        "bytes",
+        [
+            "it may also be a receiving application that reads slowly: its windows would then go up and down",
+            "next: raise the receiver's buffer (SO_RCVBUF or its autotuning limit) to the rate wanted times the round trip",
+        ],
+    ),
+    (
+        "BANDWIDTH_LIMITED",
+        "The link was busy",
+        "bitsPerSecond",
+        [
+            "it may also be a shaper or a policer with that rate, below the link's own",
+            "next: a faster link, less data (compression, caching), or other times for bulk transfers",
+        ],
+    ),
 ];
 /// A limit is worth pointing out from this time and this share of its direction's transfers on.
 const LIMIT_LEAST: u64 = 100_000_000;
@@ -159,6 +184,10 @@ pub(crate) struct Findings {
     ignored: Group,
     reset: Group,
     refused: Group,
+    refusals: Refusals,
+    /// From the first SYN of those that failed until they did, ns, and those of which that is known.
+    failed_ns: u64,
+    failed_timed: u64,
     /// Of the reset: those whose later SYN had no window scale.
     scale_dropped: u64,
     repeating: Group,
@@ -181,8 +210,11 @@ pub(crate) struct Findings {
     chatty: Group,
     /// Round trip and bytes of a turn of the connection that lost most to latency, and what it lost, ns.
     chatty_most: (u64, u64, u64),
+    /// What all of them lost, ns.
+    chatty_ns: u64,
     tiny: Group,
     tiny_turns: u64,
+    tiny_ns: u64,
     quality: Quality,
     abortive: Group,
     abortive_by: [u64; 2],
@@ -199,8 +231,20 @@ impl Findings {
         match failure {
             Some(Failure::Ignored) => self.ignored.add(flow),
             Some(Failure::Reset) => self.reset.add(flow),
-            Some(Failure::Refused) => self.refused.add(flow),
+            Some(Failure::Refused) => {
+                self.refused.add(flow);
+                self.refusals.refused(&flow.ends(), flow.first, flow.last);
+            }
+            None if matches!(flow.setup.outcome, Outcome::Ok | Outcome::Retransmitted) => {
+                self.refusals.accepted(|| flow.ends());
+            }
             None => {}
+        }
+        if failure.is_some()
+            && let Some(ns) = flow.setup.end_ns()
+        {
+            self.failed_ns = self.failed_ns.saturating_add(ns);
+            self.failed_timed += 1;
         }
         let trouble = flow.trouble.as_deref();
         if failure.is_some() && trouble.is_some_and(|t| t.scale_dropped) {
@@ -320,11 +364,13 @@ impl Findings {
         if turns >= TINY_TURNS && bytes < TINY_BYTES {
             self.tiny.add(flow);
             self.tiny_turns += u64::from(turns);
+            self.tiny_ns = self.tiny_ns.saturating_add(time.latency);
         }
         let own = time.total().saturating_sub(time.think);
         let share = (own / CHATTY_SHARE).max(time.total() / CHATTY_WHOLE);
         if time.latency >= LIMIT_LEAST && time.latency >= share {
             self.chatty.add(flow);
+            self.chatty_ns = self.chatty_ns.saturating_add(time.latency);
             if time.latency > self.chatty_most.2 {
                 let trip = flow.measure(link).round_trip().unwrap_or(0);
                 self.chatty_most = (trip, bytes, time.latency);
@@ -392,6 +438,12 @@ impl Findings {
                 connections(self.mishap_stripped)
             ));
         }
+        evidence.push(
+            "it may also be a receiver that really has so little room from then on: its windows would then close at other times, too".to_owned(),
+        );
+        evidence.push(
+            "next: find the box that takes out or ignores the window scale option (firewall, load balancer, old router): compare the SYNs on both sides of it".to_owned(),
+        );
         Some(finding(
             "WINDOW_SCALE_MISHAP",
             "CRITICAL",
@@ -405,7 +457,7 @@ impl Findings {
 
     fn limited(&self, which: usize) -> Option<v1::Finding> {
         let limited = &self.limited[which];
-        let (kind, title, key) = LIMITS[which];
+        let (kind, title, key, otherwise) = LIMITS[which];
         let (ns, value, trip) = limited.most;
         if limited.group.count == 0 {
             return None;
@@ -432,6 +484,7 @@ impl Findings {
             };
             evidence.push(format!("that is {:.2} Mbit/s at most{path}", rate / 1e6));
         }
+        evidence.extend(otherwise.map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
@@ -442,6 +495,7 @@ impl Findings {
             &[
                 (key, value),
                 ("seconds", cost),
+                ("costSeconds", cost),
                 ("rttSeconds", seconds(trip)),
                 ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
             ],
@@ -470,6 +524,10 @@ impl Findings {
                 "light in fibre gets {:.0} km there and back in that time: only a shorter path or fewer turns help",
                 seconds(trip) / 2.0 * LIGHT
             ),
+            format!("{:.3} s of round trips in all of them", seconds(self.chatty_ns)),
+            "it may also be a server that asks others for each answer: only a capture behind it tells".to_owned(),
+            "next: fewer turns, larger requests or several at once; or a shorter path. A faster link changes nothing"
+                .to_owned(),
         ];
         Some(finding(
             "LATENCY_BOUND",
@@ -483,6 +541,7 @@ impl Findings {
                 ("ceilingBitsPerSecond", ceiling),
                 ("bytesPerTurn", bytes as f64),
                 ("lightKilometres", seconds(trip) / 2.0 * LIGHT),
+                ("costSeconds", seconds(self.chatty_ns)),
             ],
         ))
     }
@@ -496,12 +555,20 @@ impl Findings {
             "WARNING",
             0.9,
             format!("{} carry a few bytes a turn", connections(self.tiny.count)),
-            vec![format!(
-                "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
-                self.tiny_turns
-            )],
+            vec![
+                format!(
+                    "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
+                    self.tiny_turns
+                ),
+                format!("{:.3} s of round trips in all", seconds(self.tiny_ns)),
+                "it may also be somebody who types: a terminal sends each key".to_owned(),
+                "next: let the application ask for more at a time".to_owned(),
+            ],
             &self.tiny,
-            &[("turns", self.tiny_turns as f64)],
+            &[
+                ("turns", self.tiny_turns as f64),
+                ("costSeconds", seconds(self.tiny_ns)),
+            ],
         ))
     }
 
@@ -554,6 +621,7 @@ impl Findings {
                 "{} refused at once: nothing listens there, or a firewall answers",
                 connections(self.refused.count)
             ));
+            evidence.extend(self.refusals.rows());
         }
         if self.scale_dropped > 0 {
             evidence.push(format!(
@@ -561,7 +629,26 @@ impl Findings {
                 connections(self.scale_dropped)
             ));
         }
+        let cost = seconds(self.failed_ns);
+        if self.failed_timed > 0 {
+            evidence.push(format!(
+                "{cost:.3} s from the first SYN to the RST, or until the next SYN was due, in {}",
+                connections(self.failed_timed)
+            ));
+        }
         let silent = self.ignored.count + self.reset.count;
+        let (otherwise, next) = if silent > 0 {
+            (
+                "it may also be a server that drops SYNs when its queue of connections is full, or a firewall that drops them on purpose",
+                "next: find where SYN and SYN-ACK get lost: capture on the other side of every device between the tap and the server (load balancer, firewall, switch), and at the server; compare its listen queue and limits with the number of connections at those times",
+            )
+        } else {
+            (
+                "it may also be a firewall that answers for the server",
+                "next: see whether the program listens there, when it stopped, and why its clients try on",
+            )
+        };
+        evidence.extend([otherwise, next].map(str::to_owned));
         Some(finding(
             "FAILED_CONNECTIONS",
             if silent > 0 { "CRITICAL" } else { "WARNING" },
@@ -574,6 +661,7 @@ impl Findings {
                 ("ignored", self.ignored.count as f64),
                 ("reset", self.reset.count as f64),
                 ("refused", self.refused.count as f64),
+                ("costSeconds", cost),
             ],
         ))
     }
@@ -606,6 +694,8 @@ impl Findings {
                 percent(server.value())
             ),
             format!("{} are above the line", connections(self.repeating.count)),
+            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
+            "next: find and mend the source of the losses; LOSS and PERIODIC_LOSS say between whom, on which side of the tap, and what they cost".to_owned(),
         ];
         Some(finding(
             "RETRANSMISSION_RATE",
@@ -655,6 +745,12 @@ impl Findings {
                 timestamp(host.end)
             )
         }));
+        evidence.push(
+            "it may also be buffers that are small for the rate of this path: an application that reads at once empties them too late".to_owned(),
+        );
+        evidence.push(
+            "next: see why the receivers' applications did not read what had arrived (processor, disk, a lock, a slow consumer behind them)".to_owned(),
+        );
         let names: Vec<String> = hosts.iter().map(|host| address(host.address)).collect();
         let mut found = finding(
             "ZERO_WINDOW",
@@ -663,7 +759,7 @@ impl Findings {
             format!("Receivers stopped their senders for {total:.3} s"),
             evidence,
             &self.zero_window,
-            &[("seconds", total)],
+            &[("seconds", total), ("costSeconds", total)],
         );
         found
             .values
@@ -676,10 +772,14 @@ impl Findings {
         if self.small_window.count == 0 || total < WINDOW_SECONDS {
             return None;
         }
-        let evidence = vec![format!(
-            "receivers of {} announced windows above 0 and below one segment for {total:.3} s in all: as bad as a closed window, and not marked as one by other tools",
-            connections(self.small_window.count)
-        )];
+        let evidence = vec![
+            format!(
+                "receivers of {} announced windows above 0 and below one segment for {total:.3} s in all: as bad as a closed window, and not marked as one by other tools",
+                connections(self.small_window.count)
+            ),
+            "it may also be a buffer that is smaller than a segment or two".to_owned(),
+            "next: as for a closed window: see why the receivers' applications read too slowly".to_owned(),
+        ];
         Some(finding(
             "SMALL_WINDOW",
             "WARNING",
@@ -687,7 +787,7 @@ impl Findings {
             format!("Windows below one segment for {total:.3} s"),
             evidence,
             &self.small_window,
-            &[("seconds", total)],
+            &[("seconds", total), ("costSeconds", total)],
         ))
     }
 
@@ -708,6 +808,10 @@ impl Findings {
                 self.silly_pieces
             ));
         }
+        evidence.push("it may also be a device in between that announces windows of its own".to_owned());
+        evidence.push(
+            "next: let the receivers' applications read more at a time; a TCP that follows RFC 1122 does not announce such windows".to_owned(),
+        );
         Some(finding(
             "SILLY_WINDOW",
             "WARNING",
@@ -717,6 +821,7 @@ impl Findings {
             &self.silly,
             &[
                 ("seconds", total),
+                ("costSeconds", total),
                 ("openings", self.silly_openings as f64),
                 ("pieces", self.silly_pieces as f64),
             ],
@@ -744,6 +849,12 @@ impl Findings {
                 missing
             ));
         }
+        evidence.push(
+            "it may also be segments that went another way: routes or links that share the load, of which one is not captured".to_owned(),
+        );
+        evidence.push(
+            "next: repeat the capture with a larger buffer, a snap length, or at a tap in place of a mirror port before trusting rates to the last digit".to_owned(),
+        );
         Some(finding(
             "CAPTURE_LOSS",
             "INFO",
@@ -771,6 +882,10 @@ impl Findings {
         if self.after_fin > 0 {
             evidence.push(format!("in {} of them one side had sent FIN before", self.after_fin));
         }
+        evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
+        evidence.push(
+            "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why".to_owned(),
+        );
         Some(finding(
             "ABORTIVE_CLOSE",
             "INFO",

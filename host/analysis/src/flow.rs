@@ -622,11 +622,10 @@ impl Flow {
             .trouble
             .iter()
             .flat_map(move |t| t.handshake.verdicts(&self.setup, near));
-        let response = self.setup.response_ns();
+        let answer = self.trouble.as_ref().and_then(|t| t.handshake.answered());
         let mut last_syn = self.first;
         let mut last_syn_ack = None;
         verdicts.map(move |(repeat, place, evidence)| {
-            let answer = response.map(|response| last_syn.saturating_add(response));
             let lost_at = if repeat.from_server {
                 let before_this = last_syn_ack.or(answer).unwrap_or(repeat.time);
                 last_syn_ack = Some(repeat.time);

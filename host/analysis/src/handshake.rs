@@ -191,6 +191,11 @@ impl Handshake {
             .any(|r| r.answers && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
     }
 
+    /// When the first SYN-ACK passed the tap, TAI ns.
+    pub fn answered(&self) -> Option<u64> {
+        self.setup.map(|setup| setup.syn_ack).filter(|time| *time != 0)
+    }
+
     /// What was lost before each repeat.
     pub fn verdicts(
         &self,

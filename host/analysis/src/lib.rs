@@ -25,6 +25,7 @@ mod operations;
 mod percentiles;
 pub mod pie;
 mod quality;
+mod refusals;
 mod rtt;
 mod seq;
 mod setup;
@@ -104,6 +105,9 @@ pub struct Analyzer {
 
 /// Flows from which on they are more than the processor's cache holds.
 const MANY_FLOWS: usize = 1 << 13;
+/// TCP flags of a first packet.
+const SYN: u8 = 2;
+const ACK: u8 = 16;
 /// Records whose flows are then fetched together.
 const TOGETHER: usize = 32;
 
@@ -286,6 +290,7 @@ impl State {
                 id: flow.id,
                 time: flow.first,
                 ends: flow.ends(),
+                is_syn: more.is_some_and(|more| more.first_tcp_flags & (SYN | ACK) == SYN),
             });
             if let Some(more) = &more {
                 let side = usize::from(more.first_sent_by_server);
@@ -461,6 +466,9 @@ impl State {
         if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 && e.what & what::COPY == 0 {
+                sink.again(flow.id, e.what & what::SYN_ACK_REPEAT != 0);
+            }
             flow.limit_event(side, &e, lost, r.time(), self.totals.link, &mut self.pool);
             let ends = flow.ends();
             flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));

@@ -100,6 +100,10 @@ impl Quality {
         if evidence.is_empty() {
             return None;
         }
+        evidence.push(
+            "it may also be a stream that was cut or joined on purpose: a filter, a ring buffer, several files in one"
+                .to_owned(),
+        );
         evidence.push("next: capture on a mirror port or a tap, whole headers, from before the trouble on".to_owned());
         let mut group = self.midstream.clone();
         group.join(&self.offloaded);

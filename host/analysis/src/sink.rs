@@ -30,6 +30,8 @@ pub trait Sink {
     fn block(&mut self, _: &DataBlock) {}
     /// An ACK of data passed.
     fn acknowledged(&mut self, _: &Acknowledged) {}
+    /// A SYN of a connection came again, or a SYN-ACK (`from_server`); told at once.
+    fn again(&mut self, _: FlowId, _from_server: bool) {}
 }
 
 /// Addresses (IPv4 as `::ffff:a.b.c.d`) and ports of a connection.
@@ -54,6 +56,8 @@ pub struct Opened {
     pub time: u64,
     /// Who talks.
     pub ends: Ends,
+    /// That packet is a SYN; false, too, where it is not known.
+    pub is_syn: bool,
 }
 
 /// How far packets may still go; what it was when they were sent is not known.

@@ -198,7 +198,7 @@ fn look(service: &Service) -> Option<Finding> {
             ("inProgressHigh", high),
             ("perSecond", ceiling.rate),
             ("baseSeconds", ceiling.time),
-            ("waitedSeconds", waited),
+            ("costSeconds", waited),
         ],
     );
     Some(about(service.name(), finding))

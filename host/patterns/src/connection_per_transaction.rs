@@ -57,9 +57,15 @@ impl Detector for ConnectionPerTransaction {
                     seconds(self.setup_ns),
                     setup_share * 100.0
                 ),
+                "it may also be clients that come once and have nothing more to ask".to_owned(),
+                "next: keep connections open for more than one request (keep-alive, a pool), or use session resumption: each of them pays for handshakes first".to_owned(),
             ],
             &self.single,
-            &[("setupShare", setup_share), ("share", share)],
+            &[
+                ("setupShare", setup_share),
+                ("share", share),
+                ("costSeconds", seconds(self.setup_ns)),
+            ],
         ));
     }
 }

@@ -2,6 +2,7 @@
 
 use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Transaction, Verdict};
 use weir_messages::v1::Finding;
+use weir_record::FlowId;
 
 use crate::timeline::Timeline;
 
@@ -23,6 +24,8 @@ pub(crate) trait Detector {
     fn block(&mut self, _: &DataBlock) {}
     /// An ACK of data passed.
     fn acknowledged(&mut self, _: &Acknowledged) {}
+    /// A SYN of a connection came again, or a SYN-ACK (`from_server`).
+    fn again(&mut self, _: FlowId, _from_server: bool) {}
     /// A segment came twice, late or never.
     fn segment(&mut self, _: &Verdict, _: &Ends) {}
     /// What it found so far.
@@ -34,7 +37,7 @@ macro_rules! detectors {
         /// All of them; findings come in this order.
         #[derive(Debug, Default)]
         pub(crate) struct Detectors {
-            $($name: $kind),*
+            $(pub $name: $kind),*
         }
 
         impl Detector for Detectors {
@@ -60,6 +63,10 @@ macro_rules! detectors {
 
             fn acknowledged(&mut self, ack: &Acknowledged) {
                 $(self.$name.acknowledged(ack);)*
+            }
+
+            fn again(&mut self, id: FlowId, from_server: bool) {
+                $(self.$name.again(id, from_server);)*
             }
 
             fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
@@ -90,5 +97,6 @@ detectors! {
     slow_ramp: crate::slow_ramp::SlowRamp,
     ports: crate::ports::Ports,
     responses: crate::responses::Responses,
+    calls: crate::calls::Calls,
     keep_alive_storm: crate::keep_alive_storm::KeepAliveStorm,
 }

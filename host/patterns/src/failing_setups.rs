@@ -1,10 +1,13 @@
-//! Services whose connections are not set up: SYN flood, half-open pile-up, refusals in a row. Memory: 256 services with
-//! 1,024 addresses of 16 bytes and four groups of connections each at most.
+//! Services whose connections are not set up: SYN flood, half-open pile-up. Memory: 256 services with 1,024 addresses of
+//! 16 bytes and three groups of connections each at most; live, 16,384 connections that are being set up (1 MB).
 
 use std::collections::HashSet;
 
-use weir_analysis::{Connection, Group, Outcome, finding, seconds};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use weir_analysis::{Connection, Group, Opened, Outcome, Transaction, TransactionKind, finding, seconds};
 use weir_messages::v1::Finding;
+use weir_record::FlowId;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, connections, period, service};
@@ -28,8 +31,13 @@ const TIMES: usize = 512;
 /// Half-open connections from which on they are a pile, and their share of the attempts.
 const HALF_OPEN: u64 = 20;
 const HALF_OPEN_SHARE: f64 = 0.05;
-/// Refusals in a row, without a connection between them, that are worth telling.
-const REFUSED: u64 = 20;
+/// Live: a SYN that nobody repeated after so long is not followed up, ns: the oldest timers are 3 s (RFC 2988 2.1).
+const PATIENCE: u64 = 4_000_000_000;
+/// Live: connections that are being set up, at most.
+const PENDING: usize = 1 << 14;
+
+/// Where something serves.
+type Key = (Address, u16);
 
 #[derive(Debug, Default)]
 struct Service {
@@ -47,9 +55,53 @@ struct Service {
     /// The server answered, and waited for the client in vain, for so long in all, ns.
     half_open: Group,
     half_open_ns: u64,
-    /// Refused since the last success, and the longest such row.
-    refused: Group,
-    refused_most: Group,
+}
+
+/// A connection that is being set up.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    service: Key,
+    client: Address,
+    /// Its SYN, TAI ns.
+    at: u64,
+    /// The server repeated its SYN-ACK.
+    is_half_open: bool,
+}
+
+/// Live: what is not over yet. A flow is given up after a minute or more, and a flood is to be told while it lasts.
+#[derive(Debug, Default)]
+struct Pending {
+    waiting: HashMap<FlowId, Waiting, FixedState>,
+    /// Connections that came about.
+    established: Table<Key, Times, SERVICES>,
+}
+
+impl Pending {
+    fn opened(&mut self, opened: &Opened) {
+        if opened.is_syn && self.waiting.len() < PENDING {
+            let waiting = Waiting {
+                service: (opened.ends.server, opened.ends.server_port),
+                client: opened.ends.client,
+                at: opened.time,
+                is_half_open: false,
+            };
+            self.waiting.insert(opened.id, waiting);
+        }
+    }
+
+    /// SYNs to each service that nobody followed up until `now`.
+    fn abandoned(&self, now: u64) -> HashMap<Key, Vec<(FlowId, Waiting)>, FixedState> {
+        let mut out: HashMap<Key, Vec<(FlowId, Waiting)>, FixedState> = HashMap::default();
+        for (id, waiting) in &self.waiting {
+            if waiting.at.saturating_add(PATIENCE) <= now {
+                out.entry(waiting.service).or_default().push((*id, *waiting));
+            }
+        }
+        // Connections are named in the order of their SYNs.
+        out.values_mut()
+            .for_each(|all| all.sort_unstable_by_key(|(id, waiting)| (waiting.at, *id)));
+        out
+    }
 }
 
 /// Some of many times, evenly.
@@ -92,15 +144,7 @@ fn rate(group: &Group) -> f64 {
 
 impl Service {
     fn failed(&self) -> u64 {
-        self.abandoned.count() + self.insisted.count() + self.refused.count() + self.refused_most.count()
-    }
-
-    fn refused(&self) -> &Group {
-        if self.refused.count() > self.refused_most.count() {
-            &self.refused
-        } else {
-            &self.refused_most
-        }
+        self.abandoned.count() + self.insisted.count()
     }
 
     fn success(&mut self, connection: &Connection<'_>) {
@@ -109,21 +153,11 @@ impl Service {
             self.delayed += 1;
             self.delayed_ns += connection.setup_ns().unwrap_or(0);
         }
-        if self.refused.count() > 0 {
-            let row = std::mem::take(&mut self.refused);
-            if row.count() > self.refused_most.count() {
-                self.refused_most = row;
-            }
-        }
     }
 
-    fn failure(&mut self, connection: &Connection<'_>, refused: bool) {
+    fn failure(&mut self, connection: &Connection<'_>) {
         let (id, (first, last)) = (connection.id(), connection.span());
         let (syns, syn_acks) = connection.syns();
-        if refused {
-            self.refused.include(id, first, last);
-            return;
-        }
         if syns > 1 {
             self.insisted.include(id, first, last);
         } else {
@@ -139,32 +173,111 @@ impl Service {
         }
     }
 
-    /// SYNs of the flood a second, if there is one.
-    fn flood(&self) -> Option<f64> {
-        let per_second = rate(&self.abandoned);
+    /// The flood, if there is one. `pending`: SYNs that nobody followed up, of connections that are not over;
+    /// `established`: connections that came about, if they are not among those of the service.
+    fn flood(&self, pending: &[(FlowId, Waiting)], established: Option<&Times>) -> Option<Flood> {
+        let mut syns = self.abandoned.clone();
+        let mut sources = self.sources.clone();
+        let mut half_open = self.half_open.count();
+        for (id, waiting) in pending {
+            syns.include(*id, waiting.at, waiting.at);
+            half_open += u64::from(waiting.is_half_open);
+            if sources.len() < SOURCES {
+                sources.insert(waiting.client);
+            }
+        }
+        let meanwhile = self
+            .established
+            .within(syns.span())
+            .max(established.map_or(0, |times| times.within(syns.span())));
+        let flood = Flood {
+            per_second: rate(&syns),
+            syns,
+            sources: sources.len(),
+            half_open,
+            meanwhile,
+        };
         // A service that answers nobody meanwhile is down, whoever gives up on it.
-        let alive = self.established.within(self.abandoned.span()) > 0 || self.half_open.count() > 0;
+        let alive = flood.meanwhile > 0 || flood.half_open > 0;
         let is_flood = alive
-            && self.abandoned.count() >= FLOOD
-            && per_second >= FLOOD_RATE
-            && per_second >= FLOOD_RATIO * rate(&self.insisted);
-        is_flood.then_some(per_second)
+            && flood.syns.count() >= FLOOD
+            && flood.per_second >= FLOOD_RATE
+            && flood.per_second >= FLOOD_RATIO * rate(&self.insisted);
+        is_flood.then_some(flood)
     }
+}
+
+/// SYNs that nobody waits for.
+#[derive(Debug)]
+struct Flood {
+    syns: Group,
+    per_second: f64,
+    /// Addresses that sent them, [`SOURCES`] at most.
+    sources: usize,
+    /// The server answered, and waited for the client in vain.
+    half_open: u64,
+    /// Connections that came about at the same time.
+    meanwhile: u64,
 }
 
 /// Services with connections that failed.
 #[derive(Debug, Default)]
 pub(crate) struct FailingSetups {
-    services: Table<(Address, u16), Service, SERVICES>,
+    services: Table<Key, Service, SERVICES>,
+    pending: Option<Pending>,
+}
+
+impl FailingSetups {
+    /// Tells of a flood while it lasts.
+    pub fn live() -> Self {
+        Self {
+            pending: Some(Pending::default()),
+            ..Self::default()
+        }
+    }
 }
 
 impl Detector for FailingSetups {
+    fn opened(&mut self, opened: &Opened) {
+        if let Some(pending) = &mut self.pending {
+            pending.opened(opened);
+        }
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let Some(pending) = &mut self.pending else { return };
+        let facts = transaction.facts();
+        if facts.kind != TransactionKind::Setup {
+            return;
+        }
+        pending.waiting.remove(&transaction.id());
+        if facts.response.is_some() {
+            let ends = transaction.ends();
+            let key = (ends.server, ends.server_port);
+            if let Some(times) = pending.established.place(key, Times::default, |_| false) {
+                times.add(facts.request_time);
+            }
+        }
+    }
+
+    fn again(&mut self, id: FlowId, from_server: bool) {
+        let Some(pending) = &mut self.pending else { return };
+        if !from_server {
+            // Its sender wants to connect.
+            pending.waiting.remove(&id);
+        } else if let Some(waiting) = pending.waiting.get_mut(&id) {
+            waiting.is_half_open = true;
+        }
+    }
+
     fn connection(&mut self, connection: &Connection<'_>) {
+        if let Some(pending) = &mut self.pending {
+            pending.waiting.remove(&connection.id());
+        }
         let ends = connection.ends();
         let key = (ends.server, ends.server_port);
-        let refused = match connection.setup() {
-            Some(Outcome::Refused) => true,
-            Some(Outcome::Ignored | Outcome::ResetLate) => false,
+        match connection.setup() {
+            Some(Outcome::Ignored | Outcome::ResetLate) => {}
             Some(Outcome::Ok | Outcome::Retransmitted) => {
                 if let Some(service) = self.services.get(&key) {
                     service.attempts += 1;
@@ -172,37 +285,49 @@ impl Detector for FailingSetups {
                 }
                 return;
             }
-            Some(Outcome::Midstream) | None => return,
-        };
+            Some(Outcome::Midstream | Outcome::Refused) | None => return,
+        }
         let worth = |service: &Service| service.failed() >= FEW;
         let Some(service) = self.services.place(key, Service::default, worth) else {
             return;
         };
         service.attempts += 1;
-        service.failure(connection, refused);
+        service.failure(connection);
     }
 
-    fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
-        for ((server, port), state) in self.services.sorted() {
-            let name = service(*server, *port);
-            if let Some(rate) = state.flood() {
-                out.push(about(name.clone(), flood(&name, state, rate)));
+    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
+        let mut pending = self.pending.as_ref().map_or_else(HashMap::default, |pending| {
+            let (_, now) = timeline.span();
+            pending.abandoned(now)
+        });
+        let established = |key: &Key| self.pending.as_ref()?.established.peek(key);
+        for (key, state) in self.services.sorted() {
+            let name = service(key.0, key.1);
+            let waiting = pending.remove(key).unwrap_or_default();
+            if let Some(found) = state.flood(&waiting, established(key)) {
+                out.push(about(name.clone(), flood(&name, state, &found)));
             } else if state.half_open.count() >= HALF_OPEN
                 && state.half_open.count() as f64 >= HALF_OPEN_SHARE * state.attempts as f64
             {
                 out.push(about(name.clone(), half_open(&name, state)));
             }
-            if state.refused().count() >= REFUSED {
-                out.push(about(name.clone(), refusals(&name, state.refused())));
+        }
+        // Services of which no connection has failed yet.
+        let mut others: Vec<_> = pending.into_iter().collect();
+        others.sort_unstable_by_key(|(key, _)| *key);
+        for (key, waiting) in others {
+            let state = Service::default();
+            if let Some(found) = state.flood(&waiting, established(&key)) {
+                let name = service(key.0, key.1);
+                out.push(about(name.clone(), flood(&name, &state, &found)));
             }
         }
     }
 }
 
-fn flood(name: &str, state: &Service, rate: f64) -> Finding {
-    let (start, end) = state.abandoned.span();
-    let count = state.abandoned.count();
-    let sources = state.sources.len();
+fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
+    let (start, end) = found.syns.span();
+    let (count, sources, rate) = (found.syns.count(), found.sources, found.per_second);
     let most = if sources == SOURCES { "at least " } else { "" };
     let mut evidence = vec![
         format!(
@@ -212,8 +337,7 @@ fn flood(name: &str, state: &Service, rate: f64) -> Finding {
         ),
         format!(
             "the server answered and waited for {} of them (SYN-ACKs that came again); it is not down; connections that came about meanwhile: {}",
-            state.half_open.count(),
-            state.established.within((start, end))
+            found.half_open, found.meanwhile
         ),
     ];
     if state.insisted.count() > 0 {
@@ -243,13 +367,14 @@ fn flood(name: &str, state: &Service, rate: f64) -> Finding {
         0.95,
         format!("{count} SYNs flooded {name}, {rate:.0} a second"),
         evidence,
-        &state.abandoned,
+        &found.syns,
         &[
             ("syns", count as f64),
             ("perSecond", rate),
             ("sources", sources as f64),
-            ("halfOpen", state.half_open.count() as f64),
+            ("halfOpen", found.half_open as f64),
             ("failed", state.insisted.count() as f64),
+            ("costSeconds", seconds(state.delayed_ns)),
         ],
     )
 }
@@ -280,27 +405,5 @@ fn half_open(name: &str, state: &Service) -> Finding {
         ],
         &state.half_open,
         &[("count", count as f64), ("share", share), ("atOnce", at_once)],
-    )
-}
-
-fn refusals(name: &str, refused: &Group) -> Finding {
-    let (start, end) = refused.span();
-    let count = refused.count();
-    let rate = rate(refused);
-    finding(
-        "SERVICE_REFUSES",
-        "WARNING",
-        1.0,
-        format!("{name} refused {count} connections in a row"),
-        vec![
-            format!(
-                "every SYN was answered by RST {}, {rate:.1} a second",
-                period(start, end)
-            ),
-            "it may also be: a firewall that answers for the server".to_owned(),
-            "next: does the program listen there? When did it stop, and why do its clients try on?".to_owned(),
-        ],
-        refused,
-        &[("count", count as f64), ("perSecond", rate)],
     )
 }

@@ -132,6 +132,7 @@ fn look(pair: &Pair<'_>) -> Option<Finding> {
         &Group::range(first.start, last.start + width),
         &[
             ("seconds", total),
+            ("costSeconds", total),
             ("share", total / all),
             ("perRequestSeconds", total / requests.max(1) as f64),
             ("mostWaiting", queue),

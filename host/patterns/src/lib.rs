@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bins;
+mod calls;
 mod capacity;
 pub mod changes;
 mod connection_per_transaction;
@@ -56,6 +57,7 @@ mod view;
 
 use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sink, Transaction, Verdict};
 use weir_messages::v1;
+use weir_record::FlowId;
 
 use detector::Detector;
 pub use names::count;
@@ -94,13 +96,13 @@ impl<S: Sink> Watched<S> {
     pub fn live(inner: S, window: u64) -> Self {
         Self {
             inner,
-            views: Views::new(View::default(), window),
+            views: Views::new(View::live(0), window),
         }
     }
 
     /// It is `now` (TAI ns): to be told often where a window slides.
     pub fn time(&mut self, now: u64) {
-        self.views.time(now, || View::since(now));
+        self.views.time(now, || View::live(now));
     }
 
     /// Give `inner` the findings about all that has been seen so far.
@@ -115,7 +117,9 @@ impl<S: Sink> Watched<S> {
 
     /// Add to the summary what shows over time.
     pub fn summarize(&self, summary: &mut v1::Summary) {
-        self.timeline().complete(summary);
+        let View { timeline, detectors } = self.views.get();
+        timeline.complete(summary);
+        detectors.calls.complete(timeline, &mut summary.tiers);
     }
 
     /// What happened when.
@@ -180,5 +184,10 @@ impl<S: Sink> Sink for Watched<S> {
             view.detectors.acknowledged(ack);
         });
         self.inner.acknowledged(ack);
+    }
+
+    fn again(&mut self, id: FlowId, from_server: bool) {
+        self.views.each(|view| view.detectors.again(id, from_server));
+        self.inner.again(id, from_server);
     }
 }

@@ -128,7 +128,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
             ("lostClientSide", sums.sides[0] as f64),
             ("lostServerSide", sums.sides[1] as f64),
             ("clustered", bursts.clustered),
-            ("waitSeconds", seconds(sums.wait)),
+            ("costSeconds", seconds(sums.wait)),
         ],
     );
     finding.who = all.pairs.who(pair);

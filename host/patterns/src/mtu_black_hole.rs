@@ -232,7 +232,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
             ("smallestLost", f64::from(*least)),
             ("largestPassed", f64::from(*passed)),
             ("connections", count as f64),
-            ("seconds", cost),
+            ("costSeconds", cost),
         ],
     )
 }

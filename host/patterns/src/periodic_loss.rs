@@ -101,7 +101,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
             ("lostInside", inside.total() as f64),
             ("rateInside", rates[0]),
             ("rateOutside", rates[1]),
-            ("waitSeconds", seconds(whole.wait)),
+            ("costSeconds", seconds(whole.wait)),
         ],
     );
     finding.start = Some(timestamp(period.begin));

@@ -202,6 +202,7 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
                 seconds(TIME_WAIT)
             ),
             blame,
+            "it may also be harmless: who ends a connection by RST leaves no TIME-WAIT, and timestamps tell the old connection from the new (RFC 6191)".to_owned(),
             format!("next: begin below port {first} on {client}, or keep connections open, before load grows"),
         ],
         &table.again,

@@ -17,6 +17,8 @@ use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::moments::Moments;
 use crate::names::clock;
+use crate::services::Service;
+use crate::steps::levels;
 use crate::timeline::Timeline;
 
 /// Shorter silences are not told from work, ns.
@@ -62,6 +64,8 @@ const OF_ITSELF: f64 = 0.2;
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
+/// Standard deviation of those intervals, against their mean, up to which they are a period: 0.26 by chance.
+const SPREAD: f64 = 0.12;
 /// Awakenings whose exact time is kept.
 const AWAKENINGS: usize = 4096;
 /// Sleeps whose times the evidence names.
@@ -526,6 +530,26 @@ impl Detector for ApplicationSleep {
     }
 }
 
+/// Time that requests lost which were in progress at services of these hosts in the middle of each sleep, s; what one
+/// of the hosts asks of another is a part of that. None without such services.
+fn cost(naps: &[Nap], hosts: &[[u8; 16]], timeline: &Timeline) -> Option<f64> {
+    let mut total = None;
+    let asked =
+        |service: &&Service| hosts.contains(&service.key.0) && !hosts.iter().any(|host| service.is_behind(host));
+    for service in timeline.services().iter().filter(asked) {
+        let (start, width) = (service.load.start(), service.load.width());
+        let at_once: Vec<f64> = levels(&service.load, |load| load.progress)
+            .map(|level| level.mean)
+            .collect();
+        let lost = naps.iter().filter_map(|nap| {
+            let slice = nap.from.midpoint(nap.to).checked_sub(start)? / width;
+            Some(at_once.get(slice as usize)? * nap.length())
+        });
+        *total.get_or_insert(0.0) += lost.sum::<f64>();
+    }
+    total
+}
+
 /// The finding about hosts that sleep together.
 fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     let naps = &first.naps;
@@ -535,8 +559,10 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     let gap = lengths[n / 2];
     let (shortest, longest) = (lengths[0], lengths[n - 1]);
     let (period, spread, near) = intervals(naps);
-    let is_regular = near >= REGULAR;
-    let mut hosts: Vec<String> = std::iter::once(first).chain(with).map(|s| address(s.address)).collect();
+    let is_regular = near >= REGULAR && spread <= SPREAD * period;
+    let sleepers: Vec<[u8; 16]> = std::iter::once(first).chain(with).map(|s| s.address).collect();
+    let cost = cost(naps, &sleepers, timeline);
+    let mut hosts: Vec<String> = sleepers.into_iter().map(address).collect();
     hosts.sort();
     let hosts = hosts.join(", ");
     let several = !with.is_empty();
@@ -571,7 +597,7 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     } else {
         let whole = seconds(naps[n - 1].from - naps[0].from);
         format!(
-            "not regularly: {:.2} s on average from one to the next",
+            "no period shows: {:.2} s on average from one that was seen to the next",
             whole / (n - 1).max(1) as f64
         )
     });
@@ -594,6 +620,11 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
         "it costs {gap:.3} s of every transaction in progress then: {silent:.1} s in all ({:.1} % of the time) nothing gets on",
         share * 100.0
     ));
+    if let Some(cost) = cost {
+        evidence.push(format!(
+            "requests from outside that were in progress lost {cost:.0} s in all"
+        ));
+    }
     evidence.push(
         if several {
             "it may also be: within one host we might call it garbage collection; it is both, so look for what they share: the virtual machines' host, storage, a snapshot, a lock or a service that both call"
@@ -609,6 +640,7 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     if is_regular {
         values.push(("periodSeconds", period));
     }
+    values.extend(cost.map(|cost| ("costSeconds", cost)));
     let mut finding = finding(
         "APPLICATION_SLEEP",
         "WARNING",

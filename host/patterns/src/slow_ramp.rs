@@ -159,7 +159,7 @@ fn tell(pair: &Pair<'_>, ramps: &[Ramp]) -> Option<Finding> {
         &[
             ("perSecond", longest.per_second),
             ("seconds", seconds(longest.end - longest.start)),
-            ("missingSeconds", missing),
+            ("costSeconds", missing),
         ],
     );
     Some(about(format!("{front} > {back}"), finding))

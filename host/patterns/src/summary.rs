@@ -31,6 +31,7 @@ impl Timeline {
                 explained_seconds: explained.explained_ns / 1e9,
                 explained_share: explained.explained_ns / explained.front_ns.max(1.0),
                 calls_alone: explained.alone,
+                ..v1::Tier::default()
             }
         };
         pairs(self.services()).iter().map(tier).collect()

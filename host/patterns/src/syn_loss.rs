@@ -1,6 +1,9 @@
 //! `SYN_LOSS_BURST`: many setups in a row lose their SYN or SYN-ACK, between others that lose none.
 //!
-//! Memory: the newest [`ATTEMPTS`] connections (5 MB).
+//! What a repeat of a SYN does not tell by itself, the server's habits may: what is known of them comes from its other
+//! connections, so that it is decided when findings are asked for.
+//!
+//! Memory: the newest [`ATTEMPTS`] connections (7 MB).
 
 use std::collections::{HashSet, VecDeque};
 
@@ -30,6 +33,14 @@ const SERVER_TIMER: u64 = 500_000_000;
 const FASTER: f64 = 1.5;
 /// Largest chance of a difference in load without one.
 const CHANCE: f64 = 1e-3;
+/// A server's timer, or the time after which it gives a client up, is known when it was seen so often...
+const SEEN: usize = 3;
+/// ...within this share of each other.
+const ALIKE: f64 = 0.05;
+/// A SYN-ACK from the server's timer is late when it has not come so much after it was due.
+const LATE: f64 = 1.1;
+/// Standard deviations by which chance is allowed for.
+const SIGMAS: f64 = 3.0;
 
 /// What a setup lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +49,12 @@ struct Toll {
     syn_acks: u8,
     /// SYN or SYN-ACK, not known which.
     either: u8,
+    /// The server sent its SYN-ACK twice at once: one is its timer's.
+    twice: bool,
+    /// Least time from a SYN of which it is not known to the next, µs.
+    gap: u32,
+    /// Least time from a SYN-ACK to its repeat by the server's timer, µs; 0: not seen.
+    timer: u32,
 }
 
 impl Toll {
@@ -54,6 +71,10 @@ struct Attempt {
     id: FlowId,
     /// First SYN to the end of the setup, µs; 0: none.
     micros: u32,
+    /// Last SYN to what answered it (a RST, too), µs; 0: nothing did.
+    answer: u32,
+    /// First to last packet, µs.
+    lived: u32,
     pair: u16,
     toll: Toll,
     failure: Option<Outcome>,
@@ -82,12 +103,21 @@ impl SynLoss {
             .current
             .filter(|(id, _)| *id == verdict.connection)
             .map_or_else(Toll::default, |(_, toll)| toll);
+        let since = micros(verdict.time.saturating_sub(verdict.lost_at));
+        let least = |known: u32| if known == 0 { since } else { known.min(since) };
+        match (verdict.from_server, verdict.place) {
+            (false, Place::Unknown) => toll.gap = least(toll.gap),
+            (true, Place::BehindTap | Place::AckBehindTap) => toll.timer = least(toll.timer),
+            (true, Place::Nowhere) => toll.twice = true,
+            _ => {}
+        }
+        let mut none = 0;
         let lost = match (verdict.from_server, verdict.place) {
             (false, Place::BehindTap) => &mut toll.syns,
             (false, Place::AckBeforeTap | Place::AckBehindTap) | (true, Place::BehindTap) => &mut toll.syn_acks,
             (false, Place::Unknown) => &mut toll.either,
             // The ACK was lost, or nothing.
-            _ => return,
+            _ => &mut none,
         };
         *lost = lost.saturating_add(1);
         self.current = Some((verdict.connection, toll));
@@ -129,9 +159,9 @@ impl SynLoss {
             Attempt {
                 at: connection.span().0,
                 id: connection.id(),
-                micros: connection
-                    .setup_ns()
-                    .map_or(0, |ns| u32::try_from(ns / 1000).unwrap_or(u32::MAX)),
+                micros: connection.setup_ns().map_or(0, micros),
+                answer: connection.answer_ns().map_or(0, micros),
+                lived: micros(connection.span().1.saturating_sub(connection.span().0)),
                 pair,
                 toll,
                 failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
@@ -140,12 +170,87 @@ impl SynLoss {
     }
 }
 
+/// In µs.
+fn micros(ns: u64) -> u32 {
+    u32::try_from(ns / 1000).unwrap_or(u32::MAX)
+}
+
+/// What the connections of a pair tell of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Habits {
+    /// From a SYN-ACK to its repeat, µs.
+    timer: Option<f64>,
+    /// Longest time after the last SYN until it resets a connection that it holds half open, µs.
+    reset: Option<f64>,
+}
+
+impl Habits {
+    fn of(attempts: &[Attempt]) -> Self {
+        let mut timers: Vec<f64> = attempts
+            .iter()
+            .map(|a| f64::from(a.toll.timer))
+            .filter(|t| *t > 0.0)
+            .collect();
+        timers.sort_unstable_by(f64::total_cmp);
+        // Later repeats double the time.
+        let alike = timers.partition_point(|timer| *timer <= timers[0] * (1.0 + ALIKE));
+        let resets = attempts
+            .iter()
+            .filter(|a| a.failure == Some(Outcome::ResetLate) && a.answer > 0);
+        let resets: Vec<f64> = resets.map(|a| f64::from(a.answer)).collect();
+        Self {
+            timer: (alike >= SEEN).then(|| timers[alike / 2]),
+            reset: (resets.len() >= SEEN).then(|| resets.iter().copied().fold(0.0, f64::max)),
+        }
+    }
+
+    /// What was lost of a connection if only one story fits. `end`: of what was seen, TAI ns.
+    fn settle(self, attempt: &mut Attempt, end: u64) {
+        let toll = &mut attempt.toll;
+        let would_show = match attempt.failure {
+            // Had a SYN arrived, the server would have reset the connection in the end.
+            Some(Outcome::Ignored) => self.reset.is_some_and(|reset| {
+                let last = attempt.at + u64::from(attempt.lived) * 1000;
+                end.saturating_sub(last) as f64 > LATE * reset * 1e3
+            }),
+            // Had a SYN arrived, the server's timer would have sent the SYN-ACK again before the next SYN.
+            None => self.timer.is_some_and(|timer| f64::from(toll.gap) > LATE * timer),
+            Some(_) => false,
+        };
+        if would_show {
+            toll.syns = toll.syns.saturating_add(std::mem::take(&mut toll.either));
+        }
+    }
+
+    /// Of the SYNs and SYN-ACKs of which nothing tells, how many are SYNs at least. Where the client's timer is as long as
+    /// the server's, a lost SYN-ACK lets both go off at the same time. If the server's is first, and that is so in half of
+    /// the cases, it sends its SYN-ACK twice: as many that are sent once may have the same story, the rest have not.
+    fn least_syns(self, attempts: &[Attempt]) -> u64 {
+        let Some(timer) = self.timer else { return 0 };
+        let answered = attempts.iter().filter(|a| a.failure.is_none());
+        let (mut once, mut twice) = (0u64, 0u64);
+        for attempt in answered {
+            if attempt.toll.twice {
+                twice += 1;
+            } else if attempt.toll.either == 1 && (f64::from(attempt.toll.gap) / timer - 1.0).abs() <= ALIKE {
+                once += 1;
+            }
+        }
+        let most = twice as f64 + SIGMAS * ((2 * twice) as f64).sqrt().max(1.0);
+        (once as f64 - most).max(0.0) as u64
+    }
+}
+
 /// Findings, one for each pair of hosts with batches.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline, out: &mut Vec<Finding>) {
     let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().copied().collect();
     attempts.sort_by_key(|attempt| (attempt.pair, attempt.at));
     let load = Load::new(timeline);
-    for of_pair in attempts.chunk_by(|a, b| a.pair == b.pair) {
+    let (_, end) = timeline.span();
+    for of_pair in attempts.chunk_by_mut(|a, b| a.pair == b.pair) {
+        let habits = Habits::of(of_pair);
+        of_pair.iter_mut().for_each(|attempt| habits.settle(attempt, end));
+        let of_pair = &*of_pair;
         let pair = of_pair[0].pair;
         let answered = of_pair.iter().filter(|a| a.failure.is_none()).count() as f64;
         if answered < ANSWERED * of_pair.len() as f64 {
@@ -154,7 +259,7 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline,
         let period = periodic.iter().find(|found| found.has(pair));
         let (batches, by_chance) = batches(of_pair, period);
         if batches.len() >= LEAST || batches.iter().any(|batch| batch.of.len() >= SHORTEST + 2) {
-            out.push(finding(all, of_pair, &batches, by_chance, period, &load));
+            out.push(finding(all, of_pair, &batches, by_chance, period, habits, &load));
         }
     }
 }
@@ -197,6 +302,7 @@ fn finding(
     batches: &[Batch<'_>],
     by_chance: f64,
     period: Option<&Periodic>,
+    habits: Habits,
     load: &Load,
 ) -> Finding {
     let pair = usize::from(attempts[0].pair);
@@ -232,6 +338,15 @@ fn finding(
             count(either)
         ),
     ];
+    let hit_attempts: Vec<Attempt> = hit().copied().collect();
+    let least_syns = habits.least_syns(&hit_attempts);
+    if least_syns > 0 {
+        evidence.push(format!(
+            "{} of the last at least are SYNs: {server} repeats a SYN-ACK after {:.2} s, as long as the client waits, so that a lost SYN-ACK comes twice in half of the cases, and too few do",
+            count(least_syns),
+            habits.timer.unwrap_or(0.0) / 1e6
+        ));
+    }
     let in_batches: HashSet<u64> = hit().map(|a| a.id.0).collect();
     let alone = attempts
         .iter()
@@ -291,9 +406,13 @@ fn finding(
         if ignored + reset > 0 { "CRITICAL" } else { "WARNING" },
         (1.0 - by_chance / batches.len() as f64).clamp(0.0, 0.95),
         format!(
-            "SYNs or SYN-ACKs between {client} and {server} are lost in {}, {} failed",
+            "SYNs or SYN-ACKs between {client} and {server} are lost in {}{}",
             several(batches.len() as u64, "batch", "batches"),
-            connections(ignored + reset)
+            if ignored + reset > 0 {
+                format!(", {} failed", connections(ignored + reset))
+            } else {
+                String::new()
+            }
         ),
         evidence,
         &group,
@@ -301,12 +420,13 @@ fn finding(
             ("lostSyns", syns as f64),
             ("lostSynAcks", syn_acks as f64),
             ("lostEither", either as f64),
+            ("lostSynsAtLeast", (syns + least_syns) as f64),
             ("batches", batches.len() as f64),
             ("connections", with_losses as f64),
             ("ignored", ignored as f64),
             ("reset", reset as f64),
             ("longest", longest as f64),
-            ("waitSeconds", waited),
+            ("costSeconds", waited),
         ],
     );
     finding.who = all.pairs.who(pair);
@@ -391,5 +511,95 @@ impl Load {
                 chance(c.chance)
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u32 = 1_000_000;
+
+    fn attempt(toll: Toll, failure: Option<Outcome>) -> Attempt {
+        Attempt {
+            at: 0,
+            id: FlowId(0),
+            micros: SECOND,
+            answer: if failure == Some(Outcome::ResetLate) {
+                60 * SECOND
+            } else {
+                300
+            },
+            lived: 9 * SECOND,
+            pair: 0,
+            toll,
+            failure,
+        }
+    }
+
+    fn unknown(gap: u32) -> Toll {
+        Toll {
+            either: 1,
+            gap,
+            ..Toll::default()
+        }
+    }
+
+    fn with_timer(timer: u32) -> Attempt {
+        attempt(
+            Toll {
+                timer,
+                ..Toll::default()
+            },
+            None,
+        )
+    }
+
+    #[test]
+    fn a_timer_that_would_have_shown_tells() {
+        let habits = Habits::of(&[1, 1, 1, 3].map(|s| with_timer(s * SECOND)));
+        assert_eq!(habits.timer, Some(f64::from(SECOND)));
+        let settled = |gap| {
+            let mut one = attempt(unknown(gap), None);
+            habits.settle(&mut one, 0);
+            (one.toll.syns, one.toll.either)
+        };
+        assert_eq!(settled(3 * SECOND), (1, 0));
+        // As long as the server's timer: both stories fit.
+        assert_eq!(settled(SECOND), (0, 1));
+        // Twice is no habit.
+        assert_eq!(Habits::of(&[1, 1, 3].map(|s| with_timer(s * SECOND))).timer, None);
+    }
+
+    #[test]
+    fn a_reset_that_did_not_come_tells() {
+        let resets = [attempt(unknown(3 * SECOND), Some(Outcome::ResetLate)); 3];
+        let habits = Habits::of(&resets);
+        let settled = |end: u64| {
+            let mut one = attempt(unknown(3 * SECOND), Some(Outcome::Ignored));
+            habits.settle(&mut one, end * 1_000_000_000);
+            (one.toll.syns, one.toll.either)
+        };
+        // The last SYN came after 9 s, a RST would have come 60 s later.
+        assert_eq!(settled(80), (1, 0));
+        assert_eq!(settled(70), (0, 1));
+    }
+
+    #[test]
+    fn more_than_chance_makes_are_syns() {
+        let habits = Habits {
+            timer: Some(f64::from(SECOND)),
+            reset: None,
+        };
+        let twice = Toll {
+            twice: true,
+            ..Toll::default()
+        };
+        let mut all = vec![attempt(unknown(SECOND), None); 64];
+        all.extend(vec![attempt(twice, None); 8]);
+        // 8 and three standard deviations of 4.
+        assert_eq!(habits.least_syns(&all), 44);
+        all.extend(vec![attempt(twice, None); 56]);
+        assert_eq!(habits.least_syns(&all), 0);
     }
 }

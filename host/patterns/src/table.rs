@@ -31,6 +31,11 @@ impl<K: Eq + Hash, V, const MOST: usize> Table<K, V, MOST> {
         self.entries.get_mut(key)
     }
 
+    /// The same, to look at.
+    pub fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.get(key)
+    }
+
     /// What is known of a key, or its first, if there is room.
     pub fn place(
         &mut self,

@@ -3,6 +3,7 @@
 use weir_analysis::Sliding;
 
 use crate::detector::Detectors;
+use crate::failing_setups::FailingSetups;
 use crate::timeline::Timeline;
 
 /// A timeline and detectors that began at the same time.
@@ -13,11 +14,15 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Nothing yet; the timeline leaves out what happened before `start` (TAI ns).
-    pub fn since(start: u64) -> Self {
+    /// Nothing yet; the timeline leaves out what happened before `start` (TAI ns), and the detectors tell of what is
+    /// under way.
+    pub fn live(start: u64) -> Self {
         Self {
             timeline: Timeline::since(start),
-            detectors: Detectors::default(),
+            detectors: Detectors {
+                failing_setups: FailingSetups::live(),
+                ..Detectors::default()
+            },
         }
     }
 

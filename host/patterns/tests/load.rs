@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::{HashMap, HashSet};
+
 use support::{Run, built_in, play, value};
 use weir_messages::v1::{Finding, Phase};
 use weir_scenario::Scenario;
@@ -379,6 +381,63 @@ fn the_tier_behind_explains_the_tier_in_front() {
         );
         assert!(near(tier.explained_share, share, 0.05), "{tier:?}");
         assert!(near(tier.calls_per_request, calls as f64, 0.05), "{tier:?}");
+    }
+}
+
+/// Each call that is told to be of a request was made for it; how many are decided depends on how many are at work.
+#[test]
+fn calls_are_given_to_the_requests_that_made_them() {
+    for (users, calls, least, seed) in [(1, 3, 0.99, 50), (4, 3, 0.5, 51), (15, 2, 0.01, 52)] {
+        let run = run(&two_tiers(users, "limit = 60\nreuse = false", "", calls), seed);
+        let app = run.truth("app");
+        let of_type = |kind: &'static str| app.iter().filter(move |line| line["type"] == kind);
+        // By client's address and port: no port comes twice in a minute.
+        let numbers: HashMap<(&str, u64), u64> = of_type("connection")
+            .map(|line| {
+                let port = line["client_port"].as_u64().unwrap();
+                (
+                    (line["client"].as_str().unwrap(), port),
+                    line["connection"].as_u64().unwrap(),
+                )
+            })
+            .collect();
+        let number: HashMap<u64, u64> = run
+            .answer
+            .connections
+            .iter()
+            .map(|c| {
+                let client = c.client.as_ref().unwrap();
+                (c.id, numbers[&(client.address.as_str(), u64::from(client.port))])
+            })
+            .collect();
+        let cause: HashMap<u64, (u64, u64)> = of_type("transaction")
+            .filter(|line| line["exchange"] == "query")
+            .map(|line| {
+                let by = |place: usize| line["caused_by"][place].as_u64().unwrap();
+                (line["connection"].as_u64().unwrap(), (by(0), by(1)))
+            })
+            .collect();
+        let tiers = &run.answer.summary.as_ref().unwrap().tiers;
+        let tier = &tiers[0];
+        let share = tier.calls_decided as f64 / tier.calls as f64;
+        println!(
+            "{users} users: {} of {} calls decided ({:.2}), {} by order, {} ambiguous",
+            tier.calls_decided, tier.calls, share, tier.calls_decided_by_order, tier.calls_ambiguous
+        );
+        assert!(share >= least, "{tier:?}");
+        assert_eq!(tier.slowest.len(), 20);
+        for request in &tier.slowest {
+            let made: HashSet<(u64, u64)> = request
+                .calls
+                .iter()
+                .map(|call| cause[&number[&call.connection_id]])
+                .collect();
+            assert_eq!(made.len(), 1, "calls of several requests: {request:?}");
+            assert!(
+                made.iter().all(|(by, _)| *by == number[&request.connection_id]),
+                "{made:?} {request:?}"
+            );
+        }
     }
 }
 

@@ -76,7 +76,7 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
     heading(
         out,
         "Tiers",
-        "services whose host asks another; explained: a call is under way, if each request makes one after the other",
+        "services whose host asks another; explained: a call is under way, if each request makes one after the other; decided: of which request a call is",
     )?;
     let headers = [
         "front",
@@ -88,8 +88,10 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
         "explained",
         "",
         "calls alone",
+        "decided",
+        "ambiguous",
     ];
-    let mut rows = table(&headers, &[2, 3, 4, 5, 6, 7, 8]);
+    let mut rows = table(&headers, &[2, 3, 4, 5, 6, 7, 8, 9, 10]);
     for tier in tiers {
         rows.add_row(vec![
             name(tier.front.as_ref()),
@@ -101,6 +103,8 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
             seconds(tier.explained_seconds),
             format!("{:.1} %", 100.0 * tier.explained_share),
             count(tier.calls_alone),
+            count(tier.calls_decided),
+            count(tier.calls_ambiguous),
         ]);
     }
     writeln!(out, "{rows}")

@@ -134,13 +134,14 @@ fn findings_open_and_close_and_memory_stays() {
             sizes.insert(minute, daemon.size());
         }
     }
-    // The flood begins after 20 s of its minute and ends after 40 s; connections are given up after a minute at most.
+    // The flood begins after 20 s of its minute and ends after 40 s.
     let opened = daemon.times("SYN_FLOOD", Kind::Opened);
     let closed = daemon.times("SYN_FLOOD", Kind::Closed);
     assert_eq!((opened.len(), closed.len()), (2, 2), "{opened:?} {closed:?}");
     for ((opened, closed), minute) in opened.iter().zip(&closed).zip([10, 40]) {
         let begin = start + minute * MINUTE + 20 * SECOND;
-        assert!((begin..begin + 3 * MINUTE).contains(opened), "{}", opened - begin);
+        // While it lasts: findings are asked for every five seconds, and a SYN may wait for four.
+        assert!((begin..begin + 12 * SECOND).contains(opened), "{}", opened - begin);
         let over = begin + 20 * SECOND;
         assert!(
             (over..over + 3 * MINUTE + WINDOW + HOLD).contains(closed),
@@ -148,8 +149,6 @@ fn findings_open_and_close_and_memory_stays() {
             closed - over
         );
     }
-    let refusals = [Kind::Opened, Kind::Closed].map(|change| daemon.times("SERVICE_REFUSES", change).len());
-    assert_eq!(refusals, [1, 1]);
     // The findings of single connections are of the window, too.
     let failed = daemon.times("FAILED_CONNECTIONS", Kind::Opened);
     let ended = daemon.times("FAILED_CONNECTIONS", Kind::Closed);

@@ -11,7 +11,7 @@ use support::value;
 use weir_scenario::Scenario;
 
 /// The kinds that are judged here, with the scenarios whose truth has them.
-const KINDS: [(&str, &[&str]); 9] = [
+const KINDS: [(&str, &[&str]); 8] = [
     ("MIRROR_DUPLICATES", &["mirror-duplicates"]),
     ("ONE_SIDED", &[]),
     ("ROUTE_CHANGE", &["route-change"]),
@@ -19,7 +19,6 @@ const KINDS: [(&str, &[&str]); 9] = [
     ("SYN_FLOOD", &["syn-flood"]),
     ("MTU_BLACK_HOLE", &["mtu-black-hole"]),
     ("PORT_SCAN", &[]),
-    ("SERVICE_REFUSES", &["refused"]),
     ("CAPTURE_QUALITY", &[]),
 ];
 
@@ -278,7 +277,10 @@ fn refusals_in_a_row_are_told_and_a_scan_by_its_targets() {
     let played = play(site.scenario(), 1.0, 1);
     let found = findings(&played.records);
     let refused = played.report.totals.connections["visit"] as f64;
-    assert_near("count", value(only(&found, "SERVICE_REFUSES"), "count"), refused, 0.0);
+    let failed = only(&found, "FAILED_CONNECTIONS");
+    assert_near("refused", value(failed, "refused"), refused, 0.0);
+    let row = format!("10.2.1.10:8080 refused {refused} in a row from ");
+    assert!(failed.evidence.iter().any(|line| line.starts_with(&row)), "{failed:?}");
     assert!(found.iter().all(|finding| finding.kind != "PORT_SCAN"));
 
     // One connection to each of 40 closed ports, beside normal visits of another host.
@@ -389,6 +391,9 @@ fn nothing_is_told_where_nothing_is() {
             .filter(|f| KINDS.iter().any(|(kind, _)| f.kind == *kind))
             .collect();
         assert!(told.is_empty(), "seed {seed}: {told:?}");
+        // All of the analysis together.
+        let loud: Vec<_> = found.iter().filter(|finding| finding.severity != "INFO").collect();
+        assert!(loud.is_empty(), "seed {seed}: {loud:?}");
     }
 }
 
@@ -398,6 +403,15 @@ fn other_troubles_are_not_taken_for_these() {
     for name in Scenario::built_in_names() {
         let scale = if name == "megalodon" { 0.05 } else { 0.5 };
         let found = findings(&play(Scenario::load(name).unwrap(), scale, 7100).records);
+        for finding in &found {
+            let says = |what: &str| finding.evidence.iter().any(|line| line.starts_with(what));
+            if !says("it may also be") || !says("next: ") {
+                wrong.push(format!(
+                    "{name}: {} without an alternative or a next step",
+                    finding.kind
+                ));
+            }
+        }
         for (kind, scenarios) in KINDS {
             let told = found.iter().filter(|finding| finding.kind == kind).count();
             if told != usize::from(scenarios.contains(&name)) {

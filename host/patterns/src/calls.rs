@@ -1,0 +1,337 @@
+//! Which request of a front tier each call to the tier behind was made for, where timing alone decides.
+//!
+//! A call can be made for a request only if it begins after the request's first packet and ends before the last packet
+//! of its response. Where one request fits, the call is its; where none fits, something else made it; where several
+//! fit, time alone does not decide. A front tier that makes its calls one after the other has no two under way for one
+//! request. If that holds of the calls that are decided, a call cannot belong to a request that has another under way,
+//! which decides more, until nothing changes. What is left is ambiguous, and is told as such.
+//!
+//! Memory: the newest [`STAYS`] setups and transactions (6 MB).
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use weir_analysis::{Transaction, TransactionKind, seconds, timestamp};
+use weir_messages::v1;
+use weir_record::FlowId;
+
+use crate::capacity::Unit;
+use crate::detector::Detector;
+use crate::losses::keep;
+use crate::services::Key;
+use crate::tiers::pairs;
+use crate::timeline::{Timeline, stay};
+
+/// Setups and transactions kept.
+const STAYS: usize = 1 << 17;
+/// Services told apart.
+const SERVICES: usize = 64;
+/// Requests that a call may fit for order to be asked; with more it is ambiguous.
+const FITTING: usize = 16;
+/// Share of the decided calls of a request that may overlap each other where they are made one after the other.
+const SIDE_BY_SIDE: f64 = 0.01;
+/// Rounds in which order decides more.
+const ROUNDS: usize = 32;
+/// Requests whose calls are listed: those that took longest.
+const LISTED: usize = 20;
+
+/// From the first packet of a request (or SYN) to the last of the response, TAI ns.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    start: u64,
+    end: u64,
+    id: FlowId,
+    client: [u8; 16],
+    service: u8,
+    is_setup: bool,
+}
+
+/// A request in front, or a call behind.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start: u64,
+    end: u64,
+    id: FlowId,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    stays: VecDeque<Stay>,
+    services: HashMap<Key, u8, foldhash::fast::FixedState>,
+}
+
+impl Detector for Calls {
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let (facts, ends) = (transaction.facts(), transaction.ends());
+        let Some(stay) = stay(facts) else { return };
+        let key = (ends.server, ends.server_port);
+        let next = self.services.len();
+        let service = match self.services.get(&key) {
+            Some(service) => *service,
+            None if next < SERVICES => {
+                self.services.insert(key, next as u8);
+                next as u8
+            }
+            None => return,
+        };
+        let stay = Stay {
+            start: stay.start,
+            end: stay.end,
+            id: transaction.id(),
+            client: ends.client,
+            service,
+            is_setup: facts.kind == TransactionKind::Setup,
+        };
+        keep(&mut self.stays, STAYS, stay);
+    }
+
+    fn findings(&self, _: &Timeline, _: &mut Vec<v1::Finding>) {}
+}
+
+impl Calls {
+    /// Add what is decided to the tiers of the summary, which are those of `timeline`.
+    pub fn complete(&self, timeline: &Timeline, tiers: &mut [v1::Tier]) {
+        for (pair, tier) in pairs(timeline.services()).iter().zip(tiers) {
+            let (Some(front), Some(back)) = (self.services.get(&pair.front.key), self.services.get(&pair.back.key))
+            else {
+                continue;
+            };
+            let requests: Vec<Piece> = self
+                .stays
+                .iter()
+                .filter(|stay| stay.service == *front && !stay.is_setup)
+                .map(Stay::piece)
+                .collect();
+            let host = pair.front.key.0;
+            let behind = self
+                .stays
+                .iter()
+                .filter(|stay| stay.service == *back && stay.client == host);
+            let calls = match pair.unit() {
+                Unit::Request => behind.filter(|stay| !stay.is_setup).map(Stay::piece).collect(),
+                Unit::Visit => visits(behind),
+            };
+            let decided = decide(requests, calls);
+            decided.tell(tier);
+        }
+    }
+}
+
+impl Stay {
+    const fn piece(&self) -> Piece {
+        Piece {
+            start: self.start,
+            end: self.end,
+            id: self.id,
+        }
+    }
+}
+
+/// Connections from their first SYN to the end of their last response: each is one call.
+fn visits<'a>(stays: impl Iterator<Item = &'a Stay>) -> Vec<Piece> {
+    let mut visits: BTreeMap<FlowId, Piece> = BTreeMap::new();
+    for stay in stays {
+        let visit = visits.entry(stay.id).or_insert_with(|| stay.piece());
+        visit.start = visit.start.min(stay.start);
+        visit.end = visit.end.max(stay.end);
+    }
+    visits.into_values().collect()
+}
+
+/// Whose a call is.
+#[derive(Clone, Debug, PartialEq)]
+enum Whose {
+    /// That of this request.
+    One(usize),
+    /// One of these, or of too many to name.
+    Several(Vec<usize>),
+    Nobodys,
+}
+
+/// Calls with their requests.
+#[derive(Debug)]
+struct Decided {
+    requests: Vec<Piece>,
+    calls: Vec<(Piece, Whose)>,
+    /// Of the calls that are decided, those for which order was needed.
+    by_order: u64,
+}
+
+fn decide(mut requests: Vec<Piece>, mut calls: Vec<Piece>) -> Decided {
+    requests.sort_unstable_by_key(|request| (request.start, request.id));
+    calls.sort_unstable_by_key(|call| (call.start, call.id));
+    let mut begun = 0;
+    let mut under_way: Vec<usize> = Vec::new();
+    let fits = |call: Piece| {
+        while requests.get(begun).is_some_and(|request| request.start <= call.start) {
+            under_way.push(begun);
+            begun += 1;
+        }
+        under_way.retain(|number| requests[*number].end > call.start);
+        let fitting = || {
+            under_way
+                .iter()
+                .copied()
+                .filter(|number| requests[*number].end >= call.end)
+        };
+        let whose = match fitting().take(FITTING + 1).count() {
+            0 => Whose::Nobodys,
+            1 => fitting().next().map_or(Whose::Nobodys, Whose::One),
+            2..=FITTING => Whose::Several(fitting().collect()),
+            _ => Whose::Several(Vec::new()),
+        };
+        (call, whose)
+    };
+    let mut calls: Vec<(Piece, Whose)> = calls.into_iter().map(fits).collect();
+    let by_order = order(&requests, &mut calls);
+    Decided {
+        requests,
+        calls,
+        by_order,
+    }
+}
+
+/// What is decided because a request makes its calls one after the other, if it does; returns how many calls.
+fn order(requests: &[Piece], calls: &mut [(Piece, Whose)]) -> u64 {
+    // Calls of each request by their beginning, with their end.
+    let mut of: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); requests.len()];
+    let overlaps = |of: &BTreeMap<u64, u64>, call: &Piece| {
+        let before = of.range(..call.end).next_back();
+        before.is_some_and(|(_, end)| *end > call.start)
+    };
+    let (mut decided, mut side_by_side) = (0u64, 0u64);
+    for (call, whose) in &*calls {
+        if let Whose::One(request) = whose {
+            decided += 1;
+            side_by_side += u64::from(overlaps(&of[*request], call));
+            of[*request].insert(call.start, call.end);
+        }
+    }
+    if decided == 0 || side_by_side as f64 > SIDE_BY_SIDE * decided as f64 {
+        return 0;
+    }
+    let mut by_order = 0;
+    for _ in 0..ROUNDS {
+        let before = by_order;
+        for (call, whose) in &mut *calls {
+            let Whose::Several(fitting) = whose else { continue };
+            if fitting.is_empty() {
+                continue;
+            }
+            let mut free = fitting.iter().copied().filter(|request| !overlaps(&of[*request], call));
+            if let (Some(request), None) = (free.next(), free.next()) {
+                of[request].insert(call.start, call.end);
+                *whose = Whose::One(request);
+                by_order += 1;
+            }
+        }
+        if by_order == before {
+            break;
+        }
+    }
+    by_order
+}
+
+impl Decided {
+    fn tell(&self, tier: &mut v1::Tier) {
+        let mut calls_of: HashMap<usize, Vec<&Piece>> = HashMap::new();
+        for (call, whose) in &self.calls {
+            match whose {
+                Whose::One(request) => {
+                    tier.calls_decided += 1;
+                    tier.decided_seconds += seconds(call.end.saturating_sub(call.start));
+                    calls_of.entry(*request).or_default().push(call);
+                }
+                Whose::Several(_) => tier.calls_ambiguous += 1,
+                Whose::Nobodys => {}
+            }
+        }
+        tier.calls_decided_by_order = self.by_order;
+        let mut slowest: Vec<usize> = calls_of.keys().copied().collect();
+        slowest.sort_unstable_by_key(|number| {
+            let request = &self.requests[*number];
+            (std::cmp::Reverse(request.end.saturating_sub(request.start)), *number)
+        });
+        slowest.truncate(LISTED);
+        let told = |number: &usize| {
+            let request = &self.requests[*number];
+            let calls = calls_of.get(number).map_or(&[][..], Vec::as_slice);
+            v1::FrontRequest {
+                connection_id: request.id.0,
+                start: Some(timestamp(request.start)),
+                seconds: seconds(request.end.saturating_sub(request.start)),
+                calls: calls
+                    .iter()
+                    .map(|call| v1::Call {
+                        connection_id: call.id.0,
+                        start: Some(timestamp(call.start)),
+                        seconds: seconds(call.end.saturating_sub(call.start)),
+                    })
+                    .collect(),
+            }
+        };
+        tier.slowest = slowest.iter().map(told).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(id: u64, start: u64, end: u64) -> Piece {
+        Piece {
+            start,
+            end,
+            id: FlowId(id),
+        }
+    }
+
+    fn whose(requests: &[(u64, u64)], calls: &[(u64, u64)]) -> Vec<Whose> {
+        let pieces = |all: &[(u64, u64)]| {
+            (0..)
+                .zip(all)
+                .map(|(id, (start, end))| piece(id, *start, *end))
+                .collect()
+        };
+        decide(pieces(requests), pieces(calls))
+            .calls
+            .into_iter()
+            .map(|(_, whose)| whose)
+            .collect()
+    }
+
+    #[test]
+    fn a_call_belongs_to_the_only_request_that_it_fits() {
+        let told = whose(
+            &[(0, 100), (50, 200)],
+            &[(10, 20), (60, 70), (90, 150), (110, 120), (210, 220)],
+        );
+        // The second fits both, and order does not help; the third ends after the first request.
+        assert_eq!(
+            told,
+            [
+                Whose::One(0),
+                Whose::Several(vec![0, 1]),
+                Whose::One(1),
+                Whose::One(1),
+                Whose::Nobodys
+            ]
+        );
+    }
+
+    #[test]
+    fn order_decides_where_calls_follow_each_other() {
+        // Two requests; each call that fits both runs while the other request has a call of its own.
+        let told = whose(&[(0, 100), (5, 150)], &[(1, 40), (30, 60), (45, 70), (75, 120)]);
+        assert_eq!(told, [Whose::One(0), Whose::One(1), Whose::One(0), Whose::One(1)]);
+    }
+
+    #[test]
+    fn calls_side_by_side_have_no_order() {
+        let told = whose(
+            &[(0, 100), (50, 200)],
+            &[(1, 40), (2, 30), (60, 70), (110, 150), (120, 140)],
+        );
+        assert_eq!(told[2], Whose::Several(vec![0, 1]));
+    }
+}
