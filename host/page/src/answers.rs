@@ -34,7 +34,7 @@ pub fn findings(data: &Dataset, params: Params) -> Result<Reply, Refused> {
             if let Some(end) = &finding.end {
                 out["to"] = json!(data.moment(end));
             }
-            if let Some(next) = weir_report::next_step(&finding.kind) {
+            if let Some(next) = weir_report::next_step(finding) {
                 out["advice"] = json!(next);
             }
             out

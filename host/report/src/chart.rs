@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use weir_analysis::timestamp;
 use weir_patterns::bins::Bins;
 
+use crate::document::Drawing;
 use crate::format::seconds;
 use crate::scale::{Column, PER_DECADE, seconds_at};
 
@@ -249,23 +250,13 @@ pub fn used_rows<'a>(all: impl Iterator<Item = &'a Bins<Column>>) -> Option<(usi
 }
 
 /// A chart.
-pub fn svg(height: f64, title: &str, body: &Markup) -> String {
-    html! {
-        svg viewBox={ "0 0 " (n(WIDTH)) " " (n(height)) } role="img" aria-label=(title) { (body) }
+pub fn drawing(height: f64, title: impl Into<String>, body: Markup, legend: Vec<(String, bool, String)>) -> Drawing {
+    Drawing {
+        height,
+        title: title.into(),
+        body: body.into_string(),
+        legend,
     }
-    .into_string()
-}
-
-/// What the colours stand for: class of the colour, drawn as a line, name.
-pub fn legend(entries: &[(String, bool, String)]) -> String {
-    html! {
-        ul.legend {
-            @for (class, line, name) in entries {
-                li class=(class) { i.l[*line] {} span { (name) } }
-            }
-        }
-    }
-    .into_string()
 }
 
 /// A coordinate.

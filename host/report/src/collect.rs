@@ -12,6 +12,7 @@ use weir_messages::v1;
 use weir_patterns::bins::Bins;
 
 use crate::scale::{Column, Histogram, row};
+use crate::waterfall::Waterfalls;
 
 /// Width that columns begin with, ns; it doubles when they are too many.
 const FIRST_WIDTH: u64 = 1000;
@@ -149,6 +150,7 @@ pub struct Collector {
     pub(crate) outcomes: BTreeMap<&'static str, u64>,
     pub(crate) closes: BTreeMap<&'static str, u64>,
     pub(crate) findings: Vec<v1::Finding>,
+    pub(crate) waterfalls: Waterfalls,
 }
 
 impl Default for Collector {
@@ -171,6 +173,7 @@ impl Default for Collector {
             outcomes: BTreeMap::new(),
             closes: BTreeMap::new(),
             findings: Vec::new(),
+            waterfalls: Waterfalls::default(),
         }
     }
 }
@@ -285,6 +288,7 @@ impl Collector {
 
 impl Sink for Collector {
     fn connection(&mut self, connection: &Connection<'_>) {
+        self.waterfalls.connection(connection);
         let ends = connection.ends();
         let (first, last) = connection.span();
         self.slice(&ends, last).closed += 1;
@@ -329,6 +333,7 @@ impl Sink for Collector {
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
+        self.waterfalls.transaction(transaction);
         let facts = transaction.facts();
         if facts.kind == TransactionKind::Setup {
             return;

@@ -62,25 +62,38 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
             .cmp(&(!y.significant, b.is_load()))
             .then_with(|| size(y).total_cmp(&size(x)))
     });
-    let kinds = samplers.map(|s| s.findings.iter().map(|f| f.kind.as_str()).collect::<BTreeSet<_>>());
     let only = |mine: usize, other: usize| {
         let findings = samplers[mine].findings.iter();
-        findings
-            .filter(|f| !kinds[other].contains(f.kind.as_str()))
-            .cloned()
-            .collect()
+        let has = |f: &v1::Finding| samplers[other].findings.iter().any(|g| alike(f, g));
+        findings.filter(|f| !has(f)).cloned().collect()
     };
+    let in_both = samplers[0]
+        .findings
+        .iter()
+        .filter(|f| samplers[1].findings.iter().any(|g| alike(f, g)));
+    let in_both: BTreeSet<String> = in_both.map(told).collect();
     v1::Comparison {
         first: names[0].to_owned(),
         second: names[1].to_owned(),
         differences: all.into_iter().map(|(_, d)| d).collect(),
         only_first: only(0, 1),
         only_second: only(1, 0),
-        in_both: kinds[0]
-            .intersection(&kinds[1])
-            .map(|kind| (*kind).to_owned())
-            .collect(),
+        in_both: in_both.into_iter().collect(),
         tests: p.len() as u32,
+    }
+}
+
+/// The same trouble with the same hosts.
+fn alike(f: &v1::Finding, g: &v1::Finding) -> bool {
+    f.kind == g.kind && f.who == g.who
+}
+
+/// Its kind, and whom it is about where there may be several.
+fn told(f: &v1::Finding) -> String {
+    if f.who.is_empty() {
+        f.kind.clone()
+    } else {
+        format!("{} ({})", f.kind, f.who)
     }
 }
 
@@ -174,7 +187,7 @@ fn figure(value: f64, unit: &str) -> String {
         "SECONDS" => seconds(value),
         "BYTES" => bytes(value as u64),
         "SHARE" => format!("{:.3} %", 100.0 * value),
-        _ => format!("{value:.2} a second"),
+        _ => format!("{value:.2}/s"),
     }
 }
 
@@ -311,11 +324,11 @@ fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Ta
             ];
             Row {
                 id: None,
-                cells: [
-                    Text::from(d.measure.replace('_', " ").to_lowercase()),
-                    Text::default().code(&d.of),
-                ]
-                .into_iter()
+                cells: std::iter::once(
+                    Text::from(d.measure.replace('_', " ").to_lowercase())
+                        .plain(" of ")
+                        .code(&d.of),
+                )
                 .chain(cells.into_iter().map(Text::from))
                 .collect(),
             }
@@ -326,7 +339,6 @@ fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Ta
         caption: caption.into(),
         headers: vec![
             ("what", false),
-            ("of", false),
             ("first: count", true),
             ("median or rate", true),
             ("95 %", true),

@@ -83,8 +83,21 @@ pub struct Figure {
     pub id: String,
     /// What it shows, and what to see in it.
     pub caption: Text,
-    /// HTML with SVG in it, nothing unescaped.
-    pub markup: String,
+    /// The drawing.
+    pub drawing: Drawing,
+}
+
+/// A drawing in SVG, [`crate::chart::WIDTH`] px wide.
+#[derive(Debug)]
+pub struct Drawing {
+    /// Its height, px.
+    pub height: f64,
+    /// What it is, for those who do not see it.
+    pub title: String,
+    /// Elements of SVG, nothing unescaped.
+    pub body: String,
+    /// What the colours stand for: class of the colour, drawn as a line, name.
+    pub legend: Vec<(String, bool, String)>,
 }
 
 /// Running text.

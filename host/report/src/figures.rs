@@ -8,7 +8,7 @@ use weir_messages::v1;
 use weir_patterns::Timeline;
 use weir_patterns::bins::Bins;
 
-use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, legend, n, svg, used_rows};
+use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, drawing, n, used_rows};
 use crate::collect::{Collector, Dialogue, OUTCOMES, Pair, Requests, Service, Slice};
 use crate::document::{Figure, Text};
 use crate::format::{bytes, count, seconds};
@@ -142,7 +142,7 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
              that came again.{more}"
         )
         .into(),
-        markup: svg(height, "Dialogues", &body) + &legend(&entries),
+        drawing: drawing(height, "Dialogues", body, entries),
     })
 }
 
@@ -306,7 +306,7 @@ impl<'a> Scene<'a> {
                 self.ground_words()
             )
             .into(),
-            markup: svg(plane.whole_height(), "Connection setups over time", &body) + &legend(&entries),
+            drawing: drawing(plane.whole_height(), "Connection setups over time", body, entries),
         })
     }
 
@@ -364,7 +364,7 @@ impl<'a> Scene<'a> {
                 self.ground_words()
             )
             .into(),
-            markup: svg(plane.whole_height(), "Transactions over time", &body) + &legend(&entries),
+            drawing: drawing(plane.whole_height(), "Transactions over time", body, entries),
         })
     }
 
@@ -446,7 +446,7 @@ impl<'a> Scene<'a> {
                 seconds(per_second)
             )
             .into(),
-            markup: svg(above, "Losses over time", &html! { @for part in &parts { (part) } }) + &legend(&entries),
+            drawing: drawing(above, "Losses over time", html! { @for part in &parts { (part) } }, entries),
         })
     }
 
@@ -541,7 +541,12 @@ impl<'a> Scene<'a> {
         Some(Figure {
             id: "fig-load".into(),
             caption: format!("Load over time.{}", self.ground_words()).into(),
-            markup: svg(above, "Load over time", &html! { @for part in &parts { (part) } }) + &legend(&entries),
+            drawing: drawing(
+                above,
+                "Load over time",
+                html! { @for part in &parts { (part) } },
+                entries,
+            ),
         })
     }
 }

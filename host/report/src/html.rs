@@ -2,7 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Document, Figure, Item, Span, Table, Text};
+use crate::chart::{WIDTH, n};
+use crate::document::{Block, Document, Drawing, Figure, Item, Span, Table, Text};
 
 /// Light and dark, screen and paper.
 const STYLE: &str = include_str!("style.css");
@@ -99,8 +100,22 @@ fn render_table(table: &Table) -> Markup {
 fn render_figure(figure: &Figure) -> Markup {
     html! {
         figure id=(figure.id) {
-            (PreEscaped(&figure.markup))
+            (draw(&figure.drawing))
             figcaption { (inline(&figure.caption)) }
+        }
+    }
+}
+
+/// A drawing and its legend.
+fn draw(drawing: &Drawing) -> Markup {
+    html! {
+        svg viewBox={ "0 0 " (n(WIDTH)) " " (n(drawing.height)) } role="img" aria-label=(drawing.title) {
+            (PreEscaped(&drawing.body))
+        }
+        ul.legend {
+            @for (class, line, name) in &drawing.legend {
+                li class=(class) { i.l[*line] {} span { (name) } }
+            }
         }
     }
 }

@@ -4,7 +4,6 @@
 //! needs neither network nor script, and [`markdown()`] as text. What a report holds: `docs/src/report.md`.
 #![forbid(unsafe_code)]
 
-mod advice;
 mod chart;
 mod collect;
 pub mod compare;
@@ -18,8 +17,11 @@ mod packets;
 mod quality;
 mod sample;
 mod scale;
+mod shown_in;
 mod significance;
+mod svg;
 mod tables;
+mod waterfall;
 
 use std::collections::HashSet;
 
@@ -27,11 +29,12 @@ use weir_messages::v1;
 use weir_patterns::Timeline;
 
 pub use collect::Collector;
-pub use document::{Block, Document, Figure, Item, Row, Section, Span, Table, Text};
+pub use document::{Block, Document, Drawing, Figure, Item, Row, Section, Span, Table, Text};
 pub use html::html;
 pub use markdown::markdown;
 pub use packets::Trace;
 pub use sample::Sampler;
+pub use svg::charts;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +64,9 @@ pub struct Input<'a> {
 /// What people want to know who have said nothing else.
 const QUESTION: &str = "Was it the client, the network or the server; where were packets lost; why is it slow?";
 
-/// What to do next about a finding of a kind, where that is known.
-pub fn next_step(kind: &str) -> Option<&'static str> {
-    advice::of(kind).map(|advice| advice.next)
+/// What to do next about a finding, as it says itself.
+pub fn next_step(finding: &v1::Finding) -> Option<&str> {
+    observations::next_steps(finding).next()
 }
 
 /// Write the report.
@@ -196,6 +199,7 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
             ]
             .into_iter()
             .flatten()
+            .chain(facts.waterfalls.figures().into_iter().map(Block::Figure))
             .collect(),
         );
         add(

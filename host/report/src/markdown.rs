@@ -1,11 +1,12 @@
-//! A report as Markdown (CommonMark with tables). Charts are in the HTML only; their captions carry the figures.
+//! A report as Markdown (CommonMark with tables). Charts are files of their own ([`crate::charts`]) in a folder beside it.
 
 use std::fmt::Write;
 
 use crate::document::{Block, Document, Item, Span, Table, Text};
+use crate::svg::file_name;
 
-/// Write it down.
-pub fn markdown(document: &Document) -> String {
+/// Write it down. `folder`: where the charts are, as the text names it; without one there are their captions alone.
+pub fn markdown(document: &Document, folder: Option<&str>) -> String {
     let mut out = format!("# {}\n\n{}\n", escape(&document.title), escape(&document.subtitle));
     for section in &document.sections {
         let _ = write!(
@@ -16,13 +17,13 @@ pub fn markdown(document: &Document) -> String {
         );
         for block in &section.blocks {
             out.push('\n');
-            write_block(&mut out, block);
+            write_block(&mut out, block, folder);
         }
     }
     out
 }
 
-fn write_block(out: &mut String, block: &Block) {
+fn write_block(out: &mut String, block: &Block, folder: Option<&str>) {
     match block {
         Block::Paragraph(text) => {
             let _ = writeln!(out, "{}", inline(text));
@@ -42,7 +43,16 @@ fn write_block(out: &mut String, block: &Block) {
         }
         Block::Table(table) => write_table(out, table),
         Block::Figure(figure) => {
-            let _ = writeln!(out, "<a id=\"{}\"></a>*Chart:* {}", figure.id, inline(&figure.caption));
+            let _ = write!(out, "<a id=\"{}\"></a>", figure.id);
+            if let Some(folder) = folder {
+                let (title, file) = (escape(&figure.drawing.title), file_name(&figure.id));
+                let _ = write!(
+                    out,
+                    "![{title}](<{}/{file}>)\n\n",
+                    folder.replace(['<', '>', '\n'], "_")
+                );
+            }
+            let _ = writeln!(out, "*Chart:* {}", inline(&figure.caption));
         }
     }
 }

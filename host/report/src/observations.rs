@@ -7,11 +7,11 @@ use weir_messages::v1;
 use weir_messages::v1::finding_value::Value;
 use weir_patterns::Timeline;
 
-use crate::advice;
 use crate::collect::Collector;
 use crate::document::{Block, Item, Text};
 use crate::figures::{see, service_name};
 use crate::format::{count, seconds};
+use crate::shown_in;
 use crate::tables::{connection_anchor, parts_of, time_of_day};
 
 /// Connections named in an observation.
@@ -54,16 +54,7 @@ fn number(finding: &v1::Finding, key: &str) -> Option<f64> {
 
 /// Seconds that it cost, where the finding says so.
 fn cost(finding: &v1::Finding) -> Option<f64> {
-    let in_seconds = matches!(
-        finding.kind.as_str(),
-        "ZERO_WINDOW"
-            | "SMALL_WINDOW"
-            | "SENDER_LIMITED"
-            | "RECEIVER_LIMITED"
-            | "BANDWIDTH_LIMITED"
-            | "FRONTEND_QUEUEING"
-    );
-    number(finding, "costSeconds").or_else(|| number(finding, "seconds").filter(|_| in_seconds))
+    number(finding, "costSeconds")
 }
 
 /// What is wrong, in a paragraph or three.
@@ -246,9 +237,9 @@ fn notes(finding: &v1::Finding, shown: &HashSet<u64>, there: &HashSet<String>) -
         text = text.plain(format!("Cost: {}. ", seconds(cost)));
     }
     text = text.plain(format!("Confidence {:.0} %. ", 100.0 * finding.confidence));
-    if let Some(advice) = advice::of(&finding.kind).filter(|advice| there.contains(advice.shown_in)) {
+    if let Some(anchor) = shown_in::of(&finding.kind).filter(|anchor| there.contains(*anchor)) {
         text = text.plain("Shown in: ");
-        text = match advice.shown_in {
+        text = match anchor {
             "tab-connections" => text.link("tab-connections", "connections"),
             "tab-signatures" => text.link("tab-signatures", "transactions by description"),
             "tab-diagnosis" => text.link("tab-diagnosis", "diagnosis"),
@@ -281,20 +272,18 @@ fn notes(finding: &v1::Finding, shown: &HashSet<u64>, there: &HashSet<String>) -
     vec![text.code(&finding.kind)]
 }
 
+/// What a finding says that is to be done.
+pub fn next_steps(finding: &v1::Finding) -> impl Iterator<Item = &str> {
+    let lines = finding.evidence.iter();
+    lines.filter_map(|line| line.strip_prefix(NEXT).map(str::trim))
+}
+
 /// What to do, in the order of the observations, each thing once.
 pub fn recommendations(findings: &[v1::Finding]) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     for (place, finding) in ranked(findings).iter().enumerate() {
-        let own = finding
-            .evidence
-            .iter()
-            .filter_map(|line| line.strip_prefix(NEXT).map(|line| sentence(line.trim())));
-        let mut next: Vec<String> = own.collect();
-        if next.is_empty() {
-            next.extend(advice::of(&finding.kind).map(|advice| advice.next.to_owned()));
-        }
-        for text in next {
-            let title = Text::from(text);
+        for line in next_steps(finding) {
+            let title = Text::from(sentence(line));
             let because = |text: Text| text.link(format!("o{}", place + 1), format!("Observation {}", place + 1));
             match out.iter_mut().find(|item| item.title == title) {
                 Some(item) => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use weir_messages::v1::{Connection, PacketRow};
 
-use crate::chart::{Plane, legend, n, svg};
+use crate::chart::{Plane, drawing, n};
 use crate::document::{Figure, Text};
 use crate::format::{count, seconds};
 
@@ -120,11 +120,12 @@ pub fn figure(trace: &Trace, connection: Option<&Connection>) -> Option<Figure> 
     Some(Figure {
         id: anchor(trace.id),
         caption: caption(trace, connection),
-        markup: svg(
+        drawing: drawing(
             plane.whole_height(),
-            &format!("Packets of connection {}", trace.id),
-            &body,
-        ) + &legend(&entries),
+            format!("Packets of connection {}", trace.id),
+            body,
+            entries,
+        ),
     })
 }
 

@@ -408,13 +408,16 @@ pub fn tiers(summary: &v1::Summary) -> Option<Table> {
                 seconds(tier.request_seconds),
                 percent(tier.explained_share),
                 some(tier.calls_alone),
+                some(tier.calls_decided),
+                some(tier.calls_ambiguous),
             ])
         })
         .collect();
     (!rows.is_empty()).then(|| Table {
         id: "tab-tiers",
         caption: "Tiers: what a service asks another one for, from timing alone. Explained: share of the time of the requests in \
-                  front with a call under way behind, if each request makes its calls one after the other."
+                  front with a call under way behind, if each request makes its calls one after the other. Decided: calls that one \
+                  request alone can have made; ambiguous: several can."
             .into(),
         headers: vec![
             ("front", false),
@@ -425,6 +428,8 @@ pub fn tiers(summary: &v1::Summary) -> Option<Table> {
             ("time in front", true),
             ("explained", true),
             ("calls alone", true),
+            ("decided", true),
+            ("ambiguous", true),
         ],
         rows,
     })

@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashSet;
 
 use support::{Html, Read, scenario};
-use weir_report::{Block, Document, Item, html, markdown};
+use weir_report::{Block, Document, Item, charts, html, markdown};
 
 /// Well formed, every link leads somewhere, every id is one, nothing from outside, nothing that runs.
 #[track_caller]
@@ -55,7 +55,7 @@ fn has(document: &Document, id: &str) -> bool {
     let mut blocks = document.sections.iter().flat_map(|s| &s.blocks);
     blocks.any(|block| match block {
         Block::Table(table) => table.id == id && !table.rows.is_empty(),
-        Block::Figure(figure) => figure.id == id && figure.markup.contains("<path"),
+        Block::Figure(figure) => figure.id == id && figure.drawing.body.contains("<path"),
         _ => false,
     })
 }
@@ -75,6 +75,8 @@ fn megalodon_is_reported_whole() {
         "fig-transactions",
         "tab-percentiles",
         "tab-signatures",
+        "fig-waterfall-1",
+        "fig-waterfall-2",
         "fig-load",
         "fig-losses",
         "tab-phases",
@@ -144,7 +146,7 @@ fn megalodon_is_reported_whole() {
     assert!(document.subtitle.contains(&connections), "{}", document.subtitle);
     assert!(text.len() < 2_000_000, "{} bytes", text.len());
 
-    let markdown = markdown(&document);
+    let markdown = markdown(&document, Some("charts"));
     for item in observations.iter().chain(&recommendations) {
         assert!(markdown.contains(&format!("<a id=\"{}\"></a>", item.id)), "{}", item.id);
     }
@@ -154,6 +156,14 @@ fn megalodon_is_reported_whole() {
             "#{id} leads nowhere"
         );
     }
+    // Each chart is a file, and each file is shown.
+    let charts = charts(&document);
+    assert!(charts.len() > 6, "{}", charts.len());
+    for (name, chart) in &charts {
+        assert!(markdown.contains(&format!("](<charts/{name}>)")), "{name}");
+        assert!(chart.starts_with("<svg xmlns=") && chart.contains("--c0:"), "{name}");
+    }
+    assert_eq!(markdown.matches("](<charts/").count(), charts.len());
 }
 
 fn links(markdown: &str) -> Vec<&str> {
@@ -185,7 +195,7 @@ fn an_empty_capture_has_a_report() {
         assert!(!section.blocks.is_empty(), "{} is empty", section.id);
         assert!(!section.id.starts_with("evidence"));
     }
-    assert!(markdown(&document).contains("holds no packets"));
+    assert!(markdown(&document, None).contains("holds no packets"));
 }
 
 #[test]
@@ -199,7 +209,7 @@ fn names_are_text_and_nothing_else() {
     let document = read.report();
     let parsed = check(&html(&document));
     assert!(parsed.text.matches("alert(1)").count() >= 4, "{}", parsed.text);
-    let markdown = markdown(&document);
+    let markdown = markdown(&document, None);
     // What stands between backticks is no markup.
     let outside: String = markdown.replace("\\`", "").split('`').step_by(2).collect();
     assert!(markdown.contains("alert(1)") && !outside.contains("<script") && !outside.contains("<b>"));

@@ -56,7 +56,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     });
     let text = match format(args) {
         ReportFormat::Html => weir_report::html(&document),
-        ReportFormat::Markdown => weir_report::markdown(&document),
+        ReportFormat::Markdown => {
+            let folder = args.output.as_deref().map(|path| charts(path, &document)).transpose()?;
+            weir_report::markdown(&document, folder.as_deref())
+        }
     };
     output::binary(args.output.as_deref(), |out| out.write_all(text.as_bytes()))?;
     Ok(read.code)
@@ -104,6 +107,20 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
         alignment: None,
         code,
     })
+}
+
+/// Write the charts into a folder beside the text, `NAME-charts`; returns its name, as the text can use it.
+fn charts(path: &Path, document: &weir_report::Document) -> Result<String, Failure> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{stem}-charts");
+    let folder = path.with_file_name(&name);
+    let failed = |path: &Path, error: &std::io::Error| Failure::write(&path.display().to_string(), error);
+    std::fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    for (name, chart) in weir_report::charts(document) {
+        let file = folder.join(name);
+        std::fs::write(&file, chart).map_err(|error| failed(&file, &error))?;
+    }
+    Ok(name)
 }
 
 /// As asked for, or as the name of the output says.

@@ -1,0 +1,46 @@
+//! The chart or table that shows a finding, by kind. A kind that is not here is reported without a link.
+
+/// Its anchor.
+pub fn of(kind: &str) -> Option<&'static str> {
+    SHOWN_IN
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map(|(_, shown_in)| *shown_in)
+}
+
+const SHOWN_IN: &[(&str, &str)] = &[
+    ("FAILED_CONNECTIONS", "fig-setups"),
+    ("RETRANSMISSION_RATE", "fig-dialogues"),
+    ("LOSS", "fig-losses"),
+    ("PERIODIC_LOSS", "fig-losses"),
+    ("SYN_LOSS_BURST", "fig-losses"),
+    ("SLOW_SETUP_IN_LOSS", "fig-setups"),
+    ("APPLICATION_SLEEP", "fig-transactions"),
+    ("CAPACITY_CEILING", "fig-load"),
+    ("SLOW_RAMP", "fig-load"),
+    ("FRONTEND_QUEUEING", "fig-transactions"),
+    ("PORT_RECYCLING", "tab-services"),
+    ("PORT_EXHAUSTION", "fig-setups"),
+    ("TINY_SEGMENTS", "tab-signatures"),
+    ("RESPONSE_BANDS", "fig-transactions"),
+    ("DELAYED_ACK", "fig-transactions"),
+    ("CONNECTION_PER_TRANSACTION", "tab-services"),
+    ("ABORTIVE_CLOSE", "tab-connections"),
+    ("ZERO_WINDOW", "tab-connections"),
+    ("SMALL_WINDOW", "tab-connections"),
+    ("WINDOW_SCALE_MISHAP", "tab-connections"),
+    ("SENDER_LIMITED", "tab-connections"),
+    ("RECEIVER_LIMITED", "tab-connections"),
+    ("BANDWIDTH_LIMITED", "fig-load"),
+    ("LATENCY_BOUND", "tab-diagnosis"),
+    ("ONE_BYTE_APPLICATION", "tab-signatures"),
+    ("CAPTURE_LOSS", "quality"),
+    ("MIRROR_DUPLICATES", "quality"),
+    ("MTU_BLACK_HOLE", "tab-connections"),
+    ("SYN_FLOOD", "fig-setups"),
+    ("KEEP_ALIVE_STORM", "tab-connections"),
+    ("RTT_SHIFT", "fig-transactions"),
+    ("ROUTE_CHANGE", "fig-transactions"),
+    ("ONE_SIDED", "quality"),
+    ("SLOWING_RESPONSES", "fig-transactions"),
+];
