@@ -209,6 +209,7 @@ fmt: setup ## format all sources and refresh generated files
 	@clang-format -i $(C_SOURCES)
 	@buf format --write proto
 	@verible-verilog-format --flagfile=hw/verible-format.flags --inplace $(SV_SOURCES)
+	@[ ! -e $(NODE_MODULES) ] || npm --prefix host/web run --silent format >/dev/null
 
 .PHONY: clean
 clean: ## remove what builds made, keep .venv

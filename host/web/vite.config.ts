@@ -10,6 +10,8 @@ export default defineConfig({
         outDir: "../../bin/page",
         emptyOutDir: true,
         target: "es2022",
+        // Texts of the licences of what is in the bundle, beside it.
+        license: { fileName: "licenses.md" },
         chunkSizeWarningLimit: 400,
     },
     server: { proxy: { "/api": { target: server, changeOrigin: true } } },
