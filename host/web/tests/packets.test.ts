@@ -283,6 +283,12 @@ test("two taps: what the leg between them lost; one tap says how to have two", a
     expectNoErrors(one);
 });
 
+test("a file is not live, and the view says what is", async () => {
+    await one.show("view=live");
+    expect(await one.page.locator("main").innerText()).toContain("weir serve --port PORT --page");
+    expectNoErrors(one);
+});
+
 test("every view passes the accessibility scan, light and dark, with and without a connection", async () => {
     const [id] = lossy();
     for (const theme of ["light", "dark"] as const) {

@@ -72,7 +72,17 @@ export function widthOf(bytes: number): number {
     return 1 + Math.min(5, Math.log10(Math.max(1, bytes)));
 }
 
-/** Corners of a message: its packets leave from `time` to `end`, and arrive on the other line at the same times. */
+/** What is drawn with one stroke: messages of one direction and about one width. */
+interface Stroke {
+    readonly color: string;
+    readonly width: number;
+    readonly xs: number[];
+    readonly ys: number[];
+    /** The heads, as one path. */
+    heads: string;
+}
+
+/** Each message from its sender's line to its receiver's, slanted by the time that it took: the tap saw each packet once. */
 export function drawMessages(
     p: Painter,
     all: readonly Message[],
@@ -81,17 +91,26 @@ export function drawMessages(
 ): void {
     const { colors, x } = area;
     const [from, to] = x.domain;
+    // A stroke for each message would take longer than a frame.
+    const strokes = new Map<string, Stroke>();
     for (const message of all) {
         const [sender, receiver] = [lines.get(message.sender), lines.get(message.receiver)];
         if (sender === undefined || receiver === undefined || message.time > to || message.end < from) continue;
         const color = message.server ? colors.green : colors.blue;
+        const width = Math.round(widthOf(message.bytes));
+        const key = `${color} ${width}`;
+        let stroke = strokes.get(key);
+        if (!stroke) strokes.set(key, (stroke = { color, width, xs: [], ys: [], heads: "" }));
         const [y0, y1] = [area.y.to(sender), area.y.to(receiver)];
-        // The tap saw each packet once: one line down, slanted by the time that the message took.
         const [x0, x1] = [x.to(message.time), x.to(message.end)];
-        const width = widthOf(message.bytes);
-        p.line([x0, x1], [y0, y1], { color, width, opacity: 0.75 });
+        stroke.xs.push(x0, x1, NaN);
+        stroke.ys.push(y0, y1, NaN);
         const way = Math.sign(y1 - y0) || 1;
         const head = 3 + width;
-        p.path(`M${x1} ${y1}l${-head * 0.6} ${-head * way}h${head * 1.2}Z`, color);
+        stroke.heads += `M${x1.toFixed(1)} ${y1.toFixed(1)}l${(-head * 0.6).toFixed(1)} ${-head * way}h${(head * 1.2).toFixed(1)}Z`;
+    }
+    for (const { color, width, xs, ys, heads } of strokes.values()) {
+        p.line(xs, ys, { color, width, opacity: 0.75 });
+        p.path(heads, color);
     }
 }

@@ -7,8 +7,8 @@
 export const SERVER_LINE = 0.44;
 /** See SERVER_LINE. */
 export const CLIENT_LINE = 0.92;
-/** Smallest lane, px: two lines of two pixels each. */
-const LEAST_LANE = 4;
+/** Smallest lane, px: two lines, one above the other. */
+const LEAST_LANE = 3;
 /** Largest: taller bars say no more. */
 const MOST_LANE = 150;
 /** Height that the lanes take if they can, px. */

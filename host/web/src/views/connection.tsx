@@ -211,6 +211,7 @@ function SequenceChart(props: { one: One; sequence: Sequence; marks: Mark[] }) {
             title={`Time and sequence: data of the ${sender}`}
             about={`Bars are data from their first to their last byte. Below them the line of what the ${receiver} acknowledged; above, how far its window let the ${sender} go. Level data with acknowledgments coming: the application waits; data along the upper line: the window limits; red: sent again.`}
             height={430}
+            left={96}
             y={{
                 kind: "linear",
                 domain: valuesBetween(sequence, from, to),
@@ -283,6 +284,7 @@ function FlightChart(props: { sequence: Sequence }) {
             title={`In flight: data of the ${sequence.side}`}
             about={`What the tap saw sent and not yet acknowledged, against the window of the ${receiver}${sequence.ideal === null ? "" : " and the window that would fill the path (rate × round trip)"}. Touching the window: the receiver limits; flat below it: the sender; growing until packets are sent again: the path.`}
             height={260}
+            left={96}
             y={{ kind: "linear", domain: [0, top.value], label: "bytes", format: (value) => bytes(value) }}
             legend={[
                 { label: "in flight", color: c.blue },

@@ -81,6 +81,14 @@ export const VIEWS: readonly View[] = [
         load: () => import("./marks"),
     },
     {
+        name: "live",
+        title: "Live",
+        group: "Over time",
+        key: "v",
+        about: "What a daemon measures now: the last seconds, and findings as they come",
+        load: () => import("./live"),
+    },
+    {
         name: "timeline",
         title: "Time lines",
         group: "Over time",

@@ -18,8 +18,8 @@ import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../s
 import { colors } from "../theme";
 import "../packets/packets.css";
 
-/** Lanes on a page, to choose from. */
-const LANES = ["50", "100", "200", "500", "1000"];
+/** Lanes on a page, to choose from: more are a picture too tall to move in a frame. */
+const LANES = ["50", "100", "200", "500"];
 const SORTS: readonly (readonly [string, string])[] = [
     ["", "first packet"],
     ["client_address,client_port", "client"],
@@ -151,7 +151,7 @@ const plain = (kind: Kind) => kind.shape;
 
 /** The chart; `one`: all connections on one pair of lines; `left`: room for the names of lines, px. */
 export function TimingChart(props: { answer: Answer; one: boolean; left?: number }) {
-    const { timing, lanes } = props.answer;
+    const { timing, lanes, total } = props.answer;
     const { one } = props;
     const hidden = new Set(param("hide").split(",").filter(Boolean));
     const surface = useRef<{ canvas: HTMLCanvasElement; layer: MarkLayer | null; holds: unknown } | null>(null);
@@ -284,6 +284,16 @@ export function TimingChart(props: { answer: Answer; one: boolean; left?: number
                         setParam("hide", [...next].sort().join());
                     },
                 }))}
+                tools={
+                    <button
+                        type="button"
+                        title="Show the time of the packets that are drawn"
+                        disabled={marks.time.length === 0}
+                        onClick={() => zoomTo(marks.time[0] as number, (marks.time.at(-1) as number) + 1e-6)}
+                    >
+                        These
+                    </button>
+                }
                 under={under}
                 paint={(painter, area) => {
                     if (surface.current?.layer === null) drawMarks(painter, marks, area, lane, shapeOf);
@@ -292,6 +302,12 @@ export function TimingChart(props: { answer: Answer; one: boolean; left?: number
                 pick={pick}
                 steps={{ count: marks.time.length, at: hoverOf }}
             />
+            {total > lanes.length && (
+                <p class="warning">
+                    {count(lanes.length)} of {count(total)} connections are drawn: what is blank here is not silence.
+                    Zoom in, or filter, until all of a time are shown.
+                </p>
+            )}
             <p class="note">
                 {count(timing.rows)} packets in this range
                 {timing.exact ? ", each drawn" : `, in ${count(marks.time.length)} marks; zoom in until each is drawn`}.
