@@ -50,10 +50,13 @@ test("overview: findings with their evidence, and the capture's figures", async 
     expect([...shown].sort()).toEqual(answer.findings.map((finding) => finding.title).sort());
     const severities = titles.map((title) => ["critical", "warning", "info"].indexOf(title.split(" ")[0] ?? ""));
     expect(severities).toEqual([...severities].sort((a, b) => a - b));
+    // Every sentence of the evidence: what was seen in the list, what else it may be and what to do next beneath it.
     const first = answer.findings.find((finding) => finding.title === shown[0]);
-    expect(await one.page.locator(".finding").first().locator(".evidence li").allTextContents()).toEqual(
-        first?.evidence,
-    );
+    const card = await one.page.locator(".finding").first().innerText();
+    expect(first?.evidence.length).toBeGreaterThan(0);
+    for (const sentence of first?.evidence ?? []) {
+        expect(card).toContain(sentence.replace(/^(it may also be:? |next: )/, ""));
+    }
     const tiles = await one.page.locator(".tiles").innerText();
     expect(tiles).toContain(`Connections\n${answer.summary.connections}`);
     expect(tiles).toContain(`Transactions\n${answer.summary.transactions}`);

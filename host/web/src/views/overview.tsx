@@ -154,14 +154,25 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
     };
 }
 
-/** What a finding costs, where it says so. */
+/** What a finding costs, where its evidence holds it (docs/src/findings.md). */
 function cost(values: Record<string, unknown>): string | null {
-    for (const name of ["costSeconds", "waitSeconds", "missingSeconds"]) {
-        const value = values[name];
-        if (typeof value === "number" && value > 0) return `${duration(value)} of waiting in all`;
-    }
-    return null;
+    const seconds = values.costSeconds;
+    return typeof seconds === "number" && seconds > 0 ? `${duration(seconds)} of waiting in all` : null;
 }
+
+/** Findings end with what else they may be and what to do next (docs/src/findings.md): these, apart from what was seen. */
+export function told(evidence: readonly string[]): { facts: string[]; alternatives: string[]; next: string[] } {
+    const after = (start: RegExp) =>
+        evidence.filter((sentence) => start.test(sentence)).map((sentence) => sentence.replace(start, ""));
+    return {
+        facts: evidence.filter((sentence) => !ALSO.test(sentence) && !NEXT.test(sentence)),
+        alternatives: after(ALSO),
+        next: after(NEXT),
+    };
+}
+
+const ALSO = /^it may also be:? /;
+const NEXT = /^next: /;
 
 /** A figure of a finding, with the unit that its name tells. */
 export function valueText(name: string, value: unknown): string {
@@ -177,8 +188,8 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
     const { entry } = props;
     const { finding } = entry;
     const [open, setOpen] = useState(props.first);
-    const evidence = finding.evidence ?? [];
-    const advice = entry.advice ?? null;
+    const { facts, alternatives, next } = told(finding.evidence ?? []);
+    const advice = next.length > 0 ? next : entry.advice === undefined ? [] : [entry.advice];
     const rows = behind(entry);
     const start = startOf();
     const waits = cost(finding.values ?? {});
@@ -224,7 +235,7 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
                         Show this time
                     </button>
                 )}
-                {evidence.length > 0 && (
+                {facts.length > 0 && (
                     <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
                         Evidence
                     </button>
@@ -233,7 +244,7 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
             {open && (
                 <>
                     <ul class="evidence">
-                        {evidence.map((sentence) => (
+                        {facts.map((sentence) => (
                             <li key={sentence}>{sentence}</li>
                         ))}
                     </ul>
@@ -249,9 +260,14 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
                     )}
                 </>
             )}
-            {advice !== null && (
+            {alternatives.length > 0 && (
                 <p class="advice">
-                    <strong>Next:</strong> {advice}
+                    <strong>May also be:</strong> {alternatives.join("; ")}
+                </p>
+            )}
+            {advice.length > 0 && (
+                <p class="advice">
+                    <strong>Next:</strong> {advice.join("; ")}
                 </p>
             )}
         </li>

@@ -3,7 +3,7 @@ import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
 import { statistics } from "../chart/SeriesChart";
 import { arrange, rateColor } from "./dialogues";
-import { behind, valueText } from "./overview";
+import { behind, told, valueText } from "./overview";
 import { ratio } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
@@ -99,4 +99,14 @@ test("findings lead to their rows, and values have their units", () => {
     expect(valueText("costSeconds", 0.25)).toBe("250 ms");
     expect(valueText("rate", 0.031)).toBe("3.1 %");
     expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
+});
+
+test("what was seen, what else it may be and what to do next are told apart", () => {
+    expect(
+        told(["3 of 4 were lost", "it may also be: a busy link", "it may also be dirt", "next: look at the counters"]),
+    ).toEqual({
+        facts: ["3 of 4 were lost"],
+        alternatives: ["a busy link", "dirt"],
+        next: ["look at the counters"],
+    });
 });
