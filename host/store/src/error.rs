@@ -39,6 +39,8 @@ pub enum StoreError {
     },
     /// A name that cannot be a folder's.
     Tap(String),
+    /// A tap with more captures than ids can tell apart.
+    Captures(String),
     /// A commit failed where it may or may not have happened: the store must be opened anew, which decides.
     Undecided(PathBuf),
     /// A source was begun by another version of the analysis, whose rows may be others.
@@ -104,7 +106,7 @@ impl fmt::Display for StoreError {
             ),
             Self::NotAStore(path) => write!(
                 f,
-                "store: {} is not empty and has no manifest, so it is no store; choose an empty or a new folder",
+                "store: {} has no manifest, so it is no store; name a store, or a new or empty folder to begin one",
                 path.display()
             ),
             Self::Damaged { path, why } => write!(f, "store: {} is damaged: {why}", path.display()),
@@ -117,6 +119,10 @@ impl fmt::Display for StoreError {
             Self::Tap(name) => write!(
                 f,
                 "store: {name:?} cannot name a tap: 1 to 64 of the characters a-z A-Z 0-9 . _ -, not beginning with a point"
+            ),
+            Self::Captures(tap) => write!(
+                f,
+                "store: tap {tap} has so many captures that the ids of their connections would meet; add more under another tap"
             ),
             Self::Undecided(path) => write!(
                 f,

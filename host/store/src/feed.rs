@@ -19,6 +19,7 @@ pub struct Feed<'a> {
     source: Option<Known>,
     waiting: Vec<(Table, RecordBatch)>,
     bytes: usize,
+    written: u64,
 }
 
 /// A source whose rows have numbers.
@@ -40,6 +41,7 @@ impl<'a> Feed<'a> {
             source: None,
             waiting: Vec::new(),
             bytes: 0,
+            written: 0,
         }
     }
 
@@ -58,6 +60,10 @@ impl<'a> Feed<'a> {
             None => Source {
                 name: name.to_owned(),
                 version: version.to_owned(),
+                epoch: store
+                    .manifest()
+                    .new_epoch(tap)
+                    .ok_or_else(|| StoreError::Captures(tap.to_owned()))?,
                 ..Source::default()
             },
         };
@@ -82,9 +88,25 @@ impl<'a> Feed<'a> {
         self.source.as_ref().is_some_and(|known| known.source.done)
     }
 
+    /// The boot epoch that is to be in the ids of its connections.
+    pub fn epoch(&self) -> u16 {
+        self.source.as_ref().map_or(0, |known| known.source.epoch)
+    }
+
     /// Rows of the source that are stored.
     pub fn stored(&self) -> u64 {
         self.source.as_ref().map_or(0, |known| known.stored.values().sum())
+    }
+
+    /// Of one table.
+    pub fn stored_of(&self, table: Table) -> u64 {
+        let known = self.source.as_ref().and_then(|known| known.stored.get(&table));
+        known.copied().unwrap_or_default()
+    }
+
+    /// Rows that this feed has stored.
+    pub const fn written(&self) -> u64 {
+        self.written
     }
 
     /// Take in batches; true when a commit is due.
@@ -120,7 +142,7 @@ impl<'a> Feed<'a> {
     }
 
     /// The source is over: store what waits, and that it is all.
-    pub fn finish(mut self) -> Result<Committed, StoreError> {
+    pub fn finish(&mut self) -> Result<Committed, StoreError> {
         self.store_all(true)
     }
 
@@ -151,6 +173,7 @@ impl<'a> Feed<'a> {
         }
         self.waiting.clear();
         self.bytes = 0;
+        self.written += committed.rows;
         Ok(committed)
     }
 }

@@ -65,6 +65,8 @@ pub struct Source {
     pub name: String,
     /// Version of the analysis.
     pub version: String,
+    /// The boot epoch in the ids of its connections: it keeps those of two captures of one tap apart.
+    pub epoch: u16,
     /// Rows stored, by table.
     pub rows: BTreeMap<String, u64>,
     /// All of it is stored.
@@ -230,6 +232,24 @@ impl Manifest {
         paths
             .take_while(move |(path, _)| path.starts_with(&begin))
             .map(|(_, file)| file)
+    }
+
+    /// The boot epoch of a new source: 0, as in the ids that `weir analyze` shows, if nothing of this tap is stored;
+    /// else from the end down, away from those of a daemon, which count up. None if there are too many.
+    pub(crate) fn new_epoch(&self, tap: &str) -> Option<u16> {
+        const FIRST: u16 = 1000;
+        let is_of_tap = |file: &StoredFile| file.partition().is_some_and(|(_, of, _)| of == tap);
+        let begin = format!("{tap}/");
+        let sources = self.sources.range(begin.clone()..);
+        let epochs = sources
+            .take_while(|(id, _)| id.starts_with(&begin))
+            .map(|(_, source)| source.epoch);
+        let lowest = epochs.map(|epoch| if epoch == 0 { u16::MAX } else { epoch - 1 }).min();
+        match lowest {
+            None if self.files().any(is_of_tap) => Some(u16::MAX),
+            None => Some(0),
+            Some(epoch) => (epoch >= FIRST).then_some(epoch),
+        }
     }
 
     /// Whether a file counts.

@@ -23,6 +23,7 @@ mod table;
 mod tcp;
 mod transactions;
 
+pub use arrow::array::RecordBatch;
 pub use builder::{Builder, Row};
 pub use column::{Cell, Column};
 pub use events::Event;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_analysis::{Moment, Range};
@@ -25,6 +26,7 @@ Start here:
   weir compare good.pcap bad.pcap       what differs, and whether chance explains it
   weir pie client.pcap server.pcap      client, network and server time from two captures
   weir export capture.pcapng -f pcapng -o lost.pcapng --filter 'server_to_client.lost_upstream > 0'
+  weir store add *.pcapng --store DIR   everything found, in Parquet files for SQL and other tools
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
 
@@ -60,6 +62,8 @@ pub enum Command {
     Query(QueryArgs),
     /// For other tools: packets of a selection as pcapng with comments, connections as IPFIX
     Export(ExportArgs),
+    /// Keep what is found in Parquet files, for SQL and other tools: add captures, list, check, compact
+    Store(StoreArgs),
     /// The card's logic in simulation: wires in, record frames out (see weir nic-sim --help)
     NicSim(NicSimArgs),
     /// Two namespaces, real TCP and a wire that loses, delays and reorders on purpose (needs root)
@@ -523,6 +527,111 @@ pub struct ServeArgs {
     pub page: Option<SocketAddr>,
     #[command(flatten)]
     pub page_options: PageOptions,
+    /// Also keep all that is found in this store, for SQL and other tools (docs: store.md)
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// Name in the store of the place where packets are seen
+    #[arg(long, default_value = "weir", value_name = "NAME", requires = "store")]
+    pub tap: String,
+    #[command(flatten)]
+    pub retention: RetentionOptions,
+}
+
+/// What a store keeps.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct RetentionOptions {
+    /// Remove hours from the store that are older than so many days, by the time of their traffic
+    #[arg(long, value_name = "DAYS", requires = "store")]
+    pub keep_days: Option<u32>,
+    /// Remove the oldest hours from the store while it is larger than so many MiB
+    #[arg(long, value_name = "MIB", requires = "store")]
+    pub keep_mib: Option<u64>,
+    /// When the disk of the store is full
+    #[arg(long, value_enum, default_value = "oldest", requires = "store")]
+    pub when_full: WhenFull,
+}
+
+/// What to do when there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhenFull {
+    /// Remove the oldest hour for the new rows
+    Oldest,
+    /// Keep what is there: new rows are not stored, and counted
+    Stop,
+}
+
+impl RetentionOptions {
+    /// As the store takes them.
+    pub fn options(self) -> weir_store::Options {
+        weir_store::Options {
+            keep: self.keep_days.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
+            keep_bytes: self.keep_mib.map(|mib| mib << 20),
+            when_full: match self.when_full {
+                WhenFull::Oldest => weir_store::WhenFull::Oldest,
+                WhenFull::Stop => weir_store::WhenFull::Stop,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Try it:
+  weir store add capture.pcapng --store results     resumes when it was interrupted, never doubles
+  weir store list --store results
+  weir serve --port eth:eth1 --store results        as it happens")]
+pub struct StoreArgs {
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+/// What to do with a store.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Analyse captures and store what is found; goes on where it was interrupted
+    Add(StoreAddArgs),
+    /// What is in it: tables, sources, and what was given up
+    List(StoreFolderArgs),
+    /// Read everything and compare it with what was written
+    Check(StoreFolderArgs),
+    /// Apply retention, and make one file of each hour
+    Compact(StoreCompactArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct StoreAddArgs {
+    /// Capture files (pcap or pcapng, plain or gzip), whole: one that is still being written is another one when it has grown
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Folder of the store; a new one is made
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    /// Name of the place where the packets were seen (default: the name of the file without its ending)
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
+    /// Also store every packet (table packets); can be added later to a capture stored without
+    #[arg(long)]
+    pub digests: bool,
+    #[command(flatten)]
+    pub flow: FlowOptions,
+    #[command(flatten)]
+    pub retention: RetentionOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct StoreFolderArgs {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct StoreCompactArgs {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub store: PathBuf,
+    #[command(flatten)]
+    pub retention: RetentionOptions,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod cli;
 mod compare;
 mod error;
 mod export;
+mod keep;
 mod measure;
 mod nic_sim;
 mod output;
@@ -18,6 +19,7 @@ mod records;
 mod report;
 mod serve;
 mod source;
+mod store;
 mod taps;
 mod text;
 mod text_load;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Capture(args) => capture::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Store(args) => store::run(&args.command),
         Command::NicSim(args) => nic_sim::run(&args),
         Command::Lab(args) => args
             .execute(&mut anstream::stdout())

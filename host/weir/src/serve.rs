@@ -31,6 +31,7 @@ use weir_record::raw::BYTES;
 use crate::card::{self, Told};
 use crate::cli::ServeArgs;
 use crate::error::Failure;
+use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, signal};
 use crate::{text, view};
 
@@ -84,6 +85,14 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let start_time = Timestamp::from_unix_nanos(now);
     let appliance = Arc::new(ApplianceState::new(start_time));
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
+
+    let (rows, keeper_of_rows) = match &args.store {
+        None => (None, None),
+        Some(folder) => {
+            let (rows, keeper) = keep::open(folder.clone(), &args.tap, args.retention.options())?;
+            (Some(rows), Some(keeper))
+        }
+    };
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -154,8 +163,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 }
             })
         });
+        if let Some(keeper) = keeper_of_rows {
+            scope.spawn(|| keeper.run());
+        }
         scope.spawn(|| {
-            if let Err(error) = analyze(&log, begin, &facts, &counted, recent, &capture, &measured) {
+            let batch = Batch {
+                recent,
+                rows,
+                ..Batch::default()
+            };
+            if let Err(error) = analyze(&log, begin, &facts, &counted, batch, &capture, &measured) {
                 fail(error);
             }
             analyzed.store(true, Ordering::Release);
@@ -312,6 +329,8 @@ fn publish(measured: &Measured<'_>, counters: &[Arc<PortCounters>]) {
 /// Facts on their way into the store.
 #[derive(Default)]
 struct Batch {
+    /// And on their way into the files.
+    rows: Option<Rows>,
     connections: Vec<Connection>,
     transactions: Vec<Transaction>,
     segments: Vec<Segment>,
@@ -335,27 +354,39 @@ impl Batch {
 impl Sink for Batch {
     fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
         self.connections.push(connection.message());
+        if let Some(rows) = &mut self.rows {
+            rows.tables.connection(connection);
+        }
     }
 
     fn transaction(&mut self, transaction: &weir_analysis::Transaction<'_>) {
         self.transactions.push(transaction.message());
+        if let Some(rows) = &mut self.rows {
+            rows.tables.transaction(transaction);
+        }
     }
 
-    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         self.segments.push(verdict.message());
         if self.recent.is_some() {
             self.verdicts.push(*verdict);
         }
-    }
-
-    fn finding(&mut self, finding: Finding) {
-        self.findings.push(finding);
+        if let Some(rows) = &mut self.rows {
+            rows.tables.segment(verdict, ends);
+        }
     }
 
     fn block(&mut self, block: &DataBlock) {
         if self.recent.is_some() {
             self.blocks.push(*block);
         }
+        if let Some(rows) = &mut self.rows {
+            rows.tables.block(block);
+        }
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.findings.push(finding);
     }
 }
 
@@ -370,7 +401,7 @@ fn analyze(
     mut position: u64,
     facts: &FactStore,
     counted: &AnalysisCounters,
-    recent: Option<Arc<Mutex<Recent>>>,
+    batch: Batch,
     capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -378,10 +409,6 @@ fn analyze(
         window: Some(WINDOW),
         ..Config::default()
     });
-    let batch = Batch {
-        recent,
-        ..Batch::default()
-    };
     let mut batch = Watched::live(batch, WINDOW);
     let mut changes = Changes::default();
     let mut now = 0;
@@ -417,6 +444,9 @@ fn analyze(
             now = newest.time();
             batch.time(now);
         }
+        if let Some(rows) = &mut batch.inner.rows {
+            rows.records(&records);
+        }
         analyzer.push(&records, &mut batch);
         counted.add(
             &batch.inner.connections,
@@ -435,6 +465,9 @@ fn analyze(
             let findings = std::mem::take(&mut batch.inner.findings);
             let changed = changes.renew(now, &findings);
             changed.iter().for_each(alert);
+            if let Some(rows) = &mut batch.inner.rows {
+                changed.iter().for_each(|change| rows.change(change));
+            }
             facts.change_findings(changed);
             facts.set_findings(findings);
             counted.renew(analyzer.health(), summary.retransmission_rate.as_ref());
@@ -442,6 +475,9 @@ fn analyze(
             facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
             renewed = std::time::Instant::now();
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
+        }
+        if let Some(rows) = &mut batch.inner.rows {
+            rows.hand_on(at_end && last)?;
         }
         if at_end {
             if last {

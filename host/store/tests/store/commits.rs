@@ -133,6 +133,29 @@ fn a_source_of_another_version_is_refused_until_it_is_done() {
 }
 
 #[test]
+fn captures_of_one_tap_have_connections_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    let mut epochs = Vec::new();
+    for name in ["a", "b", "c", "b"] {
+        let mut feed = Feed::again(&mut store, "t", name, name, "1").unwrap();
+        epochs.push(feed.epoch());
+        feed.add(blocks(0..3, 1));
+        feed.commit().unwrap();
+    }
+    assert_eq!(
+        epochs,
+        [0, u16::MAX, u16::MAX - 1, u16::MAX],
+        "the first has the ids that are shown elsewhere"
+    );
+    // A daemon was there first: its ids count up from 1.
+    store.commit("d", &blocks(0..3, 1), None).unwrap();
+    assert_eq!(Feed::again(&mut store, "d", "a", "a", "1").unwrap().epoch(), u16::MAX);
+    // Another tap whose name begins alike is another one.
+    assert_eq!(Feed::again(&mut store, "t2", "a", "a", "1").unwrap().epoch(), 0);
+}
+
+#[test]
 fn one_writer_and_many_readers() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());

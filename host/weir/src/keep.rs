@@ -1,0 +1,241 @@
+//! What the daemon finds, into its store: a thread that commits about once a second and never holds up the network.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use weir_messages::v1::FindingChange;
+use weir_record::Record;
+use weir_store::tables::{RecordBatch, Table, Tables};
+use weir_store::{Expired, Feed, Options, Recovery, Store, StoreError};
+
+use crate::error::Failure;
+use crate::format::count;
+
+/// How often rows are stored.
+const COMMIT: Duration = Duration::from_secs(1);
+/// How often it is looked whether something is too old, or there is too much.
+const EXPIRE: Duration = Duration::from_secs(60);
+/// After a compaction that failed the next waits for so long.
+const COMPACT_AGAIN: Duration = Duration::from_secs(600);
+/// Messages on their way to the thread. When it cannot follow, the analysis waits, and the record log with it; what the
+/// log has to give up shows as a gap in the records.
+const WAITING: usize = 16;
+
+/// Rows, and whether they are to be stored now.
+struct Message {
+    rows: Vec<(Table, RecordBatch)>,
+    commit: bool,
+}
+
+/// The analysis's end.
+pub struct Rows {
+    /// Takes in facts.
+    pub tables: Tables,
+    sender: SyncSender<Message>,
+    committed: Instant,
+}
+
+/// The thread's end.
+pub struct Keeper {
+    receiver: Receiver<Message>,
+    store: Option<Store>,
+    folder: PathBuf,
+    tap: String,
+    options: Options,
+    /// It did not work the last time: that is said once.
+    fails: bool,
+    /// Rows that were given up while the store was not open.
+    given_up: u64,
+    expired: Instant,
+    compact: Instant,
+}
+
+/// Open the store of a daemon.
+pub fn open(folder: PathBuf, tap: &str, options: Options) -> Result<(Rows, Keeper), Failure> {
+    let store = Store::open(&folder, options).map_err(Failure::new)?;
+    say(store.recovery());
+    let (sender, receiver) = sync_channel(WAITING);
+    let now = Instant::now();
+    let rows = Rows {
+        tables: Tables::new(tap),
+        sender,
+        committed: now,
+    };
+    let keeper = Keeper {
+        receiver,
+        store: Some(store),
+        folder,
+        tap: tap.to_owned(),
+        options,
+        fails: false,
+        given_up: 0,
+        expired: now,
+        compact: now,
+    };
+    Ok((rows, keeper))
+}
+
+/// What opening the store found, if it is worth a line.
+pub fn say(recovery: &Recovery) {
+    let Recovery {
+        torn,
+        shown,
+        removed: _,
+        missing,
+        foreign,
+    } = recovery;
+    if torn + shown > 0 {
+        anstream::eprintln!(
+            "weir: store: {torn} files of an unfinished commit were removed, {shown} of a finished one shown"
+        );
+    }
+    for path in missing {
+        anstream::eprintln!("weir: store: {path} is missing or damaged: its rows are lost");
+    }
+    if *foreign > 0 {
+        anstream::eprintln!("weir: store: {foreign} files are not of this store and were left alone");
+    }
+}
+
+impl Rows {
+    /// Records that the analysis is about to see.
+    pub fn records(&mut self, records: &[Record]) {
+        self.tables.records(records);
+    }
+
+    /// A finding opened, changed or closed.
+    pub fn change(&mut self, change: &FindingChange) {
+        self.tables.change(change.clone());
+    }
+
+    /// Hand on what is full, and about once a second, or when it is `over`, all there is.
+    pub fn hand_on(&mut self, over: bool) -> Result<(), Failure> {
+        let commit = over || self.committed.elapsed() >= COMMIT;
+        let rows = if commit {
+            self.committed = Instant::now();
+            self.tables.flush()
+        } else {
+            self.tables.ready()
+        };
+        let rows = rows.map_err(Failure::new)?;
+        if !rows.is_empty() {
+            // The thread outlives the analysis.
+            let _ = self.sender.send(Message { rows, commit });
+        }
+        Ok(())
+    }
+}
+
+impl Keeper {
+    /// Store what comes until the analysis is over.
+    pub fn run(mut self) {
+        while let Some(mut store) = self.opened() {
+            let broken = self.feed(&mut store);
+            drop(store);
+            if !broken {
+                break;
+            }
+        }
+        if self.given_up > 0 {
+            anstream::eprintln!("weir: store: {} rows were not stored", count(self.given_up));
+        }
+    }
+
+    /// The store, open; what comes while it cannot be opened is counted. None when the analysis is over.
+    fn opened(&mut self) -> Option<Store> {
+        loop {
+            if let Some(store) = self.store.take() {
+                return Some(store);
+            }
+            match Store::open(&self.folder, self.options) {
+                Ok(store) => {
+                    say(store.recovery());
+                    self.store = Some(store);
+                }
+                Err(error) => {
+                    self.failed(&error);
+                    let message = self.receiver.recv().ok()?;
+                    self.given_up += message
+                        .rows
+                        .iter()
+                        .map(|(_, batch)| batch.num_rows() as u64)
+                        .sum::<u64>();
+                }
+            }
+        }
+    }
+
+    /// Rows into an open store; true if it must be opened again.
+    fn feed(&mut self, store: &mut Store) -> bool {
+        let tap = self.tap.clone();
+        let mut feed = Feed::live(store, &tap);
+        while let Ok(message) = self.receiver.recv() {
+            let due = feed.add(message.rows);
+            if !due && !message.commit {
+                continue;
+            }
+            match feed.commit() {
+                Ok(_) if self.fails => {
+                    self.fails = false;
+                    anstream::eprintln!("weir: store: rows are stored again");
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.failed(&error);
+                    let rows = feed.waiting();
+                    feed.give_up();
+                    if !error.is_full() {
+                        self.given_up += rows as u64;
+                        return true;
+                    }
+                }
+            }
+            if self.tidy(feed.store()).is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Compaction and retention. A store that is only full goes on.
+    fn tidy(&mut self, store: &mut Store) -> Result<(), ()> {
+        if self.compact <= Instant::now()
+            && let Err(error) = store.compact_some()
+        {
+            anstream::eprintln!("weir: {error}; compaction is tried again in ten minutes");
+            self.compact = Instant::now() + COMPACT_AGAIN;
+        }
+        if self.expired.elapsed() >= EXPIRE {
+            self.expired = Instant::now();
+            match store.expire(SystemTime::now()) {
+                Ok(expired) => {
+                    if let Some(expired) = &expired {
+                        tell(expired);
+                    }
+                }
+                Err(error) if error.is_full() => {}
+                Err(error) => {
+                    self.failed(&error);
+                    return Err(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.fails, true) {
+            anstream::eprintln!("weir: {error}; what is found is not stored until that is mended, and counted");
+        }
+    }
+}
+
+/// A line about what retention removed.
+pub fn tell(expired: &Expired) {
+    anstream::eprintln!(
+        "weir: store: {} rows up to {} (UTC) were removed: retention",
+        count(expired.rows.values().sum()),
+        expired.to
+    );
+}

@@ -1,0 +1,154 @@
+"""weir store and weir serve --store from outside: captures, kills, a full disk, a daemon."""
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
+DEMO = ROOT / "docs" / "demo" / "demo.pcap"
+PATIENCE = 60
+KILLS = int(os.environ.get("WEIR_KILLS", "8"))
+SEED = int(os.environ.get("WEIR_SEED", str(random.randrange(10**6))))
+
+
+def store(*arguments):
+    return subprocess.run([WEIR, "store", *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+
+
+def rows(folder):
+    """{(table, tap): rows} of weir store list."""
+    run = store("list", "--store", folder)
+    assert run.returncode == 0, run.stderr
+    lines = re.findall(r"^ (\w+) +(\S+) +[\d,]+ +([\d,]+) ", run.stdout, re.M)
+    return {(table, tap): int(count.replace(",", "")) for table, tap, count in lines}
+
+
+def intact(folder):
+    run = store("check", "--store", folder)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_capture_is_stored_once_and_its_packets_when_they_are_wanted(tmp_path):
+    folder = tmp_path / "store"
+    analysis = subprocess.run([WEIR, "analyze", DEMO, "-f", "json"], capture_output=True, timeout=PATIENCE, check=True)
+    truth = json.loads(analysis.stdout)
+    for _ in range(2):
+        run = store("add", DEMO, "--store", folder)
+        assert run.returncode == 0, run.stderr
+        there = rows(folder)
+        assert there["connections", "demo"] == len(truth["connections"])
+        assert there["transactions", "demo"] == len(truth["transactions"])
+        assert there["findings", "demo"] == len(truth["findings"])
+        assert ("packets", "demo") not in there
+    assert "stored already" in run.stderr
+    for _ in range(2):
+        assert store("add", DEMO, "--store", folder, "--digests").returncode == 0
+        assert rows(folder) == {**there, ("packets", "demo"): int(truth["summary"]["packets"])}
+    intact(folder)
+    assert store("compact", "--store", folder).returncode == 0
+    assert rows(folder)["packets", "demo"] == int(truth["summary"]["packets"])
+
+
+def test_errors_say_what_and_where(tmp_path):
+    run = store("list", "--store", tmp_path)
+    assert run.returncode == 1 and "has no manifest, so it is no store" in run.stderr
+    run = store("add", tmp_path / "missing.pcap", "--store", tmp_path / "s")
+    assert run.returncode == 1 and "missing.pcap: No such file" in run.stderr
+    run = store("add", DEMO, "--store", tmp_path / "s", "--tap", "../up")
+    assert run.returncode == 1 and "cannot name a tap" in run.stderr
+
+
+def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path):
+    print(f"WEIR_KILLS={KILLS} WEIR_SEED={SEED}")
+    chance = random.Random(SEED)
+    captures = [ROOT / "docs" / "demo" / name for name in ("demo.pcap", "demo-client.pcap", "demo-server.pcap")]
+    whole = tmp_path / "whole"
+    began = time.monotonic()
+    assert store("add", *captures, "--store", whole, "--digests").returncode == 0
+    longest = time.monotonic() - began
+    folder = tmp_path / "killed"
+    for _ in range(KILLS):
+        process = subprocess.Popen([WEIR, "store", "add", *captures, "--store", folder, "--digests"], stderr=-3)
+        time.sleep(chance.uniform(0, longest))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (folder / "manifest" / "checkpoint.json").exists():
+            intact(folder)
+    run = store("add", *captures, "--store", folder, "--digests")
+    assert run.returncode == 0, run.stderr
+    assert rows(folder) == rows(whole)
+    intact(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1100k", "tmpfs", folder], capture_output=True)
+    if mount.returncode != 0:
+        pytest.skip("no right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+class Daemon:
+    """weir serve that replays the demo capture."""
+
+    def __init__(self, tmp_path, *arguments):
+        self.log = tmp_path / "log"
+        command = [WEIR, "serve", "--port", f"pcap:{DEMO}", "--data", tmp_path / "data", *map(str, arguments)]
+        command += ["--listen", f"127.0.0.1:{free_port()}"]
+        self.process = subprocess.Popen(command, stderr=self.log.open("w"))
+
+    def until(self, condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def end(self):
+        self.process.terminate()
+        assert self.process.wait(timeout=PATIENCE) == 0, self.log.read_text()
+
+
+def test_a_daemon_stores_what_it_finds(tmp_path):
+    folder = tmp_path / "store"
+    daemon = Daemon(tmp_path, "--store", folder, "--tap", "lab", "--digests")
+    try:
+        ready = folder / "manifest" / "checkpoint.json"
+        daemon.until(lambda: ready.exists() and ("packets", "lab") in rows(folder))
+        daemon.until(lambda: rows(folder).get(("packets", "lab"), 0) == 686)
+        intact(folder)
+        run = store("compact", "--store", folder)
+        assert run.returncode == 1 and "being written by another process" in run.stderr
+    finally:
+        daemon.end()
+    there = rows(folder)
+    assert there["blocks", "lab"] > 0 and there["intervals", "lab"] > 0 and there["ports", "lab"] > 0
+    intact(folder)
+
+
+def test_a_daemon_outlives_a_full_disk(tmp_path, small_disk):
+    daemon = Daemon(tmp_path, "--store", small_disk, "--when-full", "stop", "--digests")
+    try:
+        daemon.until(lambda: "is not stored until that is mended" in daemon.log.read_text())
+        assert "No space left on device" in daemon.log.read_text()
+        assert daemon.process.poll() is None
+    finally:
+        daemon.end()
+    intact(small_disk)
