@@ -31,6 +31,11 @@ build: setup ## build bin/weir, optimised
 	@$(CARGO) build $(MANIFEST) --release -p weir
 	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
 
+.PHONY: sql
+sql: setup ## build bin/weir-sql, the SQL engine of weir query "SELECT ..." and its Flight SQL server (8 minutes)
+	@$(CARGO) build $(MANIFEST) --profile sql -p weir-sql
+	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/sql/weir-sql bin/weir-sql 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/sql/weir-sql bin/weir-sql
+
 .PHONY: run
 run: build $(if $(filter sim,$(NIC)),nic-sim) ## replay a capture through DPDK, records and gRPC to the answer; PCAP=file for your own, NIC=sim: the simulated card measures
 	@NIC=$(NIC) .ci/demo.sh bin/weir $(if $(PCAP),"$(PCAP)")
@@ -172,7 +177,8 @@ test-weir:
 
 .PHONY: client-tests
 client-tests: test-weir ## the command from outside: Python clients, real captures
-	@WEIR_BIN=$(TEST_WEIR) WEIR_SERVER_CMD=$(CARGO_TARGET_DIR)/debug/examples/serve_log \
+	@WEIR_BIN=$(TEST_WEIR) WEIR_SQL=$(CARGO_TARGET_DIR)/debug/weir-sql \
+		WEIR_SERVER_CMD=$(CARGO_TARGET_DIR)/debug/examples/serve_log \
 		pytest -q -rs $(wildcard host/*/tests/python)
 
 .PHONY: end-to-end

@@ -1,0 +1,91 @@
+//! Why a query has no answer.
+
+use std::fmt;
+use std::time::Duration;
+
+use datafusion::error::DataFusionError;
+
+/// What stood in the way of a query; the text says what to do.
+#[derive(Debug)]
+pub enum Error {
+    /// It would change something.
+    ReadOnly(String),
+    /// It is no SQL, or names what there is not.
+    Query(DataFusionError),
+    /// It took longer than allowed.
+    Time(Duration),
+    /// It needed more memory, in bytes, than allowed; whether it could have used files.
+    Memory {
+        /// What is allowed, bytes.
+        limit: usize,
+        /// Whether a folder to spill to was given.
+        spilling: bool,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+    /// The store could not be read.
+    Store(String),
+    /// The server could not run.
+    Listen(String),
+    /// The answer could not be written.
+    Write(std::io::Error),
+}
+
+impl Error {
+    /// What an error of the engine means under these limits.
+    pub(crate) fn from_engine(error: DataFusionError, memory: usize, spilling: bool) -> Self {
+        match error.find_root() {
+            DataFusionError::ResourcesExhausted(_) => Self::Memory {
+                limit: memory,
+                spilling,
+            },
+            DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) | DataFusionError::ParquetError(_) => {
+                Self::Store(error.strip_backtrace())
+            }
+            _ => Self::Query(error),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReadOnly(statement) => write!(
+                f,
+                "{statement} is not possible: SQL only reads the store; it is written by weir serve --store and weir \
+                 store add"
+            ),
+            Self::Query(error) => f.write_str(&error.strip_backtrace()),
+            Self::Time(limit) => write!(
+                f,
+                "stopped after {} s, the limit that --timeout sets: ask for fewer taps and hours (WHERE tap = ... AND \
+                 hour >= ...), or allow more time",
+                limit.as_secs_f64()
+            ),
+            Self::Memory { limit, spilling } => {
+                let hint = if *spilling {
+                    "or allow more memory"
+                } else {
+                    "allow more, or name a folder for temporary files with --spill"
+                };
+                write!(
+                    f,
+                    "needs more than {} MiB of memory, the limit that --memory sets: ask for fewer rows or groups, {hint}",
+                    limit >> 20
+                )
+            }
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Store(text) => write!(f, "cannot read the store: {text}"),
+            Self::Listen(text) => write!(f, "cannot serve on {text}"),
+            Self::Write(error) => write!(f, "cannot write the answer: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Write(error)
+    }
+}
