@@ -142,7 +142,7 @@ fn list(folder: &Path) -> Result<ExitCode, Failure> {
                     .of(kind)
                     .filter(move |file| file.partition().is_some_and(|(_, of, _)| of == tap))
             };
-            let time = |nanos: Option<i64>| nanos.map_or_else(String::new, |nanos| second(nanos));
+            let time = |nanos: Option<i64>| nanos.map_or_else(String::new, second);
             table.add_row(vec![
                 kind.name().to_owned(),
                 tap.to_owned(),
