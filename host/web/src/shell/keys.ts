@@ -31,6 +31,7 @@ export const KEYS: readonly { where: string; keys: readonly (readonly [string, s
             ["Shift ← →", "Brush a range; Enter zooms into it"],
             ["Enter", "Show what is behind the mark"],
             ["Shift + drag", "Zoom into a box: time and durations"],
+            ["n, p", "Next, previous repeat or reset (packet timing)"],
             ["Ctrl + wheel", "Zoom at the pointer"],
             ["Double click", "The whole capture"],
         ],
@@ -41,6 +42,7 @@ export const KEYS: readonly { where: string; keys: readonly (readonly [string, s
             ["↑ ↓", "Previous, next row"],
             ["Page up, Page down, Home, End", "Further"],
             ["Enter", "Show the row's connection"],
+            ["n, p", "Next, previous repeat or reset (packets)"],
         ],
     },
 ];

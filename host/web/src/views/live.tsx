@@ -65,7 +65,7 @@ const CHARTS: readonly { name: string; title: string; about: string; unit: strin
     {
         name: "live-losses",
         title: "Losses",
-        about: "Data segments that the network lost, and SYNs and SYN-ACKs that came again.",
+        about: "Data segments that the network lost, and SYNs that came again.",
         unit: "a second",
         lines: [
             { column: "client_lost", label: "of clients", color: "orange", rate: true },
