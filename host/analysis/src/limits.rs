@@ -1083,3 +1083,59 @@ fn balance(charges: &mut Charges, total: u64) {
     }
     debug_assert_eq!(charges.sum(), total);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const TAP_AT_RECEIVER: Path = Path {
+        segment: 1000,
+        base: Some(100_000),
+        other: 80 * MS,
+        window: 40_000,
+        link: None,
+    };
+
+    fn block(first: u64, last: u64, seq: u32, bytes: u32) -> Block {
+        Block {
+            first,
+            last,
+            seq,
+            bytes,
+            ack: 0,
+            flight: 0,
+            packets: 10,
+            max_segment: 1000,
+            window: 0,
+            ttl: 64,
+            known: 3,
+        }
+    }
+
+    /// A flight of 15 segments ends without PSH, and the next one, of 20, fills the window: its sender paused for that.
+    #[test]
+    fn a_block_that_takes_half_a_round_trip_holds_two_bursts() {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let mut so_far = SoFar {
+            first: 0,
+            last: 0,
+            bytes: 0,
+        };
+        // After each the window is as large as what is yet to come of its flight.
+        for (first, last, seq, bytes, window) in [
+            (0, MS, 0, 10_000, 15_000),
+            (81 * MS, 162 * MS, 10_000, 20_000, 15_000),
+            (162 * MS + 100_000, 163 * MS, 30_000, 15_000, 40_000),
+            (243 * MS, 244 * MS, 45_000, 10_000, 30_000),
+        ] {
+            let b = block(first, last, seq, bytes);
+            let before = (so_far.bytes > 0).then_some(so_far);
+            t.block(BlockEnd::Push as u8, &b, before, Some(window), &path);
+            so_far.last = last;
+            so_far.bytes += u64::from(bytes);
+        }
+        let pauses: Vec<_> = t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect();
+        assert_eq!(pauses[1..], [(163, 243, Cause::ReceiverWindow)], "{pauses:?}");
+    }
+}

@@ -358,7 +358,7 @@ fn flights_that_double_are_slow_start() {
 /// Linux lets in up to 64 KB each time that it wakes its application.
 #[test]
 fn flights_that_grow_by_less_than_slow_start_wait_for_a_buffer() {
-    let limits = flights(&[10, 20, 31, 53, 54, 105, 136, 149, 144, 288, 200]);
+    let limits = flights(&[10, 20, 31, 53, 60, 105, 136, 160, 300, 400, 200]);
     assert!(
         limits.sender > 7.5 * 0.060 && limits.congestion < 2.6 * 0.060,
         "{limits:?}"
