@@ -88,7 +88,6 @@ fn connection(size: Size, id: u64) -> v1::Connection {
         Some(v1::Endpoint {
             address: address.to_string(),
             port,
-            ..Default::default()
         })
     };
     let (outcome, close) = if refused(id) {
