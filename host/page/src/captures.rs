@@ -131,6 +131,8 @@ impl Captures {
             let read = std::panic::AssertUnwindSafe(|| (captures.reader)(&paths, &progress));
             let state = match std::panic::catch_unwind(read) {
                 Ok(Ok(Reading { data, error })) => {
+                    // Every view begins with it.
+                    let _ = data.lines("");
                     State::Ready(Arc::new(data), error.map(|error| named(&error, &paths, &called)))
                 }
                 Ok(Err(error)) => State::Failed(named(&error, &paths, &called)),

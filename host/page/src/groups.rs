@@ -52,7 +52,9 @@ pub fn name(data: &Dataset, row: usize, by: By) -> String {
         .map(|row| &data.connections[row as usize]);
     match by {
         By::Signature => transaction.signature.clone(),
-        By::Position => POSITIONS[position(transaction)].to_owned(),
+        By::Position => position(transaction)
+            .map_or("setup", |place| POSITIONS[place])
+            .to_owned(),
         By::Server => connection
             .and_then(|c| c.server.as_ref())
             .map_or_else(unknown, |end| endpoint(&end.address, end.port)),
@@ -84,9 +86,10 @@ pub fn endpoint(address: &str, port: u32) -> String {
 
 const POSITIONS: [&str; 4] = ["first", "second", "third", "later"];
 
-/// First, second, third, later of its connection; the setup before them counts as first.
-pub fn position(transaction: &Transaction) -> usize {
-    (transaction.index.max(1) as usize - 1).min(POSITIONS.len() - 1)
+/// First, second, third, later of its connection; a setup has none.
+pub fn position(transaction: &Transaction) -> Option<usize> {
+    let place = (transaction.index as usize).checked_sub(1)?;
+    Some(place.min(POSITIONS.len() - 1))
 }
 
 impl Groups {

@@ -137,7 +137,7 @@ struct Pending {
 }
 
 /// Conditions that say nothing to a reader.
-const DULL: u32 = what::PUSH | what::IDLE_BEFORE | what::FIN | what::RST | what::EXPECTED_UNKNOWN | what::ACKED_UNKNOWN;
+const DULL: u32 = what::PUSH | what::IDLE_BEFORE | what::FIN | what::RST;
 
 impl Gather {
     /// At most so many packets: the first.

@@ -49,7 +49,9 @@ fn describe(data: &Dataset, name: &str, rows: &[u32]) -> Value {
     let all = || rows.iter().map(|row| &data.transactions[*row as usize]);
     let mean = |sum: u64| sum as f64 / rows.len() as f64;
     let mut positions = [0u64; 4];
-    all().for_each(|transaction| positions[position(transaction)] += 1);
+    all()
+        .filter_map(|transaction| position(transaction))
+        .for_each(|place| positions[place] += 1);
     let mut group = json!({
         "name": name,
         "count": rows.len(),

@@ -80,7 +80,7 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
 
 /// A column that is shorter than a ns has what was there at its begin.
 fn level(spells: &Spells, columns: &crate::span::Columns, column: usize) -> Level {
-    let from = columns.edge(column);
+    let from = columns.edge(column).min(columns.span.to - 1);
     let to = columns.edge(column + 1).max(from + 1);
     spells.level(Span { from, to })
 }

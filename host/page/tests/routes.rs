@@ -24,9 +24,13 @@ fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
 }
 
-/// Messages as the page gives them.
+/// A message as the page gives it: numbers through text, as they are read back.
+fn given<T: serde::Serialize>(message: &T) -> Value {
+    serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()
+}
+
 fn same<T: serde::Serialize>(one: &T, other: &Value) {
-    assert_eq!(&serde_json::to_value(one).unwrap(), other);
+    assert_eq!(&given(one), other);
 }
 
 /// Whole answers against the analysis.
@@ -104,6 +108,7 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
             continue;
         };
         assert_eq!(number(&group["count"]), signature.count as f64);
+        assert_eq!(group["positions"], serde_json::json!(signature.positions));
         if let Some(mean) = signature.end_seconds_average {
             assert!((number(&group["end"]["mean"]) - mean).abs() < 1e-6, "{group}");
         }
@@ -273,7 +278,8 @@ async fn packets(page: &Page, id: &str, truth: &Analysis) {
         let detail = page.json(&base).await;
         same(connection, &detail["connection"]);
         let of = |t: &&weir_messages::v1::Transaction| t.connection_id == connection.id;
-        let transactions: Vec<_> = truth.transactions.iter().filter(of).collect();
+        let mut transactions: Vec<_> = truth.transactions.iter().filter(of).collect();
+        transactions.sort_by_key(|transaction| transaction.index);
         same(&transactions, &detail["transactions"]);
 
         let table = page.table(&format!("{base}/packets?limit=20000")).await;

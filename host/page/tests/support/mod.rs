@@ -194,7 +194,11 @@ impl Table {
     }
 
     pub fn sum(&self, name: &str) -> f64 {
-        self.numbers(name).into_iter().flatten().sum()
+        // Not sum(): that of nothing is -0.
+        self.numbers(name)
+            .into_iter()
+            .flatten()
+            .fold(0.0, |sum, number| sum + number)
     }
 
     pub fn texts(&self, name: &str) -> Vec<Option<String>> {
