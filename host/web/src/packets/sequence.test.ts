@@ -38,6 +38,31 @@ test("what the host answers is read", () => {
     expect([...of.window.last]).toEqual([65535, 65535, 65535]);
 });
 
+test("after a column of several packets holds what was sent and not acknowledged in it", () => {
+    const table = tableFromArrays({
+        time: f(0, 1),
+        seq_low: f(0, NaN),
+        seq_high: f(1000, NaN),
+        ack_low: f(100, NaN),
+        ack_high: f(400, NaN),
+        edge_low: f(5100, NaN),
+        edge_high: f(5400, NaN),
+        in_flight_min: f(0, NaN),
+        in_flight_max: f(800, NaN),
+        window_min: f(5100, NaN),
+        window_max: f(5200, NaN),
+        packets: f(3, 0),
+        retransmitted: f(0, 0),
+        sacks: f(0, 0),
+        bytes: f(1000, 0),
+    });
+    const of = readSequence(readColumns(tableToIPC(table, "stream")));
+    expect(of.inFlight.last[0]).toBe(600);
+    // 5,000 was never there: it is the edge of one packet less the acknowledgment of another.
+    expect(of.window.last[0]).toBe(5100);
+    expect(of.side).toBe("server");
+});
+
 test("a window far above does not press the data flat", () => {
     const of = readSequence(answer());
     const [low, high] = valuesBetween(of, 0, 3);

@@ -2,10 +2,12 @@
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
+import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
 import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
+import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Tabs } from "../packets/Tabs";
@@ -41,6 +43,7 @@ export default function Exchange() {
     const packets = useLoad(shown.hasPackets ? `beneath ${key}` : null, (signal) =>
         loadTiming(shown, { ...query, limit: 1000 }, width, signal),
     );
+    const lossy = useTimeline([]).data?.lossy ?? [];
     // The same for both charts, so that one time stands above the other.
     const names = answer.data === null ? [] : hostsOf(answer.data.messages).hosts;
     const left = Math.max(90, Math.min(320, 24 + 6.6 * Math.max(0, ...names.map((name) => name.length))));
@@ -48,11 +51,11 @@ export default function Exchange() {
         <>
             {connection === "" ? <FilterBox table="connections" example="server.port = 443" /> : <Tabs />}
             <Loading of={answer} what="Messages">
-                {(data) => <Messages answer={data} left={left} />}
+                {(data) => <Messages answer={data} left={left} lossy={lossy} />}
             </Loading>
             {shown.hasPackets && (
                 <Loading of={packets} what="Packets">
-                    {(data) => <TimingChart answer={data} one={true} left={left} />}
+                    {(data) => <TimingChart answer={data} one={true} left={left} lossy={lossy} />}
                 </Loading>
             )}
         </>
@@ -74,7 +77,7 @@ async function openConnection(message: Message): Promise<void> {
     }
 }
 
-function Messages(props: { answer: Answer; left: number }) {
+function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"] }) {
     const { messages, total, exact } = props.answer;
     const { hosts, leftOut } = hostsOf(messages);
     const c = colors.value;
@@ -122,7 +125,10 @@ function Messages(props: { answer: Answer; left: number }) {
                     { label: "from a client: request", color: c.blue },
                     { label: "from a server: response", color: c.green },
                 ]}
-                paint={(painter, area) => drawMessages(painter, messages, lines, area)}
+                paint={(painter, area) => {
+                    paintBands(painter, area, props.lossy);
+                    drawMessages(painter, messages, lines, area);
+                }}
                 pick={(x, y, area) => {
                     const found = nearest(messages.length, x, y, 10, (at) => {
                         const message = messages[at] as Message;

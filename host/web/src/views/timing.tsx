@@ -3,9 +3,11 @@ import { useRef } from "preact/hooks";
 import { columns, of, type Parameters } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
+import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
+import { useTimeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { MarkLayer, type Colour } from "../packets/gl";
 import { DOT, KINDS, type Kind } from "../packets/kinds";
@@ -80,6 +82,7 @@ export default function TimingView() {
     const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
         loadTiming(shown, query, width, signal),
     );
+    const timeline = useTimeline([]);
     return (
         <>
             {connection === "" ? (
@@ -128,7 +131,9 @@ export default function TimingView() {
                 )}
             </div>
             <Loading of={answer} what="Packets">
-                {(data) => <TimingChart answer={data} one={param("rows") === "together"} />}
+                {(data) => (
+                    <TimingChart answer={data} one={param("rows") === "together"} lossy={timeline.data?.lossy ?? []} />
+                )}
             </Loading>
         </>
     );
@@ -149,8 +154,17 @@ function rgb(color: string): Colour {
 const dotted = (kind: Kind) => (["DATA", "RETRANSMISSION", "OUT_OF_ORDER"].includes(kind.name) ? DOT : kind.shape);
 const plain = (kind: Kind) => kind.shape;
 
-/** The chart; `one`: all connections on one pair of lines; `left`: room for the names of lines, px. */
-export function TimingChart(props: { answer: Answer; one: boolean; left?: number }) {
+interface ChartProps {
+    answer: Answer;
+    /** All connections on one pair of lines. */
+    one: boolean;
+    /** Room for the names of lines, px. */
+    left?: number;
+    /** Where more than usual was lost: shaded. */
+    lossy: readonly (readonly [number, number])[];
+}
+
+export function TimingChart(props: ChartProps) {
     const { timing, lanes, total } = props.answer;
     const { one } = props;
     const hidden = new Set(param("hide").split(",").filter(Boolean));
@@ -253,7 +267,7 @@ export function TimingChart(props: { answer: Answer; one: boolean; left?: number
             <ChartFrame
                 name="timing"
                 title="Packet timing"
-                about={`Each mark is a packet${timing.exact ? "" : " or all packets of one kind within a column"}: ${one ? "servers' above, clients' below, data as high as they are long" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. n and p step to the next and previous repeat, reset or closed window.`}
+                about={`Each mark is a packet${timing.exact ? "" : " or all packets of one kind within a column"}: ${one ? "servers' above, clients' below, data as high as they are long" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
                 height={Math.round(rows * lane) + 52}
                 left={
                     props.left ??
@@ -296,6 +310,7 @@ export function TimingChart(props: { answer: Answer; one: boolean; left?: number
                 }
                 under={under}
                 paint={(painter, area) => {
+                    paintBands(painter, area, props.lossy);
                     if (surface.current?.layer === null) drawMarks(painter, marks, area, lane, shapeOf);
                     links = one || hidden.has("RETRANSMISSION") ? 0 : drawLinks(painter, marks, area, lane);
                 }}

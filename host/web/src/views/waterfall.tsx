@@ -2,9 +2,11 @@
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
+import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox, filterParam } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
+import { useTimeline } from "../components/timeline";
 import { bytes, clock, count, duration, percent } from "../format";
 import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
@@ -79,6 +81,7 @@ function Shown(props: { filter: string }) {
 
 function Chart(props: { all: readonly Transaction[] }) {
     const { all } = props;
+    const lossy = useTimeline([]).data?.lossy ?? [];
     const of = bars(all);
     const sums = totals(of);
     const whole = Object.values(sums).reduce((sum, seconds) => sum + seconds, 0);
@@ -141,6 +144,7 @@ function Chart(props: { all: readonly Transaction[] }) {
                 </button>
             }
             paint={(painter, area) => {
+                paintBands(painter, area, lossy);
                 of.forEach((parts, at) => {
                     const y = area.y.to(at) + height * 0.12;
                     for (const part of parts) {
