@@ -32,7 +32,7 @@ build: setup ## build bin/weir, optimised
 	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
 
 .PHONY: sql
-sql: setup ## build bin/weir-sql, the SQL engine of weir query "SELECT ..." and its Flight SQL server (8 minutes)
+sql: setup ## build bin/weir-sql, the SQL engine of weir query "SELECT ..." and its Flight SQL server
 	@$(CARGO) build $(MANIFEST) --profile sql -p weir-sql
 	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/sql/weir-sql bin/weir-sql 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/sql/weir-sql bin/weir-sql
 

@@ -29,6 +29,7 @@ Start here:
   weir store add *.pcapng --store DIR   everything found, in Parquet files for SQL and other tools
   weir serve --port eth:eth1            measure a port and answer over gRPC (as root)
   weir query --filter 'server_to_client.retransmitted_packets > 0'
+  weir query --store DIR 'SELECT ...'   ask a store in SQL
 
 Captures: pcap and pcapng, plain or gzip, '-' for standard input."
 )]
@@ -58,7 +59,7 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Measure live ports and print a status line a second: passive, or inline between two ports
     Capture(CaptureArgs),
-    /// Ask a running daemon for connections, transactions, findings or records
+    /// Ask a running daemon for connections, transactions, findings or records, or a store in SQL
     Query(QueryArgs),
     /// For other tools: packets of a selection as pcapng with comments, connections as IPFIX
     Export(ExportArgs),
@@ -693,6 +694,11 @@ pub enum What {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk (weir serve --store, weir store
+add) and has options of its own: weir-sql query --help, built by make sql.
+
+  weir query --store DIR 'SELECT setup_outcome, count(*) FROM connections GROUP BY 1'")]
 pub struct QueryArgs {
     /// What to ask for
     #[arg(value_enum, default_value = "connections")]

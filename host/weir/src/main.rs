@@ -14,11 +14,13 @@ mod nic_sim;
 mod output;
 mod packets;
 mod pie;
+mod program;
 mod query;
 mod records;
 mod report;
 mod serve;
 mod source;
+mod sql;
 mod store;
 mod taps;
 mod text;
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == "lab-app") {
         return weir_lab::app_main(arguments);
     }
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if sql::is_meant(&arguments) {
+        return end(sql::run(arguments));
+    }
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
@@ -56,7 +62,7 @@ fn main() -> ExitCode {
         Command::Query(args) => query::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Store(args) => store::run(&args.command),
-        Command::NicSim(args) => nic_sim::run(&args),
+        Command::NicSim(args) => nic_sim::run(args),
         Command::Lab(args) => args
             .execute(&mut anstream::stdout())
             .map(|()| ExitCode::SUCCESS)
@@ -66,6 +72,10 @@ fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS)
             .map_err(Failure::new),
     };
+    end(result)
+}
+
+fn end(result: Result<ExitCode, Failure>) -> ExitCode {
     match result {
         Ok(code) => code,
         // A reader that has seen enough (`weir ... | head`) is no failure.

@@ -1,44 +1,19 @@
-//! `weir nic-sim`: finds the simulated card and becomes it.
+//! `weir nic-sim`: becomes the simulated card.
 
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::cli::NicSimArgs;
 use crate::error::Failure;
+use crate::program::Program;
 
 /// The program of `make nic-sim`.
-const PROGRAM: &str = "weir-nic-sim";
-/// Names it where it is not found otherwise.
-const VARIABLE: &str = "WEIR_NIC_SIM";
+const NIC_SIM: Program = Program {
+    name: "weir-nic-sim",
+    variable: "WEIR_NIC_SIM",
+    make: "make nic-sim",
+};
 
 /// Run the command; it only returns when the program cannot be started.
-pub fn run(args: &NicSimArgs) -> Result<ExitCode, Failure> {
-    let program = find().ok_or_else(|| {
-        Failure::new(format_args!(
-            "there is no {PROGRAM} beside this program, in bin/ or in PATH; build it in the source tree with: make nic-sim \
-             (or name it in {VARIABLE})"
-        ))
-    })?;
-    let error = Command::new(&program).args(&args.options).exec();
-    Err(Failure::new(format_args!(
-        "cannot start {}: {error}",
-        program.display()
-    )))
-}
-
-fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(VARIABLE) {
-        return Some(named.into());
-    }
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|exe| exe.parent().map(PathBuf::from));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    beside
-        .into_iter()
-        .chain([PathBuf::from("bin")])
-        .chain(std::env::split_paths(&path))
-        .map(|folder| folder.join(PROGRAM))
-        .find(|program| program.is_file())
+pub fn run(args: NicSimArgs) -> Result<ExitCode, Failure> {
+    NIC_SIM.run(args.options)
 }

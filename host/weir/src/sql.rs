@@ -1,0 +1,72 @@
+//! `weir query "SELECT ..."`: becomes the SQL engine, which is a program of its own so that measuring needs none of it.
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+use crate::error::Failure;
+use crate::program::Program;
+
+/// The program of `make sql`.
+const SQL: Program = Program {
+    name: "weir-sql",
+    variable: "WEIR_SQL",
+    make: "make sql",
+};
+
+/// What SQL that reads begins with.
+const WORDS: [&str; 5] = ["SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE"];
+
+/// Whether these arguments of weir are a query in SQL.
+pub fn is_meant(arguments: &[OsString]) -> bool {
+    let [_, command, rest @ ..] = arguments else {
+        return false;
+    };
+    let mut before = OsStr::new("");
+    command == "query"
+        && rest.iter().any(|argument| {
+            let condition = before == "--filter";
+            before = argument;
+            !condition && is_sql(argument)
+        })
+}
+
+fn is_sql(argument: &OsStr) -> bool {
+    let text = argument.to_string_lossy();
+    let word = text.split_whitespace().next().unwrap_or_default();
+    // One word alone is no query, but may be a value of an option.
+    word.len() < text.trim().len() && WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Run the query; this only returns when the program cannot be started.
+pub fn run(arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
+    SQL.run(arguments.into_iter().skip(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(arguments: &[&str]) -> bool {
+        let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
+        is_meant(&arguments)
+    }
+
+    #[test]
+    fn what_is_sql() {
+        assert!(meant(&["weir", "query", "SELECT 1"]));
+        assert!(meant(&[
+            "weir",
+            "query",
+            "--store",
+            "s",
+            " with t as (SELECT 1)\nSELECT * FROM t",
+            "-f",
+            "csv"
+        ]));
+        assert!(meant(&["weir", "query", "show tables", "--store", "s"]));
+        assert!(!meant(&["weir", "query", "connections", "--filter", "select = 1"]));
+        assert!(!meant(&["weir", "query", "findings"]));
+        assert!(!meant(&["weir", "analyze", "select it.pcap"]));
+        assert!(!meant(&["weir", "query"]) && !meant(&["weir"]));
+    }
+}
