@@ -110,7 +110,8 @@ impl<'a> Webhook<'a> {
         }
     }
 
-    /// Post every change of a finding until it is time to `stop`; then each that is left is tried once. `say` is told when the
+    /// Post every change of a finding until it is time to `stop`; then each that is left is tried once, up to the first
+    /// that is not taken. `say` is told when the
     /// receiver goes away and comes back, and what it refused.
     pub fn run(mut self, facts: &dyn Facts, stop: impl Fn() -> bool, say: impl Fn(String)) {
         let mut told = 0;
@@ -132,14 +133,25 @@ impl<'a> Webhook<'a> {
                 }
                 std::thread::sleep(LOOK);
             }
-            for change in changes {
+            for (done, change) in changes.iter().enumerate() {
                 told += 1;
-                self.deliver(&change, &stop, &say);
+                let is_taken = self.deliver(change, &stop, &say);
+                if !is_taken && stop() {
+                    // A receiver that is away must not hold up the end of the daemon.
+                    let left = (changes.len() - done - 1) as u64;
+                    self.counters.refused.fetch_add(left, Ordering::Relaxed);
+                    say(format!(
+                        "webhook {}: {left} more changes of findings are given up at the end",
+                        self.url
+                    ));
+                    return;
+                }
             }
         }
     }
 
-    fn deliver(&mut self, change: &FindingChange, stop: &impl Fn() -> bool, say: &impl Fn(String)) {
+    /// Whether it was taken.
+    fn deliver(&mut self, change: &FindingChange, stop: &impl Fn() -> bool, say: &impl Fn(String)) -> bool {
         let mut pauses = self.pauses.iter();
         loop {
             let Err(failed) = self.post(change) else {
@@ -147,14 +159,14 @@ impl<'a> Webhook<'a> {
                 if std::mem::take(&mut self.is_away) {
                     say(format!("webhook {}: takes findings again", self.url));
                 }
-                return;
+                return true;
             };
             let pause = pauses.next().filter(|_| !failed.is_final && !stop());
             let Some(pause) = pause else {
                 self.counters.refused.fetch_add(1, Ordering::Relaxed);
                 let (url, cause, id) = (self.url, failed.cause, change.id);
                 say(format!("webhook {url}: {cause}; a change of finding {id} is given up"));
-                return;
+                return false;
             };
             if !std::mem::replace(&mut self.is_away, true) {
                 say(format!("webhook {}: {}; trying again", self.url, failed.cause));
@@ -296,6 +308,22 @@ mod tests {
         let (ids, counters, said) = run(1003, &[200; 1000]);
         assert_eq!((ids.len(), ids[0], counters), (1000, 4, [1000, 0, 0, 3]));
         assert!(said[0].contains("3 changes"), "{said:?}");
+    }
+
+    #[test]
+    fn a_receiver_that_is_away_does_not_hold_up_the_end() {
+        // Nobody listens there any more.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url: Url = format!("http://{}/", listener.local_addr().expect("an address"))
+            .parse()
+            .expect("a URL");
+        drop(listener);
+        let facts = FactStore::new(Limits::default());
+        facts.change_findings(changes(1..6));
+        let (counters, said) = (WebhookCounters::default(), Mutex::new(Vec::new()));
+        Webhook::new(&url, &counters).run(&facts, || true, |text| said.lock().expect("no panic").push(text));
+        assert_eq!(counters.get(), [0, 0, 5, 0]);
+        assert_eq!(said.into_inner().expect("no panic").len(), 2);
     }
 
     #[test]

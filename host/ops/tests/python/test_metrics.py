@@ -150,10 +150,21 @@ def test_the_webhook_gets_every_finding_though_its_receiver_failed_once(daemon):
     assert sample(text, "weir_webhook_given_up_total") == 0
 
 
-def test_promtool_takes_the_rules_and_the_page(daemon):
-    promtool = shutil.which("promtool")
-    if not promtool:
+def promtool_path():
+    path = shutil.which("promtool")
+    if not path:
         pytest.skip("promtool is not here: apt-get install prometheus")
+    return path
+
+
+def test_alerts_are_raised_when_they_should_and_only_then():
+    rules = ROOT / "host" / "ops" / "tests" / "rules.test.yml"
+    run = subprocess.run([promtool_path(), "test", "rules", rules], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_promtool_takes_the_rules_and_the_page(daemon):
+    promtool = promtool_path()
     rules = ROOT / "docs" / "prometheus" / "weir.rules.yml"
     subprocess.run([promtool, "check", "rules", rules], check=True, timeout=PATIENCE)
     run = subprocess.run(
