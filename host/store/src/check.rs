@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::manifest::{Manifest, StoredFile, locate};
+use crate::manifest::{Manifest, StoredFile, open};
 use crate::parquet_file::{read, times};
 use crate::{StoreError, hour};
 
@@ -42,7 +42,7 @@ pub fn check(folder: &Path) -> Result<Checked, StoreError> {
 }
 
 fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
-    let path = locate(folder, file);
+    let path = folder.join(&file.path);
     let damaged = |why: String| StoreError::Damaged {
         path: path.clone(),
         why,
@@ -51,7 +51,7 @@ fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
         .partition()
         .ok_or_else(|| damaged("its path names no table, tap and hour".into()))?;
     let (mut rows, mut last) = (0, i64::MIN);
-    for batch in read(&path, AT_A_TIME)? {
+    for batch in read(open(folder, file)?, &path, AT_A_TIME)? {
         let batch = batch.map_err(|error| damaged(error.to_string()))?;
         if batch.schema().fields() != table.file_schema().fields() {
             return Err(damaged("its columns are not those of the table".into()));

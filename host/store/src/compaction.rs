@@ -201,7 +201,11 @@ impl Merge {
         };
         for path in paths {
             let mut input = Input {
-                reader: read(&path, AT_A_TIME)?,
+                reader: read(
+                    File::open(&path).map_err(StoreError::io("read", &path))?,
+                    &path,
+                    AT_A_TIME,
+                )?,
                 path,
                 batch: None,
                 row: 0,

@@ -22,7 +22,7 @@ pub use check::{Checked, check};
 pub use compaction::Compacted;
 pub use error::StoreError;
 pub use feed::{DUE, Feed};
-pub use manifest::{Manifest, Source, StoredFile, locate};
+pub use manifest::{Manifest, Source, StoredFile, locate, open};
 pub use retention::Expired;
 pub use source::identify;
 pub use store::{Committed, GRACE, Options, Recovery, Store, WhenFull};

@@ -82,9 +82,8 @@ pub(crate) fn encode(table: Table, rows: &RecordBatch, path: &Path) -> Result<Ve
     Ok(bytes)
 }
 
-/// The rows of a file, `rows` at a time.
-pub(crate) fn read(path: &Path, rows: usize) -> Result<ParquetRecordBatchReader, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("read", path))?;
+/// The rows of an open file, `rows` at a time; `path` is for errors.
+pub(crate) fn read(file: File, path: &Path, rows: usize) -> Result<ParquetRecordBatchReader, StoreError> {
     ParquetRecordBatchReaderBuilder::try_new(file)
         .and_then(|builder| builder.with_batch_size(rows).build())
         .map_err(|error| StoreError::parquet("read", path, error))

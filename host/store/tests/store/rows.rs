@@ -10,7 +10,7 @@ use weir_analysis::{DataBlock, Ends};
 use weir_record::FlowId;
 use weir_record::time::tai_from_utc;
 use weir_store::tables::{Builder, Table};
-use weir_store::{Manifest, locate};
+use weir_store::{Manifest, open};
 
 /// 2026-01-01T00:30:00Z, ns.
 pub const T0: u64 = 1_767_227_400_000_000_000;
@@ -39,8 +39,7 @@ pub fn blocks(numbers: std::ops::Range<u64>, step: u64) -> Vec<(Table, RecordBat
 }
 
 /// How often each number is in a file.
-fn count(path: &Path, numbers: &mut BTreeMap<u64, u32>) -> Result<(), String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+fn count(file: std::fs::File, numbers: &mut BTreeMap<u64, u32>) -> Result<(), String> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
     for batch in reader.map_err(|error| error.to_string())? {
         let batch = batch.map_err(|error| error.to_string())?;
@@ -61,8 +60,7 @@ fn count(path: &Path, numbers: &mut BTreeMap<u64, u32>) -> Result<(), String> {
 pub fn stored(store: &Path) -> BTreeMap<u64, u32> {
     let mut numbers = BTreeMap::new();
     for file in Manifest::read(store).unwrap().of(Table::Blocks) {
-        let path = locate(store, file);
-        count(&path, &mut numbers).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        count(open(store, file).unwrap(), &mut numbers).unwrap_or_else(|error| panic!("{}: {error}", file.path));
     }
     numbers
 }
@@ -71,7 +69,8 @@ pub fn stored(store: &Path) -> BTreeMap<u64, u32> {
 pub fn shown(store: &Path) -> Result<BTreeMap<u64, u32>, String> {
     let mut numbers = BTreeMap::new();
     for hour in shown_files(store) {
-        count(&hour, &mut numbers)?;
+        let file = std::fs::File::open(hour).map_err(|error| error.to_string())?;
+        count(file, &mut numbers)?;
     }
     Ok(numbers)
 }
