@@ -140,10 +140,12 @@ impl Dataset {
             .map(|connection| {
                 let first = since(first(connection));
                 let outcome = connection.setup.as_ref().map(|setup| setup.outcome.as_str());
+                // A SYN right before the end may still be answered.
+                let is_over = connection.close.as_ref().is_none_or(|close| close.kind != "OPEN");
                 Life {
                     first,
                     last: first + length(connection.duration_seconds),
-                    failed: outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
+                    failed: is_over && outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
                     segments: [[0; 2]; 2],
                 }
             })
