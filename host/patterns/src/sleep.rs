@@ -37,7 +37,7 @@ const AROUND: u64 = 2_000_000_000;
 /// Share of a silence in which two connections must wait for the host.
 const WAITED: f64 = 0.75;
 /// Sleeps from which on it is a pattern, if they are regular, and if they are not.
-const LEAST: usize = 3;
+const LEAST: usize = 5;
 const LEAST_IRREGULAR: usize = 10;
 /// Silences whose lengths are within this factor are of one kind, and so many shorter ones there may be for each.
 const KIND: f64 = 1.35;
