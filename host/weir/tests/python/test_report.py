@@ -64,9 +64,9 @@ def test_ranges_of_one_capture_are_compared(folder):
     told = json.loads(weir("compare", capture, "--ranges", "4-80", "300-400", "-f", "json"))["comparison"]
     assert told["first"].endswith("4 to 80 s") and told["second"].endswith("300 to 400 s")
     assert told["tests"] > 10
-    # The last test has eight times the users of the first.
+    # The last test has eight times the users of the first, and a back end that is at its ceiling.
     load = [d for d in told["differences"] if d["measure"] == "NEW_CONNECTIONS" and d["of"] == "port 5433"]
-    assert load[0]["second"]["value"] > 2 * load[0]["first"]["value"]
+    assert load[0]["second"]["value"] > 1.5 * load[0]["first"]["value"]
     weir("compare", capture, "--ranges", "4-80", "300-400", "-f", "html", "-o", folder / "ranges.html")
     assert "4 to 80 s" in Page(folder / "ranges.html").text
 
