@@ -13,8 +13,11 @@ const SQL: Program = Program {
     make: "make sql",
 };
 
-/// What SQL that reads begins with.
-const WORDS: [&str; 5] = ["SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE"];
+/// What SQL begins with: what reads, and what would write, so that the engine says that nothing can be changed.
+const WORDS: [&str; 14] = [
+    "SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE", "ALTER", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "SET",
+    "TRUNCATE", "UPDATE",
+];
 
 /// Whether these arguments of weir are a query in SQL.
 pub fn is_meant(arguments: &[OsString]) -> bool {
@@ -54,6 +57,7 @@ mod tests {
     #[test]
     fn what_is_sql() {
         assert!(meant(&["weir", "query", "SELECT 1"]));
+        assert!(meant(&["weir", "query", "drop table connections"]));
         assert!(meant(&[
             "weir",
             "query",
