@@ -128,21 +128,23 @@ impl Detector for MtuBlackHole {
         };
         let end = facts.request_time + facts.request + end;
         let ends = transaction.ends();
-        let passed = self.passed(&ends);
-        let mut largest = [0; 2];
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
-            if bytes >= LARGE {
-                passed.large_last[side] = passed.large_last[side].max(end);
-                passed.largest[side] = 0;
-            } else if bytes <= SINGLE {
-                passed.small_last[side] = passed.small_last[side].max(end);
-                passed.largest[side] = passed.largest[side].max(bytes as u32);
+            if bytes > SINGLE && bytes < LARGE {
+                continue;
             }
-            largest[side] = passed.largest[side];
-        }
-        for (from_server, largest) in [(false, largest[0]), (true, largest[1])] {
-            if let Some(pair) = self.pairs.get(&(ends.client, ends.server, from_server)) {
-                pair.passed = largest;
+            let is_large = bytes >= LARGE;
+            let largest = |before: u32| if is_large { 0 } else { before.max(bytes as u32) };
+            let passed = self.passed(&ends);
+            let last = if is_large {
+                &mut passed.large_last
+            } else {
+                &mut passed.small_last
+            };
+            last[side] = last[side].max(end);
+            passed.largest[side] = largest(passed.largest[side]);
+            // What is known here stays when another pair takes the place there.
+            if let Some(pair) = self.pairs.get(&(ends.client, ends.server, side == 1)) {
+                pair.passed = largest(pair.passed);
             }
         }
     }
@@ -164,7 +166,9 @@ impl Detector for MtuBlackHole {
             let Some(pair) = self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0) else {
                 continue;
             };
-            pair.passed = passed.largest[side];
+            if pair.stuck.count() == 0 {
+                pair.passed = passed.largest[side];
+            }
             if passed.large_last[side] >= stuck.first {
                 pair.chance += 1;
             } else if passed.small_last[side] >= stuck.first {
