@@ -4,8 +4,10 @@ import { clock, duration, figure } from "../format";
 import type { Timeline } from "../components/timeline";
 import { columnAt } from "../components/timeline";
 import { capture, param, setParam } from "../state/store";
+import type { Area } from "./axes";
 import { ChartFrame, startOf } from "./ChartFrame";
 import { paintBands, paintPhases } from "./bands";
+import type { Painter, Stroke } from "./painter";
 import { extent } from "./scale";
 
 export interface Series {
@@ -54,6 +56,24 @@ export function stairs(timeline: Timeline, values: ArrayLike<number>): { xs: Flo
         ys[2 * i] = ys[2 * i + 1] = values[i] as number;
     }
     return { xs, ys };
+}
+
+/** What lies behind marks: lossy bands, load phases, and a count over time on the second axis. */
+export function paintBehind(
+    painter: Painter,
+    area: Area,
+    timeline: Timeline,
+    counts: ArrayLike<number>,
+    stroke: Stroke,
+): void {
+    paintBands(painter, area, timeline.lossy);
+    paintPhases(painter, area, capture.value?.phases ?? []);
+    const { xs, ys } = stairs(timeline, counts);
+    painter.line(
+        xs.map((x) => area.x.to(x)),
+        ys.map((y) => area.y2?.to(y) ?? NaN),
+        stroke,
+    );
 }
 
 interface Props {

@@ -5,11 +5,10 @@
 import { columns, json, of } from "../api/client";
 import type { Capture, Group } from "../api/types";
 import type { Area } from "../chart/axes";
-import { paintBands, paintPhases } from "../chart/bands";
 import { ChartFrame, Sample, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
 import type { Shape } from "../chart/painter";
-import { stairs } from "../chart/SeriesChart";
+import { paintBehind } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
@@ -220,14 +219,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                 </>
             }
             paint={(painter, area) => {
-                paintBands(painter, area, timeline.lossy);
-                paintPhases(painter, area, capture.value?.phases ?? []);
-                const line = stairs(timeline, busy);
-                painter.line(
-                    line.xs.map((x) => area.x.to(x)),
-                    line.ys.map((y) => area.y2?.to(y) ?? NaN),
-                    { color: c.text, width: 1.2 },
-                );
+                paintBehind(painter, area, timeline, busy, { color: c.text, width: 1.2 });
                 const size = ringed ? 6 : 4;
                 for (const index of order) {
                     const { shape, color } = lookOf(marks.kinds[index] as number, nameOf(index));

@@ -1,10 +1,9 @@
 /** Every connection setup as a mark: when it began, how long it took, how it ended; with the load and the losses behind. */
 import { columns, json, of } from "../api/client";
 import type { Capture, Group } from "../api/types";
-import { paintBands, paintPhases } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
-import { stairs } from "../chart/SeriesChart";
+import { paintBehind } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import type { Area } from "../chart/axes";
 import { FilterBox } from "../components/FilterBox";
@@ -150,14 +149,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                     </>
                 }
                 paint={(painter, area) => {
-                    paintBands(painter, area, timeline.lossy);
-                    paintPhases(painter, area, capture.value?.phases ?? []);
-                    const line = stairs(timeline, open);
-                    painter.line(
-                        line.xs.map((x) => area.x.to(x)),
-                        line.ys.map((y) => area.y2?.to(y) ?? NaN),
-                        { color: c.green, width: 1.5 },
-                    );
+                    paintBehind(painter, area, timeline, open, { color: c.green, width: 1.5 });
                     // What went wrong lies on top of the many that did not.
                     for (const index of [...order.filter((one) => !isWrong(one)), ...wrong]) {
                         const name = marks.names[marks.kinds[index] as number]?.name ?? "";
