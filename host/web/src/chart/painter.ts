@@ -3,6 +3,8 @@
  * each thing once, so that both pictures are the same. Pixels are CSS pixels.
  */
 
+import { Layer, type Stamp } from "./stamps";
+
 export type Shape = "circle" | "ring" | "square" | "diamond" | "triangle" | "cross" | "plus" | "star";
 
 export interface Stroke {
@@ -22,6 +24,13 @@ export interface TextStyle {
     vertical?: boolean;
 }
 
+/** How marks look. */
+export interface Look {
+    shape: Shape;
+    size: number;
+    color: string;
+}
+
 export interface Painter {
     /** Joined points; a NaN makes a gap. */
     line(xs: ArrayLike<number>, ys: ArrayLike<number>, stroke: Stroke): void;
@@ -32,6 +41,8 @@ export interface Painter {
     path(data: string, fill: string | null, stroke?: Stroke): void;
     /** A mark with its centre at x, y, about `size` wide. */
     mark(shape: Shape, x: number, y: number, size: number, color: string): void;
+    /** Many marks, each over those before it; `looks` has the place in `of` of the look of each. */
+    marks(xs: ArrayLike<number>, ys: ArrayLike<number>, looks: ArrayLike<number>, of: readonly Look[]): void;
     text(text: string, x: number, y: number, style: TextStyle): void;
     /** Draw within a rectangle only. */
     clip(x: number, y: number, width: number, height: number, draw: () => void): void;
@@ -55,9 +66,9 @@ const OUTLINES: Record<Shape, { points: (r: number) => string; stroked: boolean 
 };
 
 export class CanvasPainter implements Painter {
-    private readonly marks = new Map<string, Path2D>();
+    private readonly paths = new Map<string, Path2D>();
 
-    constructor(private readonly context: CanvasRenderingContext2D) {}
+    constructor(private readonly context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D) {}
 
     private stroke(style: Stroke, draw: () => void): void {
         const c = this.context;
@@ -118,8 +129,8 @@ export class CanvasPainter implements Painter {
     mark(shape: Shape, x: number, y: number, size: number, color: string): void {
         const c = this.context;
         const key = `${shape} ${size}`;
-        let path = this.marks.get(key);
-        if (!path) this.marks.set(key, (path = new Path2D(OUTLINES[shape].points(size / 2))));
+        let path = this.paths.get(key);
+        if (!path) this.paths.set(key, (path = new Path2D(OUTLINES[shape].points(size / 2))));
         c.translate(x, y);
         if (OUTLINES[shape].stroked) {
             c.strokeStyle = color;
@@ -130,6 +141,23 @@ export class CanvasPainter implements Painter {
             c.fill(path);
         }
         c.translate(-x, -y);
+    }
+
+    marks(xs: ArrayLike<number>, ys: ArrayLike<number>, looks: ArrayLike<number>, of: readonly Look[]): void {
+        const c = this.context;
+        const { a: ratio, e: left, f: top } = c.getTransform();
+        const stamps = of.map((look) => stampOf(look, ratio));
+        const layer = new Layer(c.canvas.width, c.canvas.height);
+        for (let index = 0; index < xs.length; index += 1) {
+            const stamp = stamps[looks[index] as number];
+            if (stamp) layer.stamp(stamp, (xs[index] as number) * ratio + left, (ys[index] as number) * ratio + top);
+        }
+        const picture = new OffscreenCanvas(layer.width, layer.height);
+        picture.getContext("2d")?.putImageData(new ImageData(layer.pixels, layer.width, layer.height), 0, 0);
+        c.save();
+        c.setTransform(1, 0, 0, 1, 0, 0);
+        c.drawImage(picture, 0, 0);
+        c.restore();
     }
 
     text(text: string, x: number, y: number, style: TextStyle): void {
@@ -156,6 +184,16 @@ export class CanvasPainter implements Painter {
         draw();
         c.restore();
     }
+}
+
+/** A mark as pixels, with room for what juts out and for its softened edge. */
+function stampOf({ shape, size, color }: Look, ratio: number): Stamp {
+    const side = 2 * (Math.ceil((size * ratio * 1.25) / 2) + Math.ceil(ratio));
+    const context = new OffscreenCanvas(side, side).getContext("2d", { willReadFrequently: true });
+    if (!context) return { side, pixels: new Uint8ClampedArray(4 * side * side) };
+    context.setTransform(ratio, 0, 0, ratio, side / 2, side / 2);
+    new CanvasPainter(context).mark(shape, 0, 0, size, color);
+    return { side, pixels: context.getImageData(0, 0, side, side).data };
 }
 
 const escape = (text: string) => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
@@ -205,6 +243,13 @@ export class SvgPainter implements Painter {
         const { points, stroked } = OUTLINES[shape];
         const paint = stroked ? `fill="none" stroke="${color}" stroke-width="1.6"` : `fill="${color}"`;
         this.parts.push(`<path transform="translate(${short(x)} ${short(y)})" d="${points(size / 2)}" ${paint}/>`);
+    }
+
+    marks(xs: ArrayLike<number>, ys: ArrayLike<number>, looks: ArrayLike<number>, of: readonly Look[]): void {
+        for (let index = 0; index < xs.length; index += 1) {
+            const look = of[looks[index] as number];
+            if (look) this.mark(look.shape, xs[index] as number, ys[index] as number, look.size, look.color);
+        }
     }
 
     text(text: string, x: number, y: number, style: TextStyle): void {

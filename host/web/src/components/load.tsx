@@ -1,6 +1,6 @@
 /** Loading for views: what came, what went wrong, and whether something newer is on its way. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { revision } from "../state/store";
 import { ApiError } from "../api/client";
 
@@ -20,7 +20,8 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
     const latest = useRef(load);
     latest.current = load;
     const news = revision.value;
-    useEffect(() => {
+    // Asked for before what is there is drawn again: the server works meanwhile.
+    useLayoutEffect(() => {
         if (key === null) {
             setResult({ data: null, error: null, loading: false });
             return;

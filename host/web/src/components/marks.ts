@@ -1,9 +1,11 @@
 /** Marks of setups and transactions: as they come, and how they are found again. */
 import { columns, of, type Columns } from "../api/client";
 import type { Capture, Kind } from "../api/types";
-import type { Shape } from "../chart/painter";
+import type { Area } from "../chart/axes";
+import type { Look, Painter } from "../chart/painter";
 import { capture, go, param } from "../state/store";
 
+/** By time. */
 export interface Marks {
     count: number;
     times: ArrayLike<number>;
@@ -67,9 +69,30 @@ export function valueDomain(marks: Marks): [number, number] {
     return least < high ? [least / 1.25, high * 1.25] : [least / 3, high * 3];
 }
 
-export interface Look {
-    color: string;
-    shape: Shape;
+/** Marks of kinds that are shown, in their order. */
+export function shownMarks(marks: Marks, hidden: (name: string) => boolean): number[] {
+    const seen = marks.names.map(({ name }) => !hidden(name));
+    const shown: number[] = [];
+    for (let index = 0; index < marks.count; index += 1) {
+        if (seen[marks.kinds[index] as number]) shown.push(index);
+    }
+    return shown;
+}
+
+/** Draw marks, the last on top; `looks`: of each kind. */
+export function paintMarks(
+    painter: Painter,
+    area: Area,
+    marks: Marks,
+    order: readonly number[],
+    looks: readonly Look[],
+): void {
+    painter.marks(
+        Float64Array.from(order, (index) => area.x.to(marks.times[index] as number)),
+        Float64Array.from(order, (index) => area.y.to(marks.values[index] as number)),
+        Uint8Array.from(order, (index) => marks.kinds[index] as number),
+        looks,
+    );
 }
 
 /** Connection of a row that a mark shows. The interface numbers rows, and gives them by time. */

@@ -7,14 +7,14 @@ import type { Capture, Group } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, Sample, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
-import type { Shape } from "../chart/painter";
+import type { Look, Shape } from "../chart/painter";
 import { paintBehind } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
 import { GroupTable, timeColumns } from "../components/GroupTable";
 import { Loading, useLoad } from "../components/load";
-import { openMark, readMarks, valueDomain, zoomBox, type Look, type Marks } from "../components/marks";
+import { openMark, paintMarks, readMarks, shownMarks, valueDomain, zoomBox, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
@@ -33,7 +33,7 @@ const BY = ["signature", "position", "server", "client", "loss"] as const;
 const SHAPES: readonly Shape[] = ["circle", "square", "triangle", "diamond", "plus", "cross", "star"];
 
 /** Look of a kind by its number, which stays the same at any zoom. */
-export function lookOf(kind: number, name: string): Look {
+export function lookOf(kind: number, name: string): Pick<Look, "color" | "shape"> {
     if (name === "other") return { color: colors.value.grey, shape: "ring" };
     const all = series.value;
     return { color: all[kind % all.length] as string, shape: SHAPES[kind % SHAPES.length] as Shape };
@@ -180,9 +180,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
             openLabel: rows > 1 ? "Zoom in" : "Show the connection",
         };
     };
-    const order = Array.from({ length: marks.count }, (_, index) => index)
-        .filter((index) => !hidden(nameOf(index)))
-        .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
+    const order = shownMarks(marks, hidden);
     const ringed = marks.exact && order.length <= 5000;
     return (
         <ChartFrame
@@ -220,13 +218,12 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
             }
             paint={(painter, area) => {
                 paintBehind(painter, area, timeline, busy, { color: c.text, width: 1.2 });
-                const size = ringed ? 6 : 4;
-                for (const index of order) {
-                    const { shape, color } = lookOf(marks.kinds[index] as number, nameOf(index));
+                const looks = marks.names.map(({ name }, kind) => ({ ...lookOf(kind, name), size: ringed ? 6 : 4 }));
+                paintMarks(painter, area, marks, order, looks);
+                if (!ringed) return;
+                for (const index of order.filter((one) => (marks.losses[one] as number) > 0)) {
                     const x = area.x.to(marks.times[index] as number);
-                    const y = area.y.to(marks.values[index] as number);
-                    painter.mark(shape, x, y, size, color);
-                    if (ringed && (marks.losses[index] as number) > 0) painter.mark("ring", x, y, 10, c.red);
+                    painter.mark("ring", x, area.y.to(marks.values[index] as number), 10, c.red);
                 }
             }}
             pick={(x, y, area) => {

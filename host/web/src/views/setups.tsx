@@ -3,6 +3,7 @@ import { columns, json, of } from "../api/client";
 import type { Capture, Group } from "../api/types";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
+import type { Look } from "../chart/painter";
 import { paintBehind } from "../chart/SeriesChart";
 import { extent } from "../chart/scale";
 import type { Area } from "../chart/axes";
@@ -11,7 +12,16 @@ import { AllDurations } from "../components/AllDurations";
 import { Link } from "../components/Link";
 import { GroupTable, timeColumns } from "../components/GroupTable";
 import { Loading, useLoad } from "../components/load";
-import { openMark, readMarks, valueDomain, chosenValues, zoomBox, type Look, type Marks } from "../components/marks";
+import {
+    chosenValues,
+    openMark,
+    paintMarks,
+    readMarks,
+    shownMarks,
+    valueDomain,
+    zoomBox,
+    type Marks,
+} from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { clock, count, duration } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
@@ -19,7 +29,7 @@ import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
 /** In words, and how it is drawn. */
-const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Look }> = {
+const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Pick<Look, "color" | "shape"> }> = {
     OK: { label: "done at once", look: (c) => ({ color: c.blue, shape: "circle" }) },
     RETRANSMITTED: { label: "done after a repeat", look: (c) => ({ color: c.orange, shape: "triangle" }) },
     REFUSED: { label: "refused", look: (c) => ({ color: c.purple, shape: "square" }) },
@@ -27,7 +37,7 @@ const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Look }> = {
     RESET_LATE: { label: "reset late", look: (c) => ({ color: c.red, shape: "star" }) },
 };
 
-const lookOf = (name: string, c: Colors): Look => OUTCOMES[name]?.look(c) ?? { color: c.grey, shape: "ring" };
+const lookOf = (name: string, c: Colors) => OUTCOMES[name]?.look(c) ?? ({ color: c.grey, shape: "ring" } as const);
 
 export default function Setups() {
     const shown = capture.value as Capture;
@@ -71,7 +81,6 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
         setParam("off", (hidden(name) ? off.filter((one) => one !== name) : [...off, name]).filter(Boolean).join(","), {
             replace: true,
         });
-    const visible = (index: number) => !hidden(marks.names[marks.kinds[index] as number]?.name ?? "");
     const open = timeline.columns.numbers("connections_max");
     const most = extent(open)?.[1] ?? 0;
     const log = param("scale", "log") === "log";
@@ -102,9 +111,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
         };
     };
     // The arrow keys visit what went wrong; where nothing did, everything.
-    const order = Array.from({ length: marks.count }, (_, index) => index)
-        .filter(visible)
-        .sort((a, b) => (marks.times[a] as number) - (marks.times[b] as number));
+    const order = shownMarks(marks, hidden);
     const isWrong = (index: number) => marks.names[marks.kinds[index] as number]?.name !== "OK";
     const wrong = order.filter(isWrong);
     const stepped = wrong.length > 0 ? wrong : order;
@@ -151,22 +158,15 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                 paint={(painter, area) => {
                     paintBehind(painter, area, timeline, open, { color: c.green, width: 1.5 });
                     // What went wrong lies on top of the many that did not.
-                    for (const index of [...order.filter((one) => !isWrong(one)), ...wrong]) {
-                        const name = marks.names[marks.kinds[index] as number]?.name ?? "";
-                        const { shape, color } = lookOf(name, c);
-                        const size = name !== "OK" ? 9 : order.length > 5000 ? 4 : 7;
-                        painter.mark(
-                            shape,
-                            area.x.to(marks.times[index] as number),
-                            area.y.to(marks.values[index] as number),
-                            size,
-                            color,
-                        );
-                    }
+                    const looks = marks.names.map(({ name }) => ({
+                        ...lookOf(name, c),
+                        size: name !== "OK" ? 9 : order.length > 5000 ? 4 : 7,
+                    }));
+                    paintMarks(painter, area, marks, [...order.filter((one) => !isWrong(one)), ...wrong], looks);
                 }}
                 pick={(x, y, area) => {
                     const found = nearest(marks.count, x, y, 12, (index) =>
-                        visible(index)
+                        !hidden(marks.names[marks.kinds[index] as number]?.name ?? "")
                             ? [area.x.to(marks.times[index] as number), area.y.to(marks.values[index] as number)]
                             : null,
                     );
