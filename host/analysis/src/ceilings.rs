@@ -8,7 +8,7 @@ use crate::message::seconds;
 use crate::shares::Measure;
 
 /// Speed of light in fibre, km/s; half of the round trip is the way there.
-const LIGHT: f64 = 200_000.0;
+pub(crate) const LIGHT: f64 = 200_000.0;
 /// A window that changes by a factor that is a power of two to this share is taken for another scale.
 const POWER: f64 = 0.05;
 /// Smallest shift that a mishap shows: receivers that read slowly halve their windows, too.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use weir_messages::v1;
 use weir_record::{CloseCause, FlowId};
 
-use crate::ceilings::{Mishap, mishap};
+use crate::ceilings::{LIGHT, Mishap, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
@@ -175,8 +175,6 @@ const CHATTY_WHOLE: u64 = 10;
 /// Application bytes of a turn below which a connection works byte by byte, and turns from which on that matters.
 const TINY_BYTES: u64 = 64;
 const TINY_TURNS: u32 = 100;
-/// Speed of light in fibre, km/s.
-const LIGHT: f64 = 200_000.0;
 
 /// Everything that findings are made of.
 #[derive(Clone, Debug, Default)]

@@ -4,6 +4,7 @@
 mod support;
 
 use support::{C, Conversation, S, analyze, near, only};
+use weir_engine::meta::tcp;
 use weir_messages::v1;
 
 /// Times are s after 01:52:00.
@@ -438,7 +439,18 @@ fn long_pipe_round_trips() {
     assert!((rtt(&c.client_to_server).min_seconds.unwrap() - 0.000_152).abs() < 1e-9);
     assert!((rtt(&c.server_to_client).min_seconds.unwrap() - 0.168_331).abs() < 1e-8);
     assert!((rtt(&c.server_to_client).p95_seconds.unwrap() - 0.169_338).abs() < 1e-8);
-    assert_eq!(c.server_to_client.as_ref().unwrap().max_in_flight, 14_600);
+    let down = c.server_to_client.as_ref().unwrap();
+    assert_eq!(down.max_in_flight, 14_600);
+    // "A lifetime of doing nothing": the server took 1.1 ms for the response, the network more than 168 ms.
+    let request = a.transactions.iter().find(|t| t.index == 1).unwrap();
+    let shares = request.shares.unwrap();
+    assert!(
+        (shares.server_processing_seconds - (0.001_106 - 0.000_152)).abs() < 1e-6,
+        "{shares:?}"
+    );
+    assert!(shares.latency_seconds.unwrap() > 0.000_15, "{shares:?}");
+    let setup = a.transactions.iter().find(|t| t.index == 0).unwrap().shares.unwrap();
+    assert!((setup.latency_seconds.unwrap() - 0.169_490).abs() < 1e-6, "{setup:?}");
 }
 
 /// Seconds after 18:00:00.
@@ -469,6 +481,13 @@ fn duplicate_acks_with_sack_edges_and_the_fast_retransmission() {
     c.packet(7.391_117, C, "A", 17_521, 1, 1460);
     let a = analyze(&c.packets);
     let c = only(&a);
+    let setup = c.setup.as_ref().unwrap();
+    assert_eq!(
+        (setup.outcome.as_str(), setup.syn_count),
+        ("OK", 1),
+        "slow, and no packet of the trace says why"
+    );
+    assert!(near(setup.response_seconds, 1.004_912));
     let (cs, sc) = (
         c.client_to_server.as_ref().unwrap(),
         c.server_to_client.as_ref().unwrap(),
@@ -551,4 +570,113 @@ fn fast_retransmission_of_a_download() {
     assert_eq!((rate.data_packets, rate.retransmitted_packets), (48, 1));
     assert!(a.findings.iter().any(|f| f.kind == "RETRANSMISSION_RATE"));
     assert_eq!(a.transactions[1].losses, 1);
+}
+
+/// Seconds after 19:47:00: ten segments in one go, and their ACK. The windows are printed as 1026 and 8195 times 256.
+#[test]
+fn data_flow_in_action() {
+    let mut c = Conversation::new(50_006);
+    c.syn(39.510_548, C, 0, 0, Some(8)).flags |= tcp::ECE | tcp::CWR;
+    let answer = c.syn(39.511_748, S, 0, 1, Some(8));
+    answer.flags |= tcp::ECE;
+    (answer.window, answer.options.mss) = (65_535, 8960);
+    c.packet(39.511_807, C, "A", 1, 1, 0);
+    for i in 0..10 {
+        c.packet(40.032_755, C, "A", 1 + 1460 * i, 1, 1460);
+    }
+    c.packet(40.034_547, S, "A", 1, 14_601, 0).window = 8195;
+    let a = analyze(&c.packets);
+    let c = only(&a);
+    let setup = c.setup.as_ref().unwrap();
+    assert_eq!(
+        setup.description,
+        "Open Conn: Syn WScale: 8 SelAck MSS:1460-Syn-Ack MSS:8960 SelAck WScale: 8 - Ack"
+    );
+    let [client, server] = [setup.client_options.unwrap(), setup.server_options.unwrap()];
+    assert_eq!((client.window, server.window), (64_240, 65_535));
+    assert!(client.ecn && server.ecn, "[SYN, ECE, CWR] and [SYN, ACK, ECE]");
+    assert!(near(setup.response_seconds, 0.001_2));
+    let (cs, sc) = (
+        c.client_to_server.as_ref().unwrap(),
+        c.server_to_client.as_ref().unwrap(),
+    );
+    assert_eq!((cs.max_window, sc.max_window), (Some(262_656), Some(2_097_920)));
+    assert_eq!((cs.payload_bytes, cs.max_in_flight), (14_600, 14_600));
+    assert!((cs.rtt.unwrap().min_seconds.unwrap() - 0.001_2).abs() < 1e-8);
+    assert!((cs.rtt.unwrap().p95_seconds.unwrap() - 0.001_792).abs() < 1e-8);
+}
+
+/// A download of so many segments, some of which are lost behind the tap and sent again.
+fn with_repeats(segments: u32, repeats: u32) -> v1::Analysis {
+    let mut c = Conversation::new(49_713);
+    c.syn(0.0, C, 0, 0, Some(8));
+    c.syn(0.000_166, S, 0, 1, Some(8));
+    c.packet(0.001_592, C, "A", 1, 1, 0);
+    c.packet(0.002, C, "AP", 1, 1, 167);
+    let mut at = 0.003;
+    let new = segments - repeats;
+    for i in 0..new {
+        let seq = 1 + 1460 * i;
+        c.packet(at, S, "A", seq, 168, 1460);
+        at += 0.000_02;
+        // Evenly spread, and not the last one.
+        if (i + 1) * repeats / new > i * repeats / new {
+            c.packet(at + 0.000_2, C, "A", 168, seq, 0);
+            c.packet(at + 0.3, S, "A", seq, 168, 1460);
+            at += 0.3;
+        }
+        at += 0.001;
+        c.packet(at, C, "A", 168, seq + 1460, 0);
+    }
+    analyze(&c.packets)
+}
+
+/// "8041 out of 554433 packets were retransmitted this works out to 1.5 %", on a hundredth of them; "anything over 0.5 % packet loss
+/// you will see severe performance degradation"; and "you see no packet loss".
+#[test]
+fn one_and_a_half_percent_is_told_and_half_a_percent_is_the_line() {
+    for (repeats, told) in [(80, true), (28, true), (27, false), (0, false)] {
+        let a = with_repeats(5544, repeats);
+        let rate = a.summary.as_ref().unwrap().retransmission_rate.unwrap();
+        assert_eq!(
+            (rate.data_packets, rate.retransmitted_packets),
+            (5545, u64::from(repeats)),
+            "with the request"
+        );
+        let found = a.findings.iter().find(|f| f.kind == "RETRANSMISSION_RATE");
+        assert_eq!(found.is_some(), told, "{repeats}");
+        if let Some(found) = found.filter(|_| repeats == 80) {
+            let Some(v1::finding_value::Value::Number(rate)) = found.values["rate"].value else {
+                panic!("{found:?}")
+            };
+            assert!((rate - 8041.0 / 554_433.0).abs() < 0.000_1, "{rate}");
+            assert_eq!(found.severity, "WARNING");
+        }
+    }
+}
+
+/// Light needs 21.2046695 ms for 6,357 km in empty space, 42.409 ms there and back. In fibre it comes as far as 4,241 km
+/// in that time: ten turns over it cannot be faster, whatever the link.
+#[test]
+fn the_laws_of_physics_beside_a_transfer_of_turns() {
+    let trip: f64 = 2.0 * 6357.0 / 299_792.458;
+    assert!((trip / 2.0 - 0.021_204_669_5).abs() < 1e-9);
+    let mut c = Conversation::new(50_007);
+    c.syn(0.0, C, 0, 0, Some(8));
+    c.syn(trip, S, 0, 1, Some(8));
+    c.packet(trip, C, "A", 1, 1, 0);
+    let mut at = trip;
+    for i in 0..30 {
+        c.packet(at, C, "AP", 1 + 100 * i, 1 + 1000 * i, 100);
+        at += trip;
+        c.packet(at, S, "AP", 1 + 1000 * i, 101 + 100 * i, 1000);
+    }
+    let a = analyze(&c.packets);
+    let bound = a.findings.iter().find(|f| f.kind == "LATENCY_BOUND").unwrap();
+    let number = |key: &str| match bound.values[key].value {
+        Some(v1::finding_value::Value::Number(number)) => number,
+        ref other => panic!("{other:?}"),
+    };
+    assert!((number("rttSeconds") - trip).abs() < 2e-6);
+    assert!((number("lightKilometres") - 6357.0 * 200_000.0 / 299_792.458).abs() < 1.0);
 }
