@@ -97,14 +97,15 @@ struct Digest {
     what: u32,
 }
 
-/// Copy the selection of one capture as a section of its own. `config` is that of the analysis.
+/// Copy the selection of one capture as a section of its own. `config` is that of the analysis. An error of a capture
+/// that cannot be read to its end comes with what was copied of it.
 pub fn copy<W: Write>(
     path: &Path,
     config: Config,
     selection: &Selection,
     verdicts: &Verdicts,
     writer: &mut Writer<W>,
-) -> Result<Copied, CopyError> {
+) -> Result<(Copied, Option<CaptureError>), CopyError> {
     let mut file = CaptureFile::open(path).map_err(CopyError::Read)?;
     let mut feed = Feed::new(Parser::new(Profile::Full));
     let mut engine = Engine::new(Config {
@@ -118,8 +119,11 @@ pub fn copy<W: Write>(
     let mut begun = HashSet::new();
     let mut comments = Vec::new();
     loop {
-        let Some(frame) = file.next().map_err(CopyError::Read)? else {
-            return Ok(copied);
+        let frame = match file.next() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok((copied, None)),
+            Err(error) if copied.frames == 0 => return Err(CopyError::Read(error)),
+            Err(error) => return Ok((copied, Some(error))),
         };
         copied.frames += 1;
         let time = tai_from_utc(frame.utc_ns);

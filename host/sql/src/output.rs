@@ -1,20 +1,18 @@
 //! Answers as text and as files.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::csv;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
 use clap::ValueEnum;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use weir_store::CsvWriter;
 
 use crate::engine::Answer;
 use crate::error::Error;
@@ -24,7 +22,7 @@ use crate::error::Error;
 pub enum Format {
     /// A table for people
     Table,
-    /// Comma-separated values with a line of names (RFC 4180); NULL is empty, lists are as in tables
+    /// Comma-separated values with a line of names (RFC 4180); NULL is empty, lists and maps are JSON
     Csv,
     /// One JSON object a line; NULL is null, numbers are numbers
     Json,
@@ -37,14 +35,9 @@ pub async fn write(answer: &mut Answer, format: Format, rows: usize, out: impl W
     match format {
         Format::Table => table(answer, rows, out).await,
         Format::Csv => {
-            let flat = flat(&answer.schema());
-            let mut writer = csv::WriterBuilder::new().build(out);
-            // Names stand over no rows, too.
-            writer
-                .write(&RecordBatch::new_empty(Arc::clone(&flat)))
-                .map_err(failed)?;
-            let written = each(answer, |batch| writer.write(&flatten(batch, &flat)?)).await?;
-            writer.into_inner().flush()?;
+            let mut writer = CsvWriter::new(out, &answer.schema()).map_err(failed)?;
+            let written = each(answer, |batch| writer.write(batch)).await?;
+            writer.finish().map_err(failed)?;
             Ok(written)
         }
         Format::Json => {
@@ -108,36 +101,6 @@ async fn table(answer: &mut Answer, rows: usize, mut out: impl Write) -> Result<
     }
     out.flush()?;
     Ok(kept)
-}
-
-/// The columns with lists and structures as text.
-fn flat(schema: &Schema) -> Arc<Schema> {
-    let fields = schema.fields().iter().map(|field| {
-        if field.data_type().is_nested() {
-            Arc::new(Field::new(field.name(), DataType::Utf8, true))
-        } else {
-            Arc::clone(field)
-        }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-fn flatten(batch: &RecordBatch, flat: &Arc<Schema>) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().map(|column| {
-        if column.data_type().is_nested() {
-            text(column)
-        } else {
-            Ok(Arc::clone(column))
-        }
-    });
-    RecordBatch::try_new(Arc::clone(flat), columns.collect::<Result<_, _>>()?)
-}
-
-fn text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let options = FormatOptions::default();
-    let formatter = ArrayFormatter::try_new(column, &options)?;
-    let texts = (0..column.len()).map(|row| column.is_valid(row).then(|| formatter.value(row).to_string()));
-    Ok(Arc::new(texts.collect::<StringArray>()))
 }
 
 /// An answer that could not be written.

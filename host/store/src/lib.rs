@@ -7,6 +7,7 @@
 
 mod check;
 mod compaction;
+mod csv;
 mod error;
 mod feed;
 mod files;
@@ -14,15 +15,19 @@ mod hour;
 mod manifest;
 mod parquet_file;
 mod retention;
+mod rows;
 mod source;
 mod store;
 pub mod tables;
 
 pub use check::{Checked, check};
 pub use compaction::Compacted;
+pub use csv::CsvWriter;
 pub use error::StoreError;
 pub use feed::{DUE, Feed};
 pub use manifest::{Manifest, Source, StoredFile, locate, open};
+pub use parquet_file::properties;
 pub use retention::Expired;
+pub use rows::rows;
 pub use source::identify;
 pub use store::{Committed, GRACE, Options, Recovery, Store, WhenFull};

@@ -55,7 +55,8 @@ pub(crate) fn writer<W: Write + Send>(table: Table, out: W, path: &Path) -> Resu
         .map_err(|error| StoreError::parquet("write", path, error))
 }
 
-fn properties(table: Table) -> WriterProperties {
+/// How files of a table are encoded and compressed, in the store and elsewhere.
+pub fn properties(table: Table) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("weir ", env!("CARGO_PKG_VERSION")).into())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

@@ -24,6 +24,7 @@ mod tcp;
 mod transactions;
 
 pub use arrow::array::RecordBatch;
+pub(crate) use builder::tap_array;
 pub use builder::{Builder, Row};
 pub use column::{Cell, Column};
 pub use events::Event;

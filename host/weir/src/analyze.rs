@@ -117,18 +117,27 @@ pub fn records_of(
     cut: Option<Cut>,
     take: impl FnMut(&[Record]),
 ) -> Result<ExitCode, Failure> {
+    read(input, engine(flow), cut, take).map(report)
+}
+
+/// The same, measured with an engine of these settings, and without telling of a file that could not be read to its end.
+pub fn read(
+    input: &str,
+    engine: weir_engine::Config,
+    cut: Option<Cut>,
+    take: impl FnMut(&[Record]),
+) -> Result<source::Outcome, Failure> {
     if input.starts_with("http://") || input.starts_with("https://") {
         query::all_records(input, take)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(source::Outcome::default());
     }
     let options = source::Options {
-        engine: engine(flow),
+        engine,
         profile: Profile::Full,
         statistics: None,
         cut,
     };
-    let outcome = source::read(Path::new(input), &options, take).map_err(Failure::new)?;
-    Ok(report(outcome))
+    source::read(Path::new(input), &options, take).map_err(Failure::new)
 }
 
 /// How a capture file is measured.

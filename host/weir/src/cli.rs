@@ -61,7 +61,7 @@ pub enum Command {
     Capture(CaptureArgs),
     /// Ask a running daemon for connections, transactions, findings or records, or a store in SQL
     Query(QueryArgs),
-    /// For other tools: packets of a selection as pcapng with comments, connections as IPFIX
+    /// For other tools: packets of a selection as pcapng with comments, connections as IPFIX, tables as CSV and Parquet
     Export(ExportArgs),
     /// Keep what is found in Parquet files, for SQL and other tools: add captures, list, check, compact
     Store(StoreArgs),
@@ -379,22 +379,51 @@ pub enum ExportFormat {
     Pcapng,
     /// A record for each connection, both directions in it (RFC 7011, RFC 5103)
     Ipfix,
+    /// Tables as comma-separated values with a line of names (RFC 4180)
+    Csv,
+    /// Tables as Apache Parquet
+    Parquet,
+}
+
+/// A table by its name.
+fn table(name: &str) -> Result<weir_store::tables::Table, String> {
+    use weir_store::tables::Table;
+    Table::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+        format!("one of {}", names.join(", "))
+    })
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Try it:
+  weir export capture.pcapng -f pcapng -o lost.pcapng --filter 'server_to_client.lost_upstream > 0'
+  weir export capture.pcapng -f csv --table transactions -o transactions.csv
+  weir export capture.pcapng -f parquet -o tables                   every table, a file each
+  weir export --store results -f csv --table findings               out of a store
+  weir export capture.pcapng -f ipfix --collector udp://collector:4739")]
 pub struct ExportArgs {
-    /// Capture files; for ipfix also '-' for standard input, or http://HOST:PORT of a daemon
-    #[arg(value_name = "FILE", required = true)]
+    /// Capture files; but for pcapng also '-' for standard input, or http://HOST:PORT of a daemon
+    #[arg(value_name = "FILE", required_unless_present = "store", conflicts_with = "store")]
     pub inputs: Vec<String>,
     /// What to write
     #[arg(short, long, value_enum)]
     pub format: ExportFormat,
-    /// Write to this file
+    /// Write to this file; several tables: into this folder
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// With ipfix: send to this collector, udp://HOST:PORT or tcp://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub collector: Option<weir_export::collector::Address>,
+    /// With csv and parquet: this table, see docs/src/tables.md; may be given again (default: all of them)
+    #[arg(long, value_name = "NAME", value_parser = table)]
+    pub table: Vec<weir_store::tables::Table>,
+    /// With csv and parquet: out of this store instead of a capture
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// Only this tap of the store
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub tap: Option<String>,
     /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
     #[arg(long, default_value = "", value_name = "FILTER")]
     pub filter: String,

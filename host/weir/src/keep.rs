@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use weir_messages::v1::FindingChange;
+use weir_analysis::{Analyzer, Connection, DataBlock, Ends, Sink, Transaction, Verdict};
+use weir_messages::v1::{Finding, FindingChange};
 use weir_record::Record;
 use weir_store::tables::{RecordBatch, Table, Tables};
 use weir_store::{Expired, Feed, Options, Recovery, Store, StoreError};
@@ -109,9 +110,27 @@ impl Rows {
         self.tables.change(change.clone());
     }
 
-    /// Hand on what is full, and about once a second, or when it is `over`, all there is.
-    pub fn hand_on(&mut self, over: bool) -> Result<(), Failure> {
-        let commit = over || self.committed.elapsed() >= COMMIT;
+    /// Hand on what is full, and about once a second all there is.
+    pub fn hand_on(&mut self) -> Result<(), Failure> {
+        let commit = self.committed.elapsed() >= COMMIT;
+        self.send(commit)
+    }
+
+    /// The stream is over: what is open is stored as it stands. Nobody tells its end: what goes on when the daemon starts
+    /// again is a connection of its own then.
+    pub fn finish(&mut self, analyzer: &mut Analyzer) -> Result<(), Failure> {
+        let mut last = Last {
+            rows: self,
+            failed: None,
+        };
+        analyzer.finish(&mut last);
+        match last.failed {
+            Some(failure) => Err(failure),
+            None => self.send(true),
+        }
+    }
+
+    fn send(&mut self, commit: bool) -> Result<(), Failure> {
         let rows = if commit {
             self.committed = Instant::now();
             self.tables.flush()
@@ -125,6 +144,36 @@ impl Rows {
         }
         Ok(())
     }
+}
+
+/// The last rows of a stream, handed on as they come: there may be a table full of open flows.
+struct Last<'a> {
+    rows: &'a mut Rows,
+    failed: Option<Failure>,
+}
+
+impl Sink for Last<'_> {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        self.rows.tables.connection(connection);
+        if let Err(failure) = self.rows.hand_on() {
+            self.failed.get_or_insert(failure);
+        }
+    }
+
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        self.rows.tables.transaction(transaction);
+    }
+
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        self.rows.tables.segment(verdict, ends);
+    }
+
+    fn block(&mut self, block: &DataBlock) {
+        self.rows.tables.block(block);
+    }
+
+    /// A daemon's findings are told as they change.
+    fn finding(&mut self, _: Finding) {}
 }
 
 impl Keeper {

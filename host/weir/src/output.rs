@@ -1,8 +1,8 @@
 //! Where a command writes: standard output or a file.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use weir_messages::v1::Analysis;
 
@@ -52,4 +52,77 @@ pub fn json(path: Option<&Path>, answer: &Analysis) -> Result<(), Failure> {
         serde_json::to_writer(&mut *out, answer)?;
         writeln!(out)
     })
+}
+
+/// A result on its way: its file has the name once it is whole; before that, and after an error, the name stands for
+/// what it stood for.
+pub struct Pending {
+    name: String,
+    out: BufWriter<Box<dyn Write + Send>>,
+    /// The file beside, and the name that it will have.
+    renamed: Option<(PathBuf, PathBuf)>,
+}
+
+impl Pending {
+    /// To `path`, or to standard output. What is no file (a pipe, a device) is written as it is.
+    pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self {
+                name: "standard output".into(),
+                out: BufWriter::new(Box::new(io::stdout())),
+                renamed: None,
+            });
+        };
+        let name = path.display().to_string();
+        let failed = |error| Failure::write(&name, &error);
+        let is_special = fs::metadata(path).is_ok_and(|meta| !meta.is_file());
+        let (file, renamed) = if is_special {
+            (File::options().write(true).open(path).map_err(failed)?, None)
+        } else {
+            // A link stays one.
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let part = format!(
+                ".{}.{}.part",
+                path.file_name().unwrap_or_default().to_string_lossy(),
+                std::process::id()
+            );
+            let part = path.with_file_name(part);
+            (File::create(&part).map_err(failed)?, Some((part, path)))
+        };
+        Ok(Self {
+            name,
+            out: BufWriter::new(Box::new(file)),
+            renamed,
+        })
+    }
+
+    /// It is whole.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        let renamed = self.out.flush().and_then(|()| match &self.renamed {
+            Some((part, path)) => fs::rename(part, path),
+            None => Ok(()),
+        });
+        renamed.map_err(|error| Failure::write(&self.name, &error))?;
+        self.renamed = None;
+        Ok(())
+    }
+}
+
+impl Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.renamed {
+            // The error that ends the command says what matters.
+            let _ = fs::remove_file(part);
+        }
+    }
 }

@@ -477,7 +477,11 @@ fn analyze(
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }
         if let Some(rows) = &mut batch.inner.rows {
-            rows.hand_on(at_end && last)?;
+            if at_end && last {
+                rows.finish(&mut analyzer)?;
+            } else {
+                rows.hand_on()?;
+            }
         }
         if at_end {
             if last {

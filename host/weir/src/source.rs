@@ -35,6 +35,7 @@ pub struct Options {
 }
 
 /// What became of a capture.
+#[derive(Default)]
 pub struct Outcome {
     /// Set when the file could not be read to its end; what came before is good.
     pub error: Option<CaptureError>,

@@ -105,7 +105,7 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
 }
 
 /// The name of a capture without its endings, as the name of a tap.
-fn tap_of(path: &Path) -> String {
+pub fn tap_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name
         .trim_end_matches(".gz")

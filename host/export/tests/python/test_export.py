@@ -5,8 +5,10 @@ exports must agree with.
 """
 
 import collections
+import csv
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -16,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pyarrow import compute, parquet
 
 ROOT = Path(__file__).resolve().parents[4]
 WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
@@ -117,6 +120,9 @@ def test_a_finding_selects_its_connections_and_a_time_its_packets(capture, answe
         "no finding matches"
         in weir("export", capture, "-f", "pcapng", "-o", out, "--finding", "kind = NO_SUCH", status=1).stderr
     )
+    # What was there before stays, and nothing else is left.
+    assert [path.name for path in tmp_path.iterdir()] == ["finding.pcapng"]
+    assert [float(row["frame.time_epoch"]) for row in packets(out, "frame.time_epoch")] == wanted
 
 
 def test_several_captures_are_sections_of_one_file(capture, tmp_path):
@@ -133,10 +139,124 @@ def test_what_cannot_be_exported_is_told(capture, tmp_path):
         (["-f", "pcapng", "-o", tmp_path / "x", "--filter", "no_such = 1"], "no_such"),
         (["-f", "ipfix", "-o", tmp_path / "x", "--collector", "udp://127.0.0.1:1"], "not both"),
         (["-f", "ipfix", "--collector", "tcp://127.0.0.1:1"], "does it listen"),
+        (["-f", "ipfix", "-o", tmp_path / "x", "--finding", "kind = NO_SUCH"], "no finding matches"),
+        (["-f", "csv"], "-o DIR"),
+        (["-f", "csv", "--table", "blocks", "--collector", "udp://127.0.0.1:1"], "--collector is for"),
+        (["-f", "ipfix", "--table", "blocks"], "--table are for"),
+        (["-f", "parquet", "--table", "blocks", "-o", capture], "the capture itself"),
+        ([capture, "-f", "csv", "--table", "blocks"], "both tap megalodon-content"),
     ]:
         assert reason in weir("export", capture, *arguments, status=1).stderr
+    assert list(tmp_path.iterdir()) == []
     run = weir("export", "http://127.0.0.1:1", "-f", "pcapng", "-o", tmp_path / "x", status=1)
     assert "a daemon keeps none" in run.stderr
+    for options, reason in [
+        (["--filter", "server.port = 443"], "weir query --store"),
+        (["--from", "60"], "as times"),
+        (["--tap", "other"], "has no tap other"),
+    ]:
+        weir("store", "add", ROOT / "docs" / "demo" / "demo.pcap", "--store", tmp_path / "store")
+        command = ["export", "--store", tmp_path / "store", "-f", "csv", "--table", "blocks", *options]
+        assert reason in weir(*command, status=1).stderr
+
+
+def test_of_a_cut_capture_what_is_there_is_exported_as_it_is_analysed(capture, tmp_path):
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(capture.read_bytes()[: capture.stat().st_size // 2 + 7])
+    answer = weir("analyze", cut, "-f", "json", status=2)
+    analysed = json.loads(answer.stdout)
+    frames = len(packets(capture, "frame.number"))
+    for form, tables in [("pcapng", []), ("ipfix", []), ("csv", ["--table", "connections"])]:
+        run = weir("export", cut, "-f", form, *tables, "-o", tmp_path / form, status=2)
+        assert answer.stderr.strip() in run.stderr and run.stderr.count("cut.pcap") <= 2
+    exported = packets(tmp_path / "pcapng", "frame.number")
+    assert frames / 3 < len(exported) < frames * 2 / 3
+    ids = packets(tmp_path / "ipfix", "cflow.flow_id")
+    assert sum(len(row["cflow.flow_id"].split(";")) for row in ids) == len(analysed["connections"])
+    assert len(table(tmp_path / "csv")) == len(analysed["connections"])
+
+
+def table(path):
+    """Rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_hold_what_the_analysis_says(capture, answer, tmp_path):
+    weir("export", capture, "-f", "csv", "-o", tmp_path / "csv")
+    weir("export", capture, "-f", "parquet", "-o", tmp_path / "parquet")
+    documented = re.findall(r"^## (\w+)$", (ROOT / "docs" / "src" / "tables.md").read_text(), re.M)
+    for kind in ("csv", "parquet"):
+        assert {path.name for path in (tmp_path / kind).iterdir()} == {f"{name}.{kind}" for name in documented}
+    rows = {name: table(tmp_path / "csv" / f"{name}.csv") for name in documented}
+    for name in ("connections", "transactions", "findings"):
+        assert len(rows[name]) == len(answer[name]) > 0
+    assert len(rows["packets"]) == int(answer["summary"]["packets"])
+    assert all(len(rows[name]) > 0 for name in documented), {name: len(rows[name]) for name in documented}
+    told = {c["id"]: c for c in answer["connections"]}
+    for row in rows["connections"]:
+        said = told.pop(row["id"])
+        assert row["tap"] == "megalodon-content"
+        assert (row["client_address"], row["server_port"]) == (said["client"]["address"], str(said["server"]["port"]))
+        # The same moment; the table leaves out zeros at the end of the fraction.
+        assert row["first_packet_time"].endswith("Z")
+        assert nanoseconds(row["first_packet_time"]) == nanoseconds(said["firstPacketTime"])
+    assert not told
+    by_kind = collections.Counter(finding["kind"] for finding in answer["findings"])
+    assert collections.Counter(row["kind"] for row in rows["findings"]) == by_kind
+    for row in rows["findings"]:
+        assert json.loads(row["evidence"]) and isinstance(json.loads(row["numbers"]), dict)
+    for name in documented:
+        read = parquet.read_table(tmp_path / "parquet" / f"{name}.parquet")
+        assert read.num_rows == len(rows[name]), name
+        assert read.column_names == list(rows[name][0]), name
+    read = parquet.read_table(tmp_path / "parquet" / "connections.parquet")
+    assert str(read.schema.field("first_packet_time").type) == "timestamp[ns, tz=UTC]"
+    assert [str(id) for id in read["id"].to_pylist()] == [row["id"] for row in rows["connections"]]
+
+
+def nanoseconds(time):
+    """Of the second, and the second, of a time as the output prints it."""
+    second, _, fraction = time.removesuffix("Z").partition(".")
+    return second, fraction.ljust(9, "0")
+
+
+def test_tables_of_a_selection_are_of_its_connections_and_time(capture, answer, tmp_path):
+    lossy = {c["id"] for c in answer["connections"] if int(c["serverToClient"].get("lostUpstream", 0)) > 0}
+    lossy_only = ["--filter", "server_to_client.lost_upstream > 0"]
+    weir("export", capture, "-f", "csv", "-o", tmp_path / "lossy", *lossy_only)
+    assert {row["id"] for row in table(tmp_path / "lossy" / "connections.csv")} == lossy
+    for name in ("transactions", "segments", "packets"):
+        assert {row["connection_id"] for row in table(tmp_path / "lossy" / f"{name}.csv")} == lossy, name
+    assert table(tmp_path / "lossy" / "ports.csv") == []
+    for row in table(tmp_path / "lossy" / "findings.csv"):
+        assert lossy & set(map(str, json.loads(row["connection_ids"])))
+    all_packets = packets(capture, "frame.time_epoch")
+    start = float(all_packets[0]["frame.time_epoch"])
+    inside = sum(60 <= float(row["frame.time_epoch"]) - start < 61.5 for row in all_packets)
+    part = ["--from", "60", "--to", "61.5"]
+    out = weir("export", capture, "-f", "csv", "--table", "packets", *part).stdout
+    assert len(out.splitlines()) - 1 == inside > 0
+
+
+def test_a_store_gives_the_tables_of_its_captures(capture, tmp_path):
+    demo = ROOT / "docs" / "demo" / "demo.pcap"
+    store = tmp_path / "store"
+    weir("store", "add", capture, demo, "--store", store)
+    for name in ("connections", "transactions", "findings"):
+        for path, tap in [(capture, "megalodon-content"), (demo, "demo")]:
+            direct, stored = tmp_path / "direct.csv", tmp_path / "stored.csv"
+            weir("export", path, "-f", "csv", "--table", name, "-o", direct)
+            weir("export", "--store", store, "--tap", tap, "-f", "csv", "--table", name, "-o", stored)
+            key = lambda row: sorted(row.items())  # noqa: E731
+            assert sorted(table(direct), key=key) == sorted(table(stored), key=key)
+    weir("export", "--store", store, "-f", "parquet", "-o", tmp_path / "all")
+    whole = parquet.read_table(tmp_path / "all" / "transactions.parquet")
+    taps = collections.Counter(whole["tap"].to_pylist())
+    assert taps.keys() == {"demo", "megalodon-content"}
+    for tap in taps:
+        times = whole.filter(compute.equal(whole["tap"], tap))["request_time"].cast("int64").to_pylist()
+        assert times == sorted(times)
 
 
 def test_ipfix_is_read_as_it_was_meant(capture, answer, tmp_path):

@@ -92,7 +92,9 @@ impl Table {
     /// What a row is.
     pub const fn doc(self) -> &'static str {
         match self {
-            Self::Connections => "A TCP connection, written when it is over.",
+            Self::Connections => {
+                "A TCP connection, written when it is over, or as it stands when the input ends (close_kind OPEN)."
+            }
             Self::Transactions => {
                 "A request with its response, written when it is over; the setup of each connection is its first."
             }

@@ -1,5 +1,6 @@
 """Record frames on a port: the answer is that of the capture that the records were made from; what the link loses shows."""
 
+import csv
 import json
 import os
 import re
@@ -15,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[4]
 WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
 CAPTURE = ROOT / "docs" / "demo" / "demo.pcap"
 SIZE = 64
+# Kinds of records (proto/records.toml).
+OPEN, CLOSE = 1, 7
 
 
 def weir(*arguments):
@@ -23,9 +26,9 @@ def weir(*arguments):
     return result
 
 
-def frames(records, at_a_time=139):
-    """The frames that a card would send (proto/records.toml, frame)."""
-    made, total = [], 0
+def frames(records, at_a_time=139, total=0):
+    """The frames that a card would send (proto/records.toml, frame) after it has sent so many records."""
+    made = []
     for first in range(0, len(records), at_a_time):
         some = records[first : first + at_a_time]
         epoch = 0
@@ -100,3 +103,46 @@ def test_a_card_that_begins_anew_leaves_no_gap_in_the_log(records, tmp_path):
 def later(sent):
     """The same frames, sent after those: the card's measuring was reset."""
     return [frame[:32] + struct.pack("<Q", 1_000_000 + i) + frame[40:] for i, frame in enumerate(sent)]
+
+
+def served(tmp_path, link):
+    """weir serve --card with a store, from its start to its end in order: the connections stored."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    store = tmp_path / "store"
+    command = [WEIR, "serve", "--card", f"pcap:{link}", "--data", tmp_path / "data", "--store", store]
+    command += ["--listen", f"127.0.0.1:{port}"]
+    status = [WEIR, "query", "status", "--server", f"http://127.0.0.1:{port}", "-f", "json"]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE) as daemon:
+        for _ in range(200):
+            asked = subprocess.run(status, capture_output=True)
+            if asked.returncode == 0 and b'"finished":true' in asked.stdout:
+                break
+            time.sleep(0.1)
+        daemon.terminate()
+        _, said = daemon.communicate(timeout=30)
+    assert daemon.returncode == 0, said.decode()
+    rows = weir("export", "--store", store, "-f", "csv", "--table", "connections").stdout.decode()
+    return list(csv.DictReader(rows.splitlines()))
+
+
+def number(flow):
+    return str(int.from_bytes(flow, "little"))
+
+
+def test_what_is_open_when_the_daemon_ends_is_stored_once(records, tmp_path):
+    """A card tells no end of the flows that go on: a daemon sees the first half of the records, the next one the rest."""
+    half = len(records) // 2
+    flows = {record[8:16] for record in records[:half] if record[0] == OPEN}
+    ended = {record[8:16] for record in records[:half] if record[0] == CLOSE}
+    first = served(tmp_path, pcap(tmp_path / "link.pcap", frames(records[:half])))
+    assert len(flows - ended) > 3
+    assert sorted(row["id"] for row in first) == sorted(number(flow) for flow in flows)
+    # Of some the FINs were seen, though nobody said that the flow is over.
+    opened = {row["id"] for row in first if row["close_kind"] == "OPEN"}
+    assert opened and opened <= {number(flow) for flow in flows - ended}
+    both = served(tmp_path, pcap(tmp_path / "link.pcap", later(frames(records[half:], total=half))))
+    ids = [row["id"] for row in both]
+    assert len(ids) == len(set(ids)) > len(first), "a connection is stored twice"
+    assert all(row in both for row in first)

@@ -1,0 +1,192 @@
+//! Connections to a collector or a file, each as it ends.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
+use weir_export::collector::Collector;
+use weir_export::ipfix::Exporter;
+use weir_messages::v1;
+
+use super::{Wanted, begin, choose, range};
+use crate::analyze;
+use crate::cli::ExportArgs;
+use crate::error::Failure;
+use crate::format::count;
+use crate::output::Pending;
+
+/// Observation domain of all records: a capture has one tap.
+const DOMAIN: u32 = 1;
+
+pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
+    let mut code = ExitCode::SUCCESS;
+    let mut sender = Sender::new(args, wanted)?;
+    for input in &args.inputs {
+        // Findings are known at the end: who is named by them takes a reading of its own.
+        sender.named = match &wanted.finding {
+            Some(_) => Some(choose(input, args, wanted, false)?.connections),
+            None => None,
+        };
+        let mut start = None;
+        let mut analyzer = Analyzer::new(Config::default());
+        let outcome = analyze::read(input, analyze::engine(&args.flow), None, |records| {
+            begin(&mut start, records);
+            sender.range = range(args, start.unwrap_or(0));
+            // After an error the rest of the input is only read.
+            if sender.failed.is_none() {
+                analyzer.push(records, &mut sender);
+            }
+        })?;
+        analyzer.finish(&mut sender);
+        let status = analyze::report(outcome);
+        if status != ExitCode::SUCCESS {
+            code = status;
+        }
+    }
+    sender.finish()?;
+    Ok(code)
+}
+
+/// Where messages go.
+enum Way {
+    Collector(Collector),
+    File(Pending),
+}
+
+/// Exports connections as they end; memory: one message.
+struct Sender<'a> {
+    wanted: &'a Wanted,
+    /// Connections that the findings name.
+    named: Option<HashSet<u64>>,
+    /// TAI ns.
+    range: Range<u64>,
+    exporter: Exporter,
+    way: Way,
+    /// Its name, for errors.
+    to: String,
+    failed: Option<io::Error>,
+    exported: u64,
+    messages: u64,
+    unfit: u64,
+}
+
+impl<'a> Sender<'a> {
+    fn new(args: &ExportArgs, wanted: &'a Wanted) -> Result<Self, Failure> {
+        let (way, to) = match (&args.collector, &args.output) {
+            (Some(_), Some(_)) => return Err(Failure::new("either --collector or -o, not both")),
+            (Some(address), None) => {
+                let way = address.connect().map_err(|error| unreachable(address, &error))?;
+                (Way::Collector(way), address.to_string())
+            }
+            (None, path) => {
+                if let Some(path) = path {
+                    super::keep_inputs(args, path)?;
+                }
+                let name = path.as_ref().map(|path| path.display().to_string());
+                let file = Pending::create(path.as_deref())?;
+                (Way::File(file), name.unwrap_or_else(|| "standard output".into()))
+            }
+        };
+        let loses = args.collector.as_ref().is_some_and(|collector| collector.loses());
+        Ok(Self {
+            wanted,
+            named: None,
+            range: 0..u64::MAX,
+            exporter: Exporter::new(DOMAIN, loses),
+            way,
+            to,
+            failed: None,
+            exported: 0,
+            messages: 0,
+            unfit: 0,
+        })
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.messages += 1;
+        let sent = match &mut self.way {
+            Way::Collector(collector) => collector.send(message),
+            Way::File(file) => file.write_all(message),
+        };
+        if let Err(error) = sent {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// The last message.
+    fn finish(mut self) -> Result<(), Failure> {
+        if self.failed.is_none()
+            && let Some(message) = self.exporter.finish(now())
+        {
+            self.send(&message);
+        }
+        match (self.failed, self.way) {
+            (Some(error), Way::Collector(_)) => return Err(unreachable(&self.to, &error)),
+            (Some(error), Way::File(_)) => return Err(Failure::write(&self.to, &error)),
+            (None, Way::Collector(_)) => {}
+            (None, Way::File(file)) => file.finish()?,
+        }
+        anstream::eprintln!(
+            "weir: {} connections in {} messages",
+            count(self.exported),
+            count(self.messages)
+        );
+        if self.unfit > 0 {
+            anstream::eprintln!(
+                "weir: {} connections whose ends are of different versions of IP are left out",
+                count(self.unfit)
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Sender<'_> {
+    fn connection(&mut self, connection: &Connection<'_>) {
+        let is_named = |ids: &HashSet<u64>| ids.contains(&connection.id().0);
+        if self.failed.is_some() || !self.named.as_ref().is_none_or(is_named) {
+            return;
+        }
+        let message = connection.message();
+        if !touches(&message, &self.range) || !self.wanted.connections.matches(&message) {
+            return;
+        }
+        match self.exporter.add(&message, now()) {
+            Ok(full) => {
+                self.exported += 1;
+                if let Some(full) = full {
+                    self.send(&full);
+                }
+            }
+            Err(_) => self.unfit += 1,
+        }
+    }
+
+    fn transaction(&mut self, _: &Transaction<'_>) {}
+
+    fn finding(&mut self, _: v1::Finding) {}
+}
+
+fn unreachable(collector: impl std::fmt::Display, error: &io::Error) -> Failure {
+    Failure::new(format_args!("collector {collector}: {error}; does it listen there?"))
+}
+
+/// UTC seconds, the export time of a message.
+fn now() -> u32 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() as u32)
+}
+
+/// Whether a packet of the connection may be in the range (TAI ns).
+fn touches(connection: &v1::Connection, range: &Range<u64>) -> bool {
+    let Some(first) = connection.first_packet_time else {
+        return true;
+    };
+    let first = weir_record::time::tai_from_utc(first.unix_nanos().max(0) as u64);
+    let last = first.saturating_add((connection.duration_seconds * 1e9) as u64);
+    first < range.end && last >= range.start
+}

@@ -1,0 +1,120 @@
+//! Packets of a selection.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_export::copy::{Copied, CopyError, Selection, copy};
+use weir_export::pcapng::Writer;
+
+use super::{Chosen, Wanted, choose, keep_inputs, range};
+use crate::analyze;
+use crate::cli::ExportArgs;
+use crate::error::Failure;
+use crate::format::count;
+use crate::output::Pending;
+use crate::source::Outcome;
+
+pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
+    let Some(path) = &args.output else {
+        return Err(Failure::new("pcapng goes to a file: -o FILE"));
+    };
+    if let Some(input) = args
+        .inputs
+        .iter()
+        .find(|input| input.starts_with("http") || *input == "-")
+    {
+        return Err(Failure::new(format_args!(
+            "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
+        )));
+    }
+    keep_inputs(args, path)?;
+    let mut code = ExitCode::SUCCESS;
+    let mut writer = Writer::new(Pending::create(Some(path))?);
+    let failed = |error| Failure::write(&path.display().to_string(), &error);
+    for input in &args.inputs {
+        let chosen = choose(input, args, wanted, true)?;
+        let outcome = section(input, args, wanted, &mut writer, chosen, failed)?;
+        let status = analyze::report(outcome);
+        if status != ExitCode::SUCCESS {
+            code = status;
+        }
+    }
+    writer.finish().map_err(failed)?.finish()?;
+    Ok(code)
+}
+
+/// The selection of one capture.
+fn section(
+    input: &str,
+    args: &ExportArgs,
+    wanted: &Wanted,
+    writer: &mut Writer<Pending>,
+    chosen: Chosen,
+    failed: impl Fn(std::io::Error) -> Failure,
+) -> Result<Outcome, Failure> {
+    let Chosen {
+        connections,
+        verdicts: known,
+        start,
+        outcome,
+    } = chosen;
+    let range = range(args, start);
+    let number = connections.len();
+    let selection = Selection {
+        connections: (!wanted.is_all()).then_some(connections),
+        from: range.start,
+        to: range.end,
+    };
+    let conditions: Vec<_> = [
+        (!args.filter.is_empty()).then(|| format!("connections {}", args.filter)),
+        args.finding.as_ref().map(|finding| format!("findings {finding}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let what = if conditions.is_empty() {
+        "all connections".to_owned()
+    } else {
+        conditions.join(", ")
+    };
+    writer
+        .section(&format!("{what}, exported from {input}"))
+        .map_err(&failed)?;
+    let config = analyze::engine(&args.flow);
+    let copied = copy(Path::new(input), config, &selection, &known, writer);
+    let (copied, error) = copied.map_err(|error| match error {
+        CopyError::Write(error) => failed(error),
+        CopyError::Read(error) => Failure::new(error),
+    })?;
+    let Copied {
+        frames,
+        packets,
+        verdicts,
+        fragments,
+    } = copied;
+    anstream::eprintln!(
+        "weir: {input}: {} of {} frames of {} connections, {} with a verdict",
+        count(packets),
+        count(frames),
+        count(number as u64),
+        count(verdicts)
+    );
+    let silent = (known.selected(&selection) as u64).saturating_sub(verdicts);
+    if silent > 0 {
+        anstream::eprintln!(
+            "weir: {input}: {} verdicts are about no packet of the capture and are no comment",
+            count(silent)
+        );
+    }
+    if fragments > 0 {
+        anstream::eprintln!(
+            "weir: {input}: {} pieces of fragmented datagrams are left out: only the last piece tells the connection",
+            count(fragments)
+        );
+    }
+    // A capture that is cut ends both readings in the same way; what changed between them is told, too.
+    Ok(Outcome {
+        error: outcome.error.or(error),
+        ..outcome
+    })
+}
