@@ -1,5 +1,6 @@
 //! Small answers: summary, findings, taps, dialogues, whose time it was.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
@@ -215,7 +216,7 @@ pub fn delays(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let limit = params.number("limit", 20usize, 1, 1000)?;
     params.end()?;
     let rows = data.select_transactions(&filter)?;
-    let mut groups: HashMap<String, (u64, TimeShares)> = HashMap::new();
+    let mut groups: HashMap<Cow<'_, str>, (u64, TimeShares)> = HashMap::new();
     for row in &rows[span.part(&rows, |row| data.exchanges[*row as usize].begin)] {
         let place = *row as usize;
         let (count, sum) = groups.entry(name(data, place, by)).or_default();

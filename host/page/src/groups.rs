@@ -1,5 +1,6 @@
 //! Transactions by signature, position, server, client or losses: the kinds of a chart.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -44,36 +45,31 @@ pub struct Kinds {
 #[derive(Debug, Default)]
 pub struct Groups([OnceLock<Kinds>; 5]);
 
+/// Whose connection is not kept.
+const UNKNOWN: &str = "unknown";
+
 /// Name of a transaction's group.
-pub fn name(data: &Dataset, row: usize, by: By) -> String {
+pub fn name(data: &Dataset, row: usize, by: By) -> Cow<'_, str> {
     let transaction = &data.transactions[row];
     let connection = data.exchanges[row]
         .connection
         .map(|row| &data.connections[row as usize]);
     match by {
-        By::Signature => transaction.signature.clone(),
-        By::Position => position(transaction)
-            .map_or("setup", |place| POSITIONS[place])
-            .to_owned(),
-        By::Server => connection
-            .and_then(|c| c.server.as_ref())
-            .map_or_else(unknown, |end| endpoint(&end.address, end.port)),
+        By::Signature => transaction.signature.as_str().into(),
+        By::Position => position(transaction).map_or("setup", |place| POSITIONS[place]).into(),
+        By::Server => match connection.and_then(|c| c.server.as_ref()) {
+            Some(end) => endpoint(&end.address, end.port).into(),
+            None => UNKNOWN.into(),
+        },
         By::Client => connection
             .and_then(|c| c.client.as_ref())
-            .map_or_else(unknown, |end| end.address.clone()),
-        By::Loss => if transaction.losses > 0 {
-            "with losses"
-        } else {
-            "without losses"
-        }
-        .to_owned(),
-        By::Connection => transaction.connection_id.to_string(),
-        By::None => String::new(),
+            .map_or(UNKNOWN, |end| &end.address)
+            .into(),
+        By::Loss if transaction.losses > 0 => "with losses".into(),
+        By::Loss => "without losses".into(),
+        By::Connection => transaction.connection_id.to_string().into(),
+        By::None => "".into(),
     }
-}
-
-fn unknown() -> String {
-    "unknown".into()
 }
 
 /// `address:port`.
@@ -101,7 +97,7 @@ impl Groups {
 }
 
 fn kinds(data: &Dataset, by: By) -> Kinds {
-    let mut numbers: HashMap<String, (u32, u64)> = HashMap::new();
+    let mut numbers: HashMap<Cow<'_, str>, (u32, u64)> = HashMap::new();
     let of: Vec<u32> = (0..data.transactions.len())
         .map(|row| {
             let next = numbers.len() as u32;
@@ -110,14 +106,14 @@ fn kinds(data: &Dataset, by: By) -> Kinds {
             entry.0
         })
         .collect();
-    let mut ranked: Vec<(String, u32, u64)> = numbers.into_iter().map(|(name, (n, count))| (name, n, count)).collect();
+    let mut ranked: Vec<(Cow<'_, str>, u32, u64)> = numbers.into_iter().map(|(name, (n, count))| (name, n, count)).collect();
     let all = ranked.len();
     ranked.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
     let mut kind_of = vec![MOST as u8; all];
     let mut names = Vec::new();
     for (kind, (name, number, _)) in ranked.into_iter().take(MOST).enumerate() {
         kind_of[number as usize] = kind as u8;
-        names.push(name);
+        names.push(name.into_owned());
     }
     if all > MOST {
         names.push("other".into());
