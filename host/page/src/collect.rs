@@ -25,6 +25,17 @@ pub struct Limits {
     pub packets: usize,
 }
 
+impl Limits {
+    /// Of a live stream. A copy is made of what is shown: of packets about 120 MB in all when full.
+    #[must_use]
+    pub fn live() -> Self {
+        Self {
+            packets: 1_000_000,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Limits {
     /// About 4.5 GB when all are full.
     fn default() -> Self {
@@ -101,7 +112,7 @@ impl Collector {
         Self {
             limits,
             parts: Parts::default(),
-            packets: Gather::new(limits.packets),
+            packets: Gather::first_of(limits.packets),
         }
     }
 
@@ -169,23 +180,32 @@ impl Sink for Collector {
     }
 }
 
-/// What a live stream's facts do not hold: the last verdicts and blocks.
+/// What a live stream's facts do not hold: the last verdicts, blocks and packets.
 #[derive(Debug)]
 pub struct Recent {
     limits: Limits,
     verdicts: VecDeque<Verdict>,
     blocks: VecDeque<DataBlock>,
+    packets: Option<Gather>,
     dropped: Dropped,
 }
 
 impl Recent {
-    /// Nothing yet.
-    pub fn new(limits: Limits) -> Self {
+    /// Nothing yet. `digests`: the engine writes PACKET records.
+    pub fn new(limits: Limits, digests: bool) -> Self {
         Self {
             limits,
             verdicts: VecDeque::new(),
             blocks: VecDeque::new(),
+            packets: digests.then(|| Gather::last_of(limits.packets)),
             dropped: Dropped::default(),
+        }
+    }
+
+    /// Records as they go into the analysis.
+    pub fn records(&mut self, records: &[Record]) {
+        if let Some(packets) = &mut self.packets {
+            records.iter().for_each(|record| packets.record(record));
         }
     }
 
@@ -212,7 +232,11 @@ impl Recent {
         Parts {
             verdicts: self.verdicts.iter().copied().collect(),
             blocks: self.blocks.iter().copied().collect(),
-            dropped: self.dropped,
+            packets: self.packets.clone(),
+            dropped: Dropped {
+                packets: self.packets.as_ref().map_or(0, |packets| packets.dropped),
+                ..self.dropped
+            },
             ..Parts::default()
         }
     }

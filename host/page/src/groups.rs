@@ -106,7 +106,8 @@ fn kinds(data: &Dataset, by: By) -> Kinds {
             entry.0
         })
         .collect();
-    let mut ranked: Vec<(Cow<'_, str>, u32, u64)> = numbers.into_iter().map(|(name, (n, count))| (name, n, count)).collect();
+    let mut ranked: Vec<(Cow<'_, str>, u32, u64)> =
+        numbers.into_iter().map(|(name, (n, count))| (name, n, count)).collect();
     let all = ranked.len();
     ranked.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
     let mut kind_of = vec![MOST as u8; all];

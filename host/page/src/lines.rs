@@ -197,11 +197,11 @@ impl Lines {
     }
 }
 
-/// Data segments, from the packets or else from the blocks.
+/// Data segments, from the packets where all are kept, or else from the blocks.
 fn traffic(data: &Dataset, has: &impl Fn(Option<u32>) -> bool) -> Option<[(Weighted, Weighted); 2]> {
     let mut segments = [Vec::new(), Vec::new()];
     let mut bytes = [Vec::new(), Vec::new()];
-    if let Some(packets) = &data.packets {
+    if let Some(packets) = data.packets.as_ref().filter(|_| data.dropped.packets == 0) {
         let chosen: Vec<bool> = packets.ids.iter().map(|id| has(data.row(*id))).collect();
         let all = packets.all.iter().filter(|p| p.length > 0);
         for packet in all.filter(|p| chosen[p.flow as usize]) {

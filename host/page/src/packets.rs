@@ -109,10 +109,18 @@ impl Sack {
     }
 }
 
+/// Which packets are kept of more than there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    First,
+    Last,
+}
+
 /// Packets as they come.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gather {
     most: usize,
+    keep: Keep,
     pub dropped: u64,
     flows: HashMap<u64, u32>,
     ids: Vec<u64>,
@@ -134,6 +142,8 @@ struct Pending {
     note: u32,
     /// Its newest packet is kept: continuations belong to it.
     kept: bool,
+    /// Nothing comes any more.
+    closed: bool,
 }
 
 /// Conditions that say nothing to a reader.
@@ -141,10 +151,27 @@ const DULL: u32 = what::PUSH | what::IDLE_BEFORE | what::FIN | what::RST;
 
 impl Gather {
     /// At most so many packets: the first.
-    pub fn new(most: usize) -> Self {
+    pub fn first_of(most: usize) -> Self {
+        Self::new(most, Keep::First)
+    }
+
+    /// At most so many packets and a quarter: the last.
+    pub fn last_of(most: usize) -> Self {
+        Self::new(most, Keep::Last)
+    }
+
+    fn new(most: usize, keep: Keep) -> Self {
         Self {
             most,
-            ..Self::default()
+            keep,
+            dropped: 0,
+            flows: HashMap::new(),
+            ids: Vec::new(),
+            open: Vec::new(),
+            packets: Vec::new(),
+            sacks: Vec::new(),
+            notes: Vec::new(),
+            blocks: Vec::new(),
         }
     }
 
@@ -160,13 +187,14 @@ impl Gather {
                     recent: [[NONE; RECENT]; 2],
                     note: 0,
                     kept: false,
+                    closed: false,
                 });
             }
             return;
         }
         if !matches!(
             r.kind(),
-            Some(RecordKind::Event | RecordKind::Block | RecordKind::Packet)
+            Some(RecordKind::Event | RecordKind::Block | RecordKind::Packet | RecordKind::Close)
         ) {
             return;
         }
@@ -176,6 +204,7 @@ impl Gather {
         let side = usize::from(r.server_to_client());
         let pending = &mut self.open[flow as usize];
         match (r.kind(), is_first) {
+            (Some(RecordKind::Close), _) => pending.closed = true,
             (Some(RecordKind::Event), true) => pending.note |= Event::decode(r).what & !DULL,
             (Some(RecordKind::Block), _) => {
                 let block = Block::decode(r);
@@ -191,7 +220,7 @@ impl Gather {
             }
             (Some(RecordKind::Packet), true) => {
                 let note = std::mem::take(&mut pending.note);
-                pending.kept = self.packets.len() < self.most;
+                pending.kept = self.keep == Keep::Last || self.packets.len() < self.most;
                 if !pending.kept {
                     self.dropped += 1;
                     return;
@@ -225,6 +254,9 @@ impl Gather {
                     kind: Kind::Ack,
                     server: side == 1,
                 });
+                if self.keep == Keep::Last && self.packets.len() > self.most + self.most / 4 {
+                    self.forget(self.packets.len() - self.most);
+                }
             }
             (Some(RecordKind::Packet), false) if pending.kept => {
                 let more = PacketMore::decode(r);
@@ -250,13 +282,87 @@ impl Gather {
         }
     }
 
+    /// Drop the first so many packets, and connections that neither have packets left nor can have more.
+    fn forget(&mut self, count: usize) {
+        self.dropped += count as u64;
+        self.packets.drain(..count);
+        let count = count as u32;
+        fn moved<T>(list: &mut Vec<(u32, T)>, count: u32) {
+            list.retain_mut(|(packet, _)| {
+                let stays = *packet >= count;
+                *packet = packet.wrapping_sub(count);
+                stays
+            });
+        }
+        moved(&mut self.sacks, count);
+        moved(&mut self.notes, count);
+        moved(&mut self.blocks, count);
+        let mut has_packets = vec![false; self.ids.len()];
+        for packet in &self.packets {
+            has_packets[packet.flow as usize] = true;
+        }
+        // A CLOSE that was lost must not hold its connection for ever.
+        let long_ago = self.ids.len().saturating_sub(self.most);
+        let stays = |flow: usize| has_packets[flow] || flow >= long_ago && !self.open[flow].closed;
+        let mut number = 0;
+        let new: Vec<u32> = (0..self.ids.len())
+            .map(|flow| match stays(flow) {
+                true => {
+                    number += 1;
+                    number - 1
+                }
+                false => NONE,
+            })
+            .collect();
+        let of = |flow: u32| new[flow as usize];
+        self.flows.retain(|_, flow| {
+            *flow = of(*flow);
+            *flow != NONE
+        });
+        let mut flow = new.iter();
+        self.ids.retain(|_| flow.next().is_some_and(|new| *new != NONE));
+        let mut flow = new.iter();
+        self.open.retain(|_| flow.next().is_some_and(|new| *new != NONE));
+        for pending in &mut self.open {
+            for packet in pending.recent.iter_mut().flatten().filter(|packet| **packet != NONE) {
+                *packet = packet.checked_sub(count).unwrap_or(NONE);
+            }
+        }
+        for packet in &mut self.packets {
+            packet.flow = of(packet.flow);
+        }
+    }
+
+    /// In the order of time: records of several sources come in turns.
+    fn sort(&mut self) {
+        if self.packets.is_sorted_by_key(|packet| packet.time) {
+            return;
+        }
+        let mut order: Vec<u32> = (0..self.packets.len() as u32).collect();
+        order.sort_by_key(|packet| self.packets[*packet as usize].time);
+        let mut place = vec![0u32; order.len()];
+        for (new, old) in (0u32..).zip(&order) {
+            place[*old as usize] = new;
+        }
+        self.packets = order.iter().map(|old| self.packets[*old as usize]).collect();
+        fn moved<T>(list: &mut [(u32, T)], place: &[u32]) {
+            list.iter_mut()
+                .for_each(|(packet, _)| *packet = place[*packet as usize]);
+            list.sort_by_key(|(packet, _)| *packet);
+        }
+        moved(&mut self.sacks, &place);
+        moved(&mut self.notes, &place);
+        moved(&mut self.blocks, &place);
+    }
+
     /// Time of the first, ns since 1970.
     pub fn first(&self) -> Option<u64> {
         self.packets.iter().map(|packet| packet.time).min()
     }
 
     /// With the verdicts on them (their times: ns since 1970). `start`: of the capture.
-    pub fn finish(self, start: u64, verdicts: &[Verdict]) -> Packets {
+    pub fn finish(mut self, start: u64, verdicts: &[Verdict]) -> Packets {
+        self.sort();
         let Self {
             ids,
             mut packets,
@@ -269,8 +375,6 @@ impl Gather {
         for packet in &mut packets {
             packet.time = packet.time.saturating_sub(start);
         }
-        // Times of one source do not run backwards; records of several might.
-        debug_assert!(packets.is_sorted_by_key(|packet| packet.time));
         let mut begins = vec![0u32; ids.len() + 1];
         for packet in &packets {
             begins[packet.flow as usize + 1] += 1;

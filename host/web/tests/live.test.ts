@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { analyze, DEMO, launch, serveLive, tab, type Server } from "./support";
+import { analyze, DEMO, launch, serve, serveLive, settled, tab, type Server } from "./support";
 
 let folder: string;
 let server: Server;
@@ -19,6 +19,51 @@ afterAll(async () => {
     await browser?.close();
     await server?.stop();
     if (folder) rmSync(folder, { recursive: true });
+});
+
+/** How many packets each view of them tells of, in the words of the page. */
+async function told(of: Server, connections: number): Promise<string[]> {
+    const one = await tab(browser, of);
+    const said: string[] = [];
+    await one.show("view=timing");
+    said.push(await one.page.locator(".note").first().innerText());
+    await one.show("view=connections&sort=-server_to_client_retransmitted_packets");
+    await expect.poll(() => one.page.locator('[role="grid"]').getAttribute("aria-rowcount")).toBe(`${connections + 1}`);
+    await one.page.locator('[role="grid"] [id^="row-"]').first().click();
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    for (const key of ["i", "b"]) {
+        await one.page.keyboard.press("g");
+        await one.page.keyboard.press(key);
+        await settled(one.page);
+        said.push(await one.page.locator("main").innerText());
+    }
+    expect(one.errors).toEqual([]);
+    await one.page.close();
+    return said;
+}
+
+test("packets of what is measured are shown as those of the file", async () => {
+    const file = await serve(DEMO);
+    const packets = async (of: Server) => {
+        const answer = (await (await fetch(`${of.url}/api/v1/captures`)).json()) as {
+            captures: { state: string; packets?: string }[];
+        };
+        return answer.captures[0]?.packets;
+    };
+    await expect.poll(() => packets(file), { timeout: 20_000 }).toMatch(/^[1-9]/);
+    const all = await packets(file);
+    await expect.poll(() => packets(server), { timeout: 20_000 }).toBe(all);
+    const connections = analyze(DEMO).connections.length;
+    const [mine, theirs] = [await told(server, connections), await told(file, connections)];
+    expect(theirs[0]).toContain("packets in this range, each drawn");
+    // A daemon numbers connections anew each time, and this port stamps in whole microseconds.
+    const plain = (text: string) =>
+        text
+            .replace(/connection \d+/g, "connection")
+            .replace(/[\d:.]*\d\.?\d* ?(ns|µs|ms|s|UTC)\b|\d+:\d+:[\d.]+/g, "time");
+    expect(mine.map(plain)).toEqual(theirs.map(plain));
+    await file.stop();
 });
 
 test("findings and figures come by themselves; when the daemon ends, the page says so", async () => {

@@ -59,10 +59,10 @@ export function serve(...files: string[]): Promise<Server> {
     return start(["view", ...files, "--listen", "127.0.0.1:0"]);
 }
 
-/** A daemon that measures a capture as if it came from a port. */
+/** A daemon that measures a capture as if it came from a port, with packets. */
 export function serveLive(file: string, folder: string): Promise<Server> {
     const listen = ["--listen", "127.0.0.1:0", "--page", "127.0.0.1:0"];
-    return start(["serve", "--port", `pcap:${file}`, ...listen, "--data", folder]);
+    return start(["serve", "--port", `pcap:${file}`, "--digests", ...listen, "--data", folder]);
 }
 
 async function start(command: string[]): Promise<Server> {

@@ -521,7 +521,7 @@ pub struct PortArgs {
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub inline: Option<Vec<String>>,
-    /// Write a PACKET record for every packet
+    /// Write a PACKET record for every packet (the page's views of packets need them)
     #[arg(long)]
     pub digests: bool,
     #[command(flatten)]

@@ -127,7 +127,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let recent = match args.page {
         None => None,
         Some(address) => {
-            let recent = Arc::new(Mutex::new(Recent::new(weir_page::Limits::default())));
+            let recent = Arc::new(Mutex::new(Recent::new(weir_page::Limits::live(), args.ports.digests)));
             let live = Live {
                 name: title,
                 facts: Arc::clone(&facts) as Arc<_>,
@@ -342,10 +342,11 @@ struct Batch {
 }
 
 impl Batch {
-    /// Hand the page what came since the last time.
-    fn tell_page(&mut self) {
+    /// Hand the page what came since the last time, with the records that it came from.
+    fn tell_page(&mut self, records: &[Record]) {
         let Some(recent) = &self.recent else { return };
         let mut recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.records(records);
         self.verdicts.drain(..).for_each(|verdict| recent.verdict(&verdict));
         self.blocks.drain(..).for_each(|block| recent.block(&block));
     }
@@ -456,7 +457,7 @@ fn analyze(
         facts.update_connections(batch.inner.connections.drain(..));
         facts.update_transactions(batch.inner.transactions.drain(..));
         facts.add_segments(batch.inner.segments.drain(..));
-        batch.inner.tell_page();
+        batch.inner.tell_page(&records);
         if at_end && last || renewed.elapsed() >= pause {
             let begin = std::time::Instant::now();
             let mut summary = analyzer.interim(&mut batch);

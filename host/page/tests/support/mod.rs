@@ -38,7 +38,7 @@ pub fn megalodon(folder: &Path) -> PathBuf {
 }
 
 /// All records of a file, with a PACKET for each packet; the error if it could not be read to its end.
-fn records(path: &Path, mut take: impl FnMut(&[Record])) -> Result<Option<String>, String> {
+pub fn read_records(path: &Path, mut take: impl FnMut(&[Record])) -> Result<Option<String>, String> {
     let mut file = CaptureFile::open(path).map_err(|error| error.to_string())?;
     let mut feed = Feed::new(Parser::new(Profile::Full));
     let mut engine = Engine::new(EngineConfig {
@@ -66,7 +66,7 @@ fn records(path: &Path, mut take: impl FnMut(&[Record])) -> Result<Option<String
 pub fn read(paths: &[PathBuf], _: &Progress) -> Result<Reading, String> {
     let mut facts = Watched::new(Collector::new(Limits::default()));
     let mut analyzer = Analyzer::new(Config::default());
-    let error = records(&paths[0], |records| {
+    let error = read_records(&paths[0], |records| {
         facts.inner.records(records);
         analyzer.push(records, &mut facts);
     })?;
@@ -83,7 +83,7 @@ pub fn read(paths: &[PathBuf], _: &Progress) -> Result<Reading, String> {
 pub fn analysis(path: &Path) -> Analysis {
     let mut facts = Watched::new(Analysis::default());
     let mut analyzer = Analyzer::new(Config::default());
-    records(path, |records| analyzer.push(records, &mut facts)).unwrap();
+    read_records(path, |records| analyzer.push(records, &mut facts)).unwrap();
     let mut summary = analyzer.finish(&mut facts);
     facts.complete();
     facts.summarize(&mut summary);

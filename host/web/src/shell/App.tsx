@@ -145,8 +145,15 @@ function Shown(props: { view: View }) {
     if (view.packets && !shown.hasPackets) {
         return (
             <p class="waiting">
-                {view.title} needs the packets, and of {shown.name} none are kept: open the capture file with weir view,
-                or let the daemon keep packets.
+                {view.title} needs the packets, and of {shown.name} none are kept:{" "}
+                {shown.kind === "LIVE" ? (
+                    <>
+                        start the daemon with <code>--digests</code>
+                    </>
+                ) : (
+                    "open the capture file with weir view"
+                )}
+                .
             </p>
         );
     }

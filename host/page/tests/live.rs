@@ -1,0 +1,164 @@
+//! What a daemon shows of the records that it measures, against the same capture read from its file.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use support::{Page, demo, megalodon, read_records};
+use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
+use weir_api::facts::{FactStore, Limits as FactLimits};
+use weir_messages::v1::{Connection, Finding, Transaction};
+use weir_page::{Captures, Limits, Live, Recent, Site, router};
+use weir_record::Record;
+
+/// What the daemon hands on.
+#[derive(Default)]
+struct Facts {
+    connections: Vec<Connection>,
+    transactions: Vec<Transaction>,
+    verdicts: Vec<Verdict>,
+    blocks: Vec<DataBlock>,
+}
+
+impl Sink for Facts {
+    fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
+        self.connections.push(connection.message());
+    }
+    fn transaction(&mut self, transaction: &weir_analysis::Transaction<'_>) {
+        self.transactions.push(transaction.message());
+    }
+    fn finding(&mut self, _: Finding) {}
+    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+        self.verdicts.push(*verdict);
+    }
+    fn block(&mut self, block: &DataBlock) {
+        self.blocks.push(*block);
+    }
+}
+
+/// The page of a daemon that keeps `packets` packets; `order`: how their records come.
+fn daemon(file: &Path, packets: usize, order: impl Fn(&mut Vec<Record>)) -> Page {
+    let mut records = Vec::new();
+    read_records(file, |some| records.extend_from_slice(some)).unwrap();
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut found = Facts::default();
+    analyzer.push(&records, &mut found);
+    let summary = analyzer.finish(&mut found);
+    let facts = FactStore::new(FactLimits::default());
+    facts.update_connections(found.connections);
+    facts.update_transactions(found.transactions);
+    facts.set_summary(summary);
+    let limits = Limits {
+        packets,
+        ..Limits::default()
+    };
+    let mut recent = Recent::new(limits, true);
+    order(&mut records);
+    recent.records(&records);
+    found.verdicts.iter().for_each(|verdict| recent.verdict(verdict));
+    found.blocks.iter().for_each(|block| recent.block(block));
+    let captures = Captures::new(Arc::new(|_, _| Err("no files here".into())));
+    let live = Live {
+        name: "live".into(),
+        facts: Arc::new(facts),
+        recent: Arc::new(Mutex::new(recent)),
+    };
+    captures.watch(live).unwrap();
+    Page(router(Arc::new(captures), Site::default()))
+}
+
+/// What is the same however many packets are kept, text for each packet by its number.
+async fn packets(page: &Page, connection: &str) -> HashMap<u64, String> {
+    let table = page
+        .table(&format!("/captures/1/connections/{connection}/packets?limit=20000"))
+        .await;
+    let numbers =
+        ["number", "time", "kind", "length", "seq", "ack", "flags", "block_bytes"].map(|name| table.numbers(name));
+    let texts = ["class", "note"].map(|name| table.texts(name));
+    (0..table.rows())
+        .map(|row| {
+            let numbers = numbers.each_ref().map(|column| column[row]);
+            let texts = texts.each_ref().map(|column| column[row].clone());
+            (numbers[0].unwrap() as u64, format!("{numbers:?} {texts:?}"))
+        })
+        .collect()
+}
+
+async fn ids(page: &Page) -> Vec<String> {
+    let table = page.table("/captures/1/connections?columns=id&limit=10000").await;
+    table.texts("id").into_iter().flatten().collect()
+}
+
+async fn count(page: &Page, name: &str) -> usize {
+    let object = page.json("/captures/1").await;
+    object[name].as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn packets_of_a_daemon_are_those_of_the_file() {
+    let file = Page::of(&[&demo()]).await;
+    // As they come, and as two ports might deliver them: all of some connections before any of the others.
+    let apart = |records: &mut Vec<Record>| records.sort_by_key(|record| record.flow().0 % 2);
+    for live in [daemon(&demo(), 1_000_000, |_| {}), daemon(&demo(), 1_000_000, apart)] {
+        let all = ids(&file).await;
+        assert_eq!(ids(&live).await, all);
+        assert_eq!(count(&live, "packets").await, count(&file, "packets").await);
+        assert_eq!(count(&live, "packetsDropped").await, 0);
+        for id in &all {
+            assert_eq!(packets(&live, id).await, packets(&file, id).await, "{id}");
+        }
+        let timing = |page| async move { Page::table(page, "/captures/1/timing?width=300&limit=1000").await };
+        let (mine, theirs) = (timing(&live).await, timing(&file).await);
+        for name in ["lane", "kind", "time", "count", "bytes", "packet"] {
+            assert_eq!(mine.numbers(name), theirs.numbers(name), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_keeps_the_last_packets_and_counts_the_others() {
+    const MOST: usize = 3000;
+    let folder = tempfile::tempdir().unwrap();
+    let capture = megalodon(folder.path());
+    let file = Page::of(&[&capture]).await;
+    let live = daemon(&capture, MOST, |_| {});
+    let (all, kept) = (count(&file, "packets").await, count(&live, "packets").await);
+    assert!(all > 2 * MOST, "{all}");
+    assert!((MOST..=MOST + MOST / 4).contains(&kept), "{kept}");
+    assert_eq!(count(&live, "packetsDropped").await, all - kept);
+    let (mut known, mut last) = (0, 0);
+    let (mut of_file, mut of_live) = (HashMap::new(), HashMap::new());
+    for id in ids(&file).await {
+        of_file.extend(packets(&file, &id).await);
+        of_live.extend(packets(&live, &id).await);
+    }
+    let mut numbers: Vec<&u64> = of_file.keys().collect();
+    numbers.sort_unstable();
+    for (place, number) in numbers.iter().enumerate() {
+        let is_kept = place >= all - kept;
+        assert_eq!(of_live.contains_key(number), is_kept, "{number}");
+        if is_kept {
+            assert_eq!(of_live[number], of_file[number]);
+            known += 1;
+            last = **number;
+        }
+    }
+    assert_eq!((known, Some(&&last)), (kept, numbers.last()));
+}
+
+#[tokio::test]
+async fn a_daemon_without_digests_says_that_it_has_no_packets() {
+    let captures = Captures::new(Arc::new(|_, _| Err("no files here".into())));
+    let live = Live {
+        name: "live".into(),
+        facts: Arc::new(FactStore::new(FactLimits::default())),
+        recent: Arc::new(Mutex::new(Recent::new(Limits::live(), false))),
+    };
+    captures.watch(live).unwrap();
+    let page = Page(router(Arc::new(captures), Site::default()));
+    assert_eq!(page.json("/captures/1").await["hasPackets"], false);
+    page.refused("/captures/1/timing", 404).await;
+}
