@@ -16,6 +16,7 @@ use weir_messages::v1::{CardPortStatus, CardStatus, GetCaptureStatusResponse, Po
 
 use crate::analysis::{AnalysisCounters, Counts};
 use crate::page::{Family, Page};
+use crate::store::StoreCounters;
 use crate::webhook::WebhookCounters;
 
 /// Where the figures come from.
@@ -31,6 +32,8 @@ pub struct Sources {
     pub appliance: Arc<ApplianceState>,
     /// What the analysis told.
     pub analysis: Arc<AnalysisCounters>,
+    /// Of the store, if there is one.
+    pub store: Option<Arc<StoreCounters>>,
     /// Of the webhook; all 0 without one.
     pub webhook: Arc<WebhookCounters>,
 }
@@ -78,6 +81,9 @@ impl Collector for Sources {
         analysis(&mut page, &self.analysis.get())?;
         self.findings(&mut page)?;
         self.memory(&mut page)?;
+        if let Some(store) = &self.store {
+            store.encode(&mut page)?;
+        }
         self.webhook(&mut page)
     }
 }

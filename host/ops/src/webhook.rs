@@ -4,12 +4,14 @@
 //! growing pauses; what it never took is counted. A change may arrive twice, when its answer was lost.
 
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ureq::Agent;
 use ureq::http::Uri;
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use weir_api::facts::Facts;
 use weir_messages::v1::FindingChange;
 
@@ -56,6 +58,37 @@ impl fmt::Display for Url {
     }
 }
 
+/// The certificates that a receiver's is checked against; by default those of the system: receivers within a company
+/// have their own.
+#[derive(Clone, Debug)]
+pub struct Roots(RootCerts);
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self(RootCerts::PlatformVerifier)
+    }
+}
+
+impl Roots {
+    /// Those of a PEM file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |why: String| format!("certificates of the webhook, {}: {why}", path.display());
+        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let mut certificates = Vec::new();
+        for item in parse_pem(&text) {
+            if let PemItem::Certificate(certificate) = item.map_err(|error| failed(error.to_string()))? {
+                certificates.push(certificate);
+            }
+        }
+        if certificates.is_empty() {
+            return Err(failed(
+                "there is none in it; a PEM file has BEGIN CERTIFICATE lines".into(),
+            ));
+        }
+        Ok(Self(RootCerts::Specific(Arc::new(certificates))))
+    }
+}
+
 /// What became of changes.
 #[derive(Debug, Default)]
 pub struct WebhookCounters {
@@ -91,9 +124,8 @@ pub struct Webhook<'a> {
 
 impl<'a> Webhook<'a> {
     /// To this address.
-    pub fn new(url: &'a Url, counters: &'a WebhookCounters) -> Self {
-        // Certificates are checked against those of the system: receivers within a company have its own.
-        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+    pub fn new(url: &'a Url, roots: Roots, counters: &'a WebhookCounters) -> Self {
+        let tls = TlsConfig::builder().root_certs(roots.0).build();
         let config = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
@@ -267,7 +299,7 @@ mod tests {
         );
         let bodies = std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut webhook = Webhook::new(&url, &counters);
+                let mut webhook = Webhook::new(&url, Roots::default(), &counters);
                 webhook.pauses = &SHORT;
                 let stop = || stop.load(Ordering::Acquire);
                 webhook.run(&facts, stop, |text| said.lock().expect("no panic").push(text));
@@ -321,9 +353,22 @@ mod tests {
         let facts = FactStore::new(Limits::default());
         facts.change_findings(changes(1..6));
         let (counters, said) = (WebhookCounters::default(), Mutex::new(Vec::new()));
-        Webhook::new(&url, &counters).run(&facts, || true, |text| said.lock().expect("no panic").push(text));
+        Webhook::new(&url, Roots::default(), &counters).run(
+            &facts,
+            || true,
+            |text| said.lock().expect("no panic").push(text),
+        );
         assert_eq!(counters.get(), [0, 0, 5, 0]);
         assert_eq!(said.into_inner().expect("no panic").len(), 2);
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_told() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let error = Roots::read(file.path()).expect_err("no certificate");
+        assert!(error.contains("BEGIN CERTIFICATE"), "{error}");
+        let error = Roots::read(Path::new("/no/such/file")).expect_err("no file");
+        assert!(error.contains("/no/such/file"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
@@ -10,6 +11,7 @@ use weir_api::state::{ApplianceState, CaptureState};
 use weir_messages::v1::{CardPortStatus, CardStatus, Finding, FindingChange, RecordLinkStatus, finding_change::Kind};
 use weir_ops::analysis::AnalysisCounters;
 use weir_ops::metrics::{Metrics, Sources};
+use weir_ops::store::StoreCounters;
 use weir_ops::webhook::WebhookCounters;
 
 fn page() -> String {
@@ -52,12 +54,19 @@ fn page() -> String {
         }),
         ..FindingChange::default()
     }]);
+    let store = StoreCounters::default();
+    let rows = |number| [("connections".to_owned(), number)].into();
+    store.committed(&rows(7), Duration::from_millis(4));
+    store.given_up(&rows(3), true);
+    store.compacted(16, 160);
+    store.renew(5, 4096, rows(2));
     let sources = Sources {
         log: Arc::new(RecordLog::open(config).expect("a log")),
         facts: Arc::new(facts),
         capture,
         appliance,
         analysis: Arc::new(AnalysisCounters::default()),
+        store: Some(Arc::new(store)),
         webhook: Arc::new(WebhookCounters::default()),
     };
     Metrics::new(sources).page().expect("a page")
@@ -92,6 +101,14 @@ fn every_state_is_on_the_page() {
         r#"weir_findings_open{kind="SYN_LOSS",severity="CRITICAL"} 1"#,
         "weir_finding_changes_total 1",
         r#"weir_setup_duration_seconds_bucket{le="+Inf"} 0"#,
+        r#"weir_store_rows_total{table="connections"} 7"#,
+        r#"weir_store_lost_rows_total{reason="full",table="connections"} 3"#,
+        r#"weir_store_expired_rows_total{table="connections"} 2"#,
+        r#"weir_store_commit_duration_seconds_bucket{le="0.005"} 1"#,
+        "weir_store_compacted_files_total 16",
+        "weir_store_files 5.0",
+        "weir_store_bytes 4096.0",
+        "weir_store_full 1.0",
     ] {
         assert!(page.lines().any(|have| have == line), "{line} is not in\n{page}");
     }

@@ -549,6 +549,9 @@ pub struct ServeArgs {
     /// Post every finding that opens, changes or closes to this address, as JSON (docs: metrics.md)
     #[arg(long, value_name = "URL")]
     pub webhook: Option<weir_ops::webhook::Url>,
+    /// Check the webhook's certificate against those of this PEM file instead of the system's
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    pub webhook_ca: Option<PathBuf>,
     /// Connections kept in memory for queries; the oldest closed ones go first
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub keep: usize,

@@ -1,11 +1,13 @@
 //! What the daemon finds, into its store: a thread that commits about once a second and never holds up the network.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_analysis::{Analyzer, Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1::{Finding, FindingChange};
+use weir_ops::store::{Rows as Counted, StoreCounters};
 use weir_record::Record;
 use weir_store::tables::{RecordBatch, Table, Tables};
 use weir_store::{Expired, Feed, Options, Recovery, Store, StoreError};
@@ -46,14 +48,22 @@ pub struct Keeper {
     options: Options,
     /// It did not work the last time: that is said once.
     fails: bool,
-    /// Rows that were given up while the store was not open.
+    /// Rows that were given up while the store was not open, or failed.
     given_up: u64,
+    counters: Arc<StoreCounters>,
+    /// Rows that retention had removed when the daemon started, by table.
+    expired_before: Counted,
     expired: Instant,
     compact: Instant,
 }
 
 /// Open the store of a daemon.
-pub fn open(folder: PathBuf, tap: &str, options: Options) -> Result<(Rows, Keeper), Failure> {
+pub fn open(
+    folder: PathBuf,
+    tap: &str,
+    options: Options,
+    counters: Arc<StoreCounters>,
+) -> Result<(Rows, Keeper), Failure> {
     let store = Store::open(&folder, options).map_err(Failure::new)?;
     say(store.recovery());
     let (sender, receiver) = sync_channel(WAITING);
@@ -65,6 +75,8 @@ pub fn open(folder: PathBuf, tap: &str, options: Options) -> Result<(Rows, Keepe
     };
     let keeper = Keeper {
         receiver,
+        counters,
+        expired_before: store.manifest().expired.clone(),
         store: Some(store),
         folder,
         tap: tap.to_owned(),
@@ -205,11 +217,9 @@ impl Keeper {
                 Err(error) => {
                     self.failed(&error);
                     let message = self.receiver.recv().ok()?;
-                    self.given_up += message
-                        .rows
-                        .iter()
-                        .map(|(_, batch)| batch.num_rows() as u64)
-                        .sum::<u64>();
+                    let rows = counted(&message.rows);
+                    self.given_up += rows.values().sum::<u64>();
+                    self.counters.given_up(&rows, error.is_full());
                 }
             }
         }
@@ -219,23 +229,31 @@ impl Keeper {
     fn feed(&mut self, store: &mut Store) -> bool {
         let tap = self.tap.clone();
         let mut feed = Feed::live(store, &tap);
+        self.renew(feed.store());
+        let mut waiting = Counted::new();
         while let Ok(message) = self.receiver.recv() {
+            for (table, rows) in counted(&message.rows) {
+                *waiting.entry(table).or_default() += rows;
+            }
             let due = feed.add(message.rows);
             if !due && !message.commit {
                 continue;
             }
+            let rows = std::mem::take(&mut waiting);
+            let begin = Instant::now();
             match feed.commit() {
-                Ok(_) if self.fails => {
-                    self.fails = false;
-                    anstream::eprintln!("weir: store: rows are stored again");
+                Ok(_) => {
+                    self.counters.committed(&rows, begin.elapsed());
+                    if std::mem::take(&mut self.fails) {
+                        anstream::eprintln!("weir: store: rows are stored again");
+                    }
                 }
-                Ok(_) => {}
                 Err(error) => {
                     self.failed(&error);
-                    let rows = feed.waiting();
+                    self.counters.given_up(&rows, error.is_full());
                     feed.give_up();
                     if !error.is_full() {
-                        self.given_up += rows as u64;
+                        self.given_up += rows.values().sum::<u64>();
                         return true;
                     }
                 }
@@ -243,17 +261,22 @@ impl Keeper {
             if self.tidy(feed.store()).is_err() {
                 return true;
             }
+            self.renew(feed.store());
         }
         false
     }
 
     /// Compaction and retention. A store that is only full goes on.
     fn tidy(&mut self, store: &mut Store) -> Result<(), ()> {
-        if self.compact <= Instant::now()
-            && let Err(error) = store.compact_some()
-        {
-            anstream::eprintln!("weir: {error}; compaction is tried again in ten minutes");
-            self.compact = Instant::now() + COMPACT_AGAIN;
+        if self.compact <= Instant::now() {
+            match store.compact_some() {
+                Ok(done) => self.counters.compacted(done.from, done.rows),
+                Err(error) => {
+                    anstream::eprintln!("weir: {error}; compaction is tried again in ten minutes");
+                    self.counters.compaction_failed();
+                    self.compact = Instant::now() + COMPACT_AGAIN;
+                }
+            }
         }
         if self.expired.elapsed() >= EXPIRE {
             self.expired = Instant::now();
@@ -273,11 +296,31 @@ impl Keeper {
         Ok(())
     }
 
+    /// The state of the store, for scrapes.
+    fn renew(&self, store: &Store) {
+        let manifest = store.manifest();
+        let mut expired = manifest.expired.clone();
+        for (table, rows) in &mut expired {
+            *rows -= self.expired_before.get(table).copied().unwrap_or_default();
+        }
+        self.counters
+            .renew(manifest.files().count() as u64, manifest.bytes(), expired);
+    }
+
     fn failed(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.fails, true) {
             anstream::eprintln!("weir: {error}; what is found is not stored until that is mended, and counted");
         }
     }
+}
+
+/// Rows by the name of their table.
+fn counted(rows: &[(Table, RecordBatch)]) -> Counted {
+    let mut sums = Counted::new();
+    for (table, batch) in rows {
+        *sums.entry(table.name().to_owned()).or_default() += batch.num_rows() as u64;
+    }
+    sums
 }
 
 /// A line about what retention removed.

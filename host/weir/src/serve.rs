@@ -20,7 +20,8 @@ use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Se
 use weir_ops::analysis::AnalysisCounters;
 use weir_ops::endpoint;
 use weir_ops::metrics::{Metrics, Sources};
-use weir_ops::webhook::{Webhook, WebhookCounters};
+use weir_ops::store::StoreCounters;
+use weir_ops::webhook::{Roots, Webhook, WebhookCounters};
 use weir_page::{Captures, Live, Progress, Recent};
 use weir_patterns::changes::Changes;
 use weir_patterns::{WINDOW, Watched};
@@ -65,6 +66,10 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             recovery.damaged.len()
         );
     }
+    let roots = match &args.webhook_ca {
+        Some(path) => Roots::read(path).map_err(Failure::new)?,
+        None => Roots::default(),
+    };
     let source = Source::open(&args.ports, log.epoch())?;
     let title = source.title();
     let capture = Arc::new(CaptureState::default());
@@ -86,10 +91,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let appliance = Arc::new(ApplianceState::new(start_time));
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
-    let (rows, keeper_of_rows) = match &args.store {
+    let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
+    let (rows, keeper_of_rows) = match args.store.as_ref().zip(stored.as_ref()) {
         None => (None, None),
-        Some(folder) => {
-            let (rows, keeper) = keep::open(folder.clone(), &args.tap, args.retention.options())?;
+        Some((folder, stored)) => {
+            let options = args.retention.options();
+            let (rows, keeper) = keep::open(folder.clone(), &args.tap, options, Arc::clone(stored))?;
             (Some(rows), Some(keeper))
         }
     };
@@ -111,6 +118,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             capture: Arc::clone(&capture),
             appliance: Arc::clone(&appliance),
             analysis: Arc::clone(&counted),
+            store: stored.clone(),
             webhook: Arc::clone(&webhook),
         });
         anstream::eprintln!("weir: metrics on http://{address}/metrics");
@@ -178,7 +186,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             analyzed.store(true, Ordering::Release);
         });
         if let Some(url) = &args.webhook {
-            let hook = Webhook::new(url, &webhook);
+            let hook = Webhook::new(url, roots, &webhook);
             // It goes on with what a replayed file has shown until the daemon ends.
             let analyzed = &analyzed;
             let is_over = move || analyzed.load(Ordering::Acquire) && STOP.load(Ordering::Acquire);

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -51,7 +52,7 @@ def daemon(tmp_path_factory):
     metrics, grpc = free_port(), free_port()
     command = [WEIR, "serve", "--port", f"pcap:{DEMO / 'demo.pcap'}", "--data", folder / "data"]
     command += ["--listen", f"127.0.0.1:{grpc}", "--metrics", f"127.0.0.1:{metrics}"]
-    command += ["--webhook", f"http://127.0.0.1:{receiver.server_port}/hook"]
+    command += ["--webhook", f"http://127.0.0.1:{receiver.server_port}/hook", "--store", folder / "store"]
     log = (folder / "log").open("w+")
     process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
@@ -127,6 +128,27 @@ def test_counters_are_those_of_the_answers(daemon):
     assert sample(text, "weir_findings_open") == len(findings) > 0
 
 
+def test_the_store_is_counted_as_it_is_on_disk(daemon, tmp_path_factory):
+    metrics, grpc = daemon
+    there = {"connections": len(ask(grpc, "connections")["connections"])}
+    there["transactions"] = len(ask(grpc, "transactions")["transactions"])
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        text = page(metrics)
+        stored = {table: sample(text, "weir_store_rows_total", table=table) for table in there}
+        if stored == there or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    assert stored == there
+    shown = tmp_path_factory.getbasetemp().glob("serve0/store/*/tap=*/hour=*/*.parquet")
+    files = [path.stat().st_size for path in shown]
+    text = page(metrics)
+    assert sample(text, "weir_store_files") == len(files) > 0
+    assert sample(text, "weir_store_bytes") == sum(files)
+    assert sample(text, "weir_store_commit_duration_seconds_count") > 0
+    assert sample(text, "weir_store_full") == sample(text, "weir_store_failing") == 0
+
+
 def test_other_paths_are_not_there(daemon):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"http://127.0.0.1:{daemon[0]}/other", timeout=10)
@@ -148,6 +170,68 @@ def test_the_webhook_gets_every_finding_though_its_receiver_failed_once(daemon):
     assert sample(text, "weir_webhook_delivered_total") == len(Receiver.posts) - 1
     assert sample(text, "weir_webhook_retries_total") == 1
     assert sample(text, "weir_webhook_given_up_total") == 0
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A company's own root, and a receiver's certificate by it: root, certificate, key."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not here: apt-get install openssl")
+    folder = tmp_path_factory.mktemp("certificate")
+
+    def make(name, *options):
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command += ["-subj", f"/CN={name}", "-days", "2", *options]
+        command += ["-out", folder / f"{name}.pem", "-keyout", folder / f"{name}.key"]
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        return folder / f"{name}.pem", folder / f"{name}.key"
+
+    root, key = make("root")
+    leaf = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+    return root, *make("receiver", "-CA", root, "-CAkey", key, *leaf)
+
+
+def posts_over_tls(certificate, folder, *options):
+    """What a receiver with this certificate gets of a daemon's findings, and what the daemon said."""
+    posts = []
+
+    class Taker(Receiver):
+        def do_POST(self):  # noqa: N802 (the name is the library's)
+            posts.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate[1:])
+    receiver.socket = context.wrap_socket(receiver.socket, server_side=True)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    command = [WEIR, "serve", "--port", f"pcap:{DEMO / 'demo.pcap'}", "--data", folder / "data"]
+    command += ["--listen", f"127.0.0.1:{free_port()}", *options]
+    command += ["--webhook", f"https://127.0.0.1:{receiver.server_port}/secret"]
+    log = (folder / "log").open("w+")
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+    deadline = time.monotonic() + PATIENCE
+    said = ""
+    while not posts and "trying again" not in said:
+        assert process.poll() is None and time.monotonic() < deadline, said
+        time.sleep(0.1)
+        said = (folder / "log").read_text()
+    process.terminate()
+    assert process.wait(timeout=PATIENCE) == 0
+    receiver.shutdown()
+    return posts, (folder / "log").read_text()
+
+
+def test_a_receiver_with_a_certificate_of_its_own_is_trusted_when_it_is_named(certificate, tmp_path):
+    posts, said = posts_over_tls(certificate, tmp_path, "--webhook-ca", certificate[0])
+    assert posts and all(post["kind"].startswith("KIND_") for post in posts)
+    assert "trying again" not in said and "secret" not in said
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(certificate, tmp_path):
+    posts, said = posts_over_tls(certificate, tmp_path)
+    assert not posts and "certificate" in said.lower() and "secret" not in said, said
 
 
 def promtool_path():

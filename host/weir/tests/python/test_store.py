@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -142,11 +143,17 @@ def test_a_daemon_stores_what_it_finds(tmp_path):
 
 
 def test_a_daemon_outlives_a_full_disk(tmp_path, small_disk):
-    daemon = Daemon(tmp_path, "--store", small_disk, "--when-full", "stop", "--digests")
+    metrics = free_port()
+    options = ["--when-full", "stop", "--digests", "--metrics", f"127.0.0.1:{metrics}"]
+    daemon = Daemon(tmp_path, "--store", small_disk, *options)
     try:
         daemon.until(lambda: "is not stored until that is mended" in daemon.log.read_text())
         assert "No space left on device" in daemon.log.read_text()
         assert daemon.process.poll() is None
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=10) as answer:
+            page = answer.read().decode()
+        assert "\nweir_store_full 1.0\n" in page and "\nweir_store_failing 1.0\n" in page
+        assert re.search(r'^weir_store_lost_rows_total\{reason="full",table="packets"\} [1-9]', page, re.M), page
     finally:
         daemon.end()
     intact(small_disk)
