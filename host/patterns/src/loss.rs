@@ -3,7 +3,7 @@
 use weir_analysis::{finding as make, seconds};
 use weir_messages::v1::Finding;
 
-use crate::losses::{Loss, Losses, Periodic, Side, Sums, percent};
+use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
 use crate::names::{connections, count};
 
 /// Findings at most, those with most losses first.
@@ -47,7 +47,8 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Findin
 
 fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding {
     let sums = Sums::of(losses.iter().copied());
-    let segments = all.by_pair[pair].segments;
+    let shown = all.shown(|other| other == pair, &sums.ways);
+    let segments = [0, 1].map(|side| (all.by_pair[pair].segments[side] as f64 * shown[side]) as u64);
     let (client, server) = all.pairs.names(pair);
     let rate = |lost: u64, segments: u64| lost as f64 / (segments + lost).max(1) as f64;
     let share = rate(sums.total(), segments[0] + segments[1]);
@@ -66,6 +67,9 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
         ),
         sums.place(&client, &server),
     ];
+    if shown != [1.0; 2] {
+        evidence.push(HIDDEN.to_owned());
+    }
     if sums.total() >= LEAST {
         evidence.push(if bursts.is_clear {
             format!(
@@ -159,7 +163,7 @@ struct Bursts {
 
 impl Bursts {
     fn of(all: &Losses, pair: usize, losses: &[&Loss]) -> Self {
-        let Some(exposure) = all.exposure(|other| other == pair) else {
+        let Some(exposure) = all.exposure(|other| other == pair, [1.0; 2]) else {
             return Self::default();
         };
         let counts = exposure.counts(losses.iter().map(|loss| loss.at));

@@ -6,7 +6,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::AddAssign;
 
-use weir_analysis::{Class, Connection, DataBlock, Ends, Group, Opened, Outcome, Place, Verdict};
+use weir_analysis::{
+    Class, Connection, DataBlock, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -26,6 +28,9 @@ const SETUPS: usize = 1 << 17;
 const WIDTH: u64 = 20_000_000;
 /// Pairs, those with most losses first, in which a period is looked for.
 const LOOKED_AT: usize = 8;
+
+/// What evidence says where [`Losses::shown`] leaves segments out.
+pub(crate) const HIDDEN: &str = "of what is lost before the tap, the last segment of a request or response leaves no gap: it counts neither as lost nor as sent, so more is lost than the count, at the same rate";
 
 /// On which side of the tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +99,8 @@ pub(crate) struct Pair {
     sent: Bins<Sent>,
     /// Data segments, by client and server.
     pub segments: [u64; 2],
+    /// Messages (requests, responses): so many segments were the last before the other side's turn.
+    messages: [u64; 2],
     /// ACKs lost, by side: client's, server's.
     pub acks: [u64; 2],
 }
@@ -143,6 +150,7 @@ impl Losses {
             self.by_pair.push(Pair {
                 sent: Bins::new(WIDTH),
                 segments: [0; 2],
+                messages: [0; 2],
                 acks: [0; 2],
             });
         }
@@ -160,8 +168,23 @@ impl Losses {
         self.span
     }
 
-    /// Segments sent by the pairs of a pattern.
-    pub fn exposure(&self, has: impl Fn(usize) -> bool) -> Option<Exposure> {
+    /// Of each sender's data segments, the share whose loss shows. The last of a message leaves no gap if it is lost
+    /// before the tap: what comes later, in its place, looks like the first. It counts neither as lost nor as sent
+    /// where most losses (`ways` of [`Sums`]) are before the tap.
+    pub fn shown(&self, has: impl Fn(usize) -> bool, ways: &[[u64; 2]; 2]) -> [f64; 2] {
+        let of_them = || self.by_pair.iter().enumerate().filter(|(number, _)| has(*number));
+        [0, 1].map(|sender| {
+            if ways[sender][sender] <= ways[sender][1 - sender] {
+                return 1.0;
+            }
+            let sum = |of: fn(&Pair) -> [u64; 2]| of_them().map(|(_, pair)| of(pair)[sender]).sum::<u64>() as f64;
+            let (segments, messages) = (sum(|pair| pair.segments), sum(|pair| pair.messages));
+            1.0 - messages.min(segments) / segments.max(1.0)
+        })
+    }
+
+    /// Segments sent by the pairs of a pattern, of which these shares by client and server count.
+    pub fn exposure(&self, has: impl Fn(usize) -> bool, shares: [f64; 2]) -> Option<Exposure> {
         let (start, end) = self.span?;
         let of_them = || self.by_pair.iter().enumerate().filter(|(number, _)| has(*number));
         let width = of_them().map(|(_, pair)| pair.sent.width()).max()?;
@@ -170,7 +193,10 @@ impl Losses {
             let width = pair.sent.width();
             for (i, sent) in pair.sent.iter().enumerate() {
                 let time = pair.sent.start() + i as u64 * width + width / 2;
-                exposure.add(time.clamp(start, end), f64::from(sent.0[0]) + f64::from(sent.0[1]));
+                exposure.add(
+                    time.clamp(start, end),
+                    (0..2).map(|i| f64::from(sent.0[i]) * shares[i]).sum(),
+                );
             }
         }
         Some(exposure)
@@ -201,7 +227,7 @@ impl Losses {
         if times.len() < period::LEAST {
             return None;
         }
-        period::find(&times, &self.exposure(has)?)
+        period::find(&times, &self.exposure(has, [1.0; 2])?)
     }
 
     /// Patterns in time, each of a pair or of several with the same period.
@@ -305,10 +331,20 @@ impl Detector for Losses {
         self.extend(block.first, block.last);
     }
 
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let facts = transaction.facts();
+        if facts.kind != TransactionKind::Setup {
+            let (_, pair) = self.pair(&transaction.ends());
+            pair.messages[0] += 1;
+            pair.messages[1] += u64::from(facts.server.is_some());
+        }
+    }
+
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         self.syn_loss.segment(verdict);
         let looked_at = [Class::Retransmission, Class::Lost, Class::Missed];
-        if verdict.handshake || !looked_at.contains(&verdict.class) {
+        // Neither SYNs nor FINs are data.
+        if verdict.length == 0 || verdict.handshake || !looked_at.contains(&verdict.class) {
             return;
         }
         let side = Side::of(verdict.place, verdict.from_server);

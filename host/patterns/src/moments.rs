@@ -40,6 +40,12 @@ impl Moments {
         (self.first * BITS + slot as u64) << self.shift
     }
 
+    /// The slot of a time (TAI ns), if there is one.
+    pub fn slot(&self, time: u64) -> Option<usize> {
+        let slot = (time >> self.shift).checked_sub(self.first * BITS)? as usize;
+        (slot < self.slots()).then_some(slot)
+    }
+
     /// How many slots there are.
     pub fn slots(&self) -> usize {
         self.words.len() * BITS as usize

@@ -3,7 +3,7 @@
 use weir_analysis::{finding as make, seconds, timestamp};
 use weir_messages::v1::Finding;
 
-use crate::losses::{Loss, Losses, Periodic, Sums, chance, percent};
+use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums, chance, percent};
 use crate::names::{connections, count};
 
 /// Traffic inside and outside that differs by less is the same.
@@ -37,7 +37,8 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         seconds(phase)
     )];
     let (mut rates, mut load) = ([0.0; 2], [0.0; 2]);
-    if let Some(exposure) = all.exposure(|pair| found.has(pair as u16)) {
+    let shown = all.shown(|pair| found.has(pair as u16), &whole.ways);
+    if let Some(exposure) = all.exposure(|pair| found.has(pair as u16), shown) {
         let sent = exposure.parts(period);
         let lost = [inside.total(), whole.total() - inside.total()];
         let share = part / length;
@@ -52,6 +53,9 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
             percent(rates[1]),
             count(sent[1] as u64)
         ));
+    }
+    if shown != [1.0; 2] {
+        evidence.push(HIDDEN.to_owned());
     }
     evidence.push(whole.place(&client, &server));
     let more = load[0] / load[1].max(f64::MIN_POSITIVE);

@@ -31,7 +31,7 @@ const WAITING: f64 = 0.9;
 /// ...and no connection came for so long, ns, and for so many times the usual gap.
 const SILENCE: u64 = 10_000_000_000;
 const GAPS: f64 = 50.0;
-/// TIME-WAIT of systems in use, s, and how near to it ports must come back.
+/// ...and ports came back after the TIME-WAIT of systems in use, s, or so near to it.
 const COMMON: [f64; 4] = [30.0, 60.0, 120.0, 240.0];
 const NEAR: f64 = 0.05;
 
@@ -217,27 +217,17 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
     Some(about(who(key), finding))
 }
 
-/// The longest time without an opening: from the one before it (TAI ns) to the next, or to the end.
-fn silence(key: &Key, timeline: &Timeline) -> Option<(u64, u64, bool)> {
+/// The longest time from one opening to the next, TAI ns.
+fn silence(key: &Key, timeline: &Timeline) -> Option<(u64, u64)> {
     let server = (key.1, key.2);
     let load = &timeline.services().iter().find(|service| service.key == server)?.load;
-    let (mut longest, mut since) = ((0, 0, false), None);
-    let mut hear = |from: u64, to: u64, resumed: bool| {
-        if to.saturating_sub(from) > longest.1 - longest.0 {
-            longest = (from, to, resumed);
-        }
-    };
-    for (i, bin) in load.iter().enumerate() {
-        if bin.opened > 0 {
-            let start = load.start() + i as u64 * load.width();
-            if let Some(since) = since {
-                hear(since, start, true);
-            }
-            since = Some(start + load.width());
-        }
-    }
-    hear(since?, timeline.span().1, false);
-    Some(longest)
+    let starts = (load.start()..).step_by(load.width() as usize);
+    let opened: Vec<u64> = starts
+        .zip(load.iter())
+        .filter_map(|(start, bin)| (bin.opened > 0).then_some(start))
+        .collect();
+    let silences = opened.windows(2).map(|pair| (pair[0] + load.width(), pair[1]));
+    silences.max_by_key(|(from, to)| to.saturating_sub(*from))
 }
 
 fn exhaustion(key: &Key, table: &Table, timeline: &Timeline) -> Option<Finding> {
@@ -247,31 +237,23 @@ fn exhaustion(key: &Key, table: &Table, timeline: &Timeline) -> Option<Finding> 
     if !full || !kept || table.connections < MANY {
         return None;
     }
-    let (from, to, resumed) = silence(key, timeline)?;
+    let (from, to) = silence(key, timeline)?;
     let rate = table.connections as f64 / seconds(table.newest - table.first).max(1e-9);
-    let silent = to - from;
+    let silent = to.saturating_sub(from);
     if silent < SILENCE || seconds(silent) * rate < GAPS {
         return None;
     }
-    let back = table.cycles.quantile(0.1).map(seconds);
-    let common = back.and_then(|back| COMMON.into_iter().find(|time| (back / time - 1.0).abs() < NEAR));
-    let (confidence, sign) = match common {
-        Some(time) if resumed => (
-            0.9,
-            format!(
-                "then ports came back {time:.0} s after their last use, in the order in which they were used: TIME-WAIT ends"
-            ),
-        ),
-        // The end of a load looks the same.
-        _ => (0.5, "none came back before the end of the capture".to_owned()),
-    };
+    // A load that ends looks the same, and ports in a row are all used without being all that there are: only how they
+    // come back tells.
+    let back = table.cycles.quantile(0.1).map(seconds)?;
+    let time = COMMON.into_iter().find(|time| (back / time - 1.0).abs() < NEAR)?;
     let (first, last) = table.ports;
     let client = address(key.0);
     let finding = finding(
         "PORT_EXHAUSTION",
-        if confidence > 0.8 { "CRITICAL" } else { "INFO" },
-        confidence,
-        format!("{client} may have no port left for {}", service(key.1, key.2)),
+        "CRITICAL",
+        0.9,
+        format!("{client} had no port left for {}", service(key.1, key.2)),
         vec![
             format!(
                 "each of the {} ports from {first} to {last} was used, {rate:.1} connections a second; then none was opened for {:.0} s",
@@ -282,8 +264,10 @@ fn exhaustion(key: &Key, table: &Table, timeline: &Timeline) -> Option<Finding> 
                 "{} of {} connections were closed by the client first, so that it keeps the port in TIME-WAIT",
                 table.waiting, table.connections
             ),
-            sign,
-            "it may also be that the load ended there: only the client knows (its connect() fails with EADDRNOTAVAIL)"
+            format!(
+                "then ports came back {time:.0} s after their last use, in the order in which they were used: TIME-WAIT ends"
+            ),
+            "it may also be a load that paused for just so long: only the client knows (its connect() fails with EADDRNOTAVAIL)"
                 .to_owned(),
             format!("next: keep connections open, or give {client} more ports"),
         ],

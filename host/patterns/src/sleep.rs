@@ -7,6 +7,8 @@
 //!
 //! Memory: 32 hosts, 350 kB each at most (550 s; longer times in wider slots).
 
+use std::ops::Range;
+
 use weir_analysis::{
     Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, finding,
     seconds,
@@ -61,6 +63,9 @@ const PARTNER: f64 = 0.25;
 /// Share of the common sleeps after which a client began before its server's data can have reached it, from which on
 /// it did not only wait for that server.
 const OF_ITSELF: f64 = 0.2;
+/// What a host begins in another's sleeps, over what it begins around them, up to which it sleeps with it. A server
+/// whose client sleeps falls silent, too, but only after it has answered what it was asked.
+const ASLEEP: f64 = 0.2;
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
@@ -191,6 +196,25 @@ impl Track {
         }
     }
 
+    /// What began in sleeps of another host, over what began around them: 0 if it slept, too, 1 if nothing changed.
+    fn begun_in(&self, naps: &[Nap]) -> f64 {
+        let around = (AROUND / self.moments.width()) as usize;
+        let begun = |slots: Range<usize>| slots.filter(|slot| self.moments.is_set(BEGAN, *slot)).count() as f64;
+        let (mut inside, mut expected) = (0.0, 0.0);
+        for nap in naps {
+            let (Some(from), Some(to)) = (self.moments.slot(nap.from), self.moments.slot(nap.to)) else {
+                continue;
+            };
+            // Data from just before may pass the tap later.
+            let asleep = from + 1 + STRAY..to;
+            let (before, behind) = (from.saturating_sub(around)..from, to..to + around);
+            let looked = (before.len() + behind.len()) as f64;
+            expected += (begun(before) + begun(behind)) / looked * asleep.len() as f64;
+            inside += begun(asleep);
+        }
+        inside / f64::max(expected, f64::MIN_POSITIVE)
+    }
+
     /// Segments were lost in a silence: a link or a capture that stops loses what is sent meanwhile.
     fn is_lossy(&self, silence: &Silence) -> bool {
         (silence.from..silence.to + NOTICED).any(|slot| self.moments.is_set(LOST, slot))
@@ -247,6 +271,11 @@ impl Nap {
     fn length(&self) -> f64 {
         seconds((self.to - self.from).saturating_sub(self.before))
     }
+
+    /// Time of both, ns.
+    fn shared(&self, other: &Self) -> u64 {
+        self.to.min(other.to).saturating_sub(self.from.max(other.from))
+    }
 }
 
 /// The sleeps of a host.
@@ -291,6 +320,8 @@ impl ApplicationSleep {
             .enumerate()
             .filter_map(|(number, (address, track))| sleeper(number, address, track))
             .collect();
+        let dry = self.those(&sleepers, Self::runs_dry);
+        sleepers.retain(|sleeper| !dry.contains(&sleeper.number));
         if let Some(most) = sleepers.iter().max_by_key(|sleeper| sleeper.naps.len()).cloned() {
             let partners = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
                 let is_known = sleepers.iter().any(|sleeper| sleeper.number == number);
@@ -299,14 +330,19 @@ impl ApplicationSleep {
             let partners: Vec<Sleeper> = partners.collect();
             sleepers.extend(partners);
         }
-        let waits: Vec<bool> = sleepers
-            .iter()
-            .map(|own| sleepers.iter().any(|server| self.only_waits(own, server)))
-            .collect();
-        let mut waits = waits.into_iter();
-        sleepers.retain(|_| !waits.next().unwrap_or(false));
+        let waiting = self.those(&sleepers, Self::only_waits);
+        sleepers.retain(|sleeper| !waiting.contains(&sleeper.number));
         sleepers.sort_by_key(|sleeper| std::cmp::Reverse((sleeper.naps.len(), sleeper.address)));
         sleepers
+    }
+
+    /// Numbers of those whose silences another's explain.
+    fn those(&self, all: &[Sleeper], explains: impl Fn(&Self, &Sleeper, &Sleeper) -> bool) -> Vec<usize> {
+        let explained = |own: &&Sleeper| {
+            all.iter()
+                .any(|other| other.number != own.number && explains(self, own, other))
+        };
+        all.iter().filter(explained).map(|own| own.number).collect()
     }
 
     /// Whether a host is silent because a server that it asks is: it never begins before that server's data can have
@@ -315,15 +351,29 @@ impl ApplicationSleep {
         let Some((_, track)) = self.hosts.iter().nth(client.number) else {
             return false;
         };
-        let common = common(&client.naps, &server.naps);
+        let mut common = common(&client.naps, &server.naps);
+        // The server's silence must be what the client's rests on, not a part of it.
+        common.retain(|(own, theirs)| 2 * own.shared(theirs) >= own.to - own.from);
         if track.servers >> server.number & 1 == 0 || (common.len() as f64) < WITH_SERVER * client.naps.len() as f64 {
             return false;
         }
+        // Who slept with it wakes with it; data long before is a repeat that looks new.
         let first = common
             .iter()
-            .filter(|(own, theirs)| own.to < theirs.to + track.trip)
+            .filter(|(own, theirs)| {
+                own.to < theirs.to + track.trip && own.to as f64 + QUIET * own.before as f64 >= theirs.to as f64
+            })
             .count();
         (first as f64) < OF_ITSELF * common.len() as f64
+    }
+
+    /// Whether a host is silent because nobody asks it any more while another sleeps: it goes on at first.
+    fn runs_dry(&self, own: &Sleeper, other: &Sleeper) -> bool {
+        let Some((_, track)) = self.hosts.iter().nth(own.number) else {
+            return false;
+        };
+        let common = common(&own.naps, &other.naps).len();
+        common as f64 >= WITH_SERVER * own.naps.len() as f64 && track.begun_in(&other.naps) > ASLEEP
     }
 }
 
@@ -367,7 +417,8 @@ fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap]) -> Opt
     silences.retain(|silence| silence.chance <= BY_CHANCE);
     let own: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
     let own: Vec<Nap> = common(&own, naps).into_iter().map(|(own, _)| *own).collect();
-    (own.len() >= LEAST && own.len() as f64 >= PARTNER * naps.len() as f64).then_some(Sleeper {
+    let often = own.len() >= LEAST && own.len() as f64 >= PARTNER * naps.len() as f64;
+    (often && track.begun_in(naps) <= ASLEEP).then_some(Sleeper {
         number,
         address,
         naps: own,
@@ -419,9 +470,8 @@ fn common<'a>(a: &'a [Nap], b: &'a [Nap]) -> Vec<(&'a Nap, &'a Nap)> {
             j += 1;
         }
         if let Some(theirs) = b.get(j) {
-            let shared = own.to.min(theirs.to).saturating_sub(own.from.max(theirs.from));
             let shorter = (own.to - own.from).min(theirs.to - theirs.from);
-            if shared * 2 >= shorter {
+            if own.shared(theirs) * 2 >= shorter {
                 pairs.push((own, theirs));
             }
         }

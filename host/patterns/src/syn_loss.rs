@@ -448,7 +448,7 @@ fn faster(batches: &[Batch<'_>]) -> Option<String> {
 
 /// How data fared in the slots of the batches.
 fn data_meanwhile(all: &Losses, pair: usize, batches: &[Batch<'_>]) -> Option<String> {
-    let exposure = all.exposure(|other| other == pair)?;
+    let exposure = all.exposure(|other| other == pair, [1.0; 2])?;
     let hit = exposure.counts(batches.iter().flat_map(|batch| batch.of).map(|a| a.at));
     let of_pair = all.losses.iter().filter(|loss| usize::from(loss.pair) == pair);
     let lost = exposure.counts(of_pair.map(|loss| loss.at));

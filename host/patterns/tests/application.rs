@@ -9,7 +9,7 @@ use weir_capture::{CaptureFile, Feed, Item};
 use weir_engine::{Config as EngineConfig, Engine};
 use weir_messages::v1::{Analysis, Finding, finding_value::Value};
 use weir_patterns::Watched;
-use weir_scenario::{Scenario, run};
+use weir_scenario::{Scenario, config::Span, run};
 
 /// A folder that goes when the test is over.
 struct Folder(PathBuf);
@@ -398,6 +398,35 @@ fn other_scenarios_have_other_findings() {
             let found = of_kind(&analysis, kind);
             assert!(found.is_empty(), "{name}: {found:?}");
         }
+    }
+}
+
+/// A tier that sleeps alone: the other falls silent after it, and does not sleep. Beside it, how often data is lost.
+#[test]
+fn one_of_two_tiers_sleeps_and_the_other_is_not_blamed() {
+    let hosts = [("web", "192.168.1.1", 0.7, 2031), ("content", "10.0.0.10", 0.3, 2032)];
+    for (host, address, seconds, seed) in hosts {
+        let mut scenario = Scenario::load("megalodon").unwrap();
+        scenario.load.truncate(2);
+        scenario.duration_s = 190.0;
+        scenario.scale(0.5);
+        scenario.seed = seed;
+        scenario.sleep[0].hosts = vec![host.to_owned()];
+        scenario.sleep[0].length_ms = Span::Fixed(seconds * 1e3);
+        scenario.path[1].leg[2].syn_batches.clear();
+        let analysis = analyze(&scenario, 0);
+        let found = of_kind(&analysis, "APPLICATION_SLEEP");
+        assert_eq!(found.len(), 1, "{host}: {found:?}");
+        assert_eq!(found[0].who, address, "{found:?}");
+        let (gap, period) = (number(found[0], "gapSeconds"), number(found[0], "periodSeconds"));
+        println!("{host}: {gap:.3} s every {period:.2} s");
+        assert!(is_near(gap, seconds, 0.05), "{gap}");
+        assert!(is_near(period, 4.5, 0.05), "{period}");
+        let found = of_kind(&analysis, "PERIODIC_LOSS");
+        assert_eq!(found.len(), 1, "{host}: {found:?}");
+        let (rate, lost) = (number(found[0], "rateInside"), number(found[0], "lostInside"));
+        println!("{host}: {lost} lost, {rate:.4} of all");
+        assert!(is_near(rate, 0.012, 0.03 + 2.0 / lost.sqrt()), "{rate} of {lost}");
     }
 }
 
