@@ -61,7 +61,7 @@ use operations::Operations;
 pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
-pub use sink::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sent, Sink, Transaction};
+pub use sink::{Acknowledged, Connection, DataBlock, Ended, Ends, Hops, Opened, Sent, Sink, Transaction};
 pub use sliding::Sliding;
 use statistics::Statistics;
 use summary::Totals;

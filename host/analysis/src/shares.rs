@@ -178,8 +178,15 @@ impl TimeShares {
         self.congestion += congestion;
         self.protocol += rest;
         // What the protocol's part is made of, in proportion: bandwidth and queueing are parts of the same time.
-        let whole = (by.sum() - application).max(1);
-        let part = |ns: u64| (u128::from(ns) * u128::from(rest) / u128::from(whole)) as u64;
+        let whole = by.sum() - application;
+        if rest == 0 {
+            return application;
+        }
+        let part = |ns: u64| match ns {
+            // Divisions of this width are slow.
+            ns if ns == 0 || rest == whole => ns,
+            ns => (u128::from(ns) * u128::from(rest) / u128::from(whole)) as u64,
+        };
         self.recovery += part(by.of(Cause::Recovery));
         self.receiver += part(by.receiver());
         self.sender += part(by.sender());

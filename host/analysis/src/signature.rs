@@ -257,38 +257,17 @@ impl Signature {
     }
 }
 
-/// Digits of the longest number.
-const DIGITS: usize = 20;
-
-/// Decimal digits, last first. Numbers are most of a signature, and the standard formatting takes several times as long.
-fn digits(mut value: u64) -> ([u8; DIGITS], usize) {
-    let mut digits = [0; DIGITS];
-    let mut n = 0;
-    loop {
-        digits[n] = (value % 10) as u8;
-        value /= 10;
-        n += 1;
-        if value == 0 {
-            return (digits, n);
-        }
-    }
-}
-
-/// Appends the number.
+/// Appends the number. Numbers are most of a signature, and the standard formatting takes several times as long.
 pub(crate) fn decimal(out: &mut String, value: u64) {
-    let (digits, n) = digits(value);
-    for digit in digits[..n].iter().rev() {
-        out.push(char::from(b'0' + digit));
-    }
+    out.push_str(itoa::Buffer::new().format(value));
 }
 
 /// First digit, the others as x.
 fn masked(out: &mut String, value: u64) {
-    let (digits, n) = digits(value);
-    out.push(char::from(b'0' + digits[n - 1]));
-    for _ in 1..n {
-        out.push('x');
-    }
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(value);
+    out.push_str(&digits[..1]);
+    out.push_str(&"xxxxxxxxxxxxxxxxxxxx"[..digits.len() - 1]);
 }
 
 /// Whether `at` lies strictly inside the block.

@@ -160,7 +160,51 @@ pub struct Sent {
     pub rst: bool,
 }
 
+/// A connection that is over, in figures.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its number.
+    pub id: FlowId,
+    /// Who talked.
+    pub ends: Ends,
+    /// First and last packet, TAI ns.
+    pub span: (u64, u64),
+    /// How the handshake went, if there is one to tell of.
+    pub setup: Option<Outcome>,
+    /// SYNs and SYN-ACKs seen.
+    pub syns: (u8, u8),
+    /// First SYN to the end of the setup, ns.
+    pub setup_ns: Option<u64>,
+    /// Last SYN before the answer to the answer, ns.
+    pub answer_ns: Option<u64>,
+    /// How it was closed.
+    pub closing: CloseKind,
+    /// What client and server sent.
+    pub sent: [Sent; 2],
+    /// Transactions with an answer.
+    pub answered: u32,
+    /// Something happened to its segments or windows.
+    pub has_trouble: bool,
+}
+
 impl Connection<'_> {
+    /// Its figures, to keep.
+    pub fn ended(&self) -> Ended {
+        Ended {
+            id: self.id(),
+            ends: self.ends(),
+            span: self.span(),
+            setup: self.setup(),
+            syns: (self.flow.setup.syn_count, self.flow.setup.syn_ack_count),
+            setup_ns: self.flow.setup.end_ns(),
+            answer_ns: self.flow.setup.response_ns(),
+            closing: closing(self.flow, self.cause).0,
+            sent: [self.sent(0), self.sent(1)],
+            answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),
+            has_trouble: self.flow.trouble.is_some(),
+        }
+    }
+
     /// Its number.
     pub const fn id(&self) -> FlowId {
         self.flow.id
@@ -181,24 +225,9 @@ impl Connection<'_> {
         message::has_setup(self.flow).then_some(self.flow.setup.outcome)
     }
 
-    /// SYNs and SYN-ACKs seen.
-    pub const fn syns(&self) -> (u8, u8) {
-        (self.flow.setup.syn_count, self.flow.setup.syn_ack_count)
-    }
-
     /// First SYN to the end of the setup, ns.
     pub fn setup_ns(&self) -> Option<u64> {
         self.flow.setup.end_ns()
-    }
-
-    /// Last SYN before the answer to the answer, ns.
-    pub fn answer_ns(&self) -> Option<u64> {
-        self.flow.setup.response_ns()
-    }
-
-    /// How it was closed, and when (TAI ns) if that is known.
-    pub fn closing(&self) -> (CloseKind, Option<u64>) {
-        closing(self.flow, self.cause)
     }
 
     /// What a side (0: the client) sent.
@@ -218,11 +247,6 @@ impl Connection<'_> {
             fin: self.flow.sent_fin(side),
             rst: self.flow.sent_rst(side),
         }
-    }
-
-    /// Transactions with an answer.
-    pub fn answered(&self) -> u32 {
-        self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered)
     }
 
     /// All of it.

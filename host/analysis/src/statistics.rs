@@ -177,10 +177,14 @@ impl Statistics {
     pub fn table(&mut self) -> Vec<v1::SignatureStatistics> {
         self.settle();
         self.times.settle();
-        let mut table: Vec<_> = self
-            .rows
-            .iter()
-            .enumerate()
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_unstable_by(|a, b| {
+            let (a, b) = (&self.rows[*a], &self.rows[*b]);
+            b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature))
+        });
+        order
+            .into_iter()
+            .map(|number| (number, &self.rows[number]))
             .map(|(number, row)| v1::SignatureStatistics {
                 signature: row.signature.to_string(),
                 count: row.count,
@@ -196,9 +200,7 @@ impl Statistics {
                 losses: row.losses,
                 response_times: self.times.message(number as u32, row.end.max),
             })
-            .collect();
-        table.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature)));
-        table
+            .collect()
     }
 }
 

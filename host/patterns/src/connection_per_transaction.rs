@@ -1,6 +1,6 @@
 //! A connection for each transaction: every request pays for a handshake first.
 
-use weir_analysis::{Connection, Group, Outcome, finding, seconds};
+use weir_analysis::{Ended, Group, Outcome, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -21,16 +21,16 @@ pub(crate) struct ConnectionPerTransaction {
 }
 
 impl Detector for ConnectionPerTransaction {
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let begun = matches!(connection.setup(), Some(Outcome::Ok | Outcome::Retransmitted));
-        if !begun || connection.answered() == 0 {
+    fn connection(&mut self, connection: &Ended) {
+        let begun = matches!(connection.setup, Some(Outcome::Ok | Outcome::Retransmitted));
+        if !begun || connection.answered == 0 {
             return;
         }
         self.answered += 1;
-        if connection.answered() == 1 {
-            let (first, last) = connection.span();
-            self.single.include(connection.id(), first, last);
-            self.setup_ns += connection.setup_ns().unwrap_or(0);
+        if connection.answered == 1 {
+            let (first, last) = connection.span;
+            self.single.include(connection.id, first, last);
+            self.setup_ns += connection.setup_ns.unwrap_or(0);
             self.life_ns += last.saturating_sub(first);
         }
     }

@@ -1,6 +1,6 @@
 //! What a detector is, and the list of them.
 
-use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Transaction, Verdict};
+use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Transaction, Verdict};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -15,7 +15,7 @@ pub(crate) trait Detector {
     /// A connection's first packet passed.
     fn opened(&mut self, _: &Opened) {}
     /// A connection is over.
-    fn connection(&mut self, _: &Connection<'_>) {}
+    fn connection(&mut self, _: &Ended) {}
     /// A transaction is over.
     fn transaction(&mut self, _: &Transaction<'_>) {}
     /// The TTL of the first packet of a connection, and of the server's first data.
@@ -45,7 +45,7 @@ macro_rules! detectors {
                 $(self.$name.opened(opened);)*
             }
 
-            fn connection(&mut self, connection: &Connection<'_>) {
+            fn connection(&mut self, connection: &Ended) {
                 $(self.$name.connection(connection);)*
             }
 

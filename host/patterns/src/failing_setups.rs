@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Connection, Group, Opened, Outcome, Transaction, TransactionKind, finding, seconds};
+use weir_analysis::{Ended, Group, Opened, Outcome, Transaction, TransactionKind, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -147,23 +147,23 @@ impl Service {
         self.abandoned.count() + self.insisted.count()
     }
 
-    fn success(&mut self, connection: &Connection<'_>) {
-        self.established.add(connection.span().0);
-        if connection.setup() == Some(Outcome::Retransmitted) {
+    fn success(&mut self, connection: &Ended) {
+        self.established.add(connection.span.0);
+        if connection.setup == Some(Outcome::Retransmitted) {
             self.delayed += 1;
-            self.delayed_ns += connection.setup_ns().unwrap_or(0);
+            self.delayed_ns += connection.setup_ns.unwrap_or(0);
         }
     }
 
-    fn failure(&mut self, connection: &Connection<'_>) {
-        let (id, (first, last)) = (connection.id(), connection.span());
-        let (syns, syn_acks) = connection.syns();
+    fn failure(&mut self, connection: &Ended) {
+        let (id, (first, last)) = (connection.id, connection.span);
+        let (syns, syn_acks) = connection.syns;
         if syns > 1 {
             self.insisted.include(id, first, last);
         } else {
             self.abandoned.include(id, first, first);
             if self.sources.len() < SOURCES {
-                self.sources.insert(connection.ends().client);
+                self.sources.insert(connection.ends.client);
             }
         }
         // A SYN-ACK that came again shows that the server waited.
@@ -270,13 +270,13 @@ impl Detector for FailingSetups {
         }
     }
 
-    fn connection(&mut self, connection: &Connection<'_>) {
+    fn connection(&mut self, connection: &Ended) {
         if let Some(pending) = &mut self.pending {
-            pending.waiting.remove(&connection.id());
+            pending.waiting.remove(&connection.id);
         }
-        let ends = connection.ends();
+        let ends = connection.ends;
         let key = (ends.server, ends.server_port);
-        match connection.setup() {
+        match connection.setup {
             Some(Outcome::Ignored | Outcome::ResetLate) => {}
             Some(Outcome::Ok | Outcome::Retransmitted) => {
                 if let Some(service) = self.services.get(&key) {

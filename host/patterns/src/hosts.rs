@@ -3,6 +3,8 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::names::key;
+
 /// Hosts at most.
 pub(crate) const HOSTS: usize = 32;
 
@@ -25,7 +27,7 @@ const PATIENCE: u32 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<T> {
     hosts: Vec<Host<T>>,
-    numbers: HashMap<[u8; 16], u8, FixedState>,
+    numbers: HashMap<u128, u8, FixedState>,
     hand: usize,
     strangers: u32,
 }
@@ -44,7 +46,7 @@ impl<T> Default for Hosts<T> {
 impl<T: Default> Hosts<T> {
     /// Number of a host, if it has a place.
     pub fn number(&mut self, address: [u8; 16]) -> Option<usize> {
-        if let Some(&number) = self.numbers.get(&address) {
+        if let Some(&number) = self.numbers.get(&key(address)) {
             let host = &mut self.hosts[usize::from(number)];
             host.credit = host.credit.saturating_add(1);
             return Some(usize::from(number));
@@ -61,7 +63,7 @@ impl<T: Default> Hosts<T> {
             facts: T::default(),
         };
         if self.hosts.len() < HOSTS {
-            self.numbers.insert(address, self.hosts.len() as u8);
+            self.numbers.insert(key(address), self.hosts.len() as u8);
             self.hosts.push(host);
             return Some(self.hosts.len() - 1);
         }
@@ -72,8 +74,8 @@ impl<T: Default> Hosts<T> {
             old.credit /= 2;
             return None;
         }
-        self.numbers.remove(&old.address);
-        self.numbers.insert(address, number as u8);
+        self.numbers.remove(&key(old.address));
+        self.numbers.insert(key(address), number as u8);
         *old = host;
         Some(number)
     }

@@ -5,7 +5,7 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use weir_analysis::{Connection, Group, address, finding, seconds};
+use weir_analysis::{Ended, Group, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -48,23 +48,23 @@ impl Default for KeepAliveStorm {
 }
 
 impl Detector for KeepAliveStorm {
-    fn connection(&mut self, connection: &Connection<'_>) {
+    fn connection(&mut self, connection: &Ended) {
         for side in 0..2 {
-            let sent = connection.sent(side);
+            let sent = connection.sent[side];
             if sent.keep_alives == 0 {
                 continue;
             }
-            let ends = connection.ends();
+            let ends = connection.ends;
             let host = if side == 0 { ends.client } else { ends.server };
             if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
                 continue;
             }
             let keeper = self.hosts.entry(host).or_default();
-            let (first, last) = connection.span();
+            let (first, last) = connection.span;
             keeper.keep_alives += sent.keep_alives;
             keeper.packets += sent.packets;
             keeper.lives += last.saturating_sub(first);
-            keeper.connections.include(connection.id(), first, last);
+            keeper.connections.include(connection.id, first, last);
             let start = if keeper.span.1 == 0 {
                 first
             } else {

@@ -130,9 +130,10 @@ impl<S: Sink> Watched<S> {
 
 impl<S: Sink> Sink for Watched<S> {
     fn connection(&mut self, connection: &Connection<'_>) {
+        let ended = connection.ended();
         self.views.each(|view| {
-            view.timeline.connection(connection);
-            view.detectors.connection(connection);
+            view.timeline.connection(&ended);
+            view.detectors.connection(&ended);
         });
         self.inner.connection(connection);
     }

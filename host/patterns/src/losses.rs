@@ -7,7 +7,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Class, Connection, DataBlock, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict,
+    Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -294,18 +294,18 @@ impl Detector for Losses {
         self.extend(opened.time, opened.time);
     }
 
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let (pair, _) = self.pair(&connection.ends());
+    fn connection(&mut self, connection: &Ended) {
+        let (pair, _) = self.pair(&connection.ends);
         self.syn_loss.connection(connection, pair);
-        let once = connection.setup() == Some(Outcome::Ok) && connection.syns() == (1, 1);
-        let Some(ns) = connection.setup_ns().filter(|_| once) else {
+        let once = connection.setup == Some(Outcome::Ok) && connection.syns == (1, 1);
+        let Some(ns) = connection.setup_ns.filter(|_| once) else {
             return;
         };
         keep(
             &mut self.setups,
             SETUPS,
             CleanSetup {
-                at: connection.span().0,
+                at: connection.span.0,
                 micros: u32::try_from(ns / 1000).unwrap_or(u32::MAX),
                 pair,
             },

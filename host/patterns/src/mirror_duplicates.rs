@@ -1,6 +1,6 @@
 //! The capture has the same packets twice. Memory: a group of connections.
 
-use weir_analysis::{Class, Connection, Ends, Group, Place, Verdict, finding};
+use weir_analysis::{Class, Ended, Ends, Group, Place, Verdict, finding};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -32,18 +32,18 @@ impl MirrorDuplicates {
 }
 
 impl Detector for MirrorDuplicates {
-    fn connection(&mut self, connection: &Connection<'_>) {
+    fn connection(&mut self, connection: &Ended) {
         let mut own = 0;
         for side in 0..2 {
-            let sent = connection.sent(side);
+            let sent = connection.sent[side];
             self.packets[side] += sent.packets;
             self.copies[side] += sent.mirror_copies;
             self.data[side] += u64::from(sent.data_segments);
             own += sent.mirror_copies;
         }
         if own > 0 {
-            let (first, last) = connection.span();
-            self.group.include(connection.id(), first, last);
+            let (first, last) = connection.span;
+            self.group.include(connection.id, first, last);
         }
     }
 

@@ -5,12 +5,12 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use weir_analysis::{Class, Connection, Ends, Group, Transaction, TransactionKind, Verdict, address, finding, seconds};
+use weir_analysis::{Class, Ended, Ends, Group, Transaction, TransactionKind, Verdict, address, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::detector::Detector;
-use crate::names::{Address, about};
+use crate::names::{Address, about, key};
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -63,25 +63,20 @@ struct Pair {
     passed: u32,
 }
 
-/// Segments that never arrive.
+/// What passed between all hosts, by hash of client and server.
 #[derive(Debug, Default)]
-pub(crate) struct MtuBlackHole {
-    /// By connection and side.
-    stuck: Table<(FlowId, bool), Stuck, SEGMENTS>,
-    /// By client, server and sender.
-    pairs: Table<(Address, Address, bool), Pair, PAIRS>,
-    /// By hash of client and server.
-    passed: Vec<Passed>,
+struct Passages {
+    list: Vec<Passed>,
     hasher: FixedState,
 }
 
-impl MtuBlackHole {
-    fn passed(&mut self, ends: &Ends) -> &mut Passed {
-        if self.passed.is_empty() {
-            self.passed.resize(PAIRS, Passed::default());
+impl Passages {
+    fn between(&mut self, ends: &Ends) -> &mut Passed {
+        if self.list.is_empty() {
+            self.list.resize(PAIRS, Passed::default());
         }
-        let hosts = self.hasher.hash_one((ends.client, ends.server));
-        let passed = &mut self.passed[hosts as usize % PAIRS];
+        let hosts = self.hasher.hash_one((key(ends.client), key(ends.server)));
+        let passed = &mut self.list[hosts as usize % PAIRS];
         if passed.hosts != hosts {
             *passed = Passed {
                 hosts,
@@ -90,6 +85,16 @@ impl MtuBlackHole {
         }
         passed
     }
+}
+
+/// Segments that never arrive.
+#[derive(Debug, Default)]
+pub(crate) struct MtuBlackHole {
+    /// By connection and side.
+    stuck: Table<(FlowId, bool), Stuck, SEGMENTS>,
+    /// By client, server and sender.
+    pairs: Table<(Address, Address, bool), Pair, PAIRS>,
+    passages: Passages,
 }
 
 impl Detector for MtuBlackHole {
@@ -128,13 +133,13 @@ impl Detector for MtuBlackHole {
         };
         let end = facts.request_time + facts.request + end;
         let ends = transaction.ends();
+        let passed = self.passages.between(&ends);
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
             if bytes > SINGLE && bytes < LARGE {
                 continue;
             }
             let is_large = bytes >= LARGE;
             let largest = |before: u32| if is_large { 0 } else { before.max(bytes as u32) };
-            let passed = self.passed(&ends);
             let last = if is_large {
                 &mut passed.large_last
             } else {
@@ -149,19 +154,19 @@ impl Detector for MtuBlackHole {
         }
     }
 
-    fn connection(&mut self, connection: &Connection<'_>) {
-        if !connection.has_trouble() {
+    fn connection(&mut self, connection: &Ended) {
+        if !connection.has_trouble {
             return;
         }
         for from_server in [false, true] {
-            let Some(stuck) = self.stuck.remove(&(connection.id(), from_server)) else {
+            let Some(stuck) = self.stuck.remove(&(connection.id, from_server)) else {
                 continue;
             };
             if stuck.repeats < REPEATS {
                 continue;
             }
-            let ends = connection.ends();
-            let (passed, side) = (*self.passed(&ends), usize::from(from_server));
+            let ends = connection.ends;
+            let (passed, side) = (*self.passages.between(&ends), usize::from(from_server));
             let key = (ends.client, ends.server, from_server);
             let Some(pair) = self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0) else {
                 continue;
@@ -179,7 +184,7 @@ impl Detector for MtuBlackHole {
                 };
                 pair.most = pair.most.max(stuck.length);
                 pair.ns += stuck.last - stuck.first;
-                pair.stuck.include(connection.id(), stuck.first, stuck.last);
+                pair.stuck.include(connection.id, stuck.first, stuck.last);
             }
         }
     }

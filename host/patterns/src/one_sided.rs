@@ -1,6 +1,6 @@
 //! Only one direction of connections is in the capture. Memory: two groups of connections.
 
-use weir_analysis::{Connection, Group, finding};
+use weir_analysis::{Ended, Group, finding};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -18,8 +18,8 @@ pub(crate) struct OneSided {
 }
 
 impl Detector for OneSided {
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let sent = [connection.sent(0), connection.sent(1)];
+    fn connection(&mut self, connection: &Ended) {
+        let sent = [connection.sent[0], connection.sent[1]];
         // Nobody sends data to a peer that has not answered.
         if sent[0].payload == 0 && sent[1].payload == 0 {
             return;
@@ -27,8 +27,8 @@ impl Detector for OneSided {
         self.with_data += 1;
         for side in 0..2 {
             if sent[1 - side].packets == 0 {
-                let (first, last) = connection.span();
-                self.only[side].include(connection.id(), first, last);
+                let (first, last) = connection.span;
+                self.only[side].include(connection.id, first, last);
             }
         }
     }

@@ -4,6 +4,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{Ends, address};
 
+use crate::names::key;
+
 /// Pairs that are told apart; all others have the number `MOST`.
 pub(crate) const MOST: usize = 64;
 
@@ -16,9 +18,8 @@ type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
 /// The first [`MOST`] pairs: 4 kB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    numbers: HashMap<Hosts, usize, FixedState>,
+    numbers: HashMap<(u128, u128), usize, FixedState>,
     list: Vec<Hosts>,
-    last: Option<(Hosts, usize)>,
     /// What all others have in common: client, server.
     others: Option<Common>,
 }
@@ -26,29 +27,26 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// The number of a pair, at most [`MOST`].
     pub fn number(&mut self, ends: &Ends) -> usize {
-        let hosts = (ends.client, ends.server);
-        if let Some((_, number)) = self.last.filter(|(last, _)| *last == hosts) {
-            return number;
-        }
-        let number = match self.numbers.get(&hosts) {
+        match self.numbers.get(&(key(ends.client), key(ends.server))) {
             Some(number) => *number,
-            None if self.list.len() < MOST => {
-                self.list.push(hosts);
-                self.numbers.insert(hosts, self.list.len() - 1);
-                self.list.len() - 1
-            }
             None if self.others == Some((None, None)) => MOST,
-            None => {
-                let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));
-                self.others = Some((
-                    client.filter(|client| *client == hosts.0),
-                    server.filter(|server| *server == hosts.1),
-                ));
-                MOST
-            }
-        };
-        self.last = Some((hosts, number));
-        number
+            None => self.stranger((ends.client, ends.server)),
+        }
+    }
+
+    /// The number of a pair that has none yet.
+    fn stranger(&mut self, hosts: Hosts) -> usize {
+        if self.list.len() < MOST {
+            self.list.push(hosts);
+            self.numbers.insert((key(hosts.0), key(hosts.1)), self.list.len() - 1);
+            return self.list.len() - 1;
+        }
+        let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));
+        self.others = Some((
+            client.filter(|client| *client == hosts.0),
+            server.filter(|server| *server == hosts.1),
+        ));
+        MOST
     }
 
     /// Addresses of client and server as text.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Connection, Group, Outcome, address, finding, seconds};
+use weir_analysis::{Ended, Group, Outcome, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -37,9 +37,9 @@ pub(crate) struct PortScan {
 }
 
 impl Detector for PortScan {
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let ends = connection.ends();
-        let refused = match connection.setup() {
+    fn connection(&mut self, connection: &Ended) {
+        let ends = connection.ends;
+        let refused = match connection.setup {
             Some(Outcome::Refused) => true,
             Some(Outcome::Ignored | Outcome::ResetLate) => false,
             _ => {
@@ -56,8 +56,8 @@ impl Detector for PortScan {
         if host.targets.len() < TARGETS {
             host.targets.insert((ends.server, ends.server_port));
         }
-        let at = connection.span().0;
-        host.failed.include(connection.id(), at, at);
+        let at = connection.span.0;
+        host.failed.include(connection.id, at, at);
         host.refused += u64::from(refused);
         host.ignored += u64::from(!refused);
     }

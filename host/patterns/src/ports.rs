@@ -5,7 +5,7 @@
 //! at most 4,096 of them, and 9 to 18 bytes for each port, at most 2¹⁹ of them (10 MB).
 
 use hashbrown::HashMap;
-use weir_analysis::{CloseKind, Connection, Group, Outcome, address, finding, seconds};
+use weir_analysis::{CloseKind, Ended, Group, Outcome, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -87,12 +87,12 @@ impl Table {
     }
 
     /// Another one; a port that is new is kept only if there is `room`.
-    fn connection(&mut self, connection: &Connection<'_>, room: bool) {
-        let (begun, _) = connection.span();
-        let port = connection.ends().client_port;
+    fn connection(&mut self, connection: &Ended, room: bool) {
+        let (begun, _) = connection.span;
+        let port = connection.ends.client_port;
         let before = self.last.get(&port).copied();
         let used = before.is_some();
-        match connection.setup() {
+        match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {}
             Some(_) => {
                 self.failed[usize::from(!used)] += 1;
@@ -103,9 +103,8 @@ impl Table {
         self.connections += 1;
         self.first = self.first.min(begun);
         self.newest = self.newest.max(begun);
-        let left = connection.sent(0);
-        let (kind, _) = connection.closing();
-        self.waiting += u64::from(kind == CloseKind::ClientFin && !left.rst && !connection.sent(1).rst);
+        let left = connection.sent[0];
+        self.waiting += u64::from(connection.closing == CloseKind::ClientFin && !left.rst && !connection.sent[1].rst);
         let now = (begun.saturating_sub(self.base) >> UNIT) as u32;
         let Some(before) = before else {
             if room {
@@ -120,7 +119,7 @@ impl Table {
             self.cycles.add(cycle);
             if cycle < TIME_WAIT {
                 self.shortest = self.shortest.min(cycle);
-                self.again.include(connection.id(), begun, begun);
+                self.again.include(connection.id, begun, begun);
             }
         }
     }
@@ -131,8 +130,8 @@ impl Table {
 }
 
 impl Detector for Ports {
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let ends = connection.ends();
+    fn connection(&mut self, connection: &Ended) {
+        let ends = connection.ends;
         let key = (ends.client, ends.server, ends.server_port);
         if self.tables.len() >= PAIRS && !self.tables.contains_key(&key) {
             return;
@@ -140,7 +139,7 @@ impl Detector for Ports {
         let table = self
             .tables
             .entry(key)
-            .or_insert_with(|| Box::new(Table::new(connection.span().0)));
+            .or_insert_with(|| Box::new(Table::new(connection.span.0)));
         let before = table.last.len();
         table.connection(connection, self.kept < PORTS);
         self.kept += table.last.len() - before;

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 
-use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Transaction, TransactionKind};
+use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Transaction, TransactionKind};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -153,6 +153,8 @@ pub(crate) struct Service {
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     id: u64,
+    /// Number of its service, plus one; 0: not looked up.
+    service: u32,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
     /// Blocks of the server without a pause: the last packet, and what they brought.
@@ -221,8 +223,19 @@ impl Responses {
         turn
     }
 
-    fn service(&mut self, ends: &Ends) -> Option<usize> {
-        let key = self.hasher.hash_one((ends.server, ends.server_port));
+    /// The service of a connection: known with its turn, if it has one.
+    fn service(&mut self, id: FlowId, ends: &Ends) -> Option<usize> {
+        let known = self.turn(id).service;
+        if known > 0 {
+            return Some(known as usize - 1);
+        }
+        let number = self.service_of(ends)?;
+        self.turn(id).service = number as u32 + 1;
+        Some(number)
+    }
+
+    fn service_of(&mut self, ends: &Ends) -> Option<usize> {
+        let key = self.hasher.hash_one((names::key(ends.server), ends.server_port));
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number as usize);
         }
@@ -243,7 +256,9 @@ impl Responses {
     }
 
     fn request(&mut self, ends: &Ends, request: &str) -> Option<usize> {
-        let key = self.hasher.hash_one((ends.server, ends.server_port, request));
+        let key = self
+            .hasher
+            .hash_one((names::key(ends.server), ends.server_port, request));
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number as usize);
         }
@@ -334,7 +349,7 @@ impl Responses {
 
 impl Detector for Responses {
     fn block(&mut self, block: &DataBlock) {
-        let Some(service) = self.service(&block.ends) else {
+        let Some(service) = self.service(block.id, &block.ends) else {
             return;
         };
         self.follow(block, service);
@@ -361,7 +376,9 @@ impl Detector for Responses {
             return;
         };
         let ends = transaction.ends();
-        let Some(service) = self.service(&ends) else { return };
+        let Some(service) = self.service(transaction.id(), &ends) else {
+            return;
+        };
         let asked = facts.request_time.saturating_add(facts.request);
         if self.turn(transaction.id()).finished.all == 0 {
             // At the end of a connection no request follows.
@@ -380,7 +397,8 @@ impl Detector for Responses {
         }
         let text = transaction.signature();
         let request = text.strip_prefix("Request: ").unwrap_or(text);
-        let request = request.split_once('-').map_or(request, |(request, _)| request);
+        let dash = request.bytes().position(|byte| byte == b'-');
+        let request = &request[..dash.unwrap_or(request.len())];
         let number = self.request(&ends, request);
         let row = match number {
             Some(number) => &mut self.requests[number],
@@ -401,8 +419,8 @@ impl Detector for Responses {
         };
     }
 
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let turn = self.turn(connection.id());
+    fn connection(&mut self, connection: &Ended) {
+        let turn = self.turn(connection.id);
         *turn = Turn::default();
     }
 

@@ -1,7 +1,7 @@
 //! Another route: the TTL of a host's packets changes for good, and the round trip with it. Memory: 1,024 hosts with three
 //! stretches of 32 round trips, about 600 bytes each.
 
-use weir_analysis::{Connection, Ends, Group, Hops, address, finding, seconds};
+use weir_analysis::{Ended, Ends, Group, Hops, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -159,14 +159,14 @@ impl Detector for RouteChange {
         }
     }
 
-    fn connection(&mut self, connection: &Connection<'_>) {
-        let ends = connection.ends();
+    fn connection(&mut self, connection: &Ended) {
+        let ends = connection.ends;
         for side in 0..2 {
             // Data of this side goes to the other, whose ACKs come back.
-            if let Some(ns) = connection.sent(side).rtt_min
+            if let Some(ns) = connection.sent[side].rtt_min
                 && let Some(host) = self.hosts.get(&host(&ends, side == 0))
             {
-                host.trip(connection.span().0, ns);
+                host.trip(connection.span.0, ns);
             }
         }
     }

@@ -3,11 +3,11 @@
 use std::ops::AddAssign;
 
 use hashbrown::HashMap;
-use weir_analysis::{Connection, Ends, Finished, Opened, Outcome, TransactionKind, Verdict, address};
+use weir_analysis::{Ended, Ends, Finished, Opened, Outcome, TransactionKind, Verdict, address};
 use weir_messages::v1;
 
 use crate::bins::Bins;
-use crate::names::service;
+use crate::names::{self, service};
 use crate::steps::Steps;
 use crate::timeline::{Loss, loss, stay};
 use crate::times::Times;
@@ -76,6 +76,11 @@ impl AddAssign for Answers {
 /// Where something serves.
 pub type Key = ([u8; 16], u16);
 
+/// The same as a key that hashes fast.
+pub(crate) const fn place(key: &Key) -> (u128, u16) {
+    (names::key(key.0), key.1)
+}
+
 /// A service.
 #[derive(Clone, Debug)]
 pub struct Service {
@@ -140,7 +145,7 @@ impl Service {
 /// empty; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    places: HashMap<Key, usize, foldhash::fast::FixedState>,
+    places: HashMap<(u128, u16), usize, foldhash::fast::FixedState>,
     list: Vec<Service>,
     /// The one that was asked for last.
     last: usize,
@@ -178,7 +183,7 @@ impl Services {
     fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
         let key = (ends.server, ends.server_port);
         if self.list.get(self.last).is_none_or(|service| service.key != key) {
-            self.last = *self.places.get(&key)?;
+            self.last = *self.places.get(&place(&key))?;
         }
         self.list.get_mut(self.last)
     }
@@ -190,23 +195,23 @@ impl Services {
 
     /// A service that was not here yet gets a place, if there is one.
     fn take_place(&mut self, key: Key, time: u64) -> Option<&mut Service> {
-        let place = if self.list.len() < MOST {
+        let number = if self.list.len() < MOST {
             self.list.push(Service::new(key, time));
             self.list.len() - 1
         } else {
-            let (place, least) = self.list.iter().enumerate().min_by_key(|(_, s)| s.opened)?;
+            let (number, least) = self.list.iter().enumerate().min_by_key(|(_, s)| s.opened)?;
             if least.opened >= STAYS {
                 self.left_out += 1;
                 return None;
             }
             self.left_out += least.opened;
-            self.places.remove(&least.key);
-            self.list[place] = Service::new(key, time);
-            place
+            self.places.remove(&place(&least.key));
+            self.list[number] = Service::new(key, time);
+            number
         };
-        self.places.insert(key, place);
-        self.last = place;
-        self.list.get_mut(place)
+        self.places.insert(place(&key), number);
+        self.last = number;
+        self.list.get_mut(number)
     }
 
     pub(crate) fn opened(&mut self, opened: &Opened, start: u64) {
@@ -226,9 +231,9 @@ impl Services {
     }
 
     /// `heard`: its opening was told.
-    pub(crate) fn connection(&mut self, connection: &Connection<'_>, start: u64, heard: bool) {
-        let (first, last) = connection.span();
-        let ends = connection.ends();
+    pub(crate) fn connection(&mut self, connection: &Ended, start: u64, heard: bool) {
+        let (first, last) = connection.span;
+        let ends = connection.ends;
         if last < start {
             return;
         }
@@ -245,8 +250,8 @@ impl Services {
             service.load.at(start).connections.begin(start);
         }
         service.load.at(last).connections.end(last);
-        let set_up = first.saturating_add(connection.setup_ns().unwrap_or(0));
-        let held = match connection.setup() {
+        let set_up = first.saturating_add(connection.setup_ns.unwrap_or(0));
+        let held = match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {
                 let begun = set_up.clamp(start, last);
                 service.load.at(begun).visits.begin(begun);
@@ -262,7 +267,7 @@ impl Services {
             service.load.at(begun).held.begin(begun);
             service.load.at(end).held.end(end);
         }
-        let answered = u64::from(connection.answered());
+        let answered = u64::from(connection.answered);
         if answered > 0 {
             let [count, sum, squares] = &mut service.answered;
             *count += 1;

@@ -7,7 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use weir_analysis::{Class, Connection, Group, Outcome, Place, Verdict, finding as make, seconds};
+use weir_analysis::{Class, Ended, Group, Outcome, Place, Verdict, finding as make, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -124,11 +124,11 @@ impl SynLoss {
     }
 
     /// A connection is over; its verdicts came right before.
-    pub fn connection(&mut self, connection: &Connection<'_>, pair: u16) {
-        let Some(outcome) = connection.setup().filter(|outcome| *outcome != Outcome::Midstream) else {
+    pub fn connection(&mut self, connection: &Ended, pair: u16) {
+        let Some(outcome) = connection.setup.filter(|outcome| *outcome != Outcome::Midstream) else {
             return;
         };
-        let (syns, syn_acks) = connection.syns();
+        let (syns, syn_acks) = connection.syns;
         if syns == 0 || outcome == Outcome::Ignored && (syn_acks > 0 || syns == 1) {
             // Its beginning was not seen; or the client is silent; or there was no time for an answer.
             return;
@@ -136,15 +136,11 @@ impl SynLoss {
         let mut toll = self
             .current
             .take()
-            .filter(|(id, _)| *id == connection.id())
+            .filter(|(id, _)| *id == connection.id)
             .map_or_else(Toll::default, |(_, toll)| toll);
         let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
-        let trip = connection.sent(0).rtt_min.unwrap_or(0);
-        if begun
-            && connection
-                .answer_ns()
-                .is_some_and(|answer| answer >= SERVER_TIMER + trip)
-        {
+        let trip = connection.sent[0].rtt_min.unwrap_or(0);
+        if begun && connection.answer_ns.is_some_and(|answer| answer >= SERVER_TIMER + trip) {
             toll.syn_acks = toll.syn_acks.saturating_add(1);
         }
         // The last SYN came to nothing, too.
@@ -157,11 +153,11 @@ impl SynLoss {
             &mut self.attempts,
             ATTEMPTS,
             Attempt {
-                at: connection.span().0,
-                id: connection.id(),
-                micros: connection.setup_ns().map_or(0, micros),
-                answer: connection.answer_ns().map_or(0, micros),
-                lived: micros(connection.span().1.saturating_sub(connection.span().0)),
+                at: connection.span.0,
+                id: connection.id,
+                micros: connection.setup_ns.map_or(0, micros),
+                answer: connection.answer_ns.map_or(0, micros),
+                lived: micros(connection.span.1.saturating_sub(connection.span.0)),
                 pair,
                 toll,
                 failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),

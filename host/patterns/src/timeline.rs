@@ -3,7 +3,7 @@
 use std::ops::{AddAssign, Range};
 
 use weir_analysis::{
-    Acknowledged, Class, Connection, DataBlock, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict,
+    Acknowledged, Class, DataBlock, Ended, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict,
 };
 
 use crate::bins::Bins;
@@ -161,8 +161,8 @@ impl Timeline {
         self.services.opened(opened, self.start);
     }
 
-    pub(crate) fn connection(&mut self, connection: &Connection<'_>) {
-        let (first, last) = connection.span();
+    pub(crate) fn connection(&mut self, connection: &Ended) {
+        let (first, last) = connection.span;
         let start = self.start;
         let heard = first >= start;
         if !heard && last >= start {
