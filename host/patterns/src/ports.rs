@@ -5,11 +5,12 @@
 //! at most 4,096 of them, and 9 to 18 bytes for each port, at most 2¹⁹ of them (10 MB).
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use weir_analysis::{CloseKind, Ended, Group, Outcome, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{about, connections, service};
+use crate::names::{Address, about, connections, key, service};
 use crate::timeline::Timeline;
 use crate::times::Times;
 
@@ -36,12 +37,12 @@ const COMMON: [f64; 4] = [30.0, 60.0, 120.0, 240.0];
 const NEAR: f64 = 0.05;
 
 /// Client, server, its port.
-type Key = ([u8; 16], [u8; 16], u16);
+type Key = (Address, Address, u16);
 
 /// What is known of the clients' ports. What found no room is not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    tables: HashMap<Key, Box<Table>, foldhash::fast::FixedState>,
+    tables: HashMap<(u128, u128, u16), Box<Table>, foldhash::fast::FixedState>,
     /// Of all tables.
     kept: usize,
 }
@@ -90,12 +91,11 @@ impl Table {
     fn connection(&mut self, connection: &Ended, room: bool) {
         let (begun, _) = connection.span;
         let port = connection.ends.client_port;
-        let before = self.last.get(&port).copied();
-        let used = before.is_some();
+        let last = self.last.get_mut(&port);
         match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {}
             Some(_) => {
-                self.failed[usize::from(!used)] += 1;
+                self.failed[usize::from(last.is_none())] += 1;
                 return;
             }
             None => return,
@@ -106,14 +106,14 @@ impl Table {
         let left = connection.sent[0];
         self.waiting += u64::from(connection.closing == CloseKind::ClientFin && !left.rst && !connection.sent[1].rst);
         let now = (begun.saturating_sub(self.base) >> UNIT) as u32;
-        let Some(before) = before else {
+        let Some(last) = last else {
             if room {
                 self.last.insert(port, now);
                 self.ports = (self.ports.0.min(port), self.ports.1.max(port));
             }
             return;
         };
-        self.last.insert(port, now);
+        let before = std::mem::replace(last, now);
         if now > before {
             let cycle = u64::from(now - before) << UNIT;
             self.cycles.add(cycle);
@@ -132,25 +132,27 @@ impl Table {
 impl Detector for Ports {
     fn connection(&mut self, connection: &Ended) {
         let ends = connection.ends;
-        let key = (ends.client, ends.server, ends.server_port);
-        if self.tables.len() >= PAIRS && !self.tables.contains_key(&key) {
-            return;
-        }
-        let table = self
+        let is_full = self.tables.len() >= PAIRS;
+        let table = match self
             .tables
-            .entry(key)
-            .or_insert_with(|| Box::new(Table::new(connection.span.0)));
+            .entry((key(ends.client), key(ends.server), ends.server_port))
+        {
+            Entry::Occupied(place) => place.into_mut(),
+            Entry::Vacant(_) if is_full => return,
+            Entry::Vacant(place) => place.insert(Box::new(Table::new(connection.span.0))),
+        };
         let before = table.last.len();
         table.connection(connection, self.kept < PORTS);
         self.kept += table.last.len() - before;
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let mut tables: Vec<(&Key, &Box<Table>)> = self.tables.iter().collect();
+        let mut tables: Vec<_> = self.tables.iter().collect();
         tables.sort_unstable_by_key(|(key, _)| **key);
-        for (key, table) in tables {
-            out.extend(recycling(key, table));
-            out.extend(exhaustion(key, table, timeline));
+        for (&(client, server, port), table) in tables {
+            let key = (client.to_be_bytes(), server.to_be_bytes(), port);
+            out.extend(recycling(&key, table));
+            out.extend(exhaustion(&key, table, timeline));
         }
     }
 }
