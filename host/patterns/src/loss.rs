@@ -48,22 +48,26 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Findin
 fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding {
     let sums = Sums::of(losses.iter().copied());
     let shown = all.shown(|other| other == pair, &sums.ways);
-    let segments = [0, 1].map(|side| (all.by_pair[pair].segments[side] as f64 * shown[side]) as u64);
+    // What was sent is what brought new bytes, and what had to be sent again.
+    let sent = [0, 1].map(|side| {
+        let segments = all.by_pair[pair].segments[side] as f64 * shown[side];
+        segments as u64 + sums.by_sender[side]
+    });
     let (client, server) = all.pairs.names(pair);
-    let rate = |lost: u64, segments: u64| lost as f64 / (segments + lost).max(1) as f64;
-    let share = rate(sums.total(), segments[0] + segments[1]);
-    let [to_server, to_client] = [0, 1].map(|side| rate(sums.by_sender[side], segments[side]));
+    let rate = |lost: u64, sent: u64| lost as f64 / sent.max(1) as f64;
+    let share = rate(sums.total(), sent[0] + sent[1]);
+    let [to_server, to_client] = [0, 1].map(|side| rate(sums.by_sender[side], sent[side]));
     let bursts = Bursts::of(all, pair, losses);
     let mut evidence = vec![
         format!(
             "{} of {} data segments were lost ({}): client to server {} of {}, server to client {} of {}",
             count(sums.total()),
-            count(segments[0] + segments[1]),
+            count(sent[0] + sent[1]),
             percent(share),
             count(sums.by_sender[0]),
-            count(segments[0]),
+            count(sent[0]),
             count(sums.by_sender[1]),
-            count(segments[1])
+            count(sent[1])
         ),
         sums.place(&client, &server),
     ];
@@ -111,7 +115,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
     evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
     let mut finding = make(
         "LOSS",
-        match at_least(sums.total(), segments[0] + segments[1] + sums.total()) {
+        match at_least(sums.total(), sent[0] + sent[1]) {
             s if s > CRITICAL => "CRITICAL",
             s if s > WARNING => "WARNING",
             _ => "INFO",
