@@ -191,7 +191,7 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
     for tap in [from, to] {
         if tap.clamped > 0 {
             out.push(format!(
-                "{}: its clock was set back; {} packets have no time of their own and are in no delay",
+                "{}: its clock was set back, or it stamps packets in batches; {} packets have no time of their own and are in no delay",
                 tap.name, tap.clamped
             ));
         }

@@ -204,6 +204,8 @@ pub(crate) struct Findings {
     mishap: Group,
     mishap_shift: u8,
     mishap_stripped: u64,
+    /// Waits for the windows that a wrong scale left.
+    mishap_ns: u64,
     limited: [Limited; LIMITS.len()],
     chatty: Group,
     /// Round trip and bytes of a turn of the connection that lost most to latency, and what it lost, ns.
@@ -393,6 +395,10 @@ impl Findings {
                 self.mishap.add(flow);
                 self.mishap_shift = shift;
                 self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
+                if let (Mishap::Applied(_), Some(limits)) = (mishap, &flow.limits) {
+                    let waited = limits.sides[1 - side].total.by.of(Cause::SmallWindow);
+                    self.mishap_ns = self.mishap_ns.saturating_add(waited);
+                }
             }
             let Some(limits) = &flow.limits else { continue };
             let t = &limits.sides[side];
@@ -422,12 +428,19 @@ impl Findings {
         }
         let shift = self.mishap_shift;
         let mut evidence = Vec::new();
+        let mut values = vec![("shift", f64::from(shift))];
         let applied = self.mishap.count - self.mishap_stripped;
+        // A scale that only the tap does not see costs nothing.
         if applied > 0 {
+            values.push(("costSeconds", seconds(self.mishap_ns)));
             evidence.push(format!(
                 "{}: windows fell to 1/{} right after the start and stayed, without data to fill them: a box scales by {shift} although the handshake says otherwise",
                 connections(applied),
                 1u32 << shift
+            ));
+            evidence.push(format!(
+                "senders waited {:.3} s in all for windows of less than a segment there",
+                seconds(self.mishap_ns)
             ));
         }
         if self.mishap_stripped > 0 {
@@ -449,7 +462,7 @@ impl Findings {
             "A window scale is not applied as agreed".to_owned(),
             evidence,
             &self.mishap,
-            &[("shift", f64::from(shift))],
+            &values,
         ))
     }
 

@@ -108,6 +108,7 @@ fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
     assert!((51.0..=53.0).contains(&limits.small_window), "{limits:?}");
     let mishap = finding(&a, "WINDOW_SCALE_MISHAP");
     assert!((value(mishap, "shift") - 7.0).abs() < 1e-9);
+    assert!((51.0..=53.0).contains(&value(mishap, "costSeconds")), "{mishap:?}");
     let small = finding(&a, "SMALL_WINDOW");
     assert!((51.0..=53.0).contains(&value(small, "seconds")), "{small:?}");
     // Silly: ten openings by 254 bytes, 5 s apart, and the rest; the client's pieces fill them.

@@ -2,12 +2,12 @@
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Group, finding as make, seconds, timestamp};
+use weir_analysis::{Group, finding as make, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::losses::percent;
-use crate::names::count;
+use crate::names::{clock, count};
 use crate::timeline::{Bin, Timeline};
 
 /// Width of a slice, ns.
@@ -115,7 +115,7 @@ impl Detector for RetransmissionTimes {
             evidence.push(format!(
                 "{} s from {}: {} of {} data segments were sent again ({})",
                 seconds(range.slices as u64 * width),
-                timestamp(time(range.from)),
+                clock(time(range.from)),
                 count(u64::from(range.sum.again)),
                 count(u64::from(range.sum.sent)),
                 percent(range.sum.rate())

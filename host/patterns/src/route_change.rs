@@ -214,6 +214,9 @@ fn route_change(name: &str, state: &Host, before: &Stretch, left_out: usize) -> 
         );
         evidence.push(if is_step {
             let cost = (new - old) * f64::from(now.count);
+            if cost > 0.0 {
+                values.push(("costSeconds", cost));
+            }
             format!(
                 "round trips {times}: {:+.3} ms each; {} connections since then, with a round trip each at least, make {cost:+.3} s",
                 (new - old) * 1e3,

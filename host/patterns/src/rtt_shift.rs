@@ -1,10 +1,11 @@
 //! `RTT_SHIFT`: the base of the round trips between the tap and a host changed at one moment.
 //!
-//! Memory: 8 bytes a second and side for each of [`pairs::MOST`] pairs, 0.5 MB each when it has all of its bins.
+//! Memory: 8 bytes a second and side for each of [`pairs::MOST`] pairs, 0.5 MB each when it has all of its bins, and half
+//! of that for the turns.
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Acknowledged, Group, finding as make, seconds};
+use weir_analysis::{Acknowledged, Group, Transaction, finding as make, seconds};
 use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
@@ -52,6 +53,8 @@ pub(crate) struct RttShift {
     pairs: Pairs,
     /// To the client, to the server.
     series: Vec<[Bins<Slice>; 2]>,
+    /// Turns (setups, requests) of each pair: each takes a round trip or more.
+    turns: Vec<Bins<u32>>,
 }
 
 /// A step.
@@ -68,6 +71,17 @@ struct Step {
 }
 
 impl Detector for RttShift {
+    fn transaction(&mut self, transaction: &Transaction<'_>) {
+        let number = self.pairs.number(&transaction.ends());
+        if number == pairs::MOST {
+            return;
+        }
+        while self.turns.len() <= number {
+            self.turns.push(Bins::new(WIDTH));
+        }
+        *self.turns[number].at(transaction.facts().request_time) += 1;
+    }
+
     fn acknowledged(&mut self, ack: &Acknowledged) {
         // What all other pairs have in common is no path.
         let number = self.pairs.number(&ack.ends);
@@ -163,6 +177,15 @@ impl RttShift {
         let (host, other) = if side == 0 { (client, server) } else { (server, client) };
         let shift = step.after - step.before;
         let start = self.series[number][side].start();
+        let turns = self.turns.get(number).map_or(0, |turns| {
+            let times = (turns.start()..).step_by(turns.width() as usize);
+            times
+                .zip(turns.iter())
+                .filter(|(time, _)| *time >= step.at)
+                .map(|(_, n)| u64::from(*n))
+                .sum()
+        });
+        let cost = shift * turns as f64;
         let evidence = vec![
             format!(
                 "the smallest round trip of each second between the tap and {host} is {:.2} ms before and {:.2} ms after (medians of {} and {} ACKs, for the traffic with {other})",
@@ -177,14 +200,24 @@ impl RttShift {
                 chance(step.chance)
             ),
             format!(
-                "each turn of request and response takes {:.2} ms {} since then",
+                "each turn takes {:.2} ms {} since then: {:.3} s in all for {} setups and requests, if each takes one round trip",
                 shift.abs() * 1e3,
-                if shift > 0.0 { "more" } else { "less" }
+                if shift > 0.0 { "more" } else { "less" },
+                cost.abs(),
+                count(turns)
             ),
             "it may also be a queue that never empties: see whether throughput rose at that moment; or a host that answers later (a virtual machine moved)"
                 .to_owned(),
             format!("next: routes to {host} and changes in the network at that moment; TTL of its packets before and after"),
         ];
+        let mut values = vec![
+            ("fromSeconds", step.before),
+            ("toSeconds", step.after),
+            ("shiftSeconds", shift),
+        ];
+        if shift > 0.0 {
+            values.push(("costSeconds", cost));
+        }
         let mut finding = make(
             "RTT_SHIFT",
             if shift > 0.0 { "WARNING" } else { "INFO" },
@@ -196,11 +229,7 @@ impl RttShift {
             ),
             evidence,
             &Group::range(step.at, step.end),
-            &[
-                ("fromSeconds", step.before),
-                ("toSeconds", step.after),
-                ("shiftSeconds", shift),
-            ],
+            &values,
         );
         finding.who = format!("{} to {host}", self.pairs.who(number));
         finding

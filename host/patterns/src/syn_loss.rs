@@ -334,11 +334,16 @@ fn finding(
             count(either)
         ),
     ];
+    if either > 0 {
+        evidence.push(format!(
+            "a SYN-ACK that never reached the tap and a SYN that was lost behind it look the same where the next SYN comes no later than {server} would have repeated its answer: only a capture at {server} can tell them apart"
+        ));
+    }
     let hit_attempts: Vec<Attempt> = hit().copied().collect();
     let least_syns = habits.least_syns(&hit_attempts);
     if least_syns > 0 {
         evidence.push(format!(
-            "{} of the last at least are SYNs: {server} repeats a SYN-ACK after {:.2} s, as long as the client waits, so that a lost SYN-ACK comes twice in half of the cases, and too few do",
+            "{} of these at least are SYNs: {server} repeats a SYN-ACK after {:.2} s, as long as the client waits, so that a lost SYN-ACK comes twice in half of the cases, and too few do",
             count(least_syns),
             habits.timer.unwrap_or(0.0) / 1e6
         ));

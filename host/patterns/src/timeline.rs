@@ -255,6 +255,8 @@ pub const fn loss(verdict: &Verdict) -> Option<Loss> {
     let repeated = matches!(verdict.class, Class::Retransmission | Class::Lost);
     match verdict.place {
         _ if repeated && verdict.handshake => Some(Loss::Setup),
+        // A FIN.
+        _ if verdict.length == 0 => None,
         Place::BeforeTap | Place::BehindTap => Some(Loss::Data),
         Place::Unknown if repeated => Some(Loss::Data),
         _ => None,

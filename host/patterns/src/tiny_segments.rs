@@ -3,7 +3,7 @@
 use weir_analysis::{Group, finding};
 use weir_messages::v1::Finding;
 
-use crate::names::about;
+use crate::names::{about, count};
 use crate::responses::{Row, Service, TINY};
 
 /// Tiny segments from which on they are worth a word, their share of the responses' segments, and the share of segments
@@ -50,20 +50,20 @@ fn told(service: &Service, requests: &[Row]) -> Finding {
     let named: Vec<String> = sizes
         .iter()
         .take(NAMED)
-        .map(|(count, bytes)| format!("{count} of {bytes} bytes"))
+        .map(|(segments, bytes)| format!("{} of {bytes} bytes", count(u64::from(*segments))))
         .collect();
     let mut evidence = vec![
         format!(
             "{} of {} segments of its responses ({:.0} %) have fewer than {TINY} bytes and stand next to others of the same response: {}",
-            segments.tiny,
-            segments.all,
+            count(segments.tiny),
+            count(segments.all),
             share * 100.0,
             named.join(", ")
         ),
         format!(
             "the same data needs {} segments: {} ({:.0} %) and their ACKs could be saved",
-            segments.all - segments.extra,
-            segments.extra,
+            count(segments.all - segments.extra),
+            count(segments.extra),
             segments.extra as f64 / segments.all as f64 * 100.0
         ),
     ];
@@ -76,7 +76,7 @@ fn told(service: &Service, requests: &[Row]) -> Finding {
         format!(
             "request {}: {} responses in {:.1} segments each where {:.1} would do",
             other.request,
-            other.answered,
+            count(other.answered),
             other.segments.all as f64 / other.answered as f64,
             (other.segments.all - other.segments.extra) as f64 / other.answered as f64
         )

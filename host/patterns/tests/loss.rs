@@ -377,6 +377,17 @@ fn shifts_of_round_trips_and_random_losses_are_found() {
         panic!("{found:?}");
     };
     near(value(finding, "shiftSeconds"), 0.004, 0.05, "shift");
+    let turns = run
+        .truth("app")
+        .iter()
+        .filter(|line| {
+            line["type"] == "transaction" && line["request_write_start_ns"].as_f64() >= Some((run.start + 37.0) * 1e9)
+        })
+        .count();
+    // Each connection has a setup beside its requests: 3 to 8 of them.
+    let (least, most) = (1.0 + 1.0 / 8.0, 1.0 + 1.0 / 3.0);
+    let cost = value(finding, "costSeconds") / (0.004 * turns as f64);
+    assert!((0.95 * least..1.05 * most).contains(&cost), "{cost} of {turns}");
     let at = finding.start.unwrap().seconds as f64 - run.start;
     near(at, 37.0, 0.05, "moment");
     assert!(finding.who.ends_with("to 10.2.0.10"), "{}", finding.who);

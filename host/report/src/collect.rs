@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 
-use weir_analysis::{Class, Connection, Ends, Opened, Outcome, Place, Sink, Transaction, TransactionKind, Verdict};
+use weir_analysis::{Connection, Ends, Opened, Outcome, Place, Sink, Transaction, TransactionKind, Verdict};
 use weir_messages::v1;
 use weir_patterns::bins::Bins;
+use weir_patterns::{Loss, loss};
 
 use crate::scale::{Column, Histogram, row};
 use crate::waterfall::Waterfalls;
@@ -362,17 +363,13 @@ impl Sink for Collector {
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         let side = usize::from(verdict.from_server);
-        let is_loss = matches!(verdict.class, Class::Retransmission | Class::Lost);
         let dialogue = self.dialogue(ends);
-        if is_loss && verdict.handshake {
-            dialogue.syn_repeats[side] += 1;
-            return;
-        }
-        match verdict.place {
-            Place::BeforeTap => dialogue.lost_before[side] += 1,
-            Place::BehindTap => dialogue.lost_behind[side] += 1,
-            Place::Unknown if is_loss => dialogue.lost_unknown[side] += 1,
-            _ => {}
+        match (loss(verdict), verdict.place) {
+            (Some(Loss::Setup), _) => dialogue.syn_repeats[side] += 1,
+            (Some(Loss::Data), Place::BeforeTap) => dialogue.lost_before[side] += 1,
+            (Some(Loss::Data), Place::BehindTap) => dialogue.lost_behind[side] += 1,
+            (Some(Loss::Data), _) => dialogue.lost_unknown[side] += 1,
+            (None, _) => {}
         }
     }
 

@@ -122,9 +122,24 @@ pub fn report(input: &Input<'_>) -> Document {
     sections.extend(input.comparison.map(compare::sections).unwrap_or_default());
     sections.extend(evidence);
     Document {
-        title: format!("Report on {}", input.files.join(", ")),
+        title: format!("Report on {}", file_names(input.files).join(", ")),
         subtitle: subtitle(summary, facts),
         sections,
+    }
+}
+
+/// Without folders, where that leaves them different.
+fn file_names<'a>(files: &'a [String]) -> Vec<&'a str> {
+    let name = |file: &'a String| {
+        let path = Some(file).filter(|file| !file.contains("://"))?;
+        std::path::Path::new(path).file_name()?.to_str()
+    };
+    let short: Vec<&str> = files.iter().map(|file| name(file).unwrap_or(file)).collect();
+    let different: HashSet<&str> = short.iter().copied().collect();
+    if different.len() == files.len() {
+        short
+    } else {
+        files.iter().map(String::as_str).collect()
     }
 }
 
@@ -132,13 +147,13 @@ fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
     let list = |map: &std::collections::BTreeMap<&str, u64>| {
         let all: Vec<_> = map
             .iter()
-            .map(|(name, n)| format!("{} {name}", format::count(*n)))
+            .map(|(name, n)| format!("{} {}", format::count(*n), tables::words(name)))
             .collect();
         all.join(", ")
     };
     let outcomes = match facts.outcomes.is_empty() {
         true => String::new(),
-        false => format!(" (setup {})", list(&facts.outcomes)),
+        false => format!(" (setups: {})", list(&facts.outcomes)),
     };
     format!(
         "{} packets in {}{}; {} connections{outcomes}; {} transactions",
@@ -267,4 +282,17 @@ fn anchors(sections: &[Section]) -> HashSet<String> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_names;
+
+    #[test]
+    fn folders_are_told_where_names_are_the_same() {
+        let names = |files: [&str; 2]| file_names(&files.map(str::to_owned)).join(" ");
+        assert_eq!(names(["/a/web.pcap", "b/db.pcap"]), "web.pcap db.pcap");
+        assert_eq!(names(["a/tap.pcap", "b/tap.pcap"]), "a/tap.pcap b/tap.pcap");
+        assert_eq!(names(["-", "http://127.0.0.1:50051"]), "- http://127.0.0.1:50051");
+    }
 }

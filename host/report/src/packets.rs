@@ -62,7 +62,10 @@ pub fn figure(trace: &Trace, connection: Option<&Connection>) -> Option<Figure> 
             time.unix_nanos().saturating_sub(first.unix_nanos()).max(0) as u64
         })
     };
-    let span = last.unix_nanos().saturating_sub(first.unix_nanos()).max(1000) as u64;
+    // One packet has no timing.
+    let span = u64::try_from(last.unix_nanos().saturating_sub(first.unix_nanos()))
+        .ok()
+        .filter(|span| *span > 0)?;
     let mut plane = Plane::new((0, span), 0.0, HEIGHT);
     plane.left += 8.0;
     plane.right += 30.0;

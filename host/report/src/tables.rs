@@ -519,7 +519,9 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
     if !pies.is_empty() {
         out.push(Block::Table(Table {
             id: "tab-pies",
-            caption: "Client, network and server time, by method.".into(),
+            caption: "Client, network and server time. Measured: of each transaction, between the taps. Article: the time of the capture, by the \
+                      gaps between frames. One tap: of each transaction, as estimated from the first tap alone."
+                .into(),
             headers: vec![
                 ("method", false),
                 ("client", true),
@@ -661,7 +663,7 @@ pub fn parts_of(delays: &v1::TimeShares) -> [(&'static str, f64); 7] {
 }
 
 /// `SERVER_PROCESSING` as people write it.
-fn words(name: &str) -> String {
+pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ").to_lowercase()
 }
 

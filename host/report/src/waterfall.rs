@@ -26,6 +26,8 @@ const LEAST: usize = 2;
 const BAR: f64 = 9.0;
 const ROW: f64 = 15.0;
 const NAMES: f64 = 250.0;
+/// Px that a time beside its bar takes.
+const ROOM: f64 = 70.0;
 /// Letters of a name.
 const LETTERS: usize = 42;
 
@@ -205,12 +207,12 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
                 .map_or_else(|| "–".to_owned(), |ns| seconds(ns as f64 / 1e9)),
         );
         let took = seconds((end - begun) as f64 / 1e9);
-        // Behind the bar, or before it where there is no room.
-        let right = plane.x(end) + 70.0 > plane.right;
-        let at = if right {
-            plane.x(begun) - 5.0
-        } else {
-            plane.x(end) + 5.0
+        // Behind the bar, or before it where there is no room, or on it where there is none on either side.
+        let right = plane.x(end) + ROOM > plane.right;
+        let at = match right {
+            false => plane.x(end) + 5.0,
+            true if plane.x(begun) - ROOM > plane.left => plane.x(begun) - 5.0,
+            true => plane.x(end) - 5.0,
         };
         html! {
             text.e.name x=(n(plane.left - 6.0)) y=(n(y + 8.0)) { (shown) }
@@ -240,8 +242,8 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
         caption: Text::default()
             .strong(format!("Connection {}", followed.id))
             .plain(format!(
-                ": {} transactions of {}:{port} with {}, in their order, of the connections followed one after the other the one with most. \
-                 Of the time of its requests, {:.1} % is wait for the server, {:.1} % the response's way, {:.1} % the request's.{more}",
+                ": its {} transactions between {}:{port} and {}, in their order. Of the connections to this service that were followed from \
+                 beginning to end, one at a time, it is the one with most. Of the time of its requests, {:.1} % is wait for the server, {:.1} % the response's way, {:.1} % the request's.{more}",
                 count(followed.bars.iter().filter(|bar| !bar.is_setup).count() as u64),
                 address(host),
                 service_name(service),

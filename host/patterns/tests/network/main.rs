@@ -358,6 +358,8 @@ fn another_route_is_told_with_its_hops_and_round_trips() {
         );
         assert_near("before", value(found, "rttBeforeSeconds"), 0.010, 0.05);
         assert_near("after", value(found, "rttAfterSeconds"), delay * 2e-3, 0.05);
+        let slower = delay * 2e-3 > 0.010;
+        assert_eq!(found.values.contains_key("costSeconds"), slower, "{found:?}");
         let start = span(found).0 - played.start;
         assert!((start - f64::from(at)).abs() < 0.5, "{start}");
     }
