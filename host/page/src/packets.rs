@@ -430,9 +430,14 @@ fn find<T: Copy>(list: &[(u32, T)], packet: u32) -> Option<T> {
 }
 
 impl Packets {
+    /// Number of a connection, if it is known here.
+    pub fn flow(&self, id: u64) -> Option<u32> {
+        self.flows.get(&id).copied()
+    }
+
     /// Packets of a connection, by time; none if it is not known here.
     pub fn of_connection(&self, id: u64) -> &[u32] {
-        self.flows.get(&id).map_or(&[], |flow| self.of_flow(*flow))
+        self.flow(id).map_or(&[], |flow| self.of_flow(flow))
     }
 
     fn of_flow(&self, flow: u32) -> &[u32] {

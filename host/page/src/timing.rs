@@ -1,29 +1,44 @@
-//! `/timing`: packets of many connections, a lane each.
-
-use std::collections::HashMap;
+//! `/timing`: packets of many connections, a lane each, or all of them in a few lanes.
 
 use serde_json::json;
 
 use crate::batch;
 use crate::dataset::Dataset;
 use crate::error::Refused;
-use crate::marks::MARKS;
-use crate::packets::{KINDS, Kind, Packets};
+use crate::packets::{KINDS, NONE, Packets};
 use crate::params::Params;
 use crate::reply::Reply;
-use crate::span::seconds;
+use crate::span::{Span, seconds};
 use crate::tables::{Query, Table};
 use crate::timeline::{USUAL, WIDTH};
 
 /// Most lanes.
 const LANES: usize = 1000;
+/// Most lanes that connections share.
+const SHARED: usize = 100;
+/// Most marks of an answer, each packet one up to here: a browser without a graphics card draws them in 0.1 s.
+const MARKS: usize = 12_000;
 
-/// What is drawn at a place.
+/// What is drawn at a place: the packets of a lane, side and kind in a pixel column.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    packet: u32,
+    lane: u16,
+    /// Its first and last packet.
+    first: u32,
+    last: u32,
     count: u32,
+    /// Smallest and largest payload.
+    least: u32,
     bytes: u32,
+}
+
+impl Mark {
+    fn add(&mut self, other: &Self) {
+        self.last = self.last.max(other.last);
+        self.count += other.count;
+        self.least = self.least.min(other.least);
+        self.bytes = self.bytes.max(other.bytes);
+    }
 }
 
 /// The route.
@@ -32,92 +47,140 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let query = Query::take(data, Table::Connections, &mut params)?.overlapping();
     let span = query.span();
     let offset = params.number("offset", 0usize, 0, u32::MAX as usize)?;
-    let limit = params.number("limit", 200usize, 1, LANES)?;
+    let limit = params.number("limit", 200usize, 0, LANES)?;
+    let share = params.optional("share", 1, SHARED)?;
     let mut width = params.number("width", USUAL, 1, WIDTH)?;
     params.end()?;
     let rows = query.rows(data)?;
+    let shared = share.filter(|_| rows.len() > limit);
     let end = rows.len().min(offset.saturating_add(limit));
-    let lanes = rows.get(offset..end).unwrap_or_default();
-    let chosen: Vec<&[u32]> = lanes
-        .iter()
-        .map(|row| {
-            let all = packets.of_connection(data.connections[*row as usize].id);
-            &all[span.part(all, |packet| packets.get(*packet).time)]
-        })
-        .collect();
-    let total: usize = chosen.iter().map(|packets| packets.len()).sum();
-    let exact = total <= MARKS;
-    let mut marks: Vec<(u16, Mark)> = Vec::new();
-    if exact {
-        for (lane, all) in (0u16..).zip(&chosen) {
-            let one = |packet: &u32| Mark {
-                packet: *packet,
-                count: 1,
-                bytes: packets.get(*packet).length,
-            };
-            marks.extend(all.iter().map(|packet| (lane, one(packet))));
+    let lanes = match shared {
+        Some(_) => &rows[..],
+        None => rows.get(offset..end).unwrap_or_default(),
+    };
+    let lane = |place: usize| match shared {
+        Some(share) => place * share / lanes.len(),
+        None => place,
+    };
+    let mut lane_of = vec![None; packets.ids.len()];
+    for (place, row) in lanes.iter().enumerate() {
+        if let Some(flow) = packets.flow(data.connections[*row as usize].id) {
+            lane_of[flow as usize] = Some(lane(place) as u16);
         }
-    } else {
-        let columns = span.columns(width);
-        let mut cells: HashMap<(u16, bool, Kind, u16), Mark> = HashMap::new();
-        for (lane, all) in (0u16..).zip(&chosen) {
-            for place in *all {
-                let packet = packets.get(*place);
-                let at = (lane, packet.server, packet.kind, columns.of(packet.time) as u16);
-                let one = Mark {
-                    packet: *place,
-                    count: 1,
-                    bytes: packet.length,
-                };
-                add(&mut cells, at, one);
-            }
-        }
-        while cells.len() > MARKS && width > 1 {
-            width = width.div_ceil(2);
-            let finer = std::mem::take(&mut cells);
-            for ((lane, server, kind, column), mark) in finer {
-                add(&mut cells, (lane, server, kind, column / 2), mark);
-            }
-        }
-        marks = cells.into_iter().map(|((lane, ..), mark)| (lane, mark)).collect();
-        marks.sort_unstable_by_key(|(lane, mark)| (*lane, mark.packet));
     }
+    let part = span.part(&packets.all, |packet| packet.time);
+    let all = || {
+        let places = part.start as u32..part.end as u32;
+        places.zip(&packets.all[part.clone()]).filter_map(|(place, packet)| {
+            Some(Mark {
+                lane: lane_of[packet.flow as usize]?,
+                first: place,
+                last: place,
+                count: 1,
+                least: packet.length,
+                bytes: packet.length,
+            })
+        })
+    };
+    let total = all().count();
+    let exact = total <= MARKS;
+    let mut marks: Vec<Mark> = if exact {
+        all().collect()
+    } else {
+        let used = lanes.len().checked_sub(1).map_or(0, |last| lane(last) + 1);
+        let mut cells = Cells::new(packets, span, width, used);
+        let mut marks = cells.fold(all());
+        while marks.len() > MARKS && width > 1 {
+            width = width.div_ceil(2);
+            cells = Cells::new(packets, span, width, used);
+            marks = cells.fold(marks.into_iter());
+        }
+        marks
+    };
+    marks.sort_unstable_by_key(|mark| mark.first);
     Reply::columns(
         columns_of(packets, &marks, exact)
             .says("rows", total)
             .says("exact", exact)
             .says("width", width)
-            .says("lanes", json!(lanes))
+            .says("lanes", json!(if shared.is_some() { &[] } else { lanes }))
+            .says("shared", shared.unwrap_or(0))
             .says("total", rows.len())
             .says("kinds", json!(KINDS)),
     )
 }
 
-/// Two marks of one place are one: that of the first packet.
-fn add<K: std::hash::Hash + Eq>(cells: &mut HashMap<K, Mark>, at: K, mark: Mark) {
-    cells
-        .entry(at)
-        .and_modify(|known| {
-            known.packet = known.packet.min(mark.packet);
-            known.count += mark.count;
-            known.bytes = known.bytes.max(mark.bytes);
-        })
-        .or_insert(mark);
+/// Marks of one pixel column after the other.
+struct Cells<'a> {
+    packets: &'a Packets,
+    span: Span,
+    width: usize,
+    /// Of the column: place of the mark of each lane, side and kind in what is made, or NONE.
+    column: Vec<u32>,
 }
 
-fn columns_of(packets: &Packets, marks: &[(u16, Mark)], exact: bool) -> batch::Columns {
-    let shown = || marks.iter().map(|(_, mark)| packets.get(mark.packet));
+impl<'a> Cells<'a> {
+    fn new(packets: &'a Packets, span: Span, width: usize, lanes: usize) -> Self {
+        Self {
+            packets,
+            span,
+            width,
+            column: vec![NONE; lanes * 2 * KINDS.len()],
+        }
+    }
+
+    /// Marks in the order of columns to one for each lane, side, kind and column.
+    fn fold(&mut self, marks: impl Iterator<Item = Mark>) -> Vec<Mark> {
+        let columns = self.span.columns(self.width);
+        let mut out: Vec<Mark> = Vec::new();
+        // Where the column begins in what is made, and when it ends.
+        let (mut begin, mut until) = (0, 0);
+        for mark in marks {
+            let packet = self.packets.get(mark.first);
+            if packet.time >= until {
+                for done in &out[begin..] {
+                    let slot = self.slot(done);
+                    self.column[slot] = NONE;
+                }
+                begin = out.len();
+                until = columns.edge(columns.of(packet.time) + 1);
+            }
+            let slot = self.slot(&mark);
+            match self.column[slot] {
+                NONE => {
+                    self.column[slot] = out.len() as u32;
+                    out.push(mark);
+                }
+                known => out[known as usize].add(&mark),
+            }
+        }
+        out
+    }
+
+    fn slot(&self, mark: &Mark) -> usize {
+        let packet = self.packets.get(mark.first);
+        (usize::from(mark.lane) * 2 + packet.side()) * KINDS.len() + packet.kind as usize
+    }
+}
+
+fn columns_of(packets: &Packets, marks: &[Mark], exact: bool) -> batch::Columns {
+    let shown = || marks.iter().map(|mark| packets.get(mark.first));
     let link = |mark: &Mark| {
-        let first = packets.original(mark.packet).filter(|_| exact)?;
+        let first = packets.original(mark.first).filter(|_| exact)?;
         Some(seconds(packets.get(first).time))
     };
     batch::Columns::default()
-        .u16("lane", marks.iter().map(|(lane, _)| *lane).collect())
+        .u16("lane", marks.iter().map(|mark| mark.lane).collect())
         .bool("server", shown().map(|packet| packet.server).collect())
         .u8("kind", shown().map(|packet| packet.kind as u8).collect())
         .f64("time", shown().map(|packet| seconds(packet.time)).collect())
-        .u32("count", marks.iter().map(|(_, mark)| mark.count).collect())
-        .u32("bytes", marks.iter().map(|(_, mark)| mark.bytes).collect())
-        .u32("packet", marks.iter().map(|(_, mark)| mark.packet).collect())
-        .f64_or_null("link_time", marks.iter().map(|(_, mark)| link(mark)).collect())
+        .f64(
+            "time_last",
+            marks.iter().map(|mark| seconds(packets.get(mark.last).time)).collect(),
+        )
+        .u32("count", marks.iter().map(|mark| mark.count).collect())
+        .u32("bytes_min", marks.iter().map(|mark| mark.least).collect())
+        .u32("bytes", marks.iter().map(|mark| mark.bytes).collect())
+        .u32("packet", marks.iter().map(|mark| mark.first).collect())
+        .f64_or_null("link_time", marks.iter().map(link).collect())
 }

@@ -262,6 +262,69 @@ async fn zooms(page: &Page, id: &str, seconds: f64, seed: u64) {
     }
 }
 
+/// Of marks by lane, side and kind: how many packets, the largest and the smallest, the first and the last.
+type Sums = HashMap<(u64, bool, u64), (f64, [f64; 2], f64, f64)>;
+
+fn add_marks(sums: &mut Sums, table: &support::Table, lane: impl Fn(u64) -> u64) {
+    let [lanes, kinds, counts, bytes, least, times, lasts] =
+        ["lane", "kind", "count", "bytes", "bytes_min", "time", "time_last"].map(|name| table.numbers(name));
+    let servers = table.flags("server");
+    for row in 0..table.rows() {
+        let of = |column: &Vec<Option<f64>>| column[row].unwrap();
+        let key = (lane(of(&lanes) as u64), servers[row].unwrap(), of(&kinds) as u64);
+        let sum = sums.entry(key).or_insert((0.0, [0.0, f64::MAX], f64::MAX, 0.0));
+        *sum = (
+            sum.0 + of(&counts),
+            [sum.1[0].max(of(&bytes)), sum.1[1].min(of(&least))],
+            sum.2.min(of(&times)),
+            sum.3.max(of(&lasts)),
+        );
+    }
+}
+
+/// Lanes that connections share hold what the lanes of their own do.
+async fn shared_lanes(page: &Page, id: &str, range: &str) {
+    let base = format!("/captures/{id}/timing?{range}");
+    let mut own = Vec::new();
+    let mut total = 1;
+    while own.len() * 1000 < total {
+        let table = page
+            .table(&format!("{base}&limit=1000&offset={}", own.len() * 1000))
+            .await;
+        total = table.says("total").parse().unwrap();
+        assert_eq!(table.says("shared"), "0");
+        own.push(table);
+    }
+    for share in [1, 7, 100] {
+        let table = page
+            .table(&format!("{base}&limit=0&share={share}&width=500&sort="))
+            .await;
+        let mut truth = Sums::new();
+        for (number, own) in (0u64..).zip(&own) {
+            add_marks(&mut truth, own, |lane| (number * 1000 + lane) * share / total as u64);
+        }
+        let mut sums = Sums::new();
+        add_marks(&mut sums, &table, |lane| lane);
+        assert_eq!(sums, truth, "{share} {range}");
+        assert_eq!(
+            (table.says("shared"), table.says("lanes")),
+            (share.to_string(), "[]".into())
+        );
+        assert!(table.rows() <= 12_000);
+        let width: f64 = table.says("width").parse().unwrap();
+        let columns = page.json(&format!("/captures/{id}")).await["seconds"].as_f64().unwrap() / width;
+        let (times, lasts) = (table.numbers("time"), table.numbers("time_last"));
+        for (time, last) in times.iter().zip(lasts) {
+            let lasts = last.unwrap() - time.unwrap();
+            // A column that was put together with its neighbour holds what began in it.
+            assert!((0.0..=2.0 * columns).contains(&lasts), "{lasts} {columns}");
+        }
+    }
+    // Who fit have lanes of their own.
+    let table = page.table(&format!("{base}&limit=1000&share=3")).await;
+    assert_eq!(table.says("shared"), if total > 1000 { "3" } else { "0" });
+}
+
 /// Packets of some connections against their messages.
 async fn packets(page: &Page, id: &str, truth: &Analysis) {
     let mut seen = HashMap::new();
@@ -342,6 +405,7 @@ async fn the_demo_is_as_the_analysis_says() {
     figures(&page, "1", &truth).await;
     packets(&page, "1", &truth).await;
     zooms(&page, "1", truth.summary.as_ref().unwrap().duration_seconds, 7).await;
+    shared_lanes(&page, "1", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -354,6 +418,8 @@ async fn a_small_megalodon_is_as_the_analysis_says() {
     figures(&page, "1", &truth).await;
     packets(&page, "1", &truth).await;
     zooms(&page, "1", truth.summary.as_ref().unwrap().duration_seconds, 99).await;
+    shared_lanes(&page, "1", "").await;
+    shared_lanes(&page, "1", "from=2&to=6&filter=client_to_server.packets%20%3E%209").await;
 
     // A filter over connections holds for the time line, too.
     let all = page.table("/captures/1/timeline?width=50").await;
@@ -428,6 +494,7 @@ async fn wrong_parameters_are_named() {
         ("/histogram?bins=1", "bins"),
         ("/statistics?limit=0", "limit"),
         ("/timing?limit=1001", "limit"),
+        ("/timing?share=0", "share"),
         ("/exchange?limit=0", "limit"),
         ("/columns?table=tables", "table"),
         ("/complete?cursor=99999", "cursor"),

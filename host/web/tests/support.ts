@@ -114,8 +114,6 @@ export async function tab(browser: Browser, server: Server, theme: "light" | "da
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, colorScheme: theme });
     const errors: string[] = [];
     page.on("console", (message) => {
-        // Chromium without a graphics card copies WebGL pictures, and says each time that this is slow.
-        if (message.text().includes("GPU stall due to ReadPixels")) return;
         if (message.type() === "error" || message.type() === "warning")
             errors.push(`${message.text()} (${page.url()})`);
     });

@@ -64,8 +64,6 @@ export interface ChartProps {
     /** Beneath the plot, in the same frame. */
     below?: ComponentChildren;
     paint(painter: Painter, area: Area): void;
-    /** A picture beneath, on a canvas of its own (WebGL). It is cleared by whoever draws. */
-    under?(canvas: HTMLCanvasElement, area: Area, pixelRatio: number): void;
     pick?(x: number, y: number, area: Area): Hover | null;
     steps?: Steps;
     /** Brushed an area; default: zoom time. Both pairs are values, low before high. */
@@ -90,7 +88,6 @@ export function ChartFrame(props: ChartProps) {
     const box = useRef<HTMLDivElement>(null);
     const base = useRef<HTMLCanvasElement>(null);
     const overlay = useRef<HTMLCanvasElement>(null);
-    const under = useRef<HTMLCanvasElement>(null);
     const [width, setWidth] = useState(0);
     const [hover, setHover] = useState<Hover | null>(null);
     const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number; box?: boolean } | null>(null);
@@ -120,7 +117,6 @@ export function ChartFrame(props: ChartProps) {
         if (width === 0 || !base.current) return;
         const context = fit(base.current, width, height);
         if (context) draw(new CanvasPainter(context));
-        if (props.under && under.current) props.under(under.current, area, devicePixelRatio);
     }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
     // The overlay follows the cursor without drawing the chart again.
@@ -284,10 +280,7 @@ export function ChartFrame(props: ChartProps) {
         if (kind === "svg") {
             const painter = new SvgPainter();
             decorate(painter);
-            painter.shift(0, head, () => {
-                if (props.under && under.current) painter.image(under.current.toDataURL(), 0, 0, width, height);
-                draw(painter);
-            });
+            painter.shift(0, head, () => draw(painter));
             save(
                 `${file}.svg`,
                 new Blob([painter.finish(width, height + head, props.title)], { type: "image/svg+xml" }),
@@ -299,10 +292,6 @@ export function ChartFrame(props: ChartProps) {
         if (!context) return;
         decorate(new CanvasPainter(context));
         context.translate(0, head);
-        if (props.under && under.current) {
-            props.under(under.current, area, devicePixelRatio);
-            context.drawImage(under.current, 0, 0, width, height);
-        }
         draw(new CanvasPainter(context));
         canvas.toBlob((blob) => blob && save(`${file}.png`, blob), "image/png");
     };
@@ -347,7 +336,6 @@ export function ChartFrame(props: ChartProps) {
                 onDblClick={onTime ? zoomOut : undefined}
                 onKeyDown={onKeyDown}
             >
-                {props.under && <canvas ref={under} aria-hidden="true" />}
                 <canvas ref={base} aria-hidden="true" />
                 <canvas ref={overlay} aria-hidden="true" class={hover?.open ? "clickable" : undefined} />
                 {hover && <Tip hover={hover} width={width} height={height} />}

@@ -277,11 +277,6 @@ export class SvgPainter implements Painter {
         this.parts.push("</g>");
     }
 
-    /** A picture drawn elsewhere (WebGL), as data URL. */
-    image(url: string, x: number, y: number, width: number, height: number): void {
-        this.parts.push(`<image href="${url}" x="${x}" y="${y}" width="${width}" height="${height}"/>`);
-    }
-
     /** The whole file. */
     finish(width: number, height: number, title: string): string {
         return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FONT}"><title>${escape(title)}</title>${this.parts.join("")}</svg>\n`;

@@ -6,10 +6,12 @@ function marks(time: number[], kind: number[]): Marks {
     const n = time.length;
     return {
         time: Float64Array.from(time),
+        last: Float64Array.from(time),
         lane: new Uint32Array(n),
         server: new Uint8Array(n),
         kind: Uint8Array.from(kind),
         size: new Float64Array(n),
+        least: new Float64Array(n),
         packets: new Float64Array(n).fill(1),
         packet: new Uint32Array(n),
         link: new Float64Array(n).fill(NaN),

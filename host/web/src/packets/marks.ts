@@ -7,6 +7,8 @@
 export interface Marks {
     /** Seconds since the dataset's start, never falling. */
     readonly time: Float64Array;
+    /** Of the last packet that it stands for. */
+    readonly last: Float64Array;
     /** Lane of the connection. */
     readonly lane: Uint32Array;
     /** 1: sent by the server. */
@@ -15,6 +17,8 @@ export interface Marks {
     readonly kind: Uint8Array;
     /** Payload, bytes; the largest of several. */
     readonly size: Float64Array;
+    /** The smallest of several. */
+    readonly least: Float64Array;
     /** How many packets it stands for. */
     readonly packets: Float64Array;
     /** The packet it shows. */

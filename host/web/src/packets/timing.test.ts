@@ -6,49 +6,61 @@ import { layout } from "../chart/axes";
 import { SvgPainter } from "../chart/painter";
 import { THEMES } from "../theme";
 import { KINDS } from "./kinds";
-import { drawLinks, drawMarks, readTiming, together } from "./timing";
+import { rise, share } from "./lanes";
+import { drawLinks, drawMarks, readTiming } from "./timing";
 
 function answer() {
     const table = tableFromArrays({
-        lane: Uint16Array.of(1, 0, 0),
-        server: [true, false, false],
-        kind: Uint8Array.of(1, 0, 2),
-        time: Float64Array.of(3, 1, 2),
-        count: Uint32Array.of(1, 1, 1),
-        bytes: Uint32Array.of(0, 1460, 1460),
-        packet: Uint32Array.of(30, 10, 20),
-        link_time: [null, null, 1],
+        lane: Uint16Array.of(0, 0, 1),
+        server: [false, false, true],
+        kind: Uint8Array.of(0, 2, 1),
+        time: Float64Array.of(1, 2, 3),
+        time_last: Float64Array.of(1, 2, 3.5),
+        count: Uint32Array.of(1, 1, 4),
+        bytes_min: Uint32Array.of(1460, 730, 0),
+        bytes: Uint32Array.of(1460, 1460, 0),
+        packet: Uint32Array.of(10, 20, 30),
+        link_time: [null, 1, null],
     });
     table.schema.metadata
         .set("kinds", JSON.stringify(["DATA", "ACK", "RETRANSMISSION"]))
         .set("lanes", "[5,9]")
-        .set("rows", "3")
-        .set("exact", "true");
+        .set("shared", "0")
+        .set("rows", "6")
+        .set("exact", "false");
     return readTiming(readColumns(tableToIPC(table, "stream")));
 }
 
-test("marks come in order of time, with the kinds of this page", () => {
-    const { marks, lanes, rows, exact } = answer();
+test("marks have the kinds of this page", () => {
+    const { marks, lanes, shared, rows, exact } = answer();
     expect([...marks.time]).toEqual([1, 2, 3]);
     expect([...marks.packet]).toEqual([10, 20, 30]);
     expect([...marks.server]).toEqual([0, 0, 1]);
     expect([...marks.kind].map((place) => KINDS[place]?.name)).toEqual(["DATA", "RETRANSMISSION", "ACK"]);
     expect([...marks.link]).toEqual([NaN, 1, NaN]);
-    expect([lanes, rows, exact]).toEqual([[5, 9], 3, true]);
-    expect([...together(marks).lane]).toEqual([0, 0, 0]);
+    expect([...marks.last]).toEqual([1, 2, 3.5]);
+    expect([lanes, shared, rows, exact]).toEqual([[5, 9], 0, 6, false]);
 });
 
 test("what is out of sight is not drawn, and a loop reaches into the view", () => {
     const { marks } = answer();
-    const draw = (from: number, to: number): [string, number] => {
+    const draw = (from: number, to: number, dots = false): [string, number] => {
         const p = new SvgPainter();
         const x = { kind: "time", domain: [from, to], label: "" } as const;
         const area = layout({ x, y: { ...x, kind: "linear" }, y2: null }, 400, 250, THEMES.light);
-        drawMarks(p, marks, area, 100, (kind) => kind.shape);
+        drawMarks(p, marks, area, { lane: 100, dots, seen: () => true });
         const links = drawLinks(p, marks, area, 100);
         return [p.finish(100, 200, "t"), links];
     };
-    expect(draw(0, 4)[0].match(/<path/g)).toHaveLength(4);
+    // Two bars; a mark with a trail to its last packet, and a loop.
+    const whole = draw(0, 4)[0];
+    expect([whole.match(/<rect/g)?.length, whole.match(/<path/g)?.length]).toEqual([3, 2]);
+    // A dot as high as the packet is long; one for several from the smallest to the largest.
+    const heights = [...draw(0, 4, true)[0].matchAll(/height="([\d.]+)"/g)].map((found) => Number(found[1]));
+    expect(heights).toEqual(expect.arrayContaining([3, 3 + rise(100) * (share(1460) - share(730))]));
+    // What begins before the range and reaches into it is there.
+    expect(draw(3.2, 4)[0]).toContain("<path");
+    expect(draw(3.6, 4)[0]).not.toContain("<path");
     expect(draw(2.5, 4)).toEqual([expect.not.stringContaining("Q"), 0]);
     expect(draw(1.5, 4)[1]).toBe(1);
     expect(draw(1.2, 1.4)).toEqual([expect.stringContaining("Q"), 1]);

@@ -2,7 +2,7 @@
 import type { Columns } from "../api/client";
 import type { Painter } from "../chart/painter";
 import type { Area } from "../chart/axes";
-import { KINDS, path, placesOf, type Kind } from "./kinds";
+import { KINDS, placesOf, type Kind } from "./kinds";
 import { line, rise, share, symbols } from "./lanes";
 import { firstFrom, type Marks } from "./marks";
 
@@ -10,6 +10,8 @@ export interface Timing {
     readonly marks: Marks;
     /** Rows of the connections of the lanes, in order. */
     readonly lanes: readonly number[];
+    /** Lanes that all connections share; 0: each connection has its own. */
+    readonly shared: number;
     /** Packets in the range. */
     readonly rows: number;
     /** Each mark is one packet. */
@@ -24,61 +26,80 @@ export function readTiming(answer: Columns): Timing {
         ),
     );
     const server = answer.numbers("server");
-    const order = Uint32Array.from({ length: answer.rows }, (_, row) => row);
-    const time = Float64Array.from(answer.numbers("time"));
-    order.sort((a, b) => (time[a] as number) - (time[b] as number));
-    const by = (name: string): Float64Array => {
-        const column = answer.numbers(name);
-        return Float64Array.from(order, (row) => column[row] as number);
-    };
-    const kind = by("kind");
+    const by = (name: string): Float64Array => Float64Array.from(answer.numbers(name));
     return {
         marks: {
-            time: Float64Array.from(order, (row) => time[row] as number),
+            time: by("time"),
+            last: by("time_last"),
             lane: Uint32Array.from(by("lane")),
-            server: Uint8Array.from(order, (row) => Number(server[row])),
-            kind: Uint8Array.from(kind, (number) => places[number] ?? 0),
+            server: Uint8Array.from({ length: answer.rows }, (_, row) => Number(server[row])),
+            kind: Uint8Array.from(by("kind"), (number) => places[number] ?? 0),
             size: by("bytes"),
+            least: by("bytes_min"),
             packets: by("count"),
             packet: Uint32Array.from(by("packet")),
             link: by("link_time"),
         },
         lanes: JSON.parse(meta("lanes")) as number[],
+        shared: Number(meta("shared")),
         rows: Number(meta("rows")),
         exact: meta("exact") === "true",
     };
 }
 
-/** All connections on one pair of rows: what they do at once shows. */
-export function together(marks: Marks): Marks {
-    return { ...marks, lane: new Uint32Array(marks.lane.length) };
+/** Half the width of a bar, px. */
+const BAR = 1.5;
+/** Height of the trail of a mark that stands for packets to the right of it, px. */
+const TRAIL = 2;
+
+/** How packets are drawn. */
+export interface Drawn {
+    /** Height of a lane, px. */
+    lane: number;
+    /** Data as dots, where bars would hide one another. */
+    dots: boolean;
+    seen(kind: Kind): boolean;
 }
 
-/** Marks as paths, for browsers without WebGL2. */
-export function drawMarks(
-    p: Painter,
-    marks: Marks,
-    area: Area,
-    lane: number,
-    shapeOf: (kind: Kind) => Kind["shape"],
-): void {
+/** The marks in sight: bars, kind by kind, and what has no payload on top. */
+export function drawMarks(p: Painter, marks: Marks, area: Area, drawn: Drawn): void {
+    const { lane, dots } = drawn;
     const scale = symbols(lane);
     const full = rise(lane);
-    const data = KINDS.map(() => "");
+    const thick = BAR * scale;
     const [from, to] = area.x.domain;
-    for (let mark = firstFrom(marks.time, from); mark < marks.time.length; mark += 1) {
-        const time = marks.time[mark] as number;
-        if (time > to) break;
-        const number = marks.kind[mark] as number;
-        const kind = KINDS[number];
-        if (!kind) continue;
-        const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1);
-        data[number] += path(shapeOf(kind), area.x.to(time), y, full * share(marks.size[mark] as number), scale);
+    const ofKind: number[][] = KINDS.map(() => []);
+    // A mark that begins before the range may reach into it.
+    for (let mark = 0; mark < marks.time.length && (marks.time[mark] as number) <= to; mark += 1) {
+        if ((marks.last[mark] as number) >= from) ofKind[marks.kind[mark] as number]?.push(mark);
     }
+    const plain: { xs: number[]; ys: number[]; kinds: number[] } = { xs: [], ys: [], kinds: [] };
     KINDS.forEach((kind, number) => {
-        const all = data[number];
-        if (all) p.path(all, area.colors[kind.colour]);
+        if (!drawn.seen(kind)) return;
+        const color = area.colors[kind.colour];
+        for (const mark of ofKind[number] as number[]) {
+            const x = area.x.to(marks.time[mark] as number);
+            const wide = area.x.to(marks.last[mark] as number) - x;
+            const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1);
+            if (kind.size === null) {
+                const tall = full * share(marks.size[mark] as number);
+                const dot = full * (share(marks.size[mark] as number) - share(marks.least[mark] as number)) + 2 * thick;
+                if (dots) p.rect(x - thick, y - tall - thick, 2 * thick + wide, dot, color);
+                else p.rect(x - thick, y - tall, 2 * thick + wide, tall, color);
+            } else {
+                if (wide > 1) p.rect(x, y - TRAIL / 2, wide, TRAIL, color);
+                plain.xs.push(x);
+                plain.ys.push(y);
+                plain.kinds.push(number);
+            }
+        }
     });
+    const looks = KINDS.map(({ shape, size, colour }) => ({
+        shape,
+        size: (size ?? 0) * scale,
+        color: area.colors[colour],
+    }));
+    p.marks(plain.xs, plain.ys, plain.kinds, looks);
 }
 
 /** Most loops that are drawn: more would hide what they join. */

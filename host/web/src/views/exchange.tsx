@@ -16,6 +16,9 @@ import { colors } from "../theme";
 import { columnsWide, loadTiming, TimingChart } from "./timing";
 import "../packets/packets.css";
 
+/** Width of a column of arrows, px: their heads are wider. */
+const ARROW_COLUMN = 4;
+
 interface Answer {
     messages: Message[];
     /** Messages in the range. */
@@ -32,7 +35,11 @@ export default function Exchange() {
     const query = { filter, from, to };
     const key = `${shown.id} ${JSON.stringify(query)} ${width}`;
     const answer = useLoad(`exchange ${key}`, async (signal): Promise<Answer> => {
-        const rows = await columns(of(shown, "/exchange"), { ...query, width }, signal);
+        const rows = await columns(
+            of(shown, "/exchange"),
+            { ...query, width: Math.ceil(width / ARROW_COLUMN) },
+            signal,
+        );
         const { metadata } = rows;
         return {
             messages: readMessages(rows),
@@ -41,7 +48,7 @@ export default function Exchange() {
         };
     });
     const packets = useLoad(shown.hasPackets ? `beneath ${key}` : null, (signal) =>
-        loadTiming(shown, { ...query, limit: 1000 }, width, signal),
+        loadTiming(shown, { ...query, limit: 0, share: 1 }, width, signal),
     );
     const lossy = useTimeline([]).data?.lossy ?? [];
     // The same for both charts, so that one time stands above the other.

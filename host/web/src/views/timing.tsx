@@ -1,5 +1,4 @@
 /** Packet timing: every packet a mark, of one connection or of hundreds, from minutes down to microseconds. */
-import { useRef } from "preact/hooks";
 import { columns, of, type Parameters } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
@@ -9,13 +8,12 @@ import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
-import { MarkLayer, type Colour } from "../packets/gl";
-import { DOT, KINDS, type Kind } from "../packets/kinds";
+import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { firstFrom, nearest, nextWhere } from "../packets/marks";
 import { Pages } from "../packets/Pages";
 import { Tabs } from "../packets/Tabs";
-import { drawLinks, drawMarks, MOST_LINKS, readTiming, together, type Timing } from "../packets/timing";
+import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
 import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import "../packets/packets.css";
@@ -32,11 +30,14 @@ const SORTS: readonly (readonly [string, string])[] = [
 ];
 /** Height of the one pair of lines that all connections share, px. */
 const SHARED_LANE = 360;
+/** Lanes that connections share when there are more than have lanes of their own. */
+const SHARED = 12;
 /** Smallest lane that has room for its name, px. */
 const NAMED_LANE = 13;
 
 interface Lane {
-    id: string;
+    /** Its connection; null: several share it. */
+    id: string | null;
     name: string;
 }
 
@@ -50,23 +51,38 @@ interface Answer {
 /** Columns that the picture has: finer ones would be moved for nothing. */
 export const columnsWide = () => Math.min(4096, Math.max(256, Math.ceil((innerWidth - 300) / 64) * 64));
 
+/** `query`: with `share`, connections that have no lane of their own share some. */
 export async function loadTiming(shown: Capture, query: Parameters, width: number, signal: AbortSignal) {
     const [packets, table] = await Promise.all([
         columns(of(shown, "/timing"), { ...query, width }, signal),
         columns(
             of(shown, "/connections"),
-            { ...query, touch: "overlap", columns: "id,client_address,client_port,server_address,server_port" },
+            {
+                ...query,
+                share: null,
+                touch: "overlap",
+                columns: "id,client_address,client_port,server_address,server_port",
+            },
             signal,
         ),
     ]);
+    const timing = readTiming(packets);
+    const total = Number(packets.metadata.get("total"));
     const ids = table.texts("id");
     const clients = table.texts("client_address");
     const servers = table.texts("server_address");
-    const lanes = ids.map((id, row) => ({
-        id: id ?? "",
-        name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
-    }));
-    return { timing: readTiming(packets), lanes, total: Number(table.metadata.get("total")) } satisfies Answer;
+    const own = () =>
+        ids.map((id, row) => ({
+            id,
+            name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
+        }));
+    const common = () =>
+        Array.from({ length: timing.shared }, (_, lane) => {
+            // Connection n of all stands in lane n · shared / total.
+            const before = (lane: number) => Math.ceil((lane * total) / timing.shared);
+            return { id: null, name: `${count(before(lane + 1) - before(lane))} connections` };
+        });
+    return { timing, lanes: timing.shared > 0 ? common() : own(), total } satisfies Answer;
 }
 
 export default function TimingView() {
@@ -76,8 +92,12 @@ export default function TimingView() {
     const connection = param("connection");
     const filter = connection === "" ? param("filter") : `id = ${connection}`;
     const limit = Number(param("lanes", "200"));
+    const one = param("rows") === "together";
+    // Whoever chose a page of connections wants a lane for each.
+    const paged = param("offset") !== "";
     const offset = Number(param("offset", "0"));
-    const query = { filter, sort: param("sort"), offset, limit, from, to };
+    const lanes = one ? { limit: 0, share: 1 } : { limit, offset, share: paged ? undefined : SHARED };
+    const query = { filter, sort: param("sort"), ...lanes, from, to };
     const width = columnsWide();
     const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
         loadTiming(shown, query, width, signal),
@@ -115,12 +135,12 @@ export default function TimingView() {
                 <label>
                     <input
                         type="checkbox"
-                        checked={param("rows") === "together"}
+                        checked={one}
                         onChange={(event) => setParam("rows", event.currentTarget.checked ? "together" : "")}
                     />{" "}
                     all on one pair of lines
                 </label>
-                {answer.data && (
+                {answer.data && answer.data.timing.shared === 0 && (
                     <Pages
                         what="connections"
                         offset={offset}
@@ -129,30 +149,26 @@ export default function TimingView() {
                         size={limit}
                     />
                 )}
+                {answer.data && answer.data.timing.shared > 0 && !one && (
+                    <span class="pages">
+                        {count(answer.data.total)} connections in {answer.data.timing.shared} lanes
+                        <button type="button" onClick={() => setParam("offset", "0")}>
+                            One by one
+                        </button>
+                    </span>
+                )}
+                {answer.data && paged && answer.data.total > limit && !one && (
+                    <button type="button" onClick={() => setParam("offset", "")}>
+                        All
+                    </button>
+                )}
             </div>
             <Loading of={answer} what="Packets">
-                {(data) => (
-                    <TimingChart answer={data} one={param("rows") === "together"} lossy={timeline.data?.lossy ?? []} />
-                )}
+                {(data) => <TimingChart answer={data} one={one} lossy={timeline.data?.lossy ?? []} />}
             </Loading>
         </>
     );
 }
-
-const parsed = new Map<string, Colour>();
-
-/** Of `#rrggbb`, as the theme writes it. */
-function rgb(color: string): Colour {
-    let found = parsed.get(color);
-    if (!found) {
-        const part = (at: number) => parseInt(color.slice(at, at + 2), 16) / 255;
-        parsed.set(color, (found = [part(1), part(3), part(5)]));
-    }
-    return found;
-}
-
-const dotted = (kind: Kind) => (["DATA", "RETRANSMISSION", "OUT_OF_ORDER"].includes(kind.name) ? DOT : kind.shape);
-const plain = (kind: Kind) => kind.shape;
 
 interface ChartProps {
     answer: Answer;
@@ -168,58 +184,53 @@ export function TimingChart(props: ChartProps) {
     const { timing, lanes, total } = props.answer;
     const { one } = props;
     const hidden = new Set(param("hide").split(",").filter(Boolean));
-    const surface = useRef<{ canvas: HTMLCanvasElement; layer: MarkLayer | null; holds: unknown } | null>(null);
-    const marks = one ? together(timing.marks) : timing.marks;
+    const { marks } = timing;
     const lane = one ? SHARED_LANE : laneHeight(lanes.length);
-    const shapeOf = one ? dotted : plain;
     const rows = one ? 1 : lanes.length;
     const named = !one && lane >= NAMED_LANE;
     const start = startOf();
     const seen = (mark: number) => !hidden.has(KINDS[marks.kind[mark] as number]?.name ?? "");
 
-    const under = (canvas: HTMLCanvasElement, area: Area, ratio: number) => {
-        const box = canvas.parentElement as HTMLElement;
-        const [wide, tall] = [Math.round(box.clientWidth * ratio), Math.round(box.clientHeight * ratio)];
-        if (canvas.width !== wide) canvas.width = wide;
-        if (canvas.height !== tall) canvas.height = tall;
-        canvas.style.width = `${box.clientWidth}px`;
-        canvas.style.height = `${box.clientHeight}px`;
-        if (surface.current?.canvas !== canvas) {
-            surface.current = { canvas, layer: MarkLayer.on(canvas), holds: null };
-        }
-        const { layer } = surface.current;
-        if (!layer) return;
-        const holds = `${one} ${[...hidden].join()}`;
-        if (surface.current.holds !== timing || canvas.dataset.holds !== holds) {
-            layer.load(marks, shapeOf, (kind) => !hidden.has(kind.name));
-            surface.current.holds = timing;
-            canvas.dataset.holds = holds;
-        }
-        layer.draw(area, lane, ratio, (kind) => rgb(area.colors[kind.colour]));
-    };
-
     const hoverOf = (mark: number, area: Area): Hover => {
         const kind = KINDS[marks.kind[mark] as number] as Kind;
         const time = marks.time[mark] as number;
-        const owner = lanes[timing.marks.lane[mark] as number];
+        const owner = lanes[marks.lane[mark] as number];
         const packets = marks.packets[mark] as number;
         const server = marks.server[mark] === 1;
         const lines: [string, string][] = [
             ["Time", clock(start, time, 9)],
             ["Sent by", server ? "server" : "client"],
-            [packets > 1 ? "Largest payload" : "Payload", bytes(marks.size[mark] as number)],
+            [
+                "Payload",
+                packets > 1
+                    ? `${bytes(marks.least[mark] as number)} to ${bytes(marks.size[mark] as number)}`
+                    : bytes(marks.size[mark] as number),
+            ],
         ];
-        if (packets > 1) lines.push(["Packets", `${count(packets)}, first of this column`]);
+        if (packets > 1) {
+            lines.push(["Packets", count(packets)]);
+            lines.push(["Until", clock(start, marks.last[mark] as number, 9)]);
+        }
         const link = marks.link[mark] as number;
         if (!Number.isNaN(link)) lines.push(["First sent", `${duration(time - link)} before`]);
-        if (owner) lines.push(["Connection", owner.name]);
+        if (owner) lines.push([owner.id === null ? "Lane" : "Connection", owner.name]);
+        const zoomIn = () => {
+            const [from, to] = area.x.domain;
+            zoomTo(time - (to - from) / 40, (marks.last[mark] as number) + (to - from) / 40);
+        };
+        const show = (id: string) => go({ view: "connection", params: { connection: id } });
+        const behind =
+            packets > 1 || owner?.id === null
+                ? { open: zoomIn, openLabel: "Zoom in" }
+                : owner
+                  ? { open: () => show(owner.id as string), openLabel: "Show the connection" }
+                  : {};
         return {
             x: area.x.to(time),
             y: area.top + line(marks.lane[mark] as number, lane, server),
             title: kind.label,
             lines,
-            ...(owner ? { open: () => go({ view: "connection", params: { connection: owner.id } }) } : {}),
-            openLabel: "Show the connection",
+            ...behind,
         };
     };
 
@@ -267,7 +278,7 @@ export function TimingChart(props: ChartProps) {
             <ChartFrame
                 name="timing"
                 title="Packet timing"
-                about={`Each mark is a packet${timing.exact ? "" : " or all packets of one kind within a column"}: ${one ? "servers' above, clients' below, data as high as they are long" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
+                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
                 height={Math.round(rows * lane) + 52}
                 left={
                     props.left ??
@@ -277,7 +288,9 @@ export function TimingChart(props: ChartProps) {
                     kind: "linear",
                     plain: true,
                     domain: [Math.max(rows, 1), 0],
-                    label: one ? "all connections" : `${count(rows)} ${rows === 1 ? "connection" : "connections"}`,
+                    label: one
+                        ? "all connections"
+                        : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
                     ticks: one
                         ? [
                               { value: SERVER_LINE, label: "servers" },
@@ -290,7 +303,7 @@ export function TimingChart(props: ChartProps) {
                 legend={KINDS.filter((_, place) => present.has(place)).map((kind) => ({
                     label: kind.label,
                     color: colors.value[kind.colour],
-                    shape: kind.sample,
+                    shape: kind.shape,
                     hidden: hidden.has(kind.name),
                     toggle: () => {
                         const next = new Set(hidden);
@@ -308,16 +321,15 @@ export function TimingChart(props: ChartProps) {
                         These
                     </button>
                 }
-                under={under}
                 paint={(painter, area) => {
                     paintBands(painter, area, props.lossy);
-                    if (surface.current?.layer === null) drawMarks(painter, marks, area, lane, shapeOf);
+                    drawMarks(painter, marks, area, { lane, dots: one, seen: (kind) => !hidden.has(kind.name) });
                     links = one || hidden.has("RETRANSMISSION") ? 0 : drawLinks(painter, marks, area, lane);
                 }}
                 pick={pick}
                 steps={{ count: marks.time.length, at: hoverOf }}
             />
-            {total > lanes.length && (
+            {timing.shared === 0 && total > lanes.length && (
                 <p class="warning">
                     {count(lanes.length)} of {count(total)} connections are drawn: what is blank here is not silence.
                     Zoom in, or filter, until all of a time are shown.
