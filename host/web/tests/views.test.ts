@@ -347,6 +347,34 @@ test("keys: help, theme", async () => {
     expectNoErrors(one);
 });
 
+test("first steps: shown until they are put away, and brought back from the keys", async () => {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+    const page = await context.newPage();
+    const start = async () => {
+        await page.goto(`${server.url}/?v=1&view=overview`);
+        await settled(page);
+    };
+    const tour = page.getByRole("region", { name: "First steps" });
+    await start();
+    expect(await tour.getByRole("listitem").count()).toBe(5);
+    await start();
+    expect(await tour.count()).toBe(1);
+    // By keyboard alone.
+    await tour.getByRole("button", { name: "Put away" }).focus();
+    await page.keyboard.press("Enter");
+    expect(await tour.count()).toBe(0);
+    await start();
+    expect(await tour.count()).toBe(0);
+    await page.goto(`${server.url}/?v=1&view=setups`);
+    await settled(page);
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByRole("button", { name: "First steps" }).click();
+    await tour.waitFor();
+    expect(parameter(page, "view")).toBe("overview");
+    expect(await axe(page)).toEqual([]);
+    await context.close();
+});
+
 test("links that cannot be followed say so", async () => {
     await one.page.goto(`${server.url}/?v=99&view=setups`);
     await settled(one.page);

@@ -11,6 +11,7 @@ import { CloseButton, Drop, OpenButton } from "./Drop";
 import { Help } from "./Help";
 import { helpShown, onKey } from "./keys";
 import { RangeBar } from "./RangeBar";
+import { Tour } from "./Tour";
 
 export function App() {
     useEffect(() => {
@@ -175,6 +176,7 @@ function Shown(props: { view: View }) {
                     </span>
                 )}
             </div>
+            {view.name === START && <Tour />}
             <Losses />
             {shown.error !== undefined && (
                 <p class="warning" role="alert">

@@ -1,6 +1,14 @@
 import { useEffect, useRef } from "preact/hooks";
-import { VIEWS } from "../views";
+import { go } from "../state/store";
+import { START, VIEWS } from "../views";
 import { helpShown, KEYS } from "./keys";
+import { tourShown } from "./Tour";
+
+function showTour(): void {
+    helpShown.value = false;
+    tourShown.value = true;
+    go({ view: START });
+}
 
 /** The keyboard map. */
 export function Help() {
@@ -14,6 +22,9 @@ export function Help() {
         <dialog ref={ref} class="help" aria-labelledby="help-title" onClose={() => (helpShown.value = false)}>
             <header>
                 <h2 id="help-title">Keys</h2>
+                <button type="button" onClick={showTour}>
+                    First steps
+                </button>
                 <button type="button" onClick={() => (helpShown.value = false)}>
                     Close
                 </button>
