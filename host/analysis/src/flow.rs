@@ -605,7 +605,7 @@ impl Flow {
     }
 
     /// Smallest round trip between tap and server, ns.
-    fn server_rtt(&self) -> Option<u64> {
+    pub fn server_rtt(&self) -> Option<u64> {
         self.directions[0].rtt.min().map(|s| (s * 1e9) as u64)
     }
 

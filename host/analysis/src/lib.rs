@@ -25,6 +25,7 @@ mod operations;
 mod percentiles;
 pub mod pie;
 mod quality;
+mod queues;
 mod refusals;
 mod rtt;
 mod seq;
@@ -58,6 +59,7 @@ pub use marked::{Moment, Range};
 use message::CloseCounts;
 pub use message::{address, seconds, timestamp};
 use operations::Operations;
+use queues::Queues;
 pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
@@ -116,6 +118,7 @@ const TOGETHER: usize = 32;
 struct State {
     flows: Slab,
     pool: Pool,
+    queues: Queues,
     totals: Totals,
     findings: Findings,
     /// Those of the window, if there is one.
@@ -373,7 +376,17 @@ impl State {
         self.totals.figures.message();
         let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
         let tail = turn.tail(side);
-        let done = turn.block(side, code, block, fin);
+        let asked = turn.unanswered().filter(|_| side == 1);
+        let mut done = turn.block(side, code, block, fin);
+        if let Some((done, _)) = &mut done {
+            self.queues.again(&flow.route(), flow.server_rtt(), done);
+        }
+        if let Some(asked) = asked {
+            let wait = self.queues.wait(&flow.route(), flow.server_rtt(), asked, block.first);
+            if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
+                turn.waited(wait);
+            }
+        }
         let time = done
             .as_ref()
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
@@ -435,6 +448,11 @@ impl State {
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.directions[side].rtt.sample(rtt.rtt);
+        // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2).
+        if side == 0 && (rtt.flight >= 2 * flow.setup.segment() || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake))
+        {
+            self.queues.sample(&flow.route(), r.time(), rtt.rtt);
+        }
         sink.acknowledged(&Acknowledged {
             id: flow.id,
             ends: flow.ends(),
@@ -541,7 +559,8 @@ impl State {
             .for_each(|verdict| sink.segment(&verdict, &ends));
         flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
-        if let Some(done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
+        if let Some(mut done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
+            self.queues.again(&flow.route(), flow.server_rtt(), &mut done.0);
             let time = flow.account(&done.0, u64::MAX, self.totals.link, &mut self.pool);
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done.0, &time);

@@ -244,6 +244,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         client: None,
         request: times.request,
         server: times.server,
+        wait: None,
         response: times.response,
         response_time: 0,
         end: times.end,
@@ -269,6 +270,7 @@ pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished, time: &T
         kind: done.kind.name().to_owned(),
         overlapped: done.overlapped,
         shares: Some(time.message()),
+        server_uncertain_seconds: done.wait.map(|wait| seconds(u64::from(wait.uncertain))),
     }
 }
 

@@ -135,7 +135,14 @@ impl TimeShares {
         let idle = s.transfer(request, done.request_bytes, m);
         s.client += idle;
         if let Some(gap) = server {
-            let idle = s.less_latency(gap, m.to_server);
+            // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
+            let trip = done.wait.map(|wait| u64::from(wait.round_trip));
+            let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
+            if let (Some(own), Some(trip)) = (m.to_server, trip) {
+                let queue = trip.saturating_sub(own).min(idle);
+                s.congestion += queue;
+                idle -= queue;
+            }
             s.server += idle;
         }
         let idle = s.transfer(response, done.response_bytes, m);

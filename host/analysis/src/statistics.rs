@@ -222,6 +222,7 @@ mod tests {
                 client: (index > 1).then_some(500_000_000),
                 request: 0,
                 server: Some(server),
+                wait: None,
                 response: None,
                 response_time: 0,
                 end: None,

@@ -4,6 +4,7 @@
 use weir_record::{Block, BlockEnd};
 
 use crate::limits::SoFar;
+use crate::queues::Wait;
 use crate::seq::before;
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
@@ -56,6 +57,14 @@ impl Side {
         self.end = end;
         self.open = goes_on || matches!(cause, Some(BlockEnd::Idle | BlockEnd::Limit));
     }
+}
+
+/// Of the server.
+#[derive(Clone, Debug, Default)]
+struct Response {
+    side: Side,
+    /// The round trip behind the tap, when a queue stood.
+    wait: Option<Wait>,
 }
 
 /// Sequence numbers at which a PSH is known that the engine's block did not show.
@@ -135,6 +144,8 @@ pub struct Finished {
     pub request: u64,
     /// Last request packet to first response packet.
     pub server: Option<u64>,
+    /// The round trip in it, when a queue stood between the tap and the server.
+    pub(crate) wait: Option<Wait>,
     /// First to last response packet.
     pub response: Option<u64>,
     /// First response packet; 0 = none.
@@ -160,6 +171,7 @@ impl Finished {
             client: None,
             request: 0,
             server: Some(whole),
+            wait: None,
             response: Some(0),
             response_time: at + whole,
             end: Some(whole),
@@ -219,7 +231,7 @@ struct Past {
 pub(crate) struct Turn {
     request: Side,
     /// From the first response block on.
-    response: Option<Box<Side>>,
+    response: Option<Box<Response>>,
     past: Option<Box<Past>>,
 }
 
@@ -261,7 +273,7 @@ impl Turn {
         let own = match (side, &self.response) {
             (0, None) => Some(&self.request),
             (0, Some(_)) => None,
-            (_, response) => response.as_deref(),
+            (_, response) => response.as_ref().map(|response| &response.side),
         };
         own.filter(|own| !own.blocks.is_empty()).map(|own| SoFar {
             first: own.first,
@@ -284,13 +296,14 @@ impl Turn {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.request.overlapped = true;
             }
-            self.response.get_or_insert_default().add(b, cause, goes_on, &splits);
+            let response = self.response.get_or_insert_default();
+            response.side.add(b, cause, goes_on, &splits);
             return None;
         }
         let mut done = None;
         if let Some(response) = &self.response {
             // The client sent this before the response had reached it.
-            let crossed = unacknowledged(b, response.end);
+            let crossed = unacknowledged(b, response.side.end);
             self.request.overlapped |= crossed;
             done = Some(self.finish(fin, Some(b.first)));
             self.request.overlapped = crossed;
@@ -299,12 +312,24 @@ impl Turn {
         done
     }
 
+    /// Last packet of a request that has no response yet.
+    pub fn unanswered(&self) -> Option<u64> {
+        (self.response.is_none() && !self.request.blocks.is_empty()).then_some(self.request.last)
+    }
+
+    /// A queue stood behind the tap when the response began.
+    pub fn waited(&mut self, wait: Wait) {
+        if let Some(response) = &mut self.response {
+            response.wait = Some(wait);
+        }
+    }
+
     /// A segment with PSH that ends at `at` filled a gap: its block ended there.
     pub fn push_at(&mut self, side: usize, at: u32) {
         let own = if side == 0 {
             Some(&mut self.request)
         } else {
-            self.response.as_deref_mut()
+            self.response.as_mut().map(|response| &mut response.side)
         };
         if !own.is_some_and(|own| own.blocks.split(at)) {
             self.make_trouble().splits[side & 1].push(at);
@@ -342,7 +367,7 @@ impl Turn {
     /// End the transaction; `next` is the first packet of the next one.
     fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> (Finished, Signature) {
         let request = std::mem::take(&mut self.request);
-        let response = self.response.take().map(|response| *response).unwrap_or_default();
+        let Response { side: response, wait } = self.response.take().map(|response| *response).unwrap_or_default();
         let losses = self.settle_losses(next);
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
@@ -369,6 +394,7 @@ impl Turn {
             client,
             request: request_last.saturating_sub(request_time),
             server: (asked && answered).then(|| response.first.saturating_sub(request_last)),
+            wait,
             response: answered.then(|| response.last.saturating_sub(response.first)),
             response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),

@@ -36,7 +36,7 @@ impl Check {
         self.server_time.add(&other.server_time);
     }
 
-    fn shares(&self, pass: &PassConfig) -> [Share; 3] {
+    fn shares(&self, pass: &PassConfig) -> [Share; 4] {
         let (right, all) = self.limits.right();
         let (unknown, busy) = self.limits.unknown_ms();
         let times = &self.server_time;
@@ -44,10 +44,16 @@ impl Check {
             Share::at_least("limits within 10 points of TCP_INFO", right, all, pass.limits),
             Share::at_most("limits unknown, ms of transfers", unknown, busy, pass.limits_unknown),
             Share::at_least(
-                "server time within 1 ms + 5 %",
-                times.right,
+                "server time right or said uncertain",
+                times.right + times.unknown,
                 times.judged,
                 pass.server_time,
+            ),
+            Share::at_most(
+                "server time uncertain",
+                times.unknown,
+                times.judged,
+                pass.server_time_unknown,
             ),
         ]
     }

@@ -128,8 +128,10 @@ pub struct PassConfig {
     pub limits: f64,
     /// Time of these transfers whose limit was called unknown.
     pub limits_unknown: f64,
-    /// Transactions whose server time is within 1 ms and 5 % of the application's.
+    /// Transactions whose server time is within 1 ms and 5 % of the application's, or within what it is said to be uncertain by.
     pub server_time: f64,
+    /// Transactions whose server time is said to be uncertain by more than 1 ms and 5 %.
+    pub server_time_unknown: f64,
 }
 
 impl Default for PassConfig {
@@ -146,6 +148,7 @@ impl Default for PassConfig {
             limits: 0.85,
             limits_unknown: 0.05,
             server_time: 0.0,
+            server_time_unknown: 1.0,
         }
     }
 }
@@ -365,7 +368,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 29] = [
+const BUILT_IN: [(&str, &str); 31] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -385,6 +388,8 @@ const BUILT_IN: [(&str, &str); 29] = [
     ("ack-loss", include_str!("../scenarios/ack-loss.toml")),
     ("queue", include_str!("../scenarios/queue.toml")),
     ("queue-behind", include_str!("../scenarios/queue-behind.toml")),
+    ("queue-requests", include_str!("../scenarios/queue-requests.toml")),
+    ("queue-responses", include_str!("../scenarios/queue-responses.toml")),
     ("capture-drops", include_str!("../scenarios/capture-drops.toml")),
     (
         "capture-drops-loss",

@@ -26,6 +26,8 @@ pub struct ServerTimeScore {
     pub judged: u64,
     /// Of those: within 1 ms and 5 %.
     pub right: u64,
+    /// Judged, and said to be uncertain by more than that; the truth is within what was said.
+    pub unknown: u64,
     /// Not judged: the host was late.
     pub late: u64,
     /// Not judged: frames were lost within it or sent again.
@@ -39,6 +41,7 @@ impl ServerTimeScore {
     pub fn add(&mut self, other: &Self) {
         self.judged += other.judged;
         self.right += other.right;
+        self.unknown += other.unknown;
         self.late += other.late;
         self.lossy += other.lossy;
         self.misses.extend_from_slice(&other.misses);
@@ -139,7 +142,10 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                     .server_response_start_ns
                     .saturating_sub(server.server_request_last_ns) as f64;
                 let answer = said.get(&(port, client.index as usize)).copied();
-                let said = answer.and_then(|t| Some(t.shares.as_ref()?.server_processing_seconds * 1e9));
+                let said = answer.and_then(|t| {
+                    let uncertain = t.server_uncertain_seconds.unwrap_or(0.0);
+                    Some((t.shares.as_ref()?.server_processing_seconds * 1e9, uncertain * 1e9))
+                });
                 score.enter(port, client, truth, said);
             }
             TruthLine::Sender(_) => {}
@@ -149,13 +155,25 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
 }
 
 impl ServerTimeScore {
-    fn enter(&mut self, port: u16, client: &ClientTransaction, truth: f64, answer: Option<f64>) {
+    /// `answer`: the time, and how far it may be wrong.
+    fn enter(&mut self, port: u16, client: &ClientTransaction, truth: f64, answer: Option<(f64, f64)>) {
         self.judged += 1;
-        if answer.is_some_and(|answer| (answer - truth).abs() <= DIFFERENCE_NS + DIFFERENCE * truth) {
-            self.right += 1;
-            return;
+        if let Some((answer, uncertain)) = answer {
+            let difference = (answer - truth).abs();
+            if uncertain > DIFFERENCE_NS + DIFFERENCE * answer {
+                if difference <= DIFFERENCE_NS + uncertain {
+                    self.unknown += 1;
+                    return;
+                }
+            } else if difference <= DIFFERENCE_NS + DIFFERENCE * truth {
+                self.right += 1;
+                return;
+            }
         }
-        let said = answer.map_or_else(|| "not told".into(), |answer| format!("{:.3} ms", answer / 1e6));
+        let said = answer.map_or_else(
+            || "not told".into(),
+            |(answer, uncertain)| format!("{:.3} ms, uncertain by {:.3} ms", answer / 1e6, uncertain / 1e6),
+        );
         self.misses.push(format!(
             "server time, port {port}, transaction {}: {:.3} ms called {said}",
             client.index,
@@ -237,12 +255,20 @@ mod tests {
             response_first_ns: 0,
             response_last_ns: 0,
         };
-        for (answer, right) in [(Some(121.9e6), 0), (Some(94.1e6), 1), (Some(105.9e6), 1), (None, 0)] {
+        for (answer, right, unknown) in [
+            (Some((121.9e6, 0.0)), 0, 0),
+            (Some((94.1e6, 0.0)), 1, 0),
+            (Some((105.9e6, 5e6)), 1, 0),
+            (Some((121.9e6, 30e6)), 0, 1),
+            (Some((100.0e6, 30e6)), 0, 1),
+            (Some((141.9e6, 30e6)), 0, 0),
+            (None, 0, 0),
+        ] {
             let mut score = ServerTimeScore::default();
             score.enter(1, &client, 100e6, answer);
             assert_eq!(
-                (score.judged, score.right, score.misses.len() as u64),
-                (1, right, 1 - right)
+                (score.judged, score.right, score.unknown, score.misses.len() as u64),
+                (1, right, unknown, 1 - right - unknown)
             );
         }
     }

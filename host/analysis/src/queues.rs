@@ -1,0 +1,302 @@
+//! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
+//! how long a request and its response took to the server and back when the smallest round trip is not the answer.
+
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher;
+
+use crate::flow::Route;
+use crate::turns::Finished;
+
+/// Servers that are watched; another one takes the place of one with the same hash.
+const SERVERS: usize = 1024;
+/// Round trips of a server: the last of each 2²⁴ ns in the last second. About a kilobyte for a server.
+const SLOTS: usize = 64;
+const SLOT_BITS: u32 = 24;
+/// A queue that was seen may stand again for so long, in two pieces, ns.
+const PIECE: u64 = 5_000_000_000;
+/// Round trips above the smallest by less than this, ns, or this part of it, are no queue.
+const SLACK: u64 = 1_000_000;
+const PART: u64 = 8;
+
+/// The round trip from the tap to the server and back for a request and its response, where a queue stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// The best guess, ns.
+    pub round_trip: u32,
+    /// The truth is at most so far from it, ns.
+    pub uncertain: u32,
+}
+
+/// Where a server is: the address alone can be in several networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Whom {
+    address: [u8; 16],
+    vlans: u32,
+    tunnel: u32,
+}
+
+impl From<&Route> for Whom {
+    fn from(route: &Route) -> Self {
+        Self {
+            address: route.server_addr,
+            vlans: route.vlans,
+            tunnel: route.tunnel_id,
+        }
+    }
+}
+
+impl Whom {
+    fn place(&self) -> usize {
+        FixedState::default().hash_one(self) as usize % SERVERS
+    }
+}
+
+/// A segment that passed the tap at `sent`, and its acknowledgment, which no application held back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    sent: u64,
+    round_trip: u64,
+}
+
+impl Sample {
+    const fn heard(self) -> u64 {
+        self.sent + self.round_trip
+    }
+}
+
+/// Smallest and largest round trip of a piece of time.
+#[derive(Clone, Copy, Debug)]
+struct Extremes {
+    smallest: u64,
+    largest: u64,
+}
+
+impl Extremes {
+    const NONE: Self = Self {
+        smallest: u64::MAX,
+        largest: 0,
+    };
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            smallest: self.smallest.min(other.smallest),
+            largest: self.largest.max(other.largest),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct History {
+    whom: Whom,
+    /// Of the piece of time in progress, and of the one before.
+    extremes: [Extremes; 2],
+    piece: u64,
+    slots: [Sample; SLOTS],
+}
+
+impl History {
+    const fn new(whom: Whom) -> Self {
+        Self {
+            whom,
+            extremes: [Extremes::NONE; 2],
+            piece: 0,
+            slots: [Sample { sent: 0, round_trip: 0 }; SLOTS],
+        }
+    }
+
+    fn add(&mut self, sample: Sample) {
+        let piece = sample.heard() / PIECE;
+        if piece > self.piece {
+            let before = if piece == self.piece + 1 {
+                self.extremes[0]
+            } else {
+                Extremes::NONE
+            };
+            self.extremes = [Extremes::NONE, before];
+            self.piece = piece;
+        }
+        let (smallest, largest) = (sample.round_trip, sample.round_trip);
+        self.extremes[0] = self.extremes[0].join(Extremes { smallest, largest });
+        let number = sample.sent >> SLOT_BITS;
+        let slot = &mut self.slots[number as usize % SLOTS];
+        if number >= slot.sent >> SLOT_BITS {
+            *slot = sample;
+        }
+    }
+
+    /// Of the five to ten seconds around a time.
+    fn around(&self, time: u64) -> Extremes {
+        let piece = time / PIECE;
+        match piece.checked_sub(self.piece) {
+            None if piece + 1 < self.piece => Extremes::NONE,
+            None | Some(0) => self.extremes[0].join(self.extremes[1]),
+            Some(1) => self.extremes[0],
+            Some(_) => Extremes::NONE,
+        }
+    }
+
+    /// Of a request whose last packet passed the tap at `asked` and whose response came at `answered`: as long as that of what
+    /// passed just before and just after the request. That is exact in a queue of requests, which keeps their order, and
+    /// not in one of responses, which may be another when the response comes. Nothing tells the two apart, so the truth is said to be anywhere
+    /// between the smallest round trip of the last seconds and the largest, which may have grown since.
+    fn wait(&self, own: u64, asked: u64, answered: u64) -> Option<Wait> {
+        let Extremes { smallest, largest } = self.around(answered);
+        let smallest = smallest.min(own);
+        if largest <= smallest + SLACK.max(smallest / PART) {
+            return None;
+        }
+        let gap = answered.saturating_sub(asked);
+        let near = |sample: &&Sample| sample.sent.abs_diff(asked) <= (SLOTS as u64) << SLOT_BITS;
+        let samples = || self.slots.iter().filter(near);
+        let before = samples().filter(|s| s.sent <= asked).max_by_key(|s| s.sent);
+        let after = samples().filter(|s| s.sent > asked).min_by_key(|s| s.sent);
+        // A queue may have grown since: as fast as time passes, if twice as much comes as goes.
+        let nearest = samples().map(|s| s.sent.abs_diff(asked)).min();
+        let since = samples()
+            .filter_map(|s| answered.checked_sub(s.heard()))
+            .min()
+            .unwrap_or(0);
+        let grown = nearest.map_or(gap, |ns| ns.saturating_add(since));
+        let most = largest.saturating_add(grown).min(gap);
+        let least = smallest.min(most);
+        let guess = match (before, after) {
+            (Some(a), Some(b)) => between(*a, *b, asked),
+            (Some(one), None) | (None, Some(one)) => one.round_trip,
+            (None, None) => smallest,
+        };
+        let guess = guess.clamp(least, most);
+        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        Some(Wait {
+            round_trip: short(guess),
+            uncertain: short((most - guess).max(guess - least)),
+        })
+    }
+}
+
+/// Round trip at a time between two samples, on the line between them.
+fn between(a: Sample, b: Sample, at: u64) -> u64 {
+    let share = (at - a.sent) as f64 / (b.sent - a.sent).max(1) as f64;
+    (a.round_trip as f64 + (b.round_trip as f64 - a.round_trip as f64) * share) as u64
+}
+
+/// All servers: at most a megabyte.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    servers: Box<[Option<Box<History>>]>,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self {
+            servers: (0..SERVERS).map(|_| None).collect(),
+        }
+    }
+}
+
+impl Queues {
+    /// An acknowledgment of the server at `time` that no application held back, and its round trip.
+    pub fn sample(&mut self, route: &Route, time: u64, round_trip: u64) {
+        let whom = Whom::from(route);
+        let sample = Sample {
+            sent: time.saturating_sub(round_trip),
+            round_trip,
+        };
+        match &mut self.servers[whom.place()] {
+            Some(history) if history.whom == whom => history.add(sample),
+            other => other.insert(Box::new(History::new(whom))).add(sample),
+        }
+    }
+
+    /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
+    pub fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
+        let whom = Whom::from(route);
+        let history = self.servers[whom.place()].as_deref().filter(|h| h.whom == whom)?;
+        history.wait(own?, asked, answered)
+    }
+
+    /// The same when a transaction is over: the first sign of a queue may have come after the response.
+    pub fn again(&self, route: &Route, own: Option<u64>, done: &mut Finished) {
+        if done.wait.is_none() && done.server.is_some() {
+            let asked = done.request_time.saturating_add(done.request);
+            done.wait = self.wait(route, own, asked, done.response_time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    /// A time that is no slot's edge.
+    const T: u64 = 1_700_000_000_123_456_789;
+
+    /// Times in ms after T, round trips in ms, as the analysis hears them.
+    fn queues(samples: &[(u64, u64)]) -> Queues {
+        let mut queues = Queues::default();
+        for (sent, trip) in samples {
+            queues.sample(&Route::default(), T + (sent + trip) * MS, trip * MS);
+        }
+        queues
+    }
+
+    fn wait(samples: &[(u64, u64)], asked: u64, answered: u64) -> Option<(u64, u64)> {
+        let wait = queues(samples).wait(&Route::default(), Some(20 * MS), T + asked * MS, T + answered * MS)?;
+        Some((u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
+    }
+
+    #[test]
+    fn round_trips_that_stay_are_no_queue() {
+        assert_eq!(wait(&[(0, 20), (100, 21), (200, 22)], 210, 500), None);
+        assert_eq!(wait(&[], 210, 500), None);
+        let elsewhere = Route {
+            vlans: 7,
+            ..Route::default()
+        };
+        assert_eq!(
+            queues(&[(0, 20), (100, 80)]).wait(&elsewhere, Some(20 * MS), T, T + MS),
+            None
+        );
+    }
+
+    #[test]
+    fn a_request_between_two_others_waited_as_they_did() {
+        // The queue had 60 ms before and 68 ms after it, and the server needed 5 ms.
+        let (trip, uncertain) = wait(&[(0, 20), (1000, 60), (1016, 68)], 1008, 1077).expect("a queue");
+        // Without any queue the server needed 49 ms.
+        assert_eq!((trip, uncertain), (64, 64 - 20));
+    }
+
+    #[test]
+    fn a_round_trip_is_no_longer_than_the_transaction() {
+        assert_eq!(wait(&[(0, 20), (1000, 60)], 1001, 1031).map(|w| w.0), Some(30));
+    }
+
+    #[test]
+    fn queues_do_not_grow_without_bound() {
+        // Work of 100 ms: no queue of the last seconds was longer than 40 ms, and the last answer came 8 ms before the response.
+        let (trip, uncertain) = wait(&[(0, 20), (500, 60), (990, 22), (1070, 22)], 1000, 1100).expect("a queue");
+        assert_eq!((trip, trip + uncertain), (22, 60 + 10 + 8));
+    }
+
+    #[test]
+    fn a_queue_is_remembered_for_five_seconds_and_forgotten_after_ten() {
+        let old = [(0, 20), (1000, 80)];
+        assert!(wait(&old, 3000, 3050).is_some_and(|(trip, uncertain)| trip == 20 && uncertain == 30));
+        assert_eq!(wait(&old, 12_000, 12_050), None);
+        // What is heard an hour later tells nothing.
+        assert_eq!(wait(&[(0, 20), (3_600_000, 80)], 3000, 3050), None);
+    }
+
+    #[test]
+    fn hostile_times_do_not_panic() {
+        for (asked, answered) in [(0, 0), (u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX)] {
+            for time in [0, 1, T, u64::MAX] {
+                let mut queues = Queues::default();
+                queues.sample(&Route::default(), time, 30 * MS);
+                queues.sample(&Route::default(), time, 90 * MS);
+                queues.wait(&Route::default(), Some(1), asked, answered);
+            }
+        }
+    }
+}
