@@ -150,6 +150,8 @@ const MOST_LATER: u64 = 16_000_000;
 const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
 const OPTIONS: u32 = 40;
+/// Bytes that timestamps take from it (RFC 7323 appendix A).
+const TIMESTAMPS: u32 = 12;
 /// Growth from one round trip to the next that only a congestion window shows.
 const GROWTH: f64 = 1.2;
 /// Differences up to this are none.
@@ -457,7 +459,7 @@ impl Transfer {
             Some(BlockTail {
                 last,
                 pushed: true,
-                whole: is_full && bytes.is_multiple_of(u64::from(full)),
+                whole: are_whole(bytes, path.segment) || is_full && bytes.is_multiple_of(u64::from(full)),
                 acked: None,
                 end: b.seq,
             })
@@ -516,7 +518,7 @@ impl Transfer {
             if gap >= path.round_trip() / 8 {
                 self.bursts.restart(b.first);
             }
-            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
+            self.window_pause(tail.last, b.first, path);
             return;
         }
         if !tail.pushed || gap < SHORTEST_PAUSE.max(path.round_trip() / 8) {
@@ -525,7 +527,7 @@ impl Transfer {
         }
         if self.bursts.filled(&tail, path) {
             self.bursts.restart(b.first);
-            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
+            self.window_pause(tail.last, b.first, path);
             return;
         }
         let trigger = self.trigger(tail.last, b.first, path);
@@ -581,6 +583,16 @@ impl Transfer {
         self.push(span, path);
         if to < b.first {
             self.span(to, b.first, Cause::Application, path);
+        }
+    }
+
+    /// The receiver's window kept the sender from `from` until it heard that all had arrived; then it had nothing to send. (A window
+    /// that was small then has spans of its own.)
+    fn window_pause(&mut self, from: u64, next: u64, path: &Path) {
+        let to = self.all_acknowledged(from, next, path).unwrap_or(next);
+        self.span(from, to, Cause::ReceiverWindow, path);
+        if to < next {
+            self.span(to, next, Cause::Application, path);
         }
     }
 
@@ -1061,6 +1073,12 @@ struct Trip {
 
 const fn closed_cause(zero: bool) -> Cause {
     if zero { Cause::ZeroWindow } else { Cause::SmallWindow }
+}
+
+/// Bytes that make full segments, with timestamps or without.
+fn are_whole(bytes: u64, segment: u32) -> bool {
+    let full = |size: u32| size > 0 && bytes.is_multiple_of(u64::from(size));
+    full(segment) || full(segment.saturating_sub(TIMESTAMPS))
 }
 
 /// Nothing was in flight any more, and the ACK was later than the path explains.

@@ -373,3 +373,101 @@ fn flights_that_grow_by_a_segment_are_congestion_avoidance() {
     assert!(limits.sender < 0.060, "{limits:?}");
     assert!(limits.congestion > 8.9 * 0.060, "{limits:?}");
 }
+
+/// One connection uploads through a queue behind the tap, and another asks for something small meanwhile. The request waits
+/// as long as the upload's segments: 60 ms above the round trip of 20 ms. `queue`: whether there is any.
+fn a_request_beside_an_upload(queue: bool) -> v1::Transaction {
+    let base = 0.020;
+    let mut upload = Conversation::new(40_001);
+    upload.syn(0.0, C, 100, 0, Some(8));
+    upload.syn(base, S, 900, 101, Some(8));
+    upload.packet(base + 0.001, C, "A", 101, 901, 0);
+    let (mut at, mut sent) = (0.100, 101);
+    for i in 0..300u32 {
+        upload.packet(at, C, "A", sent, 901, MSS);
+        sent += MSS;
+        // It grows over the first hundred segments and stays; the ACK is of this segment while others are in flight.
+        let wait = if queue {
+            0.060 * f64::from(i.min(100)) / 100.0
+        } else {
+            0.0
+        };
+        upload.packet(at + base + wait, S, "A", 901, sent, 0);
+        at += 0.002;
+    }
+    let mut ask = Conversation::new(40_002);
+    ask.syn(0.0, C, 100, 0, Some(8));
+    ask.syn(base, S, 900, 101, Some(8));
+    ask.packet(base + 0.001, C, "A", 101, 901, 0);
+    let whole = base + 0.007 + if queue { 0.060 } else { 0.0 };
+    ask.packet(0.500, C, "AP", 101, 901, 300);
+    ask.packet(0.500 + whole, S, "AP", 901, 401, 500);
+    let packets: Vec<_> = upload.packets.into_iter().chain(ask.packets).collect();
+    let a = analyze(&packets);
+    check_sums(&a);
+    let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 300;
+    a.transactions.iter().find(asked).unwrap().clone()
+}
+
+#[test]
+fn what_waits_in_a_queue_behind_the_tap_is_not_the_servers_time() {
+    let with = a_request_beside_an_upload(true);
+    let shares = with.shares.unwrap();
+    assert!((shares.server_processing_seconds - 0.007).abs() < 0.001, "{shares:?}");
+    assert!((shares.congestion_seconds - 0.060).abs() < 0.001, "{shares:?}");
+    // It could have waited less and the server have worked: the queue may stand on the way back, and be gone.
+    let uncertain = with.server_uncertain_seconds.unwrap();
+    assert!((uncertain - 0.060).abs() < 0.001, "{uncertain}");
+    let without = a_request_beside_an_upload(false);
+    assert!((without.shares.unwrap().server_processing_seconds - 0.007).abs() < 1e-6);
+    assert_eq!(without.server_uncertain_seconds, None);
+}
+
+/// The first window is ten segments (RFC 6928); what a response has beyond that waits for its ACKs, be it 55 bytes only.
+/// The server was done long before.
+#[test]
+fn a_small_rest_behind_the_first_window_is_not_the_servers_time() {
+    for size in [MSS, MSS - 12] {
+        let mut c = start(0.040, Some(8), Some(8));
+        c.packet(0.100, C, "AP", 101, 901, 700);
+        let at = 0.100 + 0.040 + 0.009;
+        for i in 0..10 {
+            let flags = if i % 2 == 1 { "AP" } else { "A" };
+            c.packet(at + f64::from(i) * 1e-6, S, flags, 901 + size * i, 801, size);
+        }
+        c.packet(at + 0.001_02, C, "A", 801, 901 + size * 10, 0);
+        c.packet(at + 0.041_05, S, "AP", 901 + size * 10, 801, 55);
+        let a = analyze(&c.packets);
+        check_sums(&a);
+        let shares = a.transactions[1].shares.unwrap();
+        assert!(
+            (shares.server_processing_seconds - 0.009).abs() < 0.001,
+            "{size}: {shares:?}"
+        );
+    }
+}
+
+/// A proxy whose bursts nearly fill the window of 56,704 waits 239 ms for its origin, although all has been acknowledged with
+/// the same window (and segments of 8,961 bytes, cut by the card): the application, not the receiver.
+#[test]
+fn a_pause_after_all_was_acknowledged_is_not_the_windows() {
+    let mut c = start(0.000_3, Some(7), Some(7));
+    for syn in &mut c.packets[..2] {
+        syn.options.mss = 8961;
+    }
+    c.packet(0.001, C, "AP", 101, 901, 93).window = 491;
+    let (mut at, mut sent) = (0.4, 901);
+    for _ in 0..3 {
+        for len in [26_847, 12_713] {
+            c.packet(at, S, "AP", sent, 194, len);
+            sent += len;
+        }
+        c.packet(at + 0.000_04, C, "A", 194, sent, 0).window = 443;
+        at += 0.239;
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).server_to_client.unwrap().limit_seconds.unwrap();
+    assert!(limits.receiver_window < 0.005, "{limits:?}");
+    assert!((limits.application - (0.399 + 2.0 * 0.239)).abs() < 0.005, "{limits:?}");
+}
