@@ -4,7 +4,10 @@
 //! and parameters.
 
 mod catalog;
+mod keys;
 mod statement;
+mod types;
+mod whole;
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -17,13 +20,15 @@ use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
-use arrow_flight::sql::metadata::SqlInfoData;
+use arrow_flight::sql::metadata::{SqlInfoData, XdbcTypeInfoData};
 use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
     ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest,
-    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, CommandGetCatalogs, CommandGetDbSchemas,
-    CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery, CommandStatementQuery,
-    CommandStatementUpdate, DoPutPreparedStatementResult, ProstMessageExt, SqlInfo, TicketStatementQuery,
+    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, CommandGetCatalogs,
+    CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys,
+    CommandGetPrimaryKeys, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandGetXdbcTypeInfo,
+    CommandPreparedStatementQuery, CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult,
+    ProstMessageExt, SqlInfo, TicketStatementQuery,
 };
 use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightDescriptor,
@@ -42,6 +47,7 @@ use tonic::{Request, Response, Status};
 use crate::engine::Engine;
 use crate::error::Error;
 use statement::{Running, Statement};
+use whole::Whole;
 
 /// Queries that are answered at a time; further ones wait their turn.
 const AT_ONCE: usize = 16;
@@ -62,7 +68,7 @@ pub async fn serve(engine: Engine, listen: SocketAddr, ready: impl FnOnce(Socket
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot(&error))?;
     ready(listener.local_addr().map_err(|error| cannot(&error))?);
     let mut terminated = signal(SignalKind::terminate()).map_err(|error| cannot(&error))?;
-    let service = FlightServiceServer::new(Service::new(engine)?);
+    let service = FlightServiceServer::new(Whole(Service::new(engine)?));
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -79,6 +85,7 @@ pub async fn serve(engine: Engine, listen: SocketAddr, ready: impl FnOnce(Socket
 struct Service {
     engine: Engine,
     info: SqlInfoData,
+    types: XdbcTypeInfoData,
     running: Arc<Running>,
     turns: Arc<Semaphore>,
 }
@@ -87,6 +94,7 @@ impl Service {
     fn new(engine: Engine) -> Result<Self, Error> {
         Ok(Self {
             info: catalog::sql_info().map_err(|error| Error::Listen(error.to_string()))?,
+            types: types::types().map_err(|error| Error::Listen(error.to_string()))?,
             engine,
             running: Arc::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
@@ -228,6 +236,46 @@ impl FlightSqlService for Service {
         )
     }
 
+    async fn get_flight_info_primary_keys(
+        &self,
+        query: CommandGetPrimaryKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Reply<FlightInfo> {
+        info(&keys::PRIMARY, &query, request.into_inner())
+    }
+
+    async fn get_flight_info_exported_keys(
+        &self,
+        query: CommandGetExportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Reply<FlightInfo> {
+        info(&keys::FOREIGN, &query, request.into_inner())
+    }
+
+    async fn get_flight_info_imported_keys(
+        &self,
+        query: CommandGetImportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Reply<FlightInfo> {
+        info(&keys::FOREIGN, &query, request.into_inner())
+    }
+
+    async fn get_flight_info_cross_reference(
+        &self,
+        query: CommandGetCrossReference,
+        request: Request<FlightDescriptor>,
+    ) -> Reply<FlightInfo> {
+        info(&keys::FOREIGN, &query, request.into_inner())
+    }
+
+    async fn get_flight_info_xdbc_type_info(
+        &self,
+        query: CommandGetXdbcTypeInfo,
+        request: Request<FlightDescriptor>,
+    ) -> Reply<FlightInfo> {
+        info(&self.types.schema(), &query, request.into_inner())
+    }
+
     async fn do_get_statement(&self, ticket: TicketStatementQuery, _: Request<Ticket>) -> Reply<DoGet> {
         self.rows(Statement::decode_handle(&ticket.statement_handle)?).await
     }
@@ -259,6 +307,26 @@ impl FlightSqlService for Service {
 
     async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _: Request<Ticket>) -> Reply<DoGet> {
         one(query.into_builder(&self.info).build())
+    }
+
+    async fn do_get_primary_keys(&self, _: CommandGetPrimaryKeys, _: Request<Ticket>) -> Reply<DoGet> {
+        one(Ok(RecordBatch::new_empty(Arc::clone(&keys::PRIMARY))))
+    }
+
+    async fn do_get_exported_keys(&self, _: CommandGetExportedKeys, _: Request<Ticket>) -> Reply<DoGet> {
+        one(Ok(RecordBatch::new_empty(Arc::clone(&keys::FOREIGN))))
+    }
+
+    async fn do_get_imported_keys(&self, _: CommandGetImportedKeys, _: Request<Ticket>) -> Reply<DoGet> {
+        one(Ok(RecordBatch::new_empty(Arc::clone(&keys::FOREIGN))))
+    }
+
+    async fn do_get_cross_reference(&self, _: CommandGetCrossReference, _: Request<Ticket>) -> Reply<DoGet> {
+        one(Ok(RecordBatch::new_empty(Arc::clone(&keys::FOREIGN))))
+    }
+
+    async fn do_get_xdbc_type_info(&self, query: CommandGetXdbcTypeInfo, _: Request<Ticket>) -> Reply<DoGet> {
+        one(query.into_builder(&self.types).build())
     }
 
     async fn do_put_statement_update(

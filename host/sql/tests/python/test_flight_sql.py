@@ -9,6 +9,7 @@ from pathlib import Path
 import adbc_driver_flightsql.dbapi as flight_sql
 import adbc_driver_manager
 import pytest
+from pyarrow import flight
 
 ROOT = Path(__file__).resolve().parents[4]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "host" / "target")) / "debug"
@@ -110,6 +111,82 @@ def test_what_there_is(connection):
     schema = connection.adbc_get_table_schema("connections", db_schema_filter="store")
     assert str(schema.field("first_packet_time").type) == "timestamp[ns, tz=UTC]"
     assert connection.adbc_get_info()["vendor_name"] == "Weir"
+
+
+def test_the_schema_of_a_query_without_its_rows(connection):
+    """GetSchema is that of the answer, and a query that cannot be is refused."""
+    sql = "SELECT tap, id, first_packet_time, setup_missing FROM connections"
+    with connection.cursor() as cursor:
+        schema = cursor.adbc_execute_schema(sql)
+        cursor.execute(sql)
+        assert schema == cursor.fetch_arrow_table().schema
+        with pytest.raises(adbc_driver_manager.Error, match="no_such"):
+            cursor.adbc_execute_schema("SELECT no_such FROM connections")
+
+
+def command(name, *texts):
+    """A command of FlightSql.proto whose fields are texts, numbered from 1 as they are given; None: not set."""
+
+    def field(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    value = b"".join(field(number, text.encode()) for number, text in enumerate(texts, 1) if text is not None)
+    url = f"type.googleapis.com/arrow.flight.protocol.sql.{name}"
+    return flight.FlightDescriptor.for_command(field(1, url.encode()) + field(2, value))
+
+
+KEYS = "pk_catalog_name: string, pk_db_schema_name: string, pk_table_name: string not null, "
+KEYS += "pk_column_name: string not null, fk_catalog_name: string, fk_db_schema_name: string, "
+KEYS += "fk_table_name: string not null, fk_column_name: string not null, key_sequence: int32 not null, "
+KEYS += "fk_key_name: string, pk_key_name: string, update_rule: uint8 not null, delete_rule: uint8 not null"
+PRIMARY = "catalog_name: string, db_schema_name: string, table_name: string not null, "
+PRIMARY += "column_name: string not null, key_name: string, key_sequence: int32 not null"
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "schema"),
+    [
+        ("CommandGetPrimaryKeys", (None, None, "connections"), PRIMARY),
+        ("CommandGetExportedKeys", (None, None, "connections"), KEYS),
+        ("CommandGetImportedKeys", (None, None, "connections"), KEYS),
+        ("CommandGetCrossReference", (None, None, "connections", None, None, "blocks"), KEYS),
+    ],
+)
+def test_there_are_no_keys_and_that_is_an_answer(server, name, texts, schema):
+    """Tables without rows, with the columns of the standard, through a client that is no Flight SQL driver."""
+    with flight.FlightClient(server) as client:
+        asked = command(name, *texts)
+        info = client.get_flight_info(asked)
+        table = client.do_get(info.endpoints[0].ticket).read_all()
+        assert ", ".join(map(text_of, table.schema)) == schema
+        assert client.get_schema(asked).schema == info.schema == table.schema
+        assert table.num_rows == 0
+
+
+def text_of(field):
+    return f"{field.name}: {field.type}{'' if field.nullable else ' not null'}"
+
+
+def test_types_are_those_of_the_columns(server, connection):
+    """Every type that the store has and that has a number, by the names that SQL takes."""
+    with flight.FlightClient(server) as client:
+        asked = command("CommandGetXdbcTypeInfo")
+        info = client.get_flight_info(asked)
+        table = client.do_get(info.endpoints[0].ticket).read_all()
+        assert client.get_schema(asked).schema == table.schema == info.schema
+        timestamps = flight.FlightDescriptor.for_command(asked.command[:-2] + bytes([0x12, 2, 0x08, 93]))
+        some = client.do_get(client.get_flight_info(timestamps).endpoints[0].ticket).read_all()
+    assert some["type_name"].to_pylist() == ["TIMESTAMP"]
+    kinds = set()
+    for name in table["type_name"].to_pylist():
+        with connection.cursor() as cursor:
+            kinds.add(str(cursor.adbc_execute_schema(f"SELECT CAST(NULL AS {name}) AS value").field(0).type))
+    tables = connection.adbc_get_objects(depth="tables").read_all().to_pylist()[0]["catalog_db_schemas"][0]
+    stored = set()
+    for table in tables["db_schema_tables"]:
+        stored |= {str(field.type) for field in connection.adbc_get_table_schema(table["table_name"])}
+    plain = {kind.replace(", tz=UTC", "").replace("string_view", "string") for kind in stored if "<" not in kind}
+    assert plain <= {kind.replace("string_view", "string") for kind in kinds}, (plain, kinds)
 
 
 def test_errors(connection):

@@ -46,6 +46,25 @@ impl Size {
     fn hour(self, id: u64) -> u64 {
         self.begin(id) / HOUR_NS
     }
+
+    /// The connections of a tap that begin in an hour.
+    pub fn ids(self, tap: &str, hour: u64) -> impl Iterator<Item = u64> {
+        let turn = TAPS.iter().position(|name| *name == tap).expect("a tap");
+        let all = (turn as u64..self.connections).step_by(TAPS.len());
+        all.filter(move |id| self.hour(*id) == hour)
+    }
+
+    /// When a connection begins, UTC ns.
+    #[allow(dead_code, reason = "for the example")]
+    pub fn utc(self, id: u64) -> u64 {
+        Self::utc_of(self.begin(id))
+    }
+
+    /// UTC ns of a time after the first hour's.
+    #[allow(dead_code, reason = "for the example")]
+    pub const fn utc_of(after_start_ns: u64) -> u64 {
+        START as u64 * 1_000_000_000 + after_start_ns
+    }
 }
 
 fn time(after_start_ns: u64) -> Option<Timestamp> {
@@ -159,19 +178,16 @@ pub fn write(store: &Path, size: Size) {
 
 /// Commit an hour of a tap.
 pub fn commit(store: &mut Store, tap: &str, size: Size, hour: u64) {
-    let turn = TAPS.iter().position(|name| *name == tap).expect("a tap");
-    let ids = || {
-        (turn as u64..size.connections)
-            .step_by(TAPS.len())
-            .filter(|id| size.hour(*id) == hour)
-    };
-    let mut rows = batches::<v1::Connection>(tap, ids().map(|id| connection(size, id)));
-    let transactions = ids().flat_map(|id| (0..TRANSACTIONS).map(move |index| transaction(size, id, index)));
+    let mut rows = batches::<v1::Connection>(tap, size.ids(tap, hour).map(|id| connection(size, id)));
+    let transactions = size
+        .ids(tap, hour)
+        .flat_map(|id| (0..TRANSACTIONS).map(move |index| transaction(size, id, index)));
     rows.extend(batches::<Transaction>(tap, transactions));
     store.commit(tap, &rows, None).expect("commit");
 }
 
-fn batches<R: Row>(tap: &str, rows: impl Iterator<Item = R>) -> Vec<(Table, RecordBatch)> {
+/// Rows in batches of a table.
+pub fn batches<R: Row>(tap: &str, rows: impl Iterator<Item = R>) -> Vec<(Table, RecordBatch)> {
     let mut builder = Builder::new(tap);
     let mut batches = Vec::new();
     let mut end = |builder: &mut Builder<R>| batches.push((R::TABLE, builder.finish().expect("batch")));

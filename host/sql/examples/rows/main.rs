@@ -1,6 +1,7 @@
 //! Writes a store with rows made up, for tests and for measuring queries: `rows FOLDER [CONNECTIONS [HOURS]]`.
 
-#[path = "../tests/sql/sample.rs"]
+mod evidence;
+#[path = "../../tests/sql/sample.rs"]
 mod sample;
 
 use std::path::PathBuf;
@@ -15,10 +16,12 @@ fn main() {
         hours: number(3),
     };
     sample::write(&folder, size);
+    evidence::write(&folder, size);
     println!(
-        "{}: {} connections, {} transactions",
+        "{}: {} connections, {} transactions, {} packets, events and segments each",
         folder.display(),
         size.connections,
-        size.connections * sample::TRANSACTIONS
+        size.connections * sample::TRANSACTIONS,
+        size.connections * evidence::EACH
     );
 }
