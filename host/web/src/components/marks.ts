@@ -95,25 +95,30 @@ export function paintMarks(
     );
 }
 
-/** Connection of a row that a mark shows. The interface numbers rows, and gives them by time. */
-export async function connectionOf(
+/**
+ * Show the connection of a row. The interface knows rows by number, and gives them by time: that of the row's begin, or,
+ * with an end, of something that happened in it.
+ */
+export async function showConnectionOf(
     table: "connections" | "transactions",
     row: number,
-    time: number,
-): Promise<string | null> {
+    from: number,
+    end?: number,
+): Promise<void> {
     const id = table === "connections" ? "id" : "connection_id";
-    // Neighbouring doubles: the range must hold the time itself.
-    const to = time + Math.max(2e-9, time * 2 ** -51);
+    const until = end ?? from;
     const found = await columns(of(capture.value as Capture, `/${table}`), {
-        from: time,
-        to,
+        from,
+        // Neighbouring doubles: the range must hold the time itself.
+        to: until + Math.max(2e-9, until * 2 ** -51),
+        touch: end === undefined ? "begin" : "overlap",
         columns: `row,${id}`,
         limit: 10_000,
     });
     for (let index = 0; index < found.rows; index += 1) {
-        if (found.at("row", index) === row) return String(found.at(id, index));
+        if (found.at("row", index) === row)
+            go({ view: "connection", params: { connection: String(found.at(id, index)) } });
     }
-    return null;
 }
 
 /** Show the connection of a mark, or, of one that stands for many, its surroundings. */
@@ -129,7 +134,5 @@ export function openMark(
         go({ from: Math.max(0, time - half), to: time + half });
         return;
     }
-    void connectionOf(table, marks.rows[index] as number, time).then((id) => {
-        if (id !== null) go({ view: "connection", params: { connection: id } });
-    });
+    void showConnectionOf(table, marks.rows[index] as number, time);
 }

@@ -4,6 +4,7 @@ import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
+import { Select } from "../components/Select";
 import { count, duration, percent } from "../format";
 import { drawPies, piesHeight, SLICES, words, type Pie } from "../packets/pies";
 import { Picture } from "../packets/Picture";
@@ -70,16 +71,7 @@ export default function DelaysView() {
                 {(data) => <Pies {...data} />}
             </Loading>
             <div class="controls">
-                <label>
-                    A bar for each{" "}
-                    <select value={by} onChange={(event) => setParam("by", event.currentTarget.value)}>
-                        {BY.map(([value, label]) => (
-                            <option key={value} value={value}>
-                                {label}
-                            </option>
-                        ))}
-                    </select>
-                </label>
+                <Select label="A bar for each" name="by" value={by} options={BY} />
                 <label>
                     <input
                         type="checkbox"

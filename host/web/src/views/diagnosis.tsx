@@ -4,11 +4,17 @@ import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
+import { Select } from "../components/Select";
 import { bytes, count, duration, figure, percent } from "../format";
 import { LIMITS } from "../packets/shares";
 import { capture, go, param, state } from "../state/store";
 import { colors } from "../theme";
 import "../packets/packets.css";
+
+const SIDES = [
+    ["server", "servers"],
+    ["client", "clients"],
+] as const;
 
 interface Category {
     category: string;
@@ -248,23 +254,13 @@ function Limits() {
     return (
         <>
             <div class="controls">
-                <label>
-                    Data of{" "}
-                    <select value={side} onChange={(event) => go({ params: { side: event.currentTarget.value } })}>
-                        <option value="server">servers</option>
-                        <option value="client">clients</option>
-                    </select>
-                </label>
-                <label>
-                    limited most by{" "}
-                    <select value={by} onChange={(event) => go({ params: { by: event.currentTarget.value } })}>
-                        {LIMITS.map((limit) => (
-                            <option key={limit.column} value={limit.column}>
-                                {limit.label}
-                            </option>
-                        ))}
-                    </select>
-                </label>
+                <Select label="Data of" name="side" value={side} options={SIDES} />
+                <Select
+                    label="limited most by"
+                    name="by"
+                    value={by}
+                    options={LIMITS.map(({ column, label }) => [column, label])}
+                />
             </div>
             <Loading of={answer} what="Limits">
                 {(data) => <LimitBars all={data} />}

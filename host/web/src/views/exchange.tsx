@@ -7,11 +7,12 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
 import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
+import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Tabs } from "../packets/Tabs";
-import { capture, go, param, state, zoomTo } from "../state/store";
+import { capture, param, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { columnsWide, loadTiming, TimingChart } from "./timing";
 import "../packets/packets.css";
@@ -69,21 +70,6 @@ export default function Exchange() {
     );
 }
 
-/** Show the connection of a message. Rows are known by number: those that were open then are asked for. */
-async function openConnection(message: Message): Promise<void> {
-    const rows = await columns(of(capture.value as Capture, "/connections"), {
-        from: message.time,
-        to: message.end + 1e-6,
-        touch: "overlap",
-        columns: "row,id",
-        limit: 10_000,
-    });
-    const numbers = rows.numbers("row");
-    for (let at = 0; at < rows.rows; at += 1) {
-        if (numbers[at] === message.row) go({ view: "connection", params: { connection: String(rows.at("id", at)) } });
-    }
-}
-
 function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"] }) {
     const { messages, total, exact } = props.answer;
     const { hosts, leftOut } = hostsOf(messages);
@@ -109,7 +95,7 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
                 if (several) {
                     const [from, to] = area.x.domain;
                     zoomTo(message.time - (to - from) / 20, message.end + (to - from) / 20);
-                } else void openConnection(message);
+                } else void showConnectionOf("connections", message.row, message.time, message.end);
             },
             openLabel: several ? "Zoom in on them" : "Show the connection",
         };

@@ -8,8 +8,9 @@ import { stairs } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { columnAt, type Timeline } from "../components/timeline";
+import { Select } from "../components/Select";
 import { bits, clock, count, figure, nanoseconds } from "../format";
-import { capture, param, setParam } from "../state/store";
+import { capture, param } from "../state/store";
 import { colors, type Colors } from "../theme";
 import "../packets/packets.css";
 
@@ -137,16 +138,12 @@ function Now(props: { of: Capture }) {
     return (
         <>
             <div class="controls">
-                <label>
-                    The last{" "}
-                    <select value={String(width)} onChange={(event) => setParam("window", event.currentTarget.value)}>
-                        {WINDOWS.map((seconds) => (
-                            <option key={seconds} value={seconds}>
-                                {seconds} seconds
-                            </option>
-                        ))}
-                    </select>
-                </label>
+                <Select
+                    label="The last"
+                    name="window"
+                    value={String(width)}
+                    options={WINDOWS.map((length) => [length, `${length} seconds`])}
+                />
                 <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
                     {paused ? "Go on" : "Hold"}
                 </button>

@@ -16,6 +16,7 @@ import { GroupTable, timeColumns } from "../components/GroupTable";
 import { Loading, useLoad } from "../components/load";
 import { openMark, paintMarks, readMarks, shownMarks, valueDomain, zoomBox, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
+import { Select } from "../components/Select";
 import { bytes, clock, count, duration } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
@@ -28,7 +29,13 @@ const VALUES = {
     response: "response",
 } as const;
 type Value = keyof typeof VALUES;
-const BY = ["signature", "position", "server", "client", "loss"] as const;
+const BY = [
+    ["signature", "signature"],
+    ["position", "place in the connection"],
+    ["server", "server"],
+    ["client", "client"],
+    ["loss", "losses"],
+] as const;
 
 const SHAPES: readonly Shape[] = ["circle", "square", "triangle", "diamond", "plus", "cross", "star"];
 
@@ -81,26 +88,8 @@ export default function TransactionMarks() {
         <>
             <FilterBox table="transactions" example="signature = *blk[127]*" />
             <div class="ways controls">
-                <label>
-                    time of the{" "}
-                    <select value={value} onChange={(event) => setParam("value", event.currentTarget.value)}>
-                        {Object.entries(VALUES).map(([name, label]) => (
-                            <option key={name} value={name}>
-                                {label}
-                            </option>
-                        ))}
-                    </select>
-                </label>
-                <label>
-                    coloured by{" "}
-                    <select value={by} onChange={(event) => setParam("by", event.currentTarget.value)}>
-                        {BY.map((name) => (
-                            <option key={name} value={name}>
-                                {name === "position" ? "place in the connection" : name === "loss" ? "losses" : name}
-                            </option>
-                        ))}
-                    </select>
-                </label>
+                <Select label="time of the" name="value" value={value} options={Object.entries(VALUES)} />
+                <Select label="coloured by" name="by" value={by} options={BY} />
                 {phases.length > 1 &&
                     phases.map((phase, index) => (
                         <button

@@ -7,6 +7,7 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
 import { useTimeline } from "../components/timeline";
+import { Select } from "../components/Select";
 import { bytes, clock, count, duration } from "../format";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
@@ -111,27 +112,14 @@ export default function TimingView() {
                 <Tabs />
             )}
             <div class="controls">
-                <label>
-                    Order{" "}
-                    <select value={param("sort")} onChange={(event) => setParam("sort", event.currentTarget.value)}>
-                        {SORTS.map(([value, label]) => (
-                            <option key={value} value={value}>
-                                {label}
-                            </option>
-                        ))}
-                    </select>
-                </label>
-                <label>
-                    Connections{" "}
-                    <select
-                        value={String(limit)}
-                        onChange={(event) => go({ params: { lanes: event.currentTarget.value, offset: "" } })}
-                    >
-                        {LANES.map((value) => (
-                            <option key={value}>{value}</option>
-                        ))}
-                    </select>
-                </label>
+                <Select label="Order" name="sort" value={param("sort")} options={SORTS} />
+                <Select
+                    label="Connections"
+                    name="lanes"
+                    value={String(limit)}
+                    options={LANES.map((value) => [value, value])}
+                    resets="offset"
+                />
                 <label>
                     <input
                         type="checkbox"

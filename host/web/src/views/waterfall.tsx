@@ -7,6 +7,7 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox, filterParam } from "../components/FilterBox";
 import { Loading, useLoad } from "../components/load";
 import { useTimeline } from "../components/timeline";
+import { Select } from "../components/Select";
 import { bytes, clock, count, duration, percent } from "../format";
 import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
@@ -25,6 +26,10 @@ import { colors } from "../theme";
 import "../packets/packets.css";
 
 /** Bars on a page. */
+const SORTS = [
+    ["request_time", "time"],
+    ["-end_seconds", "longest first"],
+] as const;
 const PAGE = 200;
 
 export default function Waterfall() {
@@ -52,16 +57,7 @@ function Shown(props: { filter: string }) {
     return (
         <>
             <div class="controls">
-                <label>
-                    Order{" "}
-                    <select
-                        value={sort}
-                        onChange={(event) => go({ params: { sort: event.currentTarget.value, offset: "" } })}
-                    >
-                        <option value="request_time">time</option>
-                        <option value="-end_seconds">longest first</option>
-                    </select>
-                </label>
+                <Select label="Order" name="sort" value={sort} options={SORTS} resets="offset" />
                 {answer.data && (
                     <Pages
                         what="transactions"
