@@ -3,7 +3,8 @@
 
     measure_questions.py [CONNECTIONS [FOLDER]]
 
-Makes a store of made-up rows (a million connections, ten transactions each, two taps, twelve hours) unless FOLDER has one,
+Makes a store of made-up rows (a million connections, ten transactions, packets, events and segments each, a finding each, two
+taps, twelve hours) unless FOLDER has one,
 runs the queries of docs/src/questions.md over both taps and prints a table: the best of three, seconds. WEIR_SQL and
 WEIR_SQL_ROWS name the programs: weir-sql, and its example `rows`.
 """
