@@ -16,7 +16,7 @@ const BLOCK: u32 = 24;
 /// Blocks kept; then two and two are joined.
 const MAX_BLOCKS: usize = 4096;
 /// Faster drift than this is no clock's: 1,000 ppm. In ns per s.
-const MAX_SLOPE: f64 = 1_000_000.0;
+pub(crate) const MAX_SLOPE: f64 = 1_000_000.0;
 /// Steps of the searches over slopes: the golden section cut so often is below 10⁻¹² of the range.
 const STEPS: usize = 64;
 /// Blocks on each side of a jump that are compared.

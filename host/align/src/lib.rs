@@ -481,7 +481,7 @@ impl Aligner {
                 if flow.matched == 0 {
                     continue;
                 }
-                let near_a = flow.client_near_a.unwrap_or(self.pairs[k].a_first());
+                let near_a = self.pairs[k].client_likely_near_a(&flow);
                 let (Some(at_a), Some(at_b)) = (
                     self.taps[a].flows[flow.a as usize].as_ref(),
                     self.taps[b].flows[flow.b as usize].as_ref(),
@@ -549,7 +549,11 @@ fn feed(
         let partner = matches.a.partner[at] as usize;
         let (x, y) = (&a.window[at], &b.window[partner]);
         let Some(flow) = pair.flows.get(&x.flow) else { continue };
-        let backward = !pair.a_upstream(flow, x.side());
+        // A packet whose way is not known would bound the offset from the wrong side.
+        let Some(near_a) = pair.client_near_a(flow) else {
+            continue;
+        };
+        let backward = near_a != (x.side() == 0);
         let first = if backward { (pair.b, partner) } else { (pair.a, at) };
         if (x.done | y.done) & pair.bit != 0 || !wanted(first) {
             continue;

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, MAX_SLOPE};
 use crate::tap::{Digest, End, Grouped, Map, NONE, Tap, TapFlow, flag, map};
 
 /// Flags that say what a packet is; boxes that merge segments may change PSH, routers the ECN flags.
 const IDENTITY: u8 = flag::SYN | flag::FIN | flag::RST | flag::ACK;
 /// Copies that follow each other by less are copies made by the network, ns.
 const COPY: u64 = 3_000_000;
+/// Hosts whose side of the leg is kept.
+const HOSTS: usize = 1 << 16;
 /// A header field says the same at both taps in so many of twenty packets: it is trusted to tell repeats apart.
 const TRUSTED_OF_20: u64 = 19;
 
@@ -87,8 +89,10 @@ pub(crate) struct FlowPair {
     pub flipped: bool,
     /// Sequence numbers at `b` minus those at `a`, by the side as `a` names it.
     delta: [u32; 2],
-    /// The client is on `a`'s side of the leg; `None`: not known.
-    pub client_near_a: Option<bool>,
+    /// Client and server as `a` names them.
+    hosts: [[u8; 16]; 2],
+    /// The client is on `a`'s side of the leg, as its own packets show; `None`: they do not.
+    client_near_a: Option<bool>,
     pub matched: u64,
 }
 
@@ -120,6 +124,8 @@ pub(crate) struct Pair {
     pub clock: Clock,
     /// Matched packets of flows whose client is on `a`'s side, and on `b`'s.
     pub votes: [u64; 2],
+    /// By host: flows that show it on `a`'s side, and on `b`'s. At most [`HOSTS`].
+    hosts: Map<[u8; 16], [u64; 2]>,
 }
 
 impl Pair {
@@ -134,6 +140,7 @@ impl Pair {
             stamps: Tally::default(),
             clock: Clock::new(),
             votes: [0; 2],
+            hosts: map(),
         }
     }
 
@@ -142,9 +149,26 @@ impl Pair {
         self.votes[0] >= self.votes[1]
     }
 
+    /// The client of a flow is on `a`'s side of the leg. Where its own packets do not show it, as without an answer,
+    /// other flows of its hosts do; `None`: nothing does.
+    pub fn client_near_a(&self, flow: &FlowPair) -> Option<bool> {
+        flow.client_near_a.or_else(|| {
+            let [client, server] = flow
+                .hosts
+                .map(|host| self.hosts.get(&host).copied().unwrap_or_default());
+            let (near_a, near_b) = (client[0] + server[1], client[1] + server[0]);
+            (near_a != near_b).then_some(near_a > near_b)
+        })
+    }
+
+    /// The same, or where most clients are.
+    pub fn client_likely_near_a(&self, flow: &FlowPair) -> bool {
+        self.client_near_a(flow).unwrap_or(self.a_first())
+    }
+
     /// Whether packets of a side (as `a` names it) pass `a` before `b`.
     pub fn a_upstream(&self, flow: &FlowPair, side: usize) -> bool {
-        flow.client_near_a.unwrap_or(self.a_first()) == (side == 0)
+        self.client_likely_near_a(flow) == (side == 0)
     }
 
     fn join(&mut self, a: u32, b: u32, flows: (&TapFlow, &TapFlow), flipped: bool) {
@@ -162,6 +186,7 @@ impl Pair {
                 b,
                 flipped,
                 delta,
+                hosts: [flows.0.client.0, flows.0.server.0],
                 client_near_a: None,
                 matched: 0,
             },
@@ -311,7 +336,7 @@ impl Pair {
     /// On which side of the leg is the client? Whatever the clocks say, a packet and its answer cross the leg and come
     /// back: the sum of both differences is a round trip, and its sign tells who is first.
     fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
-        let mut last: [Option<i64>; 2] = [None; 2];
+        let mut last: [Option<(u64, i64)>; 2] = [None; 2];
         let mut turn = None;
         let (mut near_a, mut near_b, mut matched) = (0u64, 0u64, 0);
         for &at in group {
@@ -322,10 +347,13 @@ impl Pair {
             matched += 1;
             let other = b.window[matches.a.partner[at] as usize].time;
             let side = a.window[at].side();
-            last[side] = Some(other.wrapping_sub(a.window[at].time) as i64);
-            // Neighbours in time, so that a clock that was set in between spoils one comparison.
+            let time = a.window[at].time;
+            last[side] = Some((time, other.wrapping_sub(time) as i64));
+            // Neighbours in time, so that a clock that was set in between spoils one comparison; and a difference that
+            // no drift makes in between.
             if turn != Some(side)
-                && let [Some(client), Some(server)] = last
+                && let [Some((asked, client)), Some((answered, server))] = last
+                && client.abs_diff(server) as f64 > asked.abs_diff(answered) as f64 * (MAX_SLOPE / 1e9)
             {
                 near_a += u64::from(client > server);
                 near_b += u64::from(client < server);
@@ -335,7 +363,13 @@ impl Pair {
         let Some(flow) = self.flows.get_mut(&place) else { return };
         flow.matched += matched;
         if near_a != near_b && flow.client_near_a.is_none() {
-            flow.client_near_a = Some(near_a > near_b);
+            let is_near_a = near_a > near_b;
+            flow.client_near_a = Some(is_near_a);
+            for (host, on_a) in flow.hosts.into_iter().zip([is_near_a, !is_near_a]) {
+                if self.hosts.len() < HOSTS || self.hosts.contains_key(&host) {
+                    self.hosts.entry(host).or_default()[usize::from(!on_a)] += 1;
+                }
+            }
         }
     }
 }

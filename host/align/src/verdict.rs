@@ -143,7 +143,7 @@ impl Court<'_> {
             for flow in self.pair.flows.values() {
                 let place = if which == 0 { flow.a } else { flow.b };
                 // Whether its client is on this tap's side of the leg.
-                let near_a = flow.client_near_a.unwrap_or(self.pair.a_first());
+                let near_a = self.pair.client_likely_near_a(flow);
                 known.extend(hosts(which, place).map(|hosts| (hosts, near_a == (which == 0))));
             }
             let mut is_joined = vec![false; self.tap(which).flows.len()];

@@ -1,0 +1,95 @@
+//! Clocks of two taps that are microseconds apart, while connections fail slowly.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use weir_engine::meta::tcp;
+use weir_engine::{End, Key, Meta, Options};
+
+const MS: u64 = 1_000_000;
+const T0: u64 = 1_700_000_037_000_000_000;
+/// From tap to tap, ns, and the drift of the second clock.
+const LEG: u64 = 6_000;
+const PPM: f64 = 1.0;
+
+fn end(last: u8, port: u16) -> End {
+    let mut addr = [0; 16];
+    (addr[10], addr[11]) = (0xff, 0xff);
+    addr[12..].copy_from_slice(&[10, 0, 0, last]);
+    End { addr, port }
+}
+
+/// A packet of a client's port at the tap that it passes first, ns after the start.
+fn packet(port: u16, time: u64, from_client: bool, flags: u8, seq: u32, ack: u32, payload: u32) -> (bool, Meta) {
+    let ends = [end(1, port), end(2, 80)];
+    let (key, from_low) = Key::new(ends[usize::from(!from_client)], ends[usize::from(from_client)], 6);
+    let meta = Meta {
+        key,
+        from_low,
+        time: T0 + time,
+        wire: 54 + payload,
+        payload,
+        seq,
+        ack,
+        flags,
+        window: 1000,
+        ip_id: (time / 1000 % 65_521) as u16 + 1,
+        ttl: 64,
+        options: Options {
+            mss: if flags & tcp::SYN != 0 { 1460 } else { 0 },
+            ..Options::default()
+        },
+        ..Meta::default()
+    };
+    (from_client, meta)
+}
+
+/// A SYN that is sent three times and answered by a RST after a minute, or never: what its packets say of the leg is far
+/// apart in time, and the drift in between is many times the leg.
+#[test]
+fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
+    let mut packets = Vec::new();
+    for n in 0..1200u64 {
+        let (port, at) = (1024 + n as u16, n * 100 * MS);
+        let ack = tcp::ACK;
+        packets.push(packet(port, at, true, tcp::SYN, 1000, 0, 0));
+        packets.push(packet(port, at + MS / 5, false, tcp::SYN | ack, 5000, 1001, 0));
+        packets.push(packet(port, at + MS / 4, true, ack, 1001, 5001, 0));
+        packets.push(packet(port, at + MS / 2, true, ack | tcp::PSH, 1001, 5001, 100));
+        packets.push(packet(port, at + MS, false, ack | tcp::PSH, 5001, 1101, 900));
+        packets.push(packet(port, at + 2 * MS, true, ack | tcp::FIN, 1101, 5901, 0));
+        packets.push(packet(port, at + 3 * MS, false, ack | tcp::FIN, 5901, 1102, 0));
+        packets.push(packet(port, at + 4 * MS, true, ack, 1102, 5902, 0));
+    }
+    for n in 0..20u64 {
+        let (port, at) = (10_000 + n as u16, 40_000 * MS + n * 7 * MS);
+        for wait in [0, 3000, 9000] {
+            packets.push(packet(port, at + wait * MS, true, tcp::SYN, 77, 0, 0));
+        }
+        if n % 2 == 0 {
+            packets.push(packet(port, at + 69_000 * MS, false, tcp::RST, 0, 0, 0));
+        }
+    }
+    let taps = [true, false].map(|near| {
+        let mut seen: Vec<Meta> = packets
+            .iter()
+            .map(|(from_client, meta)| {
+                let passed = if *from_client == near { 0 } else { LEG };
+                let time = meta.time + passed;
+                let drift = if near { 0.0 } else { (time - T0) as f64 * PPM / 1e6 };
+                Meta {
+                    time: time + drift as u64,
+                    ..*meta
+                }
+            })
+            .collect();
+        seen.sort_by_key(|meta| meta.time);
+        support::records_of(&seen)
+    });
+    let answer = support::align(&taps).unwrap();
+    let leg = &answer.legs[0];
+    assert_eq!(leg.clock.len(), 1, "{:?}", leg.clock);
+    let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
+    assert!(offset.abs() <= width && width < 20e-6, "{offset} ± {width}");
+    assert!((leg.skew_ppm.unwrap() - PPM).abs() < 0.2, "{:?}", leg.skew_ppm);
+}
