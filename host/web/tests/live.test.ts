@@ -8,16 +8,19 @@ import { analyze, DEMO, launch, serve, serveLive, settled, tab, type Server } fr
 
 let folder: string;
 let server: Server;
+let file: Server;
 let browser: Browser;
 
 beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "weir-page-live-"));
     server = await serveLive(DEMO, folder);
+    file = await serve(DEMO);
     browser = await launch();
 });
 afterAll(async () => {
     await browser?.close();
     await server?.stop();
+    await file?.stop();
     if (folder) rmSync(folder, { recursive: true });
 });
 
@@ -44,7 +47,6 @@ async function told(of: Server, connections: number): Promise<string[]> {
 }
 
 test("packets of what is measured are shown as those of the file", async () => {
-    const file = await serve(DEMO);
     const packets = async (of: Server) => {
         const answer = (await (await fetch(`${of.url}/api/v1/captures`)).json()) as {
             captures: { state: string; packets?: string }[];
@@ -63,7 +65,6 @@ test("packets of what is measured are shown as those of the file", async () => {
             .replace(/connection \d+/g, "connection")
             .replace(/[\d:.]*\d\.?\d* ?(ns|µs|ms|s|UTC)\b|\d+:\d+:[\d.]+/g, "time");
     expect(mine.map(plain)).toEqual(theirs.map(plain));
-    await file.stop();
 });
 
 test("findings and figures come by themselves; when the daemon ends, the page says so", async () => {
