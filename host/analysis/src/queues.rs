@@ -17,6 +17,8 @@ const PIECE: u64 = 5_000_000_000;
 /// Round trips above the smallest by less than this, ns, or this part of it, are no queue.
 const SLACK: u64 = 1_000_000;
 const PART: u64 = 8;
+/// What passed longer before or after a request tells nothing of its round trip, ns.
+const NEAR: u64 = 100_000_000;
 
 /// The round trip from the tap to the server and back for a request and its response, where a queue stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,23 +66,27 @@ impl Sample {
     }
 }
 
-/// Smallest and largest round trip of a piece of time.
+/// Round trips of a piece of time.
 #[derive(Clone, Copy, Debug)]
 struct Extremes {
     smallest: u64,
     largest: u64,
+    /// One long round trip is no queue: a first SYN waits for ARP, for a firewall or for the host itself.
+    second: u64,
 }
 
 impl Extremes {
     const NONE: Self = Self {
         smallest: u64::MAX,
         largest: 0,
+        second: 0,
     };
 
     fn join(self, other: Self) -> Self {
         Self {
             smallest: self.smallest.min(other.smallest),
             largest: self.largest.max(other.largest),
+            second: self.largest.min(other.largest).max(self.second).max(other.second),
         }
     }
 }
@@ -115,8 +121,12 @@ impl History {
             self.extremes = [Extremes::NONE, before];
             self.piece = piece;
         }
-        let (smallest, largest) = (sample.round_trip, sample.round_trip);
-        self.extremes[0] = self.extremes[0].join(Extremes { smallest, largest });
+        let one = Extremes {
+            smallest: sample.round_trip,
+            largest: sample.round_trip,
+            second: 0,
+        };
+        self.extremes[0] = self.extremes[0].join(one);
         let number = sample.sent >> SLOT_BITS;
         let slot = &mut self.slots[number as usize % SLOTS];
         if number >= slot.sent >> SLOT_BITS {
@@ -140,29 +150,36 @@ impl History {
     /// not in one of responses, which may be another when the response comes. Nothing tells the two apart, so the truth is said to be anywhere
     /// between the smallest round trip of the last seconds and the largest, which may have grown since.
     fn wait(&self, own: u64, asked: u64, answered: u64) -> Option<Wait> {
-        let Extremes { smallest, largest } = self.around(answered);
+        let Extremes {
+            smallest,
+            largest,
+            second,
+        } = self.around(answered);
         let smallest = smallest.min(own);
-        if largest <= smallest + SLACK.max(smallest / PART) {
+        if second <= smallest + SLACK.max(smallest / PART) {
             return None;
         }
         let gap = answered.saturating_sub(asked);
-        let near = |sample: &&Sample| sample.sent.abs_diff(asked) <= (SLOTS as u64) << SLOT_BITS;
-        let samples = || self.slots.iter().filter(near);
-        let before = samples().filter(|s| s.sent <= asked).max_by_key(|s| s.sent);
-        let after = samples().filter(|s| s.sent > asked).min_by_key(|s| s.sent);
-        // A queue may have grown since: as fast as time passes, if twice as much comes as goes.
+        let within = |ns: u64| move |sample: &&Sample| sample.sent.abs_diff(asked) <= ns;
+        let samples = || self.slots.iter().filter(within((SLOTS as u64) << SLOT_BITS));
+        let near = || self.slots.iter().filter(within(NEAR));
+        let before = near().filter(|s| s.sent <= asked).max_by_key(|s| s.sent);
+        let after = near().filter(|s| s.sent > asked).min_by_key(|s| s.sent);
+        // A queue may have grown since: as fast as time passes, if twice as much comes as goes, and to twice what was seen.
         let nearest = samples().map(|s| s.sent.abs_diff(asked)).min();
         let since = samples()
             .filter_map(|s| answered.checked_sub(s.heard()))
             .min()
             .unwrap_or(0);
-        let grown = nearest.map_or(gap, |ns| ns.saturating_add(since));
+        let grown = nearest
+            .map_or(gap, |ns| ns.saturating_add(since))
+            .min(largest - smallest);
         let most = largest.saturating_add(grown).min(gap);
         let least = smallest.min(most);
         let guess = match (before, after) {
             (Some(a), Some(b)) => between(*a, *b, asked),
             (Some(one), None) | (None, Some(one)) => one.round_trip,
-            (None, None) => smallest,
+            (None, None) => own,
         };
         let guess = guess.clamp(least, most);
         let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
@@ -249,12 +266,14 @@ mod tests {
     fn round_trips_that_stay_are_no_queue() {
         assert_eq!(wait(&[(0, 20), (100, 21), (200, 22)], 210, 500), None);
         assert_eq!(wait(&[], 210, 500), None);
+        // Nor is one that is long.
+        assert_eq!(wait(&[(0, 20), (100, 90), (200, 20)], 210, 500), None);
         let elsewhere = Route {
             vlans: 7,
             ..Route::default()
         };
         assert_eq!(
-            queues(&[(0, 20), (100, 80)]).wait(&elsewhere, Some(20 * MS), T, T + MS),
+            queues(&[(0, 20), (100, 80), (200, 80)]).wait(&elsewhere, Some(20 * MS), T, T + MS),
             None
         );
     }
@@ -269,23 +288,30 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_no_longer_than_the_transaction() {
-        assert_eq!(wait(&[(0, 20), (1000, 60)], 1001, 1031).map(|w| w.0), Some(30));
+        assert_eq!(
+            wait(&[(0, 20), (980, 60), (1000, 60)], 1001, 1031).map(|w| w.0),
+            Some(30)
+        );
     }
 
     #[test]
     fn queues_do_not_grow_without_bound() {
         // Work of 100 ms: no queue of the last seconds was longer than 40 ms, and the last answer came 8 ms before the response.
-        let (trip, uncertain) = wait(&[(0, 20), (500, 60), (990, 22), (1070, 22)], 1000, 1100).expect("a queue");
+        let seen = [(0, 20), (400, 60), (500, 60), (990, 22), (1070, 22)];
+        let (trip, uncertain) = wait(&seen, 1000, 1100).expect("a queue");
         assert_eq!((trip, trip + uncertain), (22, 60 + 10 + 8));
+        // Work of a second, and nothing since: twice the 40 ms.
+        let (trip, uncertain) = wait(&seen[..4], 1000, 2000).expect("a queue");
+        assert_eq!((trip, trip + uncertain), (22, 60 + 40));
     }
 
     #[test]
     fn a_queue_is_remembered_for_five_seconds_and_forgotten_after_ten() {
-        let old = [(0, 20), (1000, 80)];
+        let old = [(0, 20), (900, 80), (1000, 80)];
         assert!(wait(&old, 3000, 3050).is_some_and(|(trip, uncertain)| trip == 20 && uncertain == 30));
         assert_eq!(wait(&old, 12_000, 12_050), None);
         // What is heard an hour later tells nothing.
-        assert_eq!(wait(&[(0, 20), (3_600_000, 80)], 3000, 3050), None);
+        assert_eq!(wait(&[(0, 20), (3_600_000, 80), (3_600_100, 80)], 3000, 3050), None);
     }
 
     #[test]
