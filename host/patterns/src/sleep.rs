@@ -44,6 +44,9 @@ const LEAST_IRREGULAR: usize = 10;
 /// Silences whose lengths are within this factor are of one kind, and so many shorter ones there may be for each.
 const KIND: f64 = 1.35;
 const FEW: f64 = 0.33;
+/// A host is so busy that chance makes so many silences of the length, or fewer: the first of these with which a kind
+/// shows. Traffic that comes in bursts has more silences than chance makes, most of them where the host is less busy.
+const BUSY: [f64; 4] = [1.0, 1e-4, 1e-8, 1e-12];
 /// Lengths that are tried as the shortest of a kind.
 const TRIED: usize = 200;
 /// A host that is silent for a larger share of its time works so.
@@ -386,9 +389,14 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
         .enumerate()
         .rposition(|(n, silence)| silence.chance <= BY_CHANCE * (n + 1) as f64)?;
     let slots = track.moments.slots();
-    let (shortest, longest) = kind(&silences, told + 1, slots, SHORTEST / track.moments.width())?;
+    let least = SHORTEST / track.moments.width();
+    let (busy, shortest) = BUSY
+        .into_iter()
+        .find_map(|busy| Some((busy, kind(&silences, told + 1, slots, least, busy)?)))?;
     silences.truncate(told + 1);
-    silences.retain(|silence| (shortest..longest).contains(&silence.empty()) && is_busy(silence, slots, shortest));
+    silences.retain(|silence| {
+        (shortest..2 * shortest).contains(&silence.empty()) && is_busy(silence, slots, shortest, busy)
+    });
     silences.sort_by_key(|silence| silence.from);
     let heard = silences.iter().filter(|silence| track.is_heard(silence)).count();
     let awake = silences
@@ -427,19 +435,19 @@ fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap]) -> Opt
     })
 }
 
-/// The host is so busy around it that chance makes no silence, not even one shorter by [`KIND`].
-fn is_busy(silence: &Silence, slots: usize, length: usize) -> bool {
-    chance(slots, silence.busy, (length as f64 / KIND) as usize, 0) <= 1.0
+/// The host is so busy around it that chance makes `most` silences, even of those shorter by [`KIND`].
+fn is_busy(silence: &Silence, slots: usize, length: usize, most: f64) -> bool {
+    chance(slots, silence.busy, (length as f64 / KIND) as usize, 0) <= most
 }
 
-/// The lengths, in slots, of silences that are a kind of their own: many within [`KIND`] above the shortest of them, few
+/// The length, in slots, from which on silences are a kind of their own: many within [`KIND`] above the shortest of them, few
 /// within [`KIND`] below it. The tail of an ordinary distribution falls, whatever its form. Looked at where the host is
 /// so busy that chance makes no silence of either length.
-fn kind(silences: &[Silence], told: usize, slots: usize, least: u64) -> Option<(usize, usize)> {
+fn kind(silences: &[Silence], told: usize, slots: usize, least: u64, most: f64) -> Option<usize> {
     let score = |length: usize| {
         let below = (length as f64 / KIND) as usize;
         let above = (length as f64 * KIND) as usize;
-        let busy = silences.iter().filter(|silence| is_busy(silence, slots, length));
+        let busy = silences.iter().filter(|silence| is_busy(silence, slots, length, most));
         let (mut many, mut few) = (0usize, 0usize);
         for silence in busy {
             many += usize::from((length..above).contains(&silence.empty()));
@@ -457,8 +465,7 @@ fn kind(silences: &[Silence], told: usize, slots: usize, least: u64) -> Option<(
         .into_iter()
         .step_by(step.max(1))
         .filter_map(|length| Some((score(length)?, length)));
-    let (_, shortest) = scores.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some((shortest, 2 * shortest))
+    scores.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shortest)| shortest)
 }
 
 /// Sleeps of both that share half of the shorter.
@@ -714,4 +721,32 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
         .insert("hosts".to_owned(), FindingValue::from(hosts.as_str()));
     finding.who = hosts;
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dozen sleeps of a busy host, and the silences of a time in which it did less, in bursts.
+    #[test]
+    fn a_kind_shows_where_the_host_is_busiest() {
+        let slots = 400_000;
+        let silence = |empty: usize, busy: f64| Silence {
+            from: 0,
+            to: empty + 1,
+            strays: 0,
+            busy,
+            chance: chance(slots, busy, empty, 0),
+        };
+        let sleeps = (0..12).map(|i| silence(200 + i, 0.4));
+        let bursts = (0..40).map(|i| silence(120 + 5 * i, 0.1));
+        let all: Vec<Silence> = sleeps.chain(bursts.clone()).collect();
+        assert_eq!(kind(&all, all.len(), slots, 48, BUSY[0]), None);
+        assert_eq!(kind(&all, all.len(), slots, 48, BUSY[1]), Some(200));
+        let bursts: Vec<Silence> = bursts.collect();
+        assert!(
+            BUSY.iter()
+                .all(|most| kind(&bursts, bursts.len(), slots, 48, *most).is_none())
+        );
+    }
 }
