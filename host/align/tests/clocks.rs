@@ -3,8 +3,9 @@
 
 mod support;
 
+use support::end;
 use weir_engine::meta::tcp;
-use weir_engine::{End, Key, Meta, Options};
+use weir_engine::{Key, Meta, Options};
 
 const MS: u64 = 1_000_000;
 const T0: u64 = 1_700_000_037_000_000_000;
@@ -12,16 +13,9 @@ const T0: u64 = 1_700_000_037_000_000_000;
 const LEG: u64 = 6_000;
 const PPM: f64 = 1.0;
 
-fn end(last: u8, port: u16) -> End {
-    let mut addr = [0; 16];
-    (addr[10], addr[11]) = (0xff, 0xff);
-    addr[12..].copy_from_slice(&[10, 0, 0, last]);
-    End { addr, port }
-}
-
 /// A packet of a client's port at the tap that it passes first, ns after the start.
 fn packet(port: u16, time: u64, from_client: bool, flags: u8, seq: u32, ack: u32, payload: u32) -> (bool, Meta) {
-    let ends = [end(1, port), end(2, 80)];
+    let ends = [end([10, 0, 0, 1], port), end([10, 0, 0, 2], 80)];
     let (key, from_low) = Key::new(ends[usize::from(!from_client)], ends[usize::from(from_client)], 6);
     let meta = Meta {
         key,

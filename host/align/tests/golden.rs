@@ -3,10 +3,11 @@
 
 mod support;
 
+use support::end;
 use weir_align::Alignment;
 use weir_analysis::{Analyzer, Config};
 use weir_engine::meta::tcp;
-use weir_engine::{Config as EngineConfig, End, Engine, Key, Meta, Options};
+use weir_engine::{Config as EngineConfig, Engine, Key, Meta, Options};
 use weir_messages::v1;
 
 const T0: u64 = 1_700_000_037_000_000_000;
@@ -16,13 +17,6 @@ const MSS: u32 = 1460;
 struct TwoTaps {
     taps: [Vec<Meta>; 2],
     ids: [u16; 2],
-}
-
-fn end(last: u8, port: u16) -> End {
-    let mut addr = [0; 16];
-    (addr[10], addr[11]) = (0xff, 0xff);
-    addr[12..].copy_from_slice(&[172, 28, 18, last]);
-    End { addr, port }
 }
 
 impl TwoTaps {
@@ -35,7 +29,7 @@ impl TwoTaps {
 
     /// A packet at the times (s) at which the two taps saw it; relative sequence numbers, flags in letters (SAP).
     fn packet(&mut self, at: [Option<f64>; 2], client: bool, flags: &str, seq: u32, ack: u32, len: u32) {
-        let ends = [end(214, 49_713), end(74, 80)];
+        let ends = [end([172, 28, 18, 214], 49_713), end([172, 28, 18, 74], 80)];
         let (key, from_low) = Key::new(ends[usize::from(!client)], ends[usize::from(client)], 6);
         let bits = flags.chars().fold(0, |bits, letter| {
             bits | match letter {

@@ -5,6 +5,7 @@
 
 mod support;
 
+use support::end;
 use weir_align::Alignment;
 use weir_engine::meta::tcp;
 use weir_engine::{End, Key, Meta, Options};
@@ -70,13 +71,6 @@ struct World {
 struct Side {
     end: End,
     next: u32,
-}
-
-fn end(last: u8, port: u16) -> End {
-    let mut addr = [0; 16];
-    (addr[10], addr[11]) = (0xff, 0xff);
-    addr[12..].copy_from_slice(&[10, 0, 0, last]);
-    End { addr, port }
 }
 
 impl World {
@@ -146,11 +140,11 @@ impl World {
     fn conversation(&mut self, random: &mut Random, path: Path, start: u64, port: u16) {
         let mut sides = [
             Side {
-                end: end(1, port),
+                end: end([10, 0, 0, 1], port),
                 next: (random.next() * 4e9) as u32,
             },
             Side {
-                end: end(2, 443),
+                end: end([10, 0, 0, 2], 443),
                 next: (random.next() * 4e9) as u32,
             },
         ];

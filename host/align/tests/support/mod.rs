@@ -5,8 +5,16 @@ use std::path::Path;
 
 use weir_align::{Aligner, Alignment, NothingInCommon};
 use weir_capture::{CaptureFile, Feed};
-use weir_engine::{Config, Engine, Meta};
+use weir_engine::{Config, End, Engine, Meta};
 use weir_record::Record;
+
+/// An IPv4 address and a port.
+pub fn end(address: [u8; 4], port: u16) -> End {
+    let mut addr = [0; 16];
+    (addr[10], addr[11]) = (0xff, 0xff);
+    addr[12..].copy_from_slice(&address);
+    End { addr, port }
+}
 
 fn engine() -> Engine {
     Engine::new(Config {
