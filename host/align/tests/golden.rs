@@ -27,6 +27,16 @@ impl TwoTaps {
         }
     }
 
+    /// After a handshake at once, with so long a way (s) from tap to tap; and when the client sent its ACK.
+    fn opened(way: f64) -> (Self, f64) {
+        let mut c = Self::new();
+        c.packet([Some(0.0), Some(way)], true, "S", 0, 0, 0);
+        c.packet([Some(2.0 * way), Some(way)], false, "SA", 0, 1, 0);
+        let at = 2.0 * way;
+        c.packet([Some(at), Some(at + way)], true, "A", 1, 1, 0);
+        (c, at)
+    }
+
     /// A packet at the times (s) at which the two taps saw it; relative sequence numbers, flags in letters (SAP).
     fn packet(&mut self, at: [Option<f64>; 2], client: bool, flags: &str, seq: u32, ack: u32, len: u32) {
         let ends = [end([172, 28, 18, 214], 49_713), end([172, 28, 18, 74], 80)];
@@ -210,11 +220,7 @@ fn the_slow_download_from_each_side_alone() {
 /// bytes; s of the client before each, of the server after each, of a segment on the link.
 fn copy(block: u32, client: f64, server: f64, segment: f64) -> TwoTaps {
     let way = 0.126;
-    let mut c = TwoTaps::new();
-    c.packet([Some(0.0), Some(way)], true, "S", 0, 0, 0);
-    c.packet([Some(2.0 * way), Some(way)], false, "SA", 0, 1, 0);
-    let mut at = 2.0 * way;
-    c.packet([Some(at), Some(at + way)], true, "A", 1, 1, 0);
+    let (mut c, mut at) = TwoTaps::opened(way);
     let (mut sent, mut answered) = (0, 0);
     while sent < 10_000_000 {
         at += client;
@@ -303,11 +309,7 @@ fn the_copy_in_large_blocks_is_not_bound_by_latency() {
 #[test]
 fn one_byte_at_a_time() {
     let way = 0.000_050;
-    let mut c = TwoTaps::new();
-    c.packet([Some(0.0), Some(way)], true, "S", 0, 0, 0);
-    c.packet([Some(2.0 * way), Some(way)], false, "SA", 0, 1, 0);
-    let mut at = 2.0 * way;
-    c.packet([Some(at), Some(at + way)], true, "A", 1, 1, 0);
+    let (mut c, mut at) = TwoTaps::opened(way);
     for i in 0..1024 {
         at += 0.000_230;
         c.packet([Some(at), Some(at + way)], true, "AP", 1 + i, 1 + i, 1);

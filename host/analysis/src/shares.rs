@@ -189,10 +189,13 @@ impl TimeShares {
         if rest == 0 {
             return application;
         }
-        let part = |ns: u64| match ns {
+        let part = |ns: u64| {
             // Divisions of this width are slow.
-            ns if ns == 0 || rest == whole => ns,
-            ns => (u128::from(ns) * u128::from(rest) / u128::from(whole)) as u64,
+            if ns == 0 || rest == whole {
+                ns
+            } else {
+                (u128::from(ns) * u128::from(rest) / u128::from(whole)) as u64
+            }
         };
         self.recovery += part(by.of(Cause::Recovery));
         self.receiver += part(by.receiver());

@@ -184,21 +184,23 @@ impl Statistics {
         });
         order
             .into_iter()
-            .map(|number| (number, &self.rows[number]))
-            .map(|(number, row)| v1::SignatureStatistics {
-                signature: row.signature.to_string(),
-                count: row.count,
-                client_average_seconds: row.client.average(),
-                request_bytes_average: row.request_bytes as f64 / row.count as f64,
-                server_seconds_min: row.server.min(),
-                server_seconds_average: row.server.average(),
-                server_seconds_max: row.server.max(),
-                response_bytes_average: row.response_bytes as f64 / row.count as f64,
-                end_seconds_average: row.end.average(),
-                end_seconds_max: row.end.max(),
-                positions: row.positions.to_vec(),
-                losses: row.losses,
-                response_times: self.times.message(number as u32, row.end.max),
+            .map(|number| {
+                let row = &self.rows[number];
+                v1::SignatureStatistics {
+                    signature: row.signature.to_string(),
+                    count: row.count,
+                    client_average_seconds: row.client.average(),
+                    request_bytes_average: row.request_bytes as f64 / row.count as f64,
+                    server_seconds_min: row.server.min(),
+                    server_seconds_average: row.server.average(),
+                    server_seconds_max: row.server.max(),
+                    response_bytes_average: row.response_bytes as f64 / row.count as f64,
+                    end_seconds_average: row.end.average(),
+                    end_seconds_max: row.end.max(),
+                    positions: row.positions.to_vec(),
+                    losses: row.losses,
+                    response_times: self.times.message(number as u32, row.end.max),
+                }
             })
             .collect()
     }

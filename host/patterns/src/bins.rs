@@ -10,8 +10,6 @@ pub const MOST: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Bins<T> {
     width: u64,
-    /// 2⁶⁴ / width: a division for each fact would be slow.
-    inverse: u64,
     /// Bins at most.
     most: usize,
     /// Number of the first bin: its time divided by the width.
@@ -36,7 +34,6 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
         assert!(width > 0 && most > 0);
         Self {
             width,
-            inverse: u64::MAX / width,
             most,
             first: 0,
             bins: VecDeque::new(),
@@ -71,19 +68,11 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
     /// The bin of a time (TAI ns).
     #[inline]
     pub fn at(&mut self, time: u64) -> &mut T {
-        let number = self.number(time).wrapping_sub(self.first);
+        let number = (time / self.width).wrapping_sub(self.first);
         if number < self.bins.len() as u64 {
             return &mut self.bins[number as usize];
         }
         self.reach(time)
-    }
-
-    /// `time / width`.
-    #[inline]
-    fn number(&self, time: u64) -> u64 {
-        let near = ((u128::from(time) * u128::from(self.inverse)) >> 64) as u64;
-        // At most one too small, as the inverse is.
-        near + u64::from(time - near * self.width >= self.width)
     }
 
     /// The bin of a time that has none yet.

@@ -17,7 +17,7 @@ use weir_record::FlowId;
 use crate::capacity::Unit;
 use crate::detector::Detector;
 use crate::losses::keep;
-use crate::services::place;
+use crate::services::Key;
 use crate::tiers::pairs;
 use crate::timeline::{Timeline, stay};
 
@@ -57,14 +57,14 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     stays: VecDeque<Stay>,
-    services: HashMap<(u128, u16), u8, foldhash::fast::FixedState>,
+    services: HashMap<Key, u8, foldhash::fast::FixedState>,
 }
 
 impl Detector for Calls {
     fn transaction(&mut self, transaction: &Transaction<'_>) {
         let (facts, ends) = (transaction.facts(), transaction.ends());
         let Some(stay) = stay(facts) else { return };
-        let key = place(&(ends.server, ends.server_port));
+        let key = (ends.server, ends.server_port);
         let next = self.services.len();
         let service = match self.services.get(&key) {
             Some(service) => *service,
@@ -92,10 +92,8 @@ impl Calls {
     /// Add what is decided to the tiers of the summary, which are those of `timeline`.
     pub fn complete(&self, timeline: &Timeline, tiers: &mut [v1::Tier]) {
         for (pair, tier) in pairs(timeline.services()).iter().zip(tiers) {
-            let (Some(front), Some(back)) = (
-                self.services.get(&place(&pair.front.key)),
-                self.services.get(&place(&pair.back.key)),
-            ) else {
+            let (Some(front), Some(back)) = (self.services.get(&pair.front.key), self.services.get(&pair.back.key))
+            else {
                 continue;
             };
             let requests: Vec<Piece> = self

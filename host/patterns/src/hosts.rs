@@ -3,8 +3,6 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::names::key;
-
 /// Hosts at most.
 pub(crate) const HOSTS: usize = 32;
 
@@ -27,7 +25,7 @@ const PATIENCE: u32 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<T> {
     hosts: Vec<Host<T>>,
-    numbers: HashMap<u128, u8, FixedState>,
+    numbers: HashMap<[u8; 16], u8, FixedState>,
     hand: usize,
     strangers: u32,
 }
@@ -46,7 +44,7 @@ impl<T> Default for Hosts<T> {
 impl<T: Default> Hosts<T> {
     /// Number of a host, if it has a place.
     pub fn number(&mut self, address: [u8; 16]) -> Option<usize> {
-        if let Some(&number) = self.numbers.get(&key(address)) {
+        if let Some(&number) = self.numbers.get(&address) {
             let host = &mut self.hosts[usize::from(number)];
             host.credit = host.credit.saturating_add(1);
             return Some(usize::from(number));
@@ -63,7 +61,7 @@ impl<T: Default> Hosts<T> {
             facts: T::default(),
         };
         if self.hosts.len() < HOSTS {
-            self.numbers.insert(key(address), self.hosts.len() as u8);
+            self.numbers.insert(address, self.hosts.len() as u8);
             self.hosts.push(host);
             return Some(self.hosts.len() - 1);
         }
@@ -74,8 +72,8 @@ impl<T: Default> Hosts<T> {
             old.credit /= 2;
             return None;
         }
-        self.numbers.remove(&key(old.address));
-        self.numbers.insert(key(address), number as u8);
+        self.numbers.remove(&old.address);
+        self.numbers.insert(address, number as u8);
         *old = host;
         Some(number)
     }

@@ -10,7 +10,7 @@ use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, key};
+use crate::names::{Address, about};
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -75,7 +75,7 @@ impl Passages {
         if self.list.is_empty() {
             self.list.resize(PAIRS, Passed::default());
         }
-        let hosts = self.hasher.hash_one((key(ends.client), key(ends.server)));
+        let hosts = self.hasher.hash_one((ends.client, ends.server));
         let passed = &mut self.list[hosts as usize % PAIRS];
         if passed.hosts != hosts {
             *passed = Passed {

@@ -8,11 +8,6 @@ use weir_messages::v1::Finding;
 /// An address (IPv4 as `::ffff:a.b.c.d`).
 pub(crate) type Address = [u8; 16];
 
-/// An address as a key: numbers hash several times as fast as arrays.
-pub(crate) const fn key(address: Address) -> u128 {
-    u128::from_be_bytes(address)
-}
-
 /// Address and port, an IPv6 address in brackets.
 pub(crate) fn service(server: Address, port: u16) -> String {
     std::net::SocketAddr::new(Ipv6Addr::from(server).to_canonical(), port).to_string()

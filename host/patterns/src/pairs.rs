@@ -4,8 +4,6 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{Ends, address};
 
-use crate::names::key;
-
 /// Pairs that are told apart; all others have the number `MOST`.
 pub(crate) const MOST: usize = 64;
 
@@ -18,7 +16,7 @@ type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
 /// The first [`MOST`] pairs: 4 kB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    numbers: HashMap<(u128, u128), usize, FixedState>,
+    numbers: HashMap<Hosts, usize, FixedState>,
     list: Vec<Hosts>,
     /// What all others have in common: client, server.
     others: Option<Common>,
@@ -27,7 +25,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// The number of a pair, at most [`MOST`].
     pub fn number(&mut self, ends: &Ends) -> usize {
-        match self.numbers.get(&(key(ends.client), key(ends.server))) {
+        match self.numbers.get(&(ends.client, ends.server)) {
             Some(number) => *number,
             None if self.others == Some((None, None)) => MOST,
             None => self.stranger((ends.client, ends.server)),
@@ -38,7 +36,7 @@ impl Pairs {
     fn stranger(&mut self, hosts: Hosts) -> usize {
         if self.list.len() < MOST {
             self.list.push(hosts);
-            self.numbers.insert((key(hosts.0), key(hosts.1)), self.list.len() - 1);
+            self.numbers.insert(hosts, self.list.len() - 1);
             return self.list.len() - 1;
         }
         let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));

@@ -10,7 +10,7 @@ use weir_analysis::{CloseKind, Ended, Group, Outcome, address, finding, seconds}
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, connections, key, service};
+use crate::names::{Address, about, connections, service};
 use crate::timeline::Timeline;
 use crate::times::Times;
 
@@ -42,7 +42,7 @@ type Key = (Address, Address, u16);
 /// What is known of the clients' ports. What found no room is not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    tables: HashMap<(u128, u128, u16), Box<Table>, foldhash::fast::FixedState>,
+    tables: HashMap<Key, Box<Table>, foldhash::fast::FixedState>,
     /// Of all tables.
     kept: usize,
 }
@@ -133,10 +133,7 @@ impl Detector for Ports {
     fn connection(&mut self, connection: &Ended) {
         let ends = connection.ends;
         let is_full = self.tables.len() >= PAIRS;
-        let table = match self
-            .tables
-            .entry((key(ends.client), key(ends.server), ends.server_port))
-        {
+        let table = match self.tables.entry((ends.client, ends.server, ends.server_port)) {
             Entry::Occupied(place) => place.into_mut(),
             Entry::Vacant(_) if is_full => return,
             Entry::Vacant(place) => place.insert(Box::new(Table::new(connection.span.0))),
@@ -149,10 +146,9 @@ impl Detector for Ports {
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
         let mut tables: Vec<_> = self.tables.iter().collect();
         tables.sort_unstable_by_key(|(key, _)| **key);
-        for (&(client, server, port), table) in tables {
-            let key = (client.to_be_bytes(), server.to_be_bytes(), port);
-            out.extend(recycling(&key, table));
-            out.extend(exhaustion(&key, table, timeline));
+        for (key, table) in tables {
+            out.extend(recycling(key, table));
+            out.extend(exhaustion(key, table, timeline));
         }
     }
 }

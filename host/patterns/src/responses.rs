@@ -153,8 +153,6 @@ pub(crate) struct Service {
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     id: u64,
-    /// Number of its service, plus one; 0: not looked up.
-    service: u32,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
     /// Blocks of the server without a pause: the last packet, and what they brought.
@@ -223,19 +221,8 @@ impl Responses {
         turn
     }
 
-    /// The service of a connection: known with its turn, if it has one.
-    fn service(&mut self, id: FlowId, ends: &Ends) -> Option<usize> {
-        let known = self.turn(id).service;
-        if known > 0 {
-            return Some(known as usize - 1);
-        }
-        let number = self.service_of(ends)?;
-        self.turn(id).service = number as u32 + 1;
-        Some(number)
-    }
-
-    fn service_of(&mut self, ends: &Ends) -> Option<usize> {
-        let key = self.hasher.hash_one((names::key(ends.server), ends.server_port));
+    fn service(&mut self, ends: &Ends) -> Option<usize> {
+        let key = self.hasher.hash_one((ends.server, ends.server_port));
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number as usize);
         }
@@ -256,9 +243,7 @@ impl Responses {
     }
 
     fn request(&mut self, ends: &Ends, request: &str) -> Option<usize> {
-        let key = self
-            .hasher
-            .hash_one((names::key(ends.server), ends.server_port, request));
+        let key = self.hasher.hash_one((ends.server, ends.server_port, request));
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number as usize);
         }
@@ -349,7 +334,7 @@ impl Responses {
 
 impl Detector for Responses {
     fn block(&mut self, block: &DataBlock) {
-        let Some(service) = self.service(block.id, &block.ends) else {
+        let Some(service) = self.service(&block.ends) else {
             return;
         };
         self.follow(block, service);
@@ -376,9 +361,7 @@ impl Detector for Responses {
             return;
         };
         let ends = transaction.ends();
-        let Some(service) = self.service(transaction.id(), &ends) else {
-            return;
-        };
+        let Some(service) = self.service(&ends) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
         if self.turn(transaction.id()).finished.all == 0 {
             // At the end of a connection no request follows.
@@ -397,8 +380,7 @@ impl Detector for Responses {
         }
         let text = transaction.signature();
         let request = text.strip_prefix("Request: ").unwrap_or(text);
-        let dash = request.bytes().position(|byte| byte == b'-');
-        let request = &request[..dash.unwrap_or(request.len())];
+        let request = request.split_once('-').map_or(request, |(request, _)| request);
         let number = self.request(&ends, request);
         let row = match number {
             Some(number) => &mut self.requests[number],

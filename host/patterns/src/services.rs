@@ -7,7 +7,7 @@ use weir_analysis::{Ended, Ends, Finished, Opened, Outcome, TransactionKind, Ver
 use weir_messages::v1;
 
 use crate::bins::Bins;
-use crate::names::{self, service};
+use crate::names::service;
 use crate::steps::Steps;
 use crate::timeline::{Loss, loss, stay};
 use crate::times::Times;
@@ -76,11 +76,6 @@ impl AddAssign for Answers {
 /// Where something serves.
 pub type Key = ([u8; 16], u16);
 
-/// The same as a key that hashes fast.
-pub(crate) const fn place(key: &Key) -> (u128, u16) {
-    (names::key(key.0), key.1)
-}
-
 /// A service.
 #[derive(Clone, Debug)]
 pub struct Service {
@@ -145,7 +140,7 @@ impl Service {
 /// empty; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    places: HashMap<(u128, u16), usize, foldhash::fast::FixedState>,
+    places: HashMap<Key, usize, foldhash::fast::FixedState>,
     list: Vec<Service>,
     /// The one that was asked for last.
     last: usize,
@@ -183,7 +178,7 @@ impl Services {
     fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
         let key = (ends.server, ends.server_port);
         if self.list.get(self.last).is_none_or(|service| service.key != key) {
-            self.last = *self.places.get(&place(&key))?;
+            self.last = *self.places.get(&key)?;
         }
         self.list.get_mut(self.last)
     }
@@ -205,11 +200,11 @@ impl Services {
                 return None;
             }
             self.left_out += least.opened;
-            self.places.remove(&place(&least.key));
+            self.places.remove(&least.key);
             self.list[number] = Service::new(key, time);
             number
         };
-        self.places.insert(place(&key), number);
+        self.places.insert(key, number);
         self.last = number;
         self.list.get_mut(number)
     }
