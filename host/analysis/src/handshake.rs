@@ -47,6 +47,17 @@ struct Story {
     sign: Option<Sign>,
 }
 
+impl Story {
+    /// What was lost before a SYN that came again. What shows that the server had one when the `last` came does not tell
+    /// which one it had; only a server that gives up has had them all.
+    fn of(self, last: bool) -> (Place, Option<Sign>) {
+        match self.silence {
+            Place::AckBeforeTap if !last && self.sign != Some(sign::LATE_RESET) => (Place::Unknown, None),
+            place => (place, self.sign),
+        }
+    }
+}
+
 impl Handshake {
     pub fn clear(&mut self) {
         self.repeats.clear();
@@ -204,6 +215,7 @@ impl Handshake {
     ) -> impl Iterator<Item = (SynRepeat, Place, Evidence)> {
         let setup = self.setup.unwrap_or(NO_SETUP);
         let story = self.story(&setup, state, near);
+        let last_unanswered = self.unanswered(&setup).last().map(|syn| syn.time);
         let mut last_syn_ack = setup.syn_ack;
         self.repeats.iter().map(move |repeat| {
             if repeat.class == Class::Copy {
@@ -214,8 +226,8 @@ impl Handshake {
             let (place, evidence) = match (repeat.from_server, answered) {
                 (false, true) => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (false, false) => {
-                    let evidence = story.sign.map_or(timer, |sign| timer.with(sign));
-                    (story.silence, evidence)
+                    let (place, sign) = story.of(Some(repeat.time) == last_unanswered);
+                    (place, sign.map_or(timer, |sign| timer.with(sign)))
                 }
                 (true, _) if repeat.time.saturating_sub(last_syn_ack) < SERVER_TIMER_LEAST => {
                     // The timer's and the answer to a SYN: either would have been sent.

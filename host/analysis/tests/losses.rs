@@ -792,6 +792,17 @@ fn a_syn_ack_sooner_than_an_answer_shows_one_lost_before() {
     assert_eq!(places(&c), [(Class::Retransmission, Place::Unknown)]);
 }
 
+/// The server had the first or the second SYN when the third came: nothing tells what was lost before the second.
+#[test]
+fn a_syn_ack_lost_before_shows_of_the_last_syn_only() {
+    let c = slow_setup(&[(0.0, C), (1.0, C), (3.0, C), (3.004, S)], 3.040);
+    let expected = [
+        (Class::Retransmission, Place::Unknown),
+        (Class::Retransmission, Place::AckBeforeTap),
+    ];
+    assert_eq!(places(&c), expected);
+}
+
 #[test]
 fn two_syn_acks_for_one_syn_show_one_lost_before() {
     let c = slow_setup(&[(0.0, C), (1.0, C), (1.010, S), (1.020, S)], 1.040);
