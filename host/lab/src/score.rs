@@ -7,6 +7,7 @@ use crate::analysis;
 use crate::app::read_lines;
 use crate::config::PassConfig;
 use crate::error::LabError;
+use crate::frame::TcpSummary;
 use crate::run::LabReport;
 use crate::truth::{Direction, Journey, Passage};
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +37,10 @@ pub enum Truth {
     LostBefore,
     /// Sent again; lost between the tap and its receiver.
     LostBehind,
+    /// A SYN sent again; all before it were lost between the tap and the server. It looks like [`Self::SpuriousSyn`].
+    LostSyn,
+    /// A SYN sent again although the server had one; no SYN-ACK had passed the tap.
+    SpuriousSyn,
     /// Missed by the capture alone.
     NotCaptured,
 }
@@ -74,6 +79,13 @@ pub enum Rule {
     SeenBefore,
     /// The capture missed the segment itself or what was sent in its place.
     NotCaptured,
+    /// A SYN that nothing answered, lost behind the tap: its SYN-ACK may have been lost before it. What is said of the next SYN
+    /// is judged as [`Truth::LostSyn`].
+    UnansweredSyn,
+    /// A SYN lost behind the tap, of which the server had one before: its timer sends the SYN-ACK when the SYN's would.
+    NeedlessSyn,
+    /// A SYN-ACK lost behind the tap shortly before the server sent another one for a reason of its own.
+    SynAckAgain,
 }
 
 impl Rule {
@@ -83,6 +95,9 @@ impl Rule {
             Self::TailBeforeTap => "last of its burst, before the tap",
             Self::SeenBefore => "a repeat before the tap of what the tap had seen",
             Self::NotCaptured => "missed by the capture as well",
+            Self::UnansweredSyn => "a SYN without an answer, behind the tap",
+            Self::NeedlessSyn => "a SYN behind the tap of which the server had one",
+            Self::SynAckAgain => "a SYN-ACK behind the tap, sent again before its timer",
         }
     }
 }
@@ -99,6 +114,9 @@ pub struct Score {
     /// Judgements that differ, one line each.
     pub misses: Vec<String>,
 }
+
+/// A SYN-ACK that follows another one sooner is none of a timer's (RFC 6298 2.1: 1 s), ns.
+const SYN_ACK_TIMER_LEAST: u64 = 500_000_000;
 
 /// Connection, by the ports of client and server, and direction.
 type Stream = (u16, u16, Direction);
@@ -119,6 +137,11 @@ impl Sent<'_> {
 
     fn is_lost(&self) -> bool {
         self.journey.arrived_ns.is_empty()
+    }
+
+    /// A SYN or SYN-ACK.
+    fn is_syn(&self) -> bool {
+        self.journey.tcp.as_ref().is_some_and(TcpSummary::is_syn)
     }
 }
 
@@ -191,6 +214,7 @@ fn analyze(capture: &Path) -> Result<HashMap<Stream, Answers>, LabError> {
 fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
     let mut streams: BTreeMap<Stream, Vec<Sent<'_>>> = BTreeMap::new();
     let mut permits: HashMap<(u16, u16), [bool; 2]> = HashMap::new();
+    let mut syn_acks: HashMap<(u16, u16), u64> = HashMap::new();
     for journey in journeys {
         let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.sequence_len() > 0) else {
             continue;
@@ -201,6 +225,13 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
         };
         let stream = streams.entry((client, server, journey.direction)).or_default();
         permits.entry((client, server)).or_default()[journey.direction as usize] |= tcp.sack_permitted;
+        if let Some(passage) = journey.tap.iter().find(|passage| passage.captured)
+            && journey.direction == Direction::S2c
+            && tcp.is_syn()
+        {
+            let first = syn_acks.entry((client, server)).or_insert(passage.time_ns);
+            *first = passage.time_ns.min(*first);
+        }
         let first = stream.first().map_or(tcp.seq, |sent| sent.seq);
         // Runs are far below 2 GB a stream.
         let from = i64::from(tcp.seq.wrapping_sub(first) as i32);
@@ -217,6 +248,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
         let (client, server, _) = *stream;
         let judge = Judge {
             stream: *stream,
+            first_syn_ack: syn_acks.get(&(client, server)).copied(),
             sack: permits.get(&(client, server)) == Some(&[true; 2]),
             seen: seen(sent),
             by_start: by_start(sent),
@@ -265,6 +297,8 @@ struct Judge<'a> {
     /// Both sides permit SACK.
     sack: bool,
     sent: &'a [Sent<'a>],
+    /// When the connection's first SYN-ACK passed the tap.
+    first_syn_ack: Option<u64>,
     seen: Vec<(u64, i64, i64)>,
     by_start: BTreeMap<i64, Vec<usize>>,
     answers: &'a Answers,
@@ -301,6 +335,26 @@ impl Judge<'_> {
             0 => (i64::MIN, i64::MIN),
             n => (self.seen[n - 1].1, self.seen[n - 1].2),
         }
+    }
+
+    /// What a SYN was that came before any SYN-ACK; none if it is the first that passed the tap.
+    fn unanswered_syn(&self, i: usize) -> Option<Truth> {
+        let is_again = self.covered_before(i, |s| s.passage().is_some());
+        let had_one = self.covered_before(i, |s| !s.is_lost());
+        let truth = if had_one { Truth::SpuriousSyn } else { Truth::LostSyn };
+        is_again.then_some(truth)
+    }
+
+    /// Whether a SYN-ACK had passed the tap.
+    fn is_answered(&self, time_ns: u64) -> bool {
+        self.first_syn_ack.is_some_and(|first| first < time_ns)
+    }
+
+    /// Whether a SYN-ACK was sent sooner after another one than its timer would have sent it.
+    fn follows_soon(&self, i: usize) -> bool {
+        let before = self.overlapping(i).filter(|&other| other < i).max();
+        let sent_ns = |i: usize| self.sent[i].journey.time_ns;
+        before.is_some_and(|before| sent_ns(i) - sent_ns(before) < SYN_ACK_TIMER_LEAST)
     }
 
     fn answer(&self, seq: u32, time_ns: u64) -> (Answer, Option<&Verdict>) {
@@ -349,6 +403,13 @@ impl Judge<'_> {
         let is_captured = |s: &Sent<'_>| s.passage().is_none_or(|p| p.captured);
         if !earlier().all(|other| is_captured(&self.sent[other])) {
             return None;
+        }
+        if self.sent[i].is_syn() {
+            match self.stream.2 {
+                Direction::C2s if !self.is_answered(passage.time_ns) => return self.unanswered_syn(i),
+                Direction::S2c if self.follows_soon(i) => return None,
+                _ => {}
+            }
         }
         if self.covered_before(i, |s| !s.is_lost()) {
             // Only the receiver can know, and it did not hear of it.
@@ -428,13 +489,25 @@ impl Judge<'_> {
             return Some(Rule::NotCaptured);
         }
         if sent.passage().is_some() {
-            return None;
+            return self.handshake_exclusion(i, next);
         }
         if self.covered_before(i, |s| s.passage().is_some_and(|p| p.captured)) {
             return Some(Rule::SeenBefore);
         }
         let gap_showed = self.seen_before(time_ns).0 >= sent.to;
         (!gap_showed).then_some(Rule::TailBeforeTap)
+    }
+
+    /// For a SYN or SYN-ACK lost behind the tap and sent again as number `next`.
+    fn handshake_exclusion(&self, i: usize, next: usize) -> Option<Rule> {
+        if !self.sent[i].is_syn() {
+            return None;
+        }
+        match self.stream.2 {
+            Direction::C2s if self.covered_before(i, |s| !s.is_lost()) => Some(Rule::NeedlessSyn),
+            Direction::C2s => Some(Rule::UnansweredSyn),
+            Direction::S2c => self.follows_soon(next).then_some(Rule::SynAckAgain),
+        }
     }
 
     fn describe(&self, sent: &Sent<'_>, time_ns: u64, verdict: Option<&Verdict>) -> String {
@@ -464,7 +537,7 @@ fn answer(verdict: &Verdict) -> Answer {
 }
 
 impl Truth {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::New,
         Self::Reordered,
         Self::Copied,
@@ -474,6 +547,8 @@ impl Truth {
         Self::SpuriousFin,
         Self::LostBefore,
         Self::LostBehind,
+        Self::LostSyn,
+        Self::SpuriousSyn,
         Self::NotCaptured,
     ];
 
@@ -485,9 +560,10 @@ impl Truth {
                 | (Self::Copied | Self::Mirrored, Answer::Copy)
                 | (Self::Spurious, Answer::Spurious)
                 | (
-                    Self::SpuriousBlind | Self::SpuriousFin,
+                    Self::SpuriousBlind | Self::SpuriousFin | Self::SpuriousSyn,
                     Answer::Spurious | Answer::Unknown
                 )
+                | (Self::LostSyn, Answer::LostBehind | Answer::Unknown)
                 | (Self::LostBefore, Answer::LostBefore)
                 | (Self::LostBehind, Answer::LostBehind)
                 | (Self::NotCaptured, Answer::Missed | Answer::Nothing)
@@ -627,7 +703,7 @@ impl Score {
     }
 
     /// What is held against the limits.
-    fn shares(&self, pass: &PassConfig) -> [Share; 7] {
+    fn shares(&self, pass: &PassConfig) -> [Share; 8] {
         let (judged, excluded) = (self.judged(), self.excluded.values().sum::<u64>());
         let open = |a| matches!(a, Answer::Unknown | Answer::Nothing);
         let unknown = self.count_losses(|_, a| open(a));
@@ -642,8 +718,18 @@ impl Score {
         let missed = all(Truth::NotCaptured);
         let blamed = self.row(Truth::NotCaptured, lost);
         let named = self.row(Truth::Spurious, |a| a == Answer::Spurious);
+        let unanswered = |which: fn(Truth, Answer) -> bool| {
+            let syns = [Truth::LostSyn, Truth::SpuriousSyn];
+            syns.iter().map(|&t| self.row(t, |a| which(t, a))).sum()
+        };
         [
             Share::at_least("losses placed right", right, judged - unknown, pass.location),
+            Share::at_least(
+                "SYNs without an answer placed right or not",
+                unanswered(Truth::is),
+                unanswered(|_, _| true),
+                pass.location,
+            ),
             Share::at_most("losses without a place", unknown, judged, pass.unknown),
             Share::at_most("losses excluded", excluded, judged + excluded, pass.excluded),
             Share::at_most(
@@ -728,7 +814,6 @@ fn table(f: &mut fmt::Formatter<'_>, title: &str, cells: &BTreeMap<(Truth, Answe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::TcpSummary;
     use std::net::{IpAddr, Ipv4Addr};
     use weir_analysis::{Cause, Evidence};
     use weir_record::FlowId;
@@ -856,6 +941,69 @@ mod tests {
         let mut missed = one_loss(true);
         missed[1].tap[0].captured = false;
         assert_eq!(judged(&missed, &[]).excluded, BTreeMap::from([(Rule::NotCaptured, 1)]));
+    }
+
+    /// A SYN or SYN-ACK sent at `ms`.
+    fn handshake(frame: u64, direction: Direction, ms: u64, passes: bool, arrives: bool) -> Journey {
+        let mut syn = sent(frame, 0, ms, passes, arrives);
+        syn.direction = direction;
+        if let Some(tcp) = &mut syn.tcp {
+            (tcp.len, tcp.flags) = (0, 0x12);
+            if direction == Direction::C2s {
+                (tcp.src_port, tcp.dst_port, tcp.flags) = (40_000, 9000, 0x02);
+            }
+        }
+        syn
+    }
+
+    fn about_syns(journeys: &[Journey], again: &Journey, place: Place) -> Score {
+        let (key, verdict) = said(again, Class::Retransmission, place);
+        let answers = Answers {
+            segments: HashMap::from([(key, verdict)]),
+            ranges: Vec::new(),
+        };
+        judge(journeys, &HashMap::from([((40_000, 9000, again.direction), answers)]))
+    }
+
+    /// Lost behind the tap, or its SYN-ACK before the tap: the same to see. Neither may be taken for the other.
+    #[test]
+    fn a_syn_without_an_answer_may_stay_without_a_place() {
+        use Direction::{C2s, S2c};
+        let lost = vec![
+            handshake(1, C2s, 0, true, false),
+            handshake(2, C2s, 1000, true, true),
+            handshake(3, S2c, 1010, true, true),
+        ];
+        let mut arrived = lost.clone();
+        arrived[0].arrived_ns = vec![10 * MS];
+        arrived.insert(1, handshake(4, S2c, 20, false, false));
+        for (journeys, again, right) in [(&lost, 1, Place::BehindTap), (&arrived, 2, Place::AckBeforeTap)] {
+            for place in [Place::BehindTap, Place::AckBeforeTap, Place::Unknown] {
+                let score = about_syns(journeys, &journeys[again], place);
+                let misses = usize::from(![right, Place::Unknown].contains(&place));
+                assert_eq!(
+                    (score.judged(), score.misses.len()),
+                    (0, misses),
+                    "{right:?} called {place:?}"
+                );
+            }
+        }
+        let excluded = |journeys: &Vec<Journey>| judged(journeys, &[]).excluded;
+        assert_eq!(excluded(&lost), BTreeMap::from([(Rule::UnansweredSyn, 1)]));
+        // The server has the first SYN; its SYN-ACKs and the second SYN are lost behind the tap.
+        let mut needless = vec![
+            handshake(1, C2s, 0, true, true),
+            handshake(2, S2c, 10, true, false),
+            handshake(3, C2s, 1000, true, false),
+            handshake(4, S2c, 1010, true, false),
+            handshake(5, C2s, 3000, true, true),
+            handshake(6, S2c, 3010, true, true),
+        ];
+        assert_eq!(excluded(&needless), BTreeMap::from([(Rule::NeedlessSyn, 1)]));
+        // Both are judged: a timer sent the next one. Of two at once it did not.
+        assert_eq!(judged(&needless, &[]).judged(), 2);
+        needless.insert(4, handshake(7, S2c, 1015, true, false));
+        assert_eq!(excluded(&needless).get(&Rule::SynAckAgain), Some(&1));
     }
 
     #[test]
