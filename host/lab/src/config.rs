@@ -293,6 +293,8 @@ pub struct AppConfig {
     pub request_pause_ms: Span,
     /// Pause of the client between a response and its next request.
     pub think_ms: Span,
+    /// Pause of the client before each read of a response: a slow reader, whose window closes.
+    pub read_pause_ms: f64,
     /// Work of the server between a request and its response.
     pub server_ms: Span,
     /// Response size.
@@ -336,6 +338,7 @@ impl Default for AppConfig {
             request_chunks: Span::Fixed(1.0),
             request_pause_ms: Span::Fixed(0.0),
             think_ms: Span::Fixed(10.0),
+            read_pause_ms: 0.0,
             server_ms: Span::Fixed(5.0),
             response_bytes: Span::Fixed(2000.0),
             response_chunks: Span::Fixed(1.0),
@@ -541,6 +544,7 @@ impl AppConfig {
         in_range("refused", f64::from(self.refused), 0.0, 1000.0)?;
         in_range("ignored", f64::from(self.ignored), 0.0, 1000.0)?;
         in_range("ignored_timeout_ms", self.ignored_timeout_ms, 1.0, longest_ms)?;
+        in_range("read_pause_ms", self.read_pause_ms, 0.0, longest_ms)?;
         in_range("tcp_info_ms", self.tcp_info_ms, 0.0, 1000.0)?;
         in_range("port", f64::from(self.port), 1.0, 65_533.0)?;
         span_in_range("connection_gap_ms", self.connection_gap_ms, 0.0, longest_ms)?;

@@ -1,6 +1,6 @@
 //! What Weir says limited each sender, held against the kernel's own account (TCP_INFO), from all three taps.
 //!
-//! The truth is the state in which the sender was found whenever data was in flight: held back by the receiver's window
+//! The truth is the state in which the sender was found whenever data was in flight or waited: held back by the receiver's window
 //! (data waited, and the window had room for less than three segments, Siekkinen et al.), or by its send buffer (all
 //! that was written was sent, and the application was inside a write). The kernel's own counters of these two (`rwnd_limited`,
 //! `sndbuf_limited`) say less (`docs/src/limits.md`): that of the window stands still while a pacing timer runs, that of
@@ -27,7 +27,7 @@ struct Judged {
     client_port: u16,
     from_server: bool,
     congestion_control: String,
-    /// Data was in flight, s.
+    /// Data was in flight or waited, s.
     data: f64,
     /// Shares of that: the receiver's window, the send buffer.
     truth: [f64; 2],
@@ -49,7 +49,7 @@ impl fmt::Display for Judged {
         let side = if self.from_server { "server" } else { "client" };
         write!(
             f,
-            "limits, tap {}: port {} from the {side}, {}, data in flight {:.2} s: window {window:.2} called {said_window:.2}, send \
+            "limits, tap {}: port {} from the {side}, {}, data under way {:.2} s: window {window:.2} called {said_window:.2}, send \
              buffer {sender:.2} called {said_sender:.2}, unknown {:.2}",
             self.tap,
             self.client_port,

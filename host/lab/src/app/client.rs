@@ -219,7 +219,9 @@ impl Client<'_> {
         let mut response_last_ns = 0;
         let mut left = plan.response.bytes;
         let mut buffer = vec![0u8; 64 * 1024];
+        let pause = Duration::from_secs_f64(self.scenario.app.read_pause_ms / 1e3);
         while left > 0 {
+            thread::sleep(pause);
             let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = stream.read(&mut buffer[..room])?;
             response_last_ns = self.clock.now_ns();

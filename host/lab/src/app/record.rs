@@ -115,9 +115,9 @@ pub(crate) struct SenderRecord {
     pub(crate) rwnd_limited_us: u64,
     /// Of that: all was sent, and the application waited for room in the send buffer.
     pub(crate) sndbuf_limited_us: u64,
-    /// Data was in flight, by the looks at it. Unlike `busy_us`, without the round trip of the FIN.
+    /// Data was in flight or waited, by the looks at it. Unlike `busy_us`, without the round trip of the FIN.
     pub(crate) data_us: u64,
-    /// Looks at it while data was in flight.
+    /// Looks at it in that time.
     pub(crate) samples: u64,
     /// Of those: data waited, and the receiver's window had room for less than three segments.
     pub(crate) window_samples: u64,

@@ -212,14 +212,16 @@ impl<'a> State<'a> {
         record.rwnd_limited_us = info.rwnd_limited_us;
         record.sndbuf_limited_us = info.sndbuf_limited_us;
         let in_flight = info.bytes_sent.saturating_sub(info.bytes_retrans + info.bytes_acked);
-        if in_flight > 0 {
-            record.data_us += since.as_micros() as u64;
+        // Behind a closed window all that was sent may have arrived.
+        if in_flight == 0 && info.not_sent == 0 {
+            return;
         }
-        record.samples += u64::from(in_flight > 0);
+        record.data_us += since.as_micros() as u64;
+        record.samples += 1;
         let is_full = u64::from(info.window) < in_flight + ROOM * u64::from(info.segment);
-        record.window_samples += u64::from(in_flight > 0 && info.not_sent > 0 && is_full);
+        record.window_samples += u64::from(info.not_sent > 0 && is_full);
         let waits = writing.contains(&client_port);
-        record.buffer_samples += u64::from(in_flight > 0 && info.not_sent == 0 && waits);
+        record.buffer_samples += u64::from(info.not_sent == 0 && waits);
     }
 }
 
