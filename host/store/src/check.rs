@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::manifest::{Manifest, StoredFile, open};
-use crate::parquet_file::{read, times};
+use crate::manifest::{Manifest, StoredFile};
+use crate::parquet_file::times;
+use crate::rows::Rows;
 use crate::{StoreError, hour};
 
 /// Rows read at a time.
@@ -51,11 +52,8 @@ fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
         .partition()
         .ok_or_else(|| damaged("its path names no table, tap and hour".into()))?;
     let (mut rows, mut last) = (0, i64::MIN);
-    for batch in read(open(folder, file)?, &path, AT_A_TIME)? {
-        let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        if batch.schema().fields() != table.file_schema().fields() {
-            return Err(damaged("its columns are not those of the table".into()));
-        }
+    for batch in Rows::open(folder, file, AT_A_TIME)? {
+        let batch = batch?;
         rows += batch.num_rows() as u64;
         for time in times(table, &batch) {
             if *time < last || !(file.from..=file.to).contains(time) || hour::name(hour::of(*time)) != hour {

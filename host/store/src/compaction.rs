@@ -1,27 +1,19 @@
 //! Many small files of an hour become one.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 
-use arrow::array::RecordBatch;
-use arrow::compute::interleave_record_batch;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-
 use crate::manifest::{Commit, StoredFile};
-use crate::parquet_file::{read, times, writer};
+use crate::merge::Merge;
+use crate::parquet_file::{without_tap, writer};
 use crate::tables::Table;
 use crate::{Store, StoreError, files};
 
-/// Files that are merged at a time; memory is this many decoders and [`AT_A_TIME`] rows of each.
+/// Most files that are merged at a time.
 const MOST: usize = 16;
 /// Commits without a file for an hour after which it is taken to be over: ten minutes of a daemon.
 const QUIET: u64 = 600;
-/// Rows read from each file at a time.
-const AT_A_TIME: usize = 1024;
-/// Rows written at a time.
-const OUT: usize = 8192;
 
 /// What compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,11 +130,11 @@ impl Store {
         let out = File::create(to).map_err(StoreError::io("write", to))?;
         let failed = |error| StoreError::parquet("write", to, error);
         let mut writer = writer(table, BufWriter::new(out), to)?;
-        let mut merge = Merge::new(table, from.iter().map(|file| self.folder.join(&file.path)).collect())?;
         let mut rows = 0;
-        while let Some(batch) = merge.next()? {
+        for batch in Merge::new(&self.folder, table, from.iter().cloned()) {
+            let batch = batch?;
             rows += batch.num_rows() as u64;
-            writer.write(&batch).map_err(failed)?;
+            writer.write(&without_tap(&batch)?).map_err(failed)?;
         }
         let out = writer.into_inner().map_err(failed)?;
         let out = out
@@ -157,104 +149,5 @@ impl Store {
             });
         }
         Ok(())
-    }
-}
-
-/// Files in one order of time; those of one time in the order of the files.
-struct Merge {
-    table: Table,
-    inputs: Vec<Input>,
-    /// Time and input of the next row of each.
-    heads: BinaryHeap<Reverse<(i64, usize)>>,
-}
-
-struct Input {
-    path: std::path::PathBuf,
-    reader: ParquetRecordBatchReader,
-    batch: Option<RecordBatch>,
-    row: usize,
-}
-
-impl Input {
-    /// The next rows of the file.
-    fn advance(&mut self) -> Result<(), StoreError> {
-        self.row = 0;
-        self.batch = self.reader.next().transpose().map_err(|error| StoreError::Damaged {
-            path: self.path.clone(),
-            why: error.to_string(),
-        })?;
-        Ok(())
-    }
-
-    /// Time of the next row.
-    fn head(&self, table: Table) -> Option<i64> {
-        times(table, self.batch.as_ref()?).get(self.row).copied()
-    }
-}
-
-impl Merge {
-    fn new(table: Table, paths: Vec<std::path::PathBuf>) -> Result<Self, StoreError> {
-        let mut merge = Self {
-            table,
-            inputs: Vec::new(),
-            heads: BinaryHeap::new(),
-        };
-        for path in paths {
-            let mut input = Input {
-                reader: read(
-                    File::open(&path).map_err(StoreError::io("read", &path))?,
-                    &path,
-                    AT_A_TIME,
-                )?,
-                path,
-                batch: None,
-                row: 0,
-            };
-            input.advance()?;
-            if let Some(time) = input.head(table) {
-                merge.heads.push(Reverse((time, merge.inputs.len())));
-            }
-            merge.inputs.push(input);
-        }
-        Ok(merge)
-    }
-
-    /// The next rows: as many as can be had from the batches in hand.
-    fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
-        let mut order = Vec::new();
-        let mut empty = None;
-        while order.len() < OUT {
-            let Some(Reverse((_, input))) = self.heads.pop() else {
-                break;
-            };
-            let head = &mut self.inputs[input];
-            order.push((input, head.row));
-            head.row += 1;
-            match head.head(self.table) {
-                Some(time) => self.heads.push(Reverse((time, input))),
-                None => {
-                    empty = Some(input);
-                    break;
-                }
-            }
-        }
-        if order.is_empty() {
-            return Ok(None);
-        }
-        // Inputs that are read to their end have no batch; they are in no order either.
-        let none = RecordBatch::new_empty(self.table.file_schema());
-        let batches: Vec<_> = self
-            .inputs
-            .iter()
-            .map(|input| input.batch.as_ref().unwrap_or(&none))
-            .collect();
-        let batch = interleave_record_batch(&batches, &order)?;
-        if let Some(input) = empty {
-            self.inputs[input].advance()?;
-            if let Some(time) = self.inputs[input].head(self.table) {
-                self.heads.push(Reverse((time, input)));
-            }
-        }
-        Ok(Some(batch))
     }
 }

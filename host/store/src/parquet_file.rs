@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef, TimestampNanosecondType};
+use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -34,6 +35,11 @@ pub(crate) fn times(table: Table, batch: &RecordBatch) -> &[i64] {
         .column_by_name(table.time_column())
         .and_then(|column| column.as_primitive_opt::<TimestampNanosecondType>())
         .map_or(&[], |column| column.values())
+}
+
+/// Rows as they are in files.
+pub(crate) fn without_tap(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    batch.project(&(1..batch.num_columns()).collect::<Vec<_>>())
 }
 
 /// Rows without their tap, in the order of time, those of one time as they came.

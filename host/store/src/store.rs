@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{RecordBatch, UInt32Array};
 
 use crate::manifest::{self, Commit, FOLDER, Manifest, Source, StoredFile};
-use crate::parquet_file::{encode, sorted, times};
+use crate::parquet_file::{encode, sorted, times, without_tap};
 use crate::tables::Table;
 use crate::{StoreError, files, hour};
 
@@ -469,8 +469,7 @@ fn check_tap(tap: &str) -> Result<(), StoreError> {
 fn by_hour(rows: &[(Table, RecordBatch)]) -> Result<BTreeMap<(Table, i64), Vec<RecordBatch>>, StoreError> {
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (table, batch) in rows {
-        let columns: Vec<_> = (1..batch.num_columns()).collect();
-        let batch = batch.project(&columns)?;
+        let batch = without_tap(batch)?;
         let time = times(*table, &batch);
         let mut hours: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, time) in time.iter().enumerate() {

@@ -6,6 +6,7 @@ exports must agree with.
 
 import collections
 import csv
+import itertools
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
-from pyarrow import compute, parquet
+from pyarrow import parquet
 
 ROOT = Path(__file__).resolve().parents[4]
 WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
@@ -252,11 +253,25 @@ def test_a_store_gives_the_tables_of_its_captures(capture, tmp_path):
             assert sorted(table(direct), key=key) == sorted(table(stored), key=key)
     weir("export", "--store", store, "-f", "parquet", "-o", tmp_path / "all")
     whole = parquet.read_table(tmp_path / "all" / "transactions.parquet")
-    taps = collections.Counter(whole["tap"].to_pylist())
-    assert taps.keys() == {"demo", "megalodon-content"}
-    for tap in taps:
-        times = whole.filter(compute.equal(whole["tap"], tap))["request_time"].cast("int64").to_pylist()
+    assert set(whole["tap"].to_pylist()) == {"demo", "megalodon-content"}
+
+
+def test_rows_of_a_store_come_by_time_over_all_taps(tmp_path):
+    # Two taps of one path: their rows lie between each other's.
+    folder = ROOT / "docs" / "demo"
+    captures = [folder / "demo-client.pcap", folder / "demo-server.pcap"]
+    store = tmp_path / "store"
+    weir("store", "add", *captures, "--store", store)
+    weir("export", "--store", store, "-f", "parquet", "-o", tmp_path / "all")
+    for name, column in [("transactions", "request_time"), ("connections", "first_packet_time"), ("events", "time")]:
+        rows = parquet.read_table(tmp_path / "all" / f"{name}.parquet")
+        times, taps = rows[column].cast("int64").to_pylist(), rows["tap"].to_pylist()
         assert times == sorted(times)
+        turns = sum(one != other for one, other in itertools.pairwise(taps))
+        assert turns > 2, f"{name}: one tap behind the other"
+        for capture in captures:
+            direct = json.loads(weir("analyze", capture, "-f", "json").stdout).get(name)
+            assert direct is None or taps.count(capture.stem) == len(direct)
 
 
 def test_ipfix_is_read_as_it_was_meant(capture, answer, tmp_path):

@@ -100,6 +100,11 @@ impl Row for Transaction {
             ),
         ]);
         columns.extend(shares!());
+        columns.push(Column::known(
+            "server_uncertain_seconds",
+            Cell::F64(|t| t.server_uncertain_seconds),
+            "How far the server's share may be from the truth behind a queue (docs: limits); NULL: no queue stood.",
+        ));
         columns
     }
 }

@@ -5,6 +5,7 @@ mod capture;
 mod commits;
 mod docs;
 mod kill;
+mod merge;
 mod readers;
 mod room;
 mod rows;

@@ -10,7 +10,7 @@ use weir_export::tables::{Format, RowSelection, TableWriter};
 use weir_patterns::Watched;
 use weir_record::time::utc_from_tai;
 use weir_store::tables::{RecordBatch, Table, Tables};
-use weir_store::{Manifest, StoredFile, rows};
+use weir_store::{Manifest, Merge, StoredFile};
 
 use super::{Wanted, begin, choose, keep_inputs, range};
 use crate::analyze;
@@ -187,7 +187,7 @@ fn utc(range: Range<u64>) -> Range<i64> {
     start..end
 }
 
-/// The rows of a store, by tap, hour and file.
+/// The rows of a store, by time over all taps.
 fn store(folder: &Path, args: &ExportArgs, wanted: &Wanted, outputs: &mut Outputs) -> Result<(), Failure> {
     if !wanted.is_all() {
         return Err(Failure::new(
@@ -228,13 +228,10 @@ fn store(folder: &Path, args: &ExportArgs, wanted: &Wanted, outputs: &mut Output
         .filter(|table| outputs.has(*table))
         .collect::<Vec<_>>()
     {
-        for file in manifest.of(table).filter(|file| is_of_tap(file)) {
-            if file.to < selection.time.start || file.from >= selection.time.end {
-                continue;
-            }
-            for batch in rows(folder, file).map_err(Failure::new)? {
-                outputs.write(table, &batch.map_err(Failure::new)?, &selection)?;
-            }
+        let files = manifest.of(table).filter(|file| is_of_tap(file));
+        let files = files.filter(|file| file.to >= selection.time.start && file.from < selection.time.end);
+        for rows in Merge::new(folder, table, files.cloned()) {
+            outputs.write(table, &rows.map_err(Failure::new)?, &selection)?;
         }
     }
     Ok(())
