@@ -1,5 +1,6 @@
 """weir store and weir serve --store from outside: captures, kills, a full disk, a daemon."""
 
+import collections
 import json
 import os
 import random
@@ -97,10 +98,11 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path, request):
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1100k", "tmpfs", folder], capture_output=True)
+    size = f"size={getattr(request, 'param', 1100)}k"
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True)
     if mount.returncode != 0:
         pytest.skip("no right to mount a small file system")
     yield folder
@@ -142,6 +144,69 @@ def test_a_daemon_stores_what_it_finds(tmp_path):
     intact(folder)
 
 
+def scrape(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def by_table(page, metric):
+    """{table: value} of a metric."""
+    found = re.findall(rf'^{metric}{{table="(\w+)"}} (\d+)$', page, re.M)
+    return collections.Counter({table: int(value) for table, value in found})
+
+
+def tables(folder):
+    """{table: rows} of weir store list."""
+    sums = collections.Counter()
+    for (table, _), number in rows(folder).items():
+        sums[table] += number
+    return sums
+
+
+def removed(folder):
+    """{table: rows} that the store says it removed, ever."""
+    found = re.findall(r"^(\w+): ([\d,]+) rows removed by retention$", store("list", "--store", folder).stdout, re.M)
+    return collections.Counter({table: int(value.replace(",", "")) for table, value in found})
+
+
+@pytest.mark.parametrize("small_disk", [4000], indirect=True)
+def test_rows_that_make_room_on_a_full_disk_are_counted(tmp_path, small_disk):
+    folder = small_disk / "store"
+    for tap in "abcd":
+        assert store("add", DEMO, "--store", folder, "--tap", tap, "--digests").returncode == 0
+    # Somebody else takes what is left.
+    free = os.statvfs(small_disk)
+    (small_disk / "other").write_bytes(bytes((free.f_bavail - 4) * free.f_bsize))
+    # The second daemon counts from its own start, the store goes on counting.
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        old, before = tables(folder), removed(folder)
+        metrics = free_port()
+        options = ["--when-full", "oldest", "--digests", "--metrics", f"127.0.0.1:{metrics}"]
+        daemon = Daemon(tmp_path / name, "--store", folder, *options)
+        pages = [""]
+
+        def is_quiet(pages=pages, metrics=metrics):
+            """Nothing was stored for two seconds, after all packets were."""
+            time.sleep(2)
+            pages.append(scrape(metrics))
+            new, last = (by_table(page, "weir_store_rows_total") for page in pages[-2:])
+            return new == last and last["packets"] == 686
+
+        try:
+            daemon.until(is_quiet)
+            there = tables(folder)
+            gone = removed(folder)
+        finally:
+            daemon.end()
+        stored, counted = (by_table(pages[-1], f"weir_store_{what}rows_total") for what in ("", "expired_"))
+        assert counted.total() > 0, pages[-1]
+        assert gone == before + counted
+        for table in old | stored:
+            assert there[table] == old[table] + stored[table] - counted[table], table
+    intact(folder)
+
+
 def test_a_daemon_outlives_a_full_disk(tmp_path, small_disk):
     metrics = free_port()
     options = ["--when-full", "stop", "--digests", "--metrics", f"127.0.0.1:{metrics}"]
@@ -150,8 +215,7 @@ def test_a_daemon_outlives_a_full_disk(tmp_path, small_disk):
         daemon.until(lambda: "is not stored until that is mended" in daemon.log.read_text())
         assert "No space left on device" in daemon.log.read_text()
         assert daemon.process.poll() is None
-        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=10) as answer:
-            page = answer.read().decode()
+        page = scrape(metrics)
         assert "\nweir_store_full 1.0\n" in page and "\nweir_store_failing 1.0\n" in page
         assert re.search(r'^weir_store_lost_rows_total\{reason="full",table="packets"\} [1-9]', page, re.M), page
     finally:
