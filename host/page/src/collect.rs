@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_analysis::{Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
-use weir_record::Record;
+use weir_record::{Kind, Record};
 
 use crate::dataset::Dataset;
 use crate::packets::Gather;
@@ -191,7 +191,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Nothing yet. `digests`: the engine writes PACKET records.
+    /// Nothing yet. `digests`: the engine is to write PACKET records.
     pub fn new(limits: Limits, digests: bool) -> Self {
         Self {
             limits,
@@ -202,8 +202,11 @@ impl Recent {
         }
     }
 
-    /// Records as they go into the analysis.
+    /// Records as they go into the analysis. A card may send PACKET records that nobody here asked for.
     pub fn records(&mut self, records: &[Record]) {
+        if self.packets.is_none() && records.iter().any(|record| record.kind() == Some(Kind::Packet)) {
+            self.packets = Some(Gather::last_of(self.limits.packets));
+        }
         if let Some(packets) = &mut self.packets {
             records.iter().for_each(|record| packets.record(record));
         }

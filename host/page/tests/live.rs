@@ -39,8 +39,8 @@ impl Sink for Facts {
     }
 }
 
-/// The page of a daemon that keeps `packets` packets; `order`: how their records come.
-fn daemon(file: &Path, packets: usize, order: impl Fn(&mut Vec<Record>)) -> Page {
+/// The page of a daemon that keeps `packets` packets; `digests`: it knows that they come; `order`: how their records come.
+fn daemon(file: &Path, packets: usize, digests: bool, order: impl Fn(&mut Vec<Record>)) -> Page {
     let mut records = Vec::new();
     read_records(file, |some| records.extend_from_slice(some)).unwrap();
     let mut analyzer = Analyzer::new(Config::default());
@@ -55,7 +55,7 @@ fn daemon(file: &Path, packets: usize, order: impl Fn(&mut Vec<Record>)) -> Page
         packets,
         ..Limits::default()
     };
-    let mut recent = Recent::new(limits, true);
+    let mut recent = Recent::new(limits, digests);
     order(&mut records);
     recent.records(&records);
     found.verdicts.iter().for_each(|verdict| recent.verdict(verdict));
@@ -102,7 +102,13 @@ async fn packets_of_a_daemon_are_those_of_the_file() {
     let file = Page::of(&[&demo()]).await;
     // As they come, and as two ports might deliver them: all of some connections before any of the others.
     let apart = |records: &mut Vec<Record>| records.sort_by_key(|record| record.flow().0 % 2);
-    for live in [daemon(&demo(), 1_000_000, |_| {}), daemon(&demo(), 1_000_000, apart)] {
+    for live in [
+        daemon(&demo(), 1_000_000, true, |_| {}),
+        daemon(&demo(), 1_000_000, true, apart),
+        // A card sends them on its own account.
+        daemon(&demo(), 1_000_000, false, |_| {}),
+    ] {
+        assert_eq!(live.json("/captures/1").await["hasPackets"], true);
         let all = ids(&file).await;
         assert_eq!(ids(&live).await, all);
         assert_eq!(count(&live, "packets").await, count(&file, "packets").await);
@@ -124,7 +130,7 @@ async fn a_daemon_keeps_the_last_packets_and_counts_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let capture = megalodon(folder.path());
     let file = Page::of(&[&capture]).await;
-    let live = daemon(&capture, MOST, |_| {});
+    let live = daemon(&capture, MOST, true, |_| {});
     let (all, kept) = (count(&file, "packets").await, count(&live, "packets").await);
     assert!(all > 2 * MOST, "{all}");
     assert!((MOST..=MOST + MOST / 4).contains(&kept), "{kept}");

@@ -149,7 +149,7 @@ function Shown(props: { view: View }) {
                 {view.title} needs the packets, and of {shown.name} none are kept:{" "}
                 {shown.kind === "LIVE" ? (
                     <>
-                        start the daemon with <code>--digests</code>
+                        start the daemon with <code>--digests</code>, or have the card send them that it listens to
                     </>
                 ) : (
                     "open the capture file with weir view"
