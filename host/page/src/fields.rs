@@ -1,8 +1,10 @@
-//! Columns of a message: every field that is a number, a text, a time or a list of texts, with its names joined.
+//! Columns of a message: every field that is a number, a text, a time or a list of texts. The store's tables define what they
+//! are called, what they mean and in which order they stand.
 
 use std::sync::OnceLock;
 
 use weir_api::filter::{Field, Fields, Kind, Step, Value};
+use weir_store::tables;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +35,10 @@ impl Holds {
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Names joined with `_`.
+    /// As in the store's table.
     pub name: String,
+    /// What it is; empty if the store's table has it in another form.
+    pub doc: &'static str,
     /// Names joined with `.`: as in filters.
     pub path: String,
     pub holds: Holds,
@@ -89,7 +93,7 @@ impl Column {
             ("confidence", "share"),
             ("light_kilometres", "km"),
         ];
-        if self.holds == Holds::Time || self.name.contains("limit_seconds") {
+        if self.holds == Holds::Time {
             return "s";
         }
         let found = ENDINGS.iter().find(|(ending, _)| self.name.ends_with(ending));
@@ -97,13 +101,30 @@ impl Column {
     }
 }
 
-/// Columns of a message, made once.
-pub fn columns<T: Fields>(known: &'static OnceLock<Vec<Column>>) -> &'static [Column] {
+/// Columns of a message whose rows a table of the store holds, too; made once.
+pub fn columns<T: Fields>(known: &'static OnceLock<Vec<Column>>, table: tables::Table) -> &'static [Column] {
     known.get_or_init(|| {
         let mut all = Vec::new();
         walk(T::SCHEMA, &[], &[], &mut all);
+        let stored = table.columns();
+        let place = |column: &Column| stored.iter().position(|stored| stored.name == column.name);
+        for column in &mut all {
+            column.doc = place(column).map_or("", |place| stored[place].doc);
+        }
+        all.sort_by_key(|column| place(column).unwrap_or(usize::MAX));
         all
     })
+}
+
+/// A field's name in the store's tables, from the names on its path.
+fn stored_name(names: &[&str]) -> String {
+    match names {
+        [side, "limit_seconds", what] => format!("{side}_limit_{what}_seconds"),
+        [side, "ceilings", what] => format!("{side}_ceiling_{what}"),
+        ["setup", "client_options", what] => format!("setup_client_{what}"),
+        ["setup", "server_options", what] => format!("setup_server_{what}"),
+        _ => names.join("_"),
+    }
 }
 
 fn walk(fields: &[Field], names: &[&str], steps: &[Step], out: &mut Vec<Column>) {
@@ -128,10 +149,47 @@ fn walk(fields: &[Field], names: &[&str], steps: &[Step], out: &mut Vec<Column>)
             _ => continue,
         };
         out.push(Column {
-            name: names.join("_"),
+            name: stored_name(&names),
+            doc: "",
             path: names.join("."),
             holds,
             steps,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_messages::v1;
+
+    use super::*;
+
+    /// What one of both lacks, by the names of the store.
+    fn apart<T: Fields>(table: tables::Table) -> (Vec<&'static str>, Vec<String>) {
+        let known = Box::leak(Box::default());
+        let columns = columns::<T>(known, table);
+        let stored = table.columns().iter().map(|column| column.name);
+        let only_stored = stored.filter(|name| columns.iter().all(|column| column.name != *name));
+        let only_here = columns.iter().filter(|column| column.doc.is_empty());
+        (
+            only_stored.collect(),
+            only_here.map(|column| column.name.clone()).collect(),
+        )
+    }
+
+    #[test]
+    fn columns_are_those_of_the_store() {
+        const ENDS: [&str; 4] = ["client_address", "client_port", "server_address", "server_port"];
+        let (stored, here) = apart::<v1::Connection>(tables::Table::Connections);
+        assert_eq!(stored, ["tap", "outer_vlan", "inner_vlan"]);
+        // The kilometres are the round trip in other words.
+        let sides = ["client_to_server", "server_to_client"].map(|side| format!("{side}_ceiling_light_kilometres"));
+        assert_eq!(here, [&sides[..], &["vlans".to_owned()]].concat());
+        let (stored, here) = apart::<v1::Transaction>(tables::Table::Transactions);
+        assert_eq!(stored, [&["tap"][..], &ENDS].concat());
+        assert_eq!(here, [""; 0]);
+        let (stored, here) = apart::<v1::Segment>(tables::Table::Segments);
+        assert_eq!(stored, [&["tap"][..], &ENDS, &["lost_time", "handshake"]].concat());
+        assert_eq!(here, [""; 0]);
     }
 }

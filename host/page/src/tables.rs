@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 use weir_messages::v1;
+use weir_store::tables::Table as Stored;
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -40,9 +41,9 @@ impl Table {
         static TRANSACTIONS: OnceLock<Vec<Column>> = OnceLock::new();
         static SEGMENTS: OnceLock<Vec<Column>> = OnceLock::new();
         match self {
-            Self::Connections => columns::<v1::Connection>(&CONNECTIONS),
-            Self::Transactions => columns::<v1::Transaction>(&TRANSACTIONS),
-            Self::Segments => columns::<v1::Segment>(&SEGMENTS),
+            Self::Connections => columns::<v1::Connection>(&CONNECTIONS, Stored::Connections),
+            Self::Transactions => columns::<v1::Transaction>(&TRANSACTIONS, Stored::Transactions),
+            Self::Segments => columns::<v1::Segment>(&SEGMENTS, Stored::Segments),
         }
     }
 
@@ -310,7 +311,10 @@ pub fn list(mut params: Params) -> Result<Reply, Refused> {
     let columns: Vec<_> = table
         .columns()
         .iter()
-        .map(|column| json!({ "name": column.name, "path": column.path, "type": column.holds.name(), "unit": column.unit() }))
+        .map(|column| {
+            let Column { name, path, doc, .. } = column;
+            json!({ "name": name, "path": path, "type": column.holds.name(), "unit": column.unit(), "doc": doc })
+        })
         .collect();
     Ok(Reply::json(&json!({ "columns": columns })))
 }

@@ -121,6 +121,8 @@ export interface ColumnInfo {
     type: "text" | "id" | "time" | "count" | "number" | "bool";
     /** s, B, bit/s, share, km or none. */
     unit: string;
+    /** What it is, in a sentence. */
+    doc: string;
 }
 
 export interface Completion {

@@ -2,12 +2,14 @@
  * A table of a million rows: only the rows in sight are asked for and drawn. Sorting and filtering are the server's.
  * Its choices (columns, sort, row) are in the URL.
  */
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { columns as ask, json, of, type Columns } from "../api/client";
 import type { Capture, ColumnInfo } from "../api/types";
 import { startOf } from "../chart/ChartFrame";
 import { count } from "../format";
-import { capture, go, param, range, revision, setParam, zoomed, type Change } from "../state/store";
+import { capture, param, range, revision, setParam, zoomed } from "../state/store";
+import { openConnection, toConnection } from "../views/open";
 import { cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
 import { Link } from "./Link";
@@ -21,17 +23,18 @@ export interface TableProps {
     sets: Readonly<Record<string, readonly string[]>>;
     /** Which rows of the time range: those that begin in it, or that lie partly in it. */
     touch: "begin" | "overlap";
-    /** Column with the connection's id. */
+    /** Column with the connection's id: a row leads there. */
     id: string;
-    /** Where a row leads. */
-    to(id: string): Change;
-    /** The row that was chosen, or that it is no more. */
-    onChoose?(row: Chosen | null): void;
+    /** Columns that `ways` needs. */
+    needs: readonly string[];
+    /** Where the chosen row leads beside its connection. */
+    ways(id: string, value: Value): ComponentChildren;
 }
 
-export interface Chosen {
-    /** Place in the sorted table. */
-    index: number;
+/** Text of a column in the chosen row; null: not known. */
+export type Value = (name: string) => string | null;
+
+interface Found {
     page: Columns;
     /** Place in the page. */
     row: number;
@@ -82,7 +85,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const [from, to] = range.value;
     const limits = zoomed.value ? { from, to, touch: props.touch } : {};
     // What makes rows stale; the pages below belong to exactly this.
-    const names = [...new Set([...visible.map((info) => info.name), props.id])].join(",");
+    const names = [...new Set([...visible.map((info) => info.name), props.id, ...props.needs])].join(",");
     const key = JSON.stringify([shown.id, revision.value, filter, sort, names, limits]);
 
     const scroller = useRef<HTMLDivElement>(null);
@@ -147,13 +150,12 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
         setTop(at);
     }, [store.key]);
 
-    const lookup = (index: number): Chosen | null => {
+    const lookup = (index: number): Found | null => {
         const page = store.pages.get(Math.floor(index / PAGE));
         const row = index % PAGE;
-        return page && row < page.rows ? { index, page, row } : null;
+        return page && row < page.rows ? { page, row } : null;
     };
     const found = chosen >= 0 && current ? lookup(chosen) : null;
-    useEffect(() => props.onChoose?.(found), [found?.page, chosen]);
 
     const choose = (index: number) => {
         const next = Math.min(Math.max(index, 0), total - 1);
@@ -168,7 +170,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const openAt = (index: number) => {
         const at = lookup(index);
         const id = at?.page.at(props.id, at.row);
-        if (id !== null && id !== undefined) go(props.to(String(id)));
+        if (id !== null && id !== undefined) openConnection(String(id));
     };
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -194,87 +196,114 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const rows = [];
     for (let index = first; index < last; index += 1) rows.push(index);
     return (
-        <section class="panel table" aria-label={props.table}>
-            <div class="tablehead">
-                <span role="status">
-                    {store.error !== null ? "" : current ? `${count(total)} ${props.table}` : "Loading…"}
-                    {zoomed.value && " in the time range"}
-                </span>
-                <span class="space" />
-                <ColumnChoice {...props} visible={visible} />
-            </div>
-            {store.error !== null && current && (
-                <p class="error" role="alert">
-                    {store.error}
-                </p>
-            )}
-            <div
-                ref={scroller}
-                class="rows"
-                role="grid"
-                aria-busy={!current}
-                aria-label={`${props.table}, ${count(total)} rows`}
-                aria-rowcount={total + 1}
-                aria-colcount={visible.length}
-                tabIndex={0}
-                onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-                onKeyDown={onKeyDown}
-                {...(found ? { "aria-activedescendant": `row-${chosen}` } : {})}
-            >
-                <div role="rowgroup" class="headrow" style={{ width: `${wide}px` }}>
-                    <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-                        {visible.map((info) => (
-                            <Head key={info.name} info={info} sort={sort} />
-                        ))}
+        <>
+            <section class="panel table" aria-label={props.table}>
+                <div class="tablehead">
+                    <span role="status">
+                        {store.error !== null ? "" : current ? `${count(total)} ${props.table}` : "Loading…"}
+                        {zoomed.value && " in the time range"}
+                    </span>
+                    <span class="space" />
+                    <ColumnChoice {...props} visible={visible} />
+                </div>
+                {store.error !== null && current && (
+                    <p class="error" role="alert">
+                        {store.error}
+                    </p>
+                )}
+                <div
+                    ref={scroller}
+                    class="rows"
+                    role="grid"
+                    aria-busy={!current}
+                    aria-label={`${props.table}, ${count(total)} rows`}
+                    aria-rowcount={total + 1}
+                    aria-colcount={visible.length}
+                    tabIndex={0}
+                    onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+                    onKeyDown={onKeyDown}
+                    {...(found ? { "aria-activedescendant": `row-${chosen}` } : {})}
+                >
+                    <div role="rowgroup" class="headrow" style={{ width: `${wide}px` }}>
+                        <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+                            {visible.map((info) => (
+                                <Head key={info.name} info={info} sort={sort} />
+                            ))}
+                        </div>
+                    </div>
+                    <div
+                        role="rowgroup"
+                        style={{
+                            height: `${Math.min(total * ROW, TALLEST)}px`,
+                            width: `${wide}px`,
+                            position: "relative",
+                        }}
+                    >
+                        {rows.map((index) => {
+                            const at = current ? lookup(index) : null;
+                            return (
+                                <div
+                                    key={index}
+                                    id={`row-${index}`}
+                                    role="row"
+                                    aria-rowindex={index + 2}
+                                    aria-selected={index === chosen}
+                                    class={index % 2 ? "odd" : undefined}
+                                    style={{
+                                        gridTemplateColumns: template,
+                                        top: `${top - (total * ROW <= TALLEST ? top % ROW : 0) + (index - first) * ROW}px`,
+                                    }}
+                                    onClick={() => choose(index)}
+                                    onDblClick={() => openAt(index)}
+                                >
+                                    {visible.map((info, column) => {
+                                        const text = at ? cell(info, at.page, at.row, start) : "";
+                                        return (
+                                            <div
+                                                key={info.name}
+                                                role="gridcell"
+                                                aria-colindex={column + 1}
+                                                class={isNumeric(info) ? "number" : undefined}
+                                                title={text}
+                                            >
+                                                {info.name === props.id && at ? (
+                                                    <Link to={toConnection(text)} tabIndex={-1}>
+                                                        {text}
+                                                    </Link>
+                                                ) : (
+                                                    text
+                                                )}
+                                            </div>
+                                        );
+                                    })}
+                                </div>
+                            );
+                        })}
                     </div>
                 </div>
-                <div
-                    role="rowgroup"
-                    style={{ height: `${Math.min(total * ROW, TALLEST)}px`, width: `${wide}px`, position: "relative" }}
-                >
-                    {rows.map((index) => {
-                        const at = current ? lookup(index) : null;
-                        return (
-                            <div
-                                key={index}
-                                id={`row-${index}`}
-                                role="row"
-                                aria-rowindex={index + 2}
-                                aria-selected={index === chosen}
-                                class={index % 2 ? "odd" : undefined}
-                                style={{
-                                    gridTemplateColumns: template,
-                                    top: `${top - (total * ROW <= TALLEST ? top % ROW : 0) + (index - first) * ROW}px`,
-                                }}
-                                onClick={() => choose(index)}
-                                onDblClick={() => openAt(index)}
-                            >
-                                {visible.map((info, column) => {
-                                    const text = at ? cell(info, at.page, at.row, start) : "";
-                                    return (
-                                        <div
-                                            key={info.name}
-                                            role="gridcell"
-                                            aria-colindex={column + 1}
-                                            class={isNumeric(info) ? "number" : undefined}
-                                            title={text}
-                                        >
-                                            {info.name === props.id && at ? (
-                                                <Link to={props.to(text)} tabIndex={-1}>
-                                                    {text}
-                                                </Link>
-                                            ) : (
-                                                text
-                                            )}
-                                        </div>
-                                    );
-                                })}
-                            </div>
-                        );
-                    })}
-                </div>
-            </div>
-        </section>
+            </section>
+            {found && <Detail {...props} {...found} />}
+        </>
+    );
+}
+
+/** What can be done with the row that was chosen. */
+function Detail(props: TableProps & Found) {
+    const { page, row, table, ways } = props;
+    const value: Value = (name) => {
+        const cell = page.at(name, row);
+        return cell === null || cell === "" ? null : String(cell);
+    };
+    const id = value(props.id);
+    if (id === null) return null;
+    return (
+        <aside class="panel detail" aria-label={`The chosen ${table.slice(0, -1)}`}>
+            <strong>Connection {id}</strong>
+            <span class="ways">
+                <Link to={toConnection(id)}>Open it</Link>
+                {ways(id, value)}
+            </span>
+        </aside>
     );
 }
 
@@ -339,7 +368,7 @@ function ColumnChoice(props: TableProps & { infos: readonly ColumnInfo[]; visibl
                         .filter((info) => info.name.includes(search.trim().replaceAll(" ", "_")))
                         .map((info) => (
                             <li key={info.name}>
-                                <label>
+                                <label title={info.doc}>
                                     <input
                                         type="checkbox"
                                         checked={names.includes(info.name)}

@@ -12,7 +12,13 @@ const page = (value: number | string | boolean | null): Columns => ({
     has: () => true,
     at: () => value,
 });
-const info = (name: string, type: ColumnInfo["type"], unit: string): ColumnInfo => ({ name, path: name, type, unit });
+const info = (name: string, type: ColumnInfo["type"], unit: string): ColumnInfo => ({
+    name,
+    path: name,
+    type,
+    unit,
+    doc: "",
+});
 const start = nanoseconds("2015-06-01T01:49:14Z");
 
 test("cells are written in the unit of their column", () => {
@@ -20,7 +26,7 @@ test("cells are written in the unit of their column", () => {
         [info("first_packet_time", "time", "s"), 1.5, "01:49:15.500000"],
         [info("duration_seconds", "number", "s"), 0.0123, "12.3 ms"],
         [info("client_to_server_payload_bytes", "count", "B"), 52_590, "52.6 kB"],
-        [info("client_to_server_ceilings_measured_bits_per_second", "number", "bit/s"), 2e6, "2 Mbit/s"],
+        [info("client_to_server_ceiling_measured_bits_per_second", "number", "bit/s"), 2e6, "2 Mbit/s"],
         [info("client_to_server_rtt_delayed_ack_share", "number", "share"), 0.25, "25 %"],
         [info("client_port", "count", ""), 49_155, "49155"],
         [info("client_to_server_packets", "count", ""), 49_155, "49,155"],

@@ -17,7 +17,7 @@ const SHORT: Readonly<Record<string, string>> = {
     payload_bytes: "payload",
     retransmitted_packets: "sent again",
     sack_blocks: "SACKs",
-    ceilings_measured_bits_per_second: "rate",
+    ceiling_measured_bits_per_second: "rate",
     request_time: "request at",
 };
 
@@ -34,10 +34,10 @@ export function heading(name: string): string {
     return side + rest;
 }
 
-/** What the heading's arrows mean, for its tooltip and for screen readers. */
+/** What a column is, for its tooltip and for screen readers. */
 export function headingTitle(info: ColumnInfo): string {
     const unit = info.unit === "" ? "" : `, ${info.unit}`;
-    return `${info.name.replaceAll("_", " ")} (in filters: ${info.path}${unit})`;
+    return [info.name.replaceAll("_", " "), info.doc, `(in filters: ${info.path}${unit})`].filter(Boolean).join(" · ");
 }
 
 export function isNumeric(info: ColumnInfo): boolean {

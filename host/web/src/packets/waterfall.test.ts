@@ -14,6 +14,8 @@ const one: Transaction = {
     requestBytes: 1,
     responseBytes: 1,
     losses: 0,
+    own: null,
+    uncertain: null,
 };
 
 test("the parts of a bar follow one another without a gap", () => {

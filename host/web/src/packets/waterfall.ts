@@ -23,6 +23,9 @@ export interface Transaction {
     readonly requestBytes: number;
     readonly responseBytes: number;
     readonly losses: number;
+    /** The server's share of its time, and how far that may be off behind a queue. */
+    readonly own: number | null;
+    readonly uncertain: number | null;
 }
 
 /** Parts of a bar in order. */
@@ -45,7 +48,7 @@ export interface Part {
 }
 
 export const COLUMNS =
-    "connection_id,signature,kind,request_time,request_seconds,server_seconds,response_seconds,end_seconds,request_bytes,response_bytes,losses";
+    "connection_id,signature,kind,request_time,request_seconds,server_seconds,response_seconds,end_seconds,request_bytes,response_bytes,losses,shares_server_processing_seconds,server_uncertain_seconds";
 
 export function readTransactions(answer: Columns): Transaction[] {
     const optional = (name: string, row: number): number | null => {
@@ -65,6 +68,8 @@ export function readTransactions(answer: Columns): Transaction[] {
         requestBytes: optional("request_bytes", row) ?? NaN,
         responseBytes: optional("response_bytes", row) ?? NaN,
         losses: optional("losses", row) ?? 0,
+        own: optional("shares_server_processing_seconds", row),
+        uncertain: optional("server_uncertain_seconds", row),
     }));
 }
 

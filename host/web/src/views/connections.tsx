@@ -1,12 +1,14 @@
 /** All connections: sorted, filtered, with the columns that the question needs. */
-import { useState } from "preact/hooks";
-import { DataTable, type Chosen } from "../components/DataTable";
+import { DataTable, type Value } from "../components/DataTable";
 import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { param, setParam } from "../state/store";
-import { FAILED, FAILED_COLUMNS, quoted, toConnection } from "./open";
+import { FAILED, FAILED_COLUMNS, quoted } from "./open";
 
 const ENDS = "id first_packet_time client_address client_port server_address server_port".split(" ");
+
+/** Of the chosen row. */
+const NEEDS = [...ENDS, "setup_explanation"];
 
 const USUAL = [
     ...ENDS,
@@ -15,8 +17,8 @@ const USUAL = [
     ..."client_to_server_payload_bytes server_to_client_payload_bytes".split(" "),
     ..."client_to_server_retransmitted_packets server_to_client_retransmitted_packets".split(" "),
     ..."client_to_server_sack_blocks server_to_client_sack_blocks".split(" "),
-    "client_to_server_ceilings_measured_bits_per_second",
-    "server_to_client_ceilings_measured_bits_per_second",
+    "client_to_server_ceiling_measured_bits_per_second",
+    "server_to_client_ceiling_measured_bits_per_second",
 ];
 
 const both = (names: string) =>
@@ -46,7 +48,6 @@ const SETS = {
 };
 
 export default function Connections() {
-    const [chosen, setChosen] = useState<Chosen | null>(null);
     const filter = param("filter");
     return (
         <div class="tall">
@@ -77,53 +78,27 @@ export default function Connections() {
                 sets={SETS}
                 touch="overlap"
                 id="id"
-                to={toConnection}
-                onChoose={setChosen}
+                needs={NEEDS}
+                ways={ways}
             />
-            {chosen && <Detail chosen={chosen} />}
         </div>
     );
 }
 
 const LOSSY = "client_to_server.retransmitted_packets > 0 OR server_to_client.retransmitted_packets > 0";
 
-/** What can be done with the row that was chosen. */
-function Detail(props: { chosen: Chosen }) {
-    const { page, row } = props.chosen;
-    const value = (name: string) => (page.has(name) ? page.at(name, row) : null);
-    const id = value("id");
-    const client = value("client_address");
-    const server = value("server_address");
-    const port = value("server_port");
-    const why = value("setup_explanation");
-    if (id === null) return null;
+/** What else there is of a connection, and of those like it. */
+function ways(id: string, value: Value) {
+    const [client, server, port] = [value("client_address"), value("server_address"), value("server_port")];
+    const only = (filter: string) => ({ params: { filter, row: "" } });
     return (
-        <aside class="panel detail" aria-label="The chosen connection">
-            <strong>Connection {String(id)}</strong>
-            {why !== null && why !== "" && <span>{String(why)}</span>}
-            <span class="ways">
-                <Link to={toConnection(String(id))}>Open it</Link>
-                <Link to={{ view: "transactions", params: { requests: `connection_id = ${String(id)}` } }}>
-                    Its transactions
-                </Link>
-                {client !== null && (
-                    <Link to={{ params: { filter: `client.address = ${quoted(String(client))}`, row: "" } }}>
-                        Only this client
-                    </Link>
-                )}
-                {server !== null && port !== null && (
-                    <Link
-                        to={{
-                            params: {
-                                filter: `server.address = ${quoted(String(server))} AND server.port = ${String(port)}`,
-                                row: "",
-                            },
-                        }}
-                    >
-                        Only this server
-                    </Link>
-                )}
-            </span>
-        </aside>
+        <>
+            <Link to={{ view: "transactions", params: { requests: `connection_id = ${id}` } }}>Its transactions</Link>
+            {client !== null && <Link to={only(`client.address = ${quoted(client)}`)}>Only this client</Link>}
+            {server !== null && port !== null && (
+                <Link to={only(`server.address = ${quoted(server)} AND server.port = ${port}`)}>Only this server</Link>
+            )}
+            <span>{value("setup_explanation")}</span>
+        </>
     );
 }

@@ -220,8 +220,8 @@ interface Limited {
     seconds: number[];
 }
 
-function readLimits(answer: Columns, prefix: string): Limited[] {
-    const parts = LIMITS.map((limit) => answer.numbers(`${prefix}${limit.column}`));
+function readLimits(answer: Columns, columnOf: (limit: string) => string): Limited[] {
+    const parts = LIMITS.map((limit) => answer.numbers(columnOf(limit.column)));
     const ids = answer.texts("id");
     return ids.map((id, row) => ({
         id: id ?? "",
@@ -235,21 +235,22 @@ function Limits() {
     const { from, to } = state.value;
     const side = param("side", "server");
     const by = param("by", "receiver_window");
-    const prefix = `${side === "client" ? "client_to_server" : "server_to_client"}_limit_seconds_`;
+    const direction = side === "client" ? "client_to_server" : "server_to_client";
+    const columnOf = (limit: string) => `${direction}_limit_${limit}_seconds`;
     const query = {
         filter: param("filter"),
         from,
         to,
         touch: "overlap",
-        sort: `-${prefix}${by}`,
+        sort: `-${columnOf(by)}`,
         limit: SHOWN,
         columns: [
             "id,client_address,client_port,server_address,server_port",
-            ...LIMITS.map((limit) => `${prefix}${limit.column}`),
+            ...LIMITS.map((limit) => columnOf(limit.column)),
         ].join(),
     };
     const answer = useLoad(`limits ${shown.id} ${JSON.stringify(query)}`, async (signal) =>
-        readLimits(await columns(of(shown, "/connections"), query, signal), prefix),
+        readLimits(await columns(of(shown, "/connections"), query, signal), columnOf),
     );
     return (
         <>

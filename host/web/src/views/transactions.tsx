@@ -1,9 +1,9 @@
 /** All transactions: sorted, filtered, with the columns that the question needs. */
-import { useState } from "preact/hooks";
-import { DataTable, type Chosen } from "../components/DataTable";
+import { DataTable, type Value } from "../components/DataTable";
 import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
-import { quoted, toConnection } from "./open";
+import { duration } from "../format";
+import { quoted } from "./open";
 
 const START = "connection_id index request_time signature".split(" ");
 
@@ -21,11 +21,11 @@ const SETS = {
         ..."client_processing server_processing latency bandwidth congestion protocol user_think"
             .split(" ")
             .map((part) => `shares_${part}_seconds`),
+        "server_uncertain_seconds",
     ],
 };
 
 export default function Transactions() {
-    const [chosen, setChosen] = useState<Chosen | null>(null);
     return (
         <div class="tall">
             <FilterBox table="transactions" example="end_seconds > 300ms AND losses = 0" />
@@ -38,35 +38,26 @@ export default function Transactions() {
                 sets={SETS}
                 touch="overlap"
                 id="connection_id"
-                to={toConnection}
-                onChoose={setChosen}
+                needs={["signature", "server_uncertain_seconds"]}
+                ways={ways}
             />
-            {chosen && <Detail chosen={chosen} />}
         </div>
     );
 }
 
-function Detail(props: { chosen: Chosen }) {
-    const { page, row } = props.chosen;
-    const value = (name: string) => (page.has(name) ? page.at(name, row) : null);
-    const id = value("connection_id");
+/** What else there is of a transaction, and of those like it. */
+function ways(id: string, value: Value) {
+    const only = (requests: string) => ({ params: { requests, row: "" } });
     const signature = value("signature");
-    if (id === null) return null;
+    const uncertain = value("server_uncertain_seconds");
     return (
-        <aside class="panel detail" aria-label="The chosen transaction">
-            <strong>Connection {String(id)}</strong>
-            <span class="ways">
-                <Link to={toConnection(String(id))}>Open it</Link>
-                <Link to={{ view: "waterfall", params: { connection: String(id) } }}>Its waterfall</Link>
-                <Link to={{ params: { requests: `connection_id = ${String(id)}`, row: "" } }}>
-                    Only this connection
-                </Link>
-                {signature !== null && (
-                    <Link to={{ params: { requests: `signature = ${quoted(String(signature))}`, row: "" } }}>
-                        Only this signature
-                    </Link>
-                )}
-            </span>
-        </aside>
+        <>
+            <Link to={{ view: "waterfall", params: { connection: id } }}>Its waterfall</Link>
+            <Link to={only(`connection_id = ${id}`)}>Only this connection</Link>
+            {signature !== null && <Link to={only(`signature = ${quoted(signature)}`)}>Only this signature</Link>}
+            {uncertain !== null && (
+                <span>A queue stood: the server’s share may be off by {duration(Number(uncertain))}</span>
+            )}
+        </>
     );
 }

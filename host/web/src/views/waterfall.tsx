@@ -97,6 +97,10 @@ function Chart(props: { all: readonly Transaction[] }) {
             const label = PARTS.find((known) => known.name === part.name)?.label ?? part.name;
             lines.push([label, `${duration(part.to - part.from)} (${percent((part.to - part.from) / sum)})`]);
         }
+        if (each.own !== null) {
+            const give = each.uncertain === null ? "" : ` ± ${duration(each.uncertain)}`;
+            lines.push(["The server’s own", `${duration(each.own)}${give}`]);
+        }
         lines.push(["Request, response", `${bytes(each.requestBytes)}, ${bytes(each.responseBytes)}`]);
         if (each.losses > 0) lines.push(["Losses", count(each.losses)]);
         return {
