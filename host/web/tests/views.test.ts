@@ -173,6 +173,27 @@ test("transactions: all of them, and those of one connection", async () => {
     await settled(one.page);
     const own = answer.transactions.filter(({ connectionId }) => connectionId === slowest?.connectionId);
     expect(await one.page.getByRole("status").allInnerTexts()).toContain(`${own.length} transactions`);
+    await one.page.getByText("Columns").click();
+    await one.page.getByRole("button", { name: "whose time" }).click();
+    await settled(one.page);
+    expect((await gridHeads(one.page)).at(-1)).toBe("server uncertain");
+    expectNoErrors(one);
+});
+
+test("a chosen row leads on, whatever columns are shown", async () => {
+    const [first] = answer.connections;
+    await one.show(`view=connections&columns=duration_seconds,server_to_client_limit_sender_seconds`);
+    await one.page.locator("#row-0").click();
+    await one.page.getByRole("complementary").getByText("Its transactions").waitFor();
+    await one.page.getByRole("link", { name: "Only this client" }).click();
+    await settled(one.page);
+    expect(parameter(one.page, "filter")).toBe(`client.address = "${first?.client.address}"`);
+    const title = await one.page.getByRole("button", { name: /limit sender/ }).getAttribute("title");
+    expect(title).toContain("Time in which the sender itself held data back.");
+    expect(title).toContain("server_to_client.limit_seconds.sender");
+    await one.show("view=transactions&columns=losses");
+    await one.page.locator("#row-0").click();
+    await one.page.getByRole("link", { name: "Only this signature" }).waitFor();
     expectNoErrors(one);
 });
 
