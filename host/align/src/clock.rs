@@ -247,16 +247,24 @@ fn jump(blocks: &[Block]) -> Option<usize> {
     let spread = spread(&floors);
     let threshold = SMALLEST_JUMP.max(4.0 * spread);
     let mut best: Option<(f64, usize)> = None;
+    let moved = |k: usize| {
+        let before = lowest(&floors[k.saturating_sub(NEIGHBOURS)..k])?;
+        let after = lowest(&floors[k + 1..(k + 1 + NEIGHBOURS).min(floors.len())])?;
+        Some((after.0 - before.0, after.1 - before.1))
+    };
+    let next = |k: usize| {
+        let ((a, b), (c, d)) = (floors[k - 1], floors[k + 1]);
+        Some((c? - a?, d? - b?))
+    };
     for k in 1..blocks.len() - 1 {
-        let before = lowest(&floors[k.saturating_sub(NEIGHBOURS)..k]);
-        let after = lowest(&floors[k + 1..(k + 1 + NEIGHBOURS).min(floors.len())]);
-        let (Some(before), Some(after)) = (before, after) else {
+        let (Some((up, down)), Some(next)) = (moved(k), next(k)) else {
             continue;
         };
-        let (up, down) = (after.0 - before.0, after.1 - before.1);
         let size = up.abs().min(down.abs());
         let opposite = up.signum() != down.signum() && (up + down).abs() <= 0.25 * size;
-        if opposite && size > threshold && best.is_none_or(|(other, _)| size > other) {
+        // Queues fill and drain by and by.
+        let at_once = (next.0 * up.signum()).min(next.1 * down.signum()) >= 0.75 * size;
+        if opposite && at_once && size > threshold && best.is_none_or(|(other, _)| size > other) {
             best = Some((size, k));
         }
     }
@@ -628,6 +636,26 @@ mod tests {
         };
         let fit = run(&mut random, 6000, 60.0, path, |_| 5e9);
         assert_eq!(fit.stretches().len(), 1, "{:?}", fit.stretches());
+    }
+
+    /// Both directions wait, each in a queue of its own that fills and drains.
+    #[test]
+    fn queues_are_no_clock_that_was_set() {
+        for seed in 1..=20 {
+            let mut random = Random(seed);
+            let (up, down) = (random.between(0.7, 2.0), random.between(0.7, 2.0));
+            let filled = |t: f64, period: f64| {
+                let phase = (t / period).fract();
+                60e6 * if phase < 0.5 { phase } else { 1.0 - phase }
+            };
+            let path = |t: f64| Path {
+                forward: 10e6 + filled(t, up),
+                backward: 10e6 + filled(t, down),
+                queue: 300e3,
+            };
+            let fit = run(&mut random, 10_000, 10.0, path, |_| 5e9);
+            assert_eq!(fit.stretches().len(), 1, "seed {seed}: {:?}", fit.stretches());
+        }
     }
 
     #[test]
