@@ -64,6 +64,26 @@ impl Sample {
     const fn heard(self) -> u64 {
         self.sent + self.round_trip
     }
+
+    const fn is_near(self, other: Self) -> bool {
+        self.sent.abs_diff(other.sent) <= NEAR
+    }
+
+    /// As a sign of a queue, which makes all wait: what passed just before or just after waited as well. A lost ACK and an application
+    /// that is slow to read make one wait.
+    fn extremes(self, before: Option<Self>, after: Option<Self>) -> Extremes {
+        let others = [before, after]
+            .into_iter()
+            .flatten()
+            .filter(|other| self.is_near(*other));
+        let shared = others.map(|other| other.round_trip.min(self.round_trip)).max();
+        Extremes {
+            smallest: self.round_trip,
+            largest: self.round_trip,
+            lone: if shared.is_none() { self.round_trip } else { 0 },
+            shared: shared.unwrap_or(0),
+        }
+    }
 }
 
 /// Round trips of a piece of time.
@@ -71,22 +91,27 @@ impl Sample {
 struct Extremes {
     smallest: u64,
     largest: u64,
-    /// One long round trip is no queue: a first SYN waits for ARP, for a firewall or for the host itself.
-    second: u64,
+    /// The largest of those with no other one near.
+    lone: u64,
+    /// The largest that two had or exceeded. One long round trip is no queue: a first SYN waits for ARP, for a firewall or for the
+    /// host itself.
+    shared: u64,
 }
 
 impl Extremes {
     const NONE: Self = Self {
         smallest: u64::MAX,
         largest: 0,
-        second: 0,
+        lone: 0,
+        shared: 0,
     };
 
     fn join(self, other: Self) -> Self {
         Self {
             smallest: self.smallest.min(other.smallest),
             largest: self.largest.max(other.largest),
-            second: self.largest.min(other.largest).max(self.second).max(other.second),
+            lone: self.lone.max(other.lone),
+            shared: self.lone.min(other.lone).max(self.shared).max(other.shared),
         }
     }
 }
@@ -97,6 +122,8 @@ struct History {
     /// Of the piece of time in progress, and of the one before.
     extremes: [Extremes; 2],
     piece: u64,
+    /// The newest, which is not in `extremes` yet, and the one before.
+    newest: [Option<Sample>; 2],
     slots: [Sample; SLOTS],
 }
 
@@ -106,11 +133,17 @@ impl History {
             whom,
             extremes: [Extremes::NONE; 2],
             piece: 0,
+            newest: [None; 2],
             slots: [Sample { sent: 0, round_trip: 0 }; SLOTS],
         }
     }
 
     fn add(&mut self, sample: Sample) {
+        let [newest, before] = self.newest;
+        if let Some(newest) = newest {
+            self.extremes[0] = self.extremes[0].join(newest.extremes(before, Some(sample)));
+        }
+        self.newest = [Some(sample), newest];
         let piece = sample.heard() / PIECE;
         if piece > self.piece {
             let before = if piece == self.piece + 1 {
@@ -121,12 +154,6 @@ impl History {
             self.extremes = [Extremes::NONE, before];
             self.piece = piece;
         }
-        let one = Extremes {
-            smallest: sample.round_trip,
-            largest: sample.round_trip,
-            second: 0,
-        };
-        self.extremes[0] = self.extremes[0].join(one);
         let number = sample.sent >> SLOT_BITS;
         let slot = &mut self.slots[number as usize % SLOTS];
         if number >= slot.sent >> SLOT_BITS {
@@ -137,10 +164,13 @@ impl History {
     /// Of the five to ten seconds around a time.
     fn around(&self, time: u64) -> Extremes {
         let piece = time / PIECE;
+        let [newest, before] = self.newest;
+        let newest = newest.map_or(Extremes::NONE, |newest| newest.extremes(before, None));
+        let current = self.extremes[0].join(newest);
         match piece.checked_sub(self.piece) {
             None if piece + 1 < self.piece => Extremes::NONE,
-            None | Some(0) => self.extremes[0].join(self.extremes[1]),
-            Some(1) => self.extremes[0],
+            None | Some(0) => current.join(self.extremes[1]),
+            Some(1) => current,
             Some(_) => Extremes::NONE,
         }
     }
@@ -153,10 +183,11 @@ impl History {
         let Extremes {
             smallest,
             largest,
-            second,
+            shared,
+            ..
         } = self.around(answered);
         let smallest = smallest.min(own);
-        if second <= smallest + SLACK.max(smallest / PART) {
+        if shared <= smallest + SLACK.max(smallest / PART) {
             return None;
         }
         let gap = answered.saturating_sub(asked);
@@ -266,8 +297,16 @@ mod tests {
     fn round_trips_that_stay_are_no_queue() {
         assert_eq!(wait(&[(0, 20), (100, 21), (200, 22)], 210, 500), None);
         assert_eq!(wait(&[], 210, 500), None);
-        // Nor is one that is long.
+        // Nor is one that is long, nor several if what passed before and after was not.
         assert_eq!(wait(&[(0, 20), (100, 90), (200, 20)], 210, 500), None);
+        assert_eq!(
+            wait(
+                &[(0, 20), (50, 90), (60, 20), (110, 20), (120, 70), (130, 20)],
+                210,
+                500
+            ),
+            None
+        );
         let elsewhere = Route {
             vlans: 7,
             ..Route::default()
