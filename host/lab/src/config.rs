@@ -371,7 +371,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 31] = [
+const BUILT_IN: [(&str, &str); 32] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -405,6 +405,7 @@ const BUILT_IN: [(&str, &str); 31] = [
     ("limits-window", include_str!("../scenarios/limits-window.toml")),
     ("limits-buffer", include_str!("../scenarios/limits-buffer.toml")),
     ("limits-link", include_str!("../scenarios/limits-link.toml")),
+    ("limits-reader", include_str!("../scenarios/limits-reader.toml")),
     ("limits-turns", include_str!("../scenarios/limits-turns.toml")),
 ];
 
