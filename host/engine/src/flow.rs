@@ -46,36 +46,50 @@ pub(crate) enum State {
     Other,
 }
 
+/// The low 40 bits of a number, in the memory that they need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Low40([u8; 5]);
+
+impl Low40 {
+    #[inline]
+    pub const fn new(number: u64) -> Self {
+        let [a, b, c, d, e, ..] = number.to_le_bytes();
+        Self([a, b, c, d, e])
+    }
+
+    #[inline]
+    pub const fn get(self) -> u64 {
+        let [a, b, c, d, e] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+    }
+}
+
 /// A time of the context by its low 40 bits, as the card has it: times are given up before they are so old that they
 /// wrap (section 3).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShortTime([u8; 5]);
+pub(crate) struct ShortTime(Low40);
 
 impl ShortTime {
     #[inline]
     pub const fn new(time: u64) -> Self {
-        let [a, b, c, d, e, ..] = time.to_le_bytes();
-        Self([a, b, c, d, e])
+        Self(Low40::new(time))
     }
 
     /// The whole time, not after `now`.
     #[inline]
     pub const fn at(self, now: u64) -> u64 {
-        let [a, b, c, d, e] = self.0;
-        let low = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
-        now.saturating_sub(now.wrapping_sub(low) & ((1 << 40) - 1))
+        now.saturating_sub(now.wrapping_sub(self.0.get()) & ((1 << 40) - 1))
     }
 }
 
 /// What one side sent: the state of one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
-    pub payload: u64,
+    pub payload: Low40,
     pub block_first: ShortTime,
     pub block_last: ShortTime,
     pub slot_time: ShortTime,
     pub packets: u32,
-    pub dup_acks: u32,
     pub next: u32,
     pub ack: u32,
     pub block_seq: u32,
@@ -83,6 +97,7 @@ pub(crate) struct Side {
     pub flight_max: u32,
     pub rtt_min: u32,
     pub rtt_max: u32,
+    pub dup_acks: u16,
     pub zero_windows: u16,
     pub small_windows: u16,
     pub copies: u16,
@@ -99,6 +114,8 @@ pub(crate) struct Side {
     pub chain: u8,
     pub rtt_gate: u8,
     pub rtt_count: u8,
+    /// Packets in the interval in progress.
+    pub active: bool,
 }
 
 /// rtt_min without samples.
@@ -110,12 +127,11 @@ const MAX_REPEAT_DISTANCE: u32 = 1 << 16;
 impl Side {
     pub const fn new() -> Self {
         Self {
-            payload: 0,
+            payload: Low40::new(0),
             block_first: ShortTime::new(0),
             block_last: ShortTime::new(0),
             slot_time: ShortTime::new(0),
             packets: 0,
-            dup_acks: 0,
             next: 0,
             ack: 0,
             block_seq: 0,
@@ -123,6 +139,7 @@ impl Side {
             flight_max: 0,
             rtt_min: NO_RTT,
             rtt_max: 0,
+            dup_acks: 0,
             zero_windows: 0,
             small_windows: 0,
             copies: 0,
@@ -139,6 +156,7 @@ impl Side {
             chain: 0,
             rtt_gate: 0,
             rtt_count: 0,
+            active: false,
         }
     }
 
@@ -279,6 +297,16 @@ impl StoredKey {
     }
 }
 
+/// Bits of [`Flow::bits`].
+pub(crate) mod bit {
+    pub const IN_USE: u8 = 1;
+    pub const CLIENT_IS_LOW: u8 = 1 << 1;
+    /// The interval in progress is a fine one.
+    pub const FINE: u8 = 1 << 2;
+    /// The next one will be.
+    pub const TROUBLE: u8 = 1 << 3;
+}
+
 /// A flow of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -292,12 +320,8 @@ pub(crate) struct Flow {
     /// A later visit that is in the calendar too; `NO_VISIT`: none.
     pub later: u64,
     pub state: State,
-    pub in_use: bool,
-    pub client_is_low: bool,
-    pub fine: bool,
-    pub trouble: bool,
-    /// Packets in the interval in progress: client, server.
-    pub active: [bool; 2],
+    /// Bits of [`bit`].
+    pub bits: u8,
     /// Client, server.
     pub sides: [Side; 2],
 }
@@ -323,13 +347,29 @@ impl Flow {
             visit: NO_VISIT,
             later: NO_VISIT,
             state: State::Other,
-            in_use: false,
-            client_is_low: false,
-            fine: false,
-            trouble: false,
-            active: [false; 2],
+            bits: 0,
             sides: [Side::new(); 2],
         }
+    }
+
+    #[inline]
+    pub const fn is(&self, bit: u8) -> bool {
+        self.bits & bit != 0
+    }
+
+    #[inline]
+    pub const fn set(&mut self, bit: u8, on: bool) {
+        if on {
+            self.bits |= bit;
+        } else {
+            self.bits &= !bit;
+        }
+    }
+
+    /// The side that sent a packet: 0 client, 1 server.
+    #[inline]
+    pub const fn sender(&self, from_low: bool) -> usize {
+        (from_low != self.is(bit::CLIENT_IS_LOW)) as usize
     }
 
     /// The handshake has begun and no SETUP was written.
@@ -345,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_flow_is_small() {
-        assert!(size_of::<Flow>() <= 240, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 224, "{}", size_of::<Flow>());
     }
 
     #[test]

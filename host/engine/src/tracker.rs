@@ -11,7 +11,9 @@ use weir_record::{
     setup_bit, what, width,
 };
 
-use crate::flow::{Flow, NO_RTT, NO_SCALE, NO_VISIT, ShortTime, Side, State, StoredKey, V4_PREFIX, flight, side};
+use crate::flow::{
+    Flow, Low40, NO_RTT, NO_SCALE, NO_VISIT, ShortTime, Side, State, StoredKey, V4_PREFIX, bit, flight, side,
+};
 use crate::meta::{Class, Key, Meta, tcp};
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
 
@@ -307,7 +309,7 @@ impl Engine {
                 let [client, server] = &flow.sides;
                 // One load from each cache line that the flow can be in.
                 seen ^= flow.last_seen ^ flow.later;
-                seen ^= client.payload ^ u64::from(client.rtt_gate) ^ server.payload ^ u64::from(server.rtt_gate);
+                seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
             }
         }
         std::hint::black_box(seen);
@@ -385,7 +387,7 @@ impl Engine {
             let index = self.finished;
             self.finished += 1;
             let flow = self.flows.get(index);
-            if flow.in_use {
+            if flow.is(bit::IN_USE) {
                 let cause = match flow.state {
                     State::ClosedFin => CloseCause::Fin,
                     State::ClosedRst => CloseCause::Rst,
@@ -477,7 +479,7 @@ impl Engine {
     /// Section 5: a scan visit to a flow.
     fn visit(&mut self, visit: u64, index: u32, out: &mut Vec<Record>) {
         let flow = self.flows.get_mut(index);
-        if !flow.in_use || flow.visit != visit {
+        if !flow.is(bit::IN_USE) || flow.visit != visit {
             return; // the flow was closed or is scheduled elsewhere
         }
         let time = visit_time(visit);
@@ -548,7 +550,7 @@ impl Engine {
         if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
             return Err(Untracked::IcmpNoFlow);
         }
-        let s = usize::from(meta.from_low != flow.client_is_low);
+        let s = flow.sender(meta.from_low);
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         let header = out.header(direction(s), 0);
         let event = Event {
@@ -636,8 +638,7 @@ impl Engine {
         *flow = Flow {
             generation: flow.generation.wrapping_add(1) & ((1 << width::GENERATION) - 1),
             state,
-            in_use: true,
-            client_is_low,
+            bits: bit::IN_USE | if client_is_low { bit::CLIENT_IS_LOW } else { 0 },
             last_seen: time,
             ..Flow::new(key.into())
         };
@@ -713,7 +714,7 @@ impl Engine {
             take_interval(flow).write(3, &mut out);
         }
         write_close(flow, cause, &mut out);
-        flow.in_use = false;
+        flow.set(bit::IN_USE, false);
     }
 
     /// Take a closed flow out of the table; its index rests.
@@ -753,7 +754,7 @@ const fn close_cause(state: State) -> (CloseCause, SetupEnd) {
 }
 
 const fn interval_end(flow: &Flow) -> u64 {
-    if flow.fine {
+    if flow.is(bit::FINE) {
         flow.interval + FINE_INTERVAL
     } else {
         flow.interval - flow.interval % NORMAL_INTERVAL + NORMAL_INTERVAL
@@ -797,7 +798,7 @@ fn begins_anew(flow: &Flow, meta: &Meta) -> bool {
     if meta.flags & (tcp::SYN | tcp::RST) != tcp::SYN {
         return false;
     }
-    let s = usize::from(meta.from_low != flow.client_is_low);
+    let s = flow.sender(meta.from_low);
     if flow.sides[s].repeats(meta.seq) {
         return false;
     }
@@ -830,21 +831,22 @@ fn end_interval(flow: &mut Flow, time: u64) -> Option<Ended> {
 
 fn take_interval(flow: &mut Flow) -> Ended {
     let mut ended = [None; 2];
+    let fine = flow.is(bit::FINE);
     for (s, slot) in ended.iter_mut().enumerate() {
         let in_flight = flight(&flow.sides[s], &flow.sides[1 - s]).min((1 << width::FLIGHT_MAX) - 1);
         let side = &mut flow.sides[s];
-        if flow.active[s] {
+        if std::mem::take(&mut side.active) {
             *slot = Some(Interval {
                 start: flow.interval,
                 packets: side.packets,
-                payload: side.payload,
+                payload: side.payload.get(),
                 flight_max: side.flight_max,
                 window_min: side.window_min,
                 window_max: side.window_max,
                 rtt_min: side.rtt_min,
                 rtt_max: side.rtt_max,
                 rtt_count: side.rtt_count,
-                fine: u8::from(flow.fine),
+                fine: u8::from(fine),
             });
         }
         side.flight_max = in_flight;
@@ -854,7 +856,6 @@ fn take_interval(flow: &mut Flow) -> Ended {
         side.rtt_max = 0;
         side.rtt_count = 0;
     }
-    flow.active = [false; 2];
     flow.interval = 0;
     Ended(ended)
 }
@@ -954,8 +955,8 @@ fn write_close(flow: &Flow, cause: CloseCause, out: &mut Out<'_>) {
         last: flow.last_seen,
         client_packets: client.packets,
         server_packets: server.packets,
-        client_payload: client.payload,
-        server_payload: server.payload,
+        client_payload: client.payload.get(),
+        server_payload: server.payload.get(),
         client_next: client.next,
         server_next: server.next,
     };
@@ -978,8 +979,8 @@ fn write_close(flow: &Flow, cause: CloseCause, out: &mut Out<'_>) {
     }
     let header = out.header(0, cause as u8);
     let more = CloseMore {
-        client_dup_acks: client.dup_acks,
-        server_dup_acks: server.dup_acks,
+        client_dup_acks: client.dup_acks.into(),
+        server_dup_acks: server.dup_acks.into(),
         client_zero_windows: client.zero_windows,
         server_zero_windows: server.zero_windows,
         client_small_windows: client.small_windows,
@@ -1084,19 +1085,19 @@ impl Before {
 /// Section 4: everything one packet does to its flow. Whether it brought new bytes.
 #[inline]
 fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<'_>) -> bool {
-    let s = usize::from(meta.from_low != flow.client_is_low);
+    let s = flow.sender(meta.from_low);
     let ended = end_interval(flow, time);
     if flow.interval == 0 {
         begin_interval(flow, time);
     }
-    flow.active[s] = true;
+    flow.sides[s].active = true;
 
     let new_bytes = meta.class == Class::Tcp && tcp_packet(flow, s, meta, time, out);
 
     // 4.10
     let sender = &mut flow.sides[s];
     sender.packets = sender.packets.wrapping_add(1);
-    sender.payload = (sender.payload + u64::from(meta.payload)) & ((1 << width::PAYLOAD) - 1);
+    sender.payload = Low40::new((sender.payload.get() + u64::from(meta.payload)) & ((1 << width::PAYLOAD) - 1));
     flow.last_seen = time;
     if matches!(flow.state, State::Up | State::Mid)
         && flow
@@ -1117,8 +1118,8 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
 }
 
 fn begin_interval(flow: &mut Flow, time: u64) {
-    flow.fine = flow.trouble;
-    flow.trouble = false;
+    flow.set(bit::FINE, flow.is(bit::TROUBLE));
+    flow.set(bit::TROUBLE, false);
     // Never 0, which stands for no interval: UTC 1970 is TAI 10 s.
     flow.interval = time - time % FINE_INTERVAL;
 }
@@ -1163,7 +1164,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     // Keep-alives and probes are no trouble.
     let harmless = step.what & TROUBLE == what::BELOW && step.what & what::PARTIAL == 0 && meta.payload <= 1;
     if step.what & TROUBLE != 0 && !harmless {
-        flow.trouble = true;
+        flow.set(bit::TROUBLE, true);
     }
     if meta.flags & tcp::PSH != 0 {
         step.what |= what::PUSH;
@@ -1487,7 +1488,7 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
         && step.what & what::COPY == 0
         && (meta.window == sender.window && meta.window != 0 || new_sack)
     {
-        sender.dup_acks = (sender.dup_acks + 1).min((1 << width::DUP_ACKS) - 1);
+        sender.dup_acks = saturate_u16(sender.dup_acks, width::DUP_ACKS);
         if !pending && sender.chain < CHAIN_MAX {
             sender.chain += 1;
             if sender.chain == 3 {
