@@ -26,9 +26,14 @@ help: ## this list
 setup: ## install what is missing: apt packages, Rust, .venv (run by the others)
 	@.ci/setup.sh
 
+# Which branches weir takes, as counted by `make profile`: of use to the compiler that names its file alone, others build
+# without. What was changed since is compiled as if nothing was known of it.
+PROFILE = $(wildcard $(CURDIR)/host/weir/profile/rustc-$(shell rustc -V | cut -d ' ' -f 2).profdata)
+RELEASE = $(if $(PROFILE),RUSTFLAGS="-Cprofile-use=$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch") $(CARGO)
+
 .PHONY: build
 build: setup ## build bin/weir, optimised
-	@$(CARGO) build $(MANIFEST) --release -p weir
+	@$(RELEASE) build $(MANIFEST) --release -p weir
 	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
 
 .PHONY: sql
@@ -56,7 +61,12 @@ compare-peers: build ## Weir beside tshark and tcptrace, segment by segment, dis
 .PHONY: bench
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench
-	@$(CARGO) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
+	@$(RELEASE) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
+
+.PHONY: profile
+profile: setup ## count anew which branches weir takes, for make build (20 minutes)
+	@.ci/setup.sh profile
+	@.ci/profile.sh
 
 .PHONY: firmware
 firmware: setup ## build the card's firmware image and boot ROM (build/firmware)
@@ -164,9 +174,9 @@ rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the 
 	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
 
 .PHONY: rtl-mutate
-rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all)
+rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all, or as many as begin in 7 minutes)
 	@pytest -q -rs rtl-tests/test_mutate.py
-	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
+	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT),--minutes 7) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
 
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir
