@@ -574,8 +574,9 @@ def arguments():
     return {(e["module"], e["before"], e["after"]): e["why"] for e in entries}
 
 
-def run(chosen, jobs):
-    """(outcomes of the mutants, commands that fail without one)."""
+def run(chosen, jobs, minutes):
+    """(outcomes of the mutants, commands that fail without one); none is begun after so many minutes."""
+    end = time.monotonic() + 60 * minutes
     subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     trees = [Tree(number) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
@@ -588,7 +589,7 @@ def run(chosen, jobs):
         waiting.put(mutant)
 
     def lane(tree):
-        while True:
+        while time.monotonic() < end:
             try:
                 mutant = waiting.get_nowait()
             except queue.Empty:
@@ -605,6 +606,8 @@ def run(chosen, jobs):
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lane, trees))
+    if left := waiting.qsize():
+        print(f"{left} mutants were not begun within {minutes:g} minutes")
     return done, [command for command in every if not command.passes]
 
 
@@ -650,6 +653,7 @@ def main():
     parser.add_argument("--kind", action="append", help="this class alone")
     parser.add_argument("--only", action="append", metavar="NAME", help="the mutant of this name")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="at once (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant later (default: no limit)")
     parser.add_argument("--list", action="store_true", help="print what there is and stop")
     args = parser.parse_args()
     runner.verilator_environment()
@@ -674,7 +678,7 @@ def main():
     possible = [m for m in possible if not args.kind or m.kind in args.kind]
     chosen = [m for m in possible if m.name in args.only] if args.only else sample(possible, args.count, args.seed)
     print(f"seed {args.seed}: {len(chosen)} of {len(possible)} mutants", flush=True)
-    outcomes, broken = run(chosen, min(args.jobs, len(chosen) or 1))
+    outcomes, broken = run(chosen, min(args.jobs, len(chosen) or 1), args.minutes)
     good = summary(outcomes)
     for command in broken:
         print(f"fails without a mutant, so it killed none: {command}")
