@@ -125,9 +125,12 @@ impl Engine {
             .map_err(Error::Query)?;
         let catalogs = MemoryCatalogProviderList::new();
         catalogs.register_catalog(CATALOG.to_owned(), Arc::new(catalog));
-        Ok(SessionStateBuilder::new_from_existing(self.template.clone())
+        let mut session = SessionStateBuilder::new_from_existing(self.template.clone())
             .with_catalog_list(Arc::new(catalogs))
-            .build())
+            .build();
+        // now() is the same in all of a query: it becomes a constant, and leaves out files, only if that is set.
+        session.mark_start_execution();
+        Ok(session)
     }
 
     /// Understand a query, over what is committed now.

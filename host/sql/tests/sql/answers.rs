@@ -234,6 +234,24 @@ async fn times_by_bucket() {
 }
 
 #[tokio::test]
+async fn now_is_a_time_to_filter_by() {
+    let (_folder, engine) = sample();
+    let mut sum = 0;
+    for is in ["<", ">="] {
+        let sql = format!("SELECT count(*) FROM connections WHERE first_packet_time {is} now() - INTERVAL '1 hour'");
+        sum += text(&engine, &sql).await.parse::<u64>().expect("a count");
+    }
+    assert_eq!(sum.to_string(), text(&engine, "SELECT count(*) FROM connections").await);
+    let plan = explain(
+        &engine,
+        "SELECT id FROM connections WHERE first_packet_time > now() + INTERVAL '100 years'",
+    )
+    .await;
+    assert!(!plan.contains("now()"), "{plan}");
+    assert_eq!(text(&engine, "SELECT now() = now()").await, "true");
+}
+
+#[tokio::test]
 async fn what_would_write_is_refused() {
     let (store, engine) = sample();
     let out = store.path().join("out.csv");
