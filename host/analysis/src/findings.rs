@@ -10,6 +10,7 @@ use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
+use crate::numbers::{count, decimal};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
@@ -439,8 +440,8 @@ impl Findings {
                 1u32 << shift
             ));
             evidence.push(format!(
-                "senders waited {:.3} s in all for windows of less than a segment there",
-                seconds(self.mishap_ns)
+                "senders waited {} s in all for windows of less than a segment there",
+                decimal(seconds(self.mishap_ns), 3)
             ));
         }
         if self.mishap_stripped > 0 {
@@ -475,13 +476,15 @@ impl Findings {
         }
         let cost = seconds(limited.ns);
         let mut evidence = vec![format!(
-            "{} waited {cost:.3} s in all; most: {:.3} s",
+            "{} waited {} s in all; most: {} s",
             connections(limited.group.count),
-            seconds(ns)
+            decimal(cost, 3),
+            decimal(seconds(ns), 3)
         )];
         let rate = if key == "bytes" {
             evidence.push(format!(
-                "no more than {value:.0} bytes were in flight there, for no other reason"
+                "no more than {} bytes were in flight there, for no other reason",
+                decimal(value, 0)
             ));
             (trip > 0).then(|| value * 8.0 / seconds(trip))
         } else {
@@ -493,14 +496,14 @@ impl Findings {
             } else {
                 String::new()
             };
-            evidence.push(format!("that is {:.2} Mbit/s at most{path}", rate / 1e6));
+            evidence.push(format!("that is {} Mbit/s at most{path}", decimal(rate / 1e6, 2)));
         }
         evidence.extend(otherwise.map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
             0.8,
-            format!("{title} for {cost:.3} s"),
+            format!("{title} for {} s", decimal(cost, 3)),
             evidence,
             &limited.group,
             &[
@@ -527,15 +530,19 @@ impl Findings {
                 seconds(lost)
             ),
             format!(
-                "{bytes} application bytes a turn over {:.1} ms: {:.3} Mbit/s at most, however fast the link is; a window of that size is all it uses",
+                "{} application bytes a turn over {:.1} ms: {:.3} Mbit/s at most, however fast the link is; a window of that size is all it uses",
+                count(bytes),
                 seconds(trip) * 1e3,
                 ceiling / 1e6
             ),
             format!(
-                "light in fibre gets {:.0} km there and back in that time: only a shorter path or fewer turns help",
-                seconds(trip) / 2.0 * LIGHT
+                "light in fibre gets {} km there and back in that time: only a shorter path or fewer turns help",
+                decimal(seconds(trip) / 2.0 * LIGHT, 0)
             ),
-            format!("{:.3} s of round trips in all of them", seconds(self.chatty_ns)),
+            format!(
+                "{} s of round trips in all of them",
+                decimal(seconds(self.chatty_ns), 3)
+            ),
             "it may also be a server that asks others for each answer: only a capture behind it tells".to_owned(),
             "next: fewer turns, larger requests or several at once; or a shorter path. A faster link changes nothing"
                 .to_owned(),
@@ -569,9 +576,9 @@ impl Findings {
             vec![
                 format!(
                     "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
-                    self.tiny_turns
+                    count(self.tiny_turns)
                 ),
-                format!("{:.3} s of round trips in all", seconds(self.tiny_ns)),
+                format!("{} s of round trips in all", decimal(seconds(self.tiny_ns), 3)),
                 "it may also be somebody who types: a terminal sends each key".to_owned(),
                 "next: let the application ask for more at a time".to_owned(),
             ],
@@ -643,7 +650,8 @@ impl Findings {
         let cost = seconds(self.failed_ns);
         if self.failed_timed > 0 {
             evidence.push(format!(
-                "{cost:.3} s from the first SYN to the RST, or until the next SYN was due, in {}",
+                "{} s from the first SYN to the RST, or until the next SYN was due, in {}",
+                decimal(cost, 3),
                 connections(self.failed_timed)
             ));
         }
@@ -690,18 +698,18 @@ impl Findings {
         let evidence = vec![
             format!(
                 "{} of {} data packets were sent again: {}; the line is {}",
-                total.repeated,
-                total.data,
+                count(total.repeated),
+                count(total.data),
                 percent(rate),
                 percent(RETRANSMISSION_LINE)
             ),
             format!(
                 "client to server {} of {} ({}), server to client {} of {} ({})",
-                client.repeated,
-                client.data,
+                count(client.repeated),
+                count(client.data),
                 percent(client.value()),
-                server.repeated,
-                server.data,
+                count(server.repeated),
+                count(server.data),
                 percent(server.value())
             ),
             format!("{} are above the line", connections(self.repeating.count)),
@@ -734,13 +742,14 @@ impl Findings {
         }
         let mut evidence = vec![
             format!(
-                "receivers of {} announced a window of 0 for {total:.3} s in all: their applications did not read",
-                connections(self.zero_window.count)
+                "receivers of {} announced a window of 0 for {} s in all: their applications did not read",
+                connections(self.zero_window.count),
+                decimal(total, 3)
             ),
             format!(
-                "longest: connection {} with {:.3} s",
+                "longest: connection {} with {} s",
                 self.zero_longest.1,
-                seconds(self.zero_longest.0)
+                decimal(seconds(self.zero_longest.0), 3)
             ),
         ];
         let mut hosts = self.zero_hosts.clone();
@@ -767,7 +776,7 @@ impl Findings {
             "ZERO_WINDOW",
             "WARNING",
             1.0,
-            format!("Receivers stopped their senders for {total:.3} s"),
+            format!("Receivers stopped their senders for {} s", decimal(total, 3)),
             evidence,
             &self.zero_window,
             &[("seconds", total), ("costSeconds", total)],
@@ -785,8 +794,9 @@ impl Findings {
         }
         let evidence = vec![
             format!(
-                "receivers of {} announced windows above 0 and below one segment for {total:.3} s in all: as bad as a closed window, and not marked as one by other tools",
-                connections(self.small_window.count)
+                "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
+                connections(self.small_window.count),
+                decimal(total, 3)
             ),
             "it may also be a buffer that is smaller than a segment or two".to_owned(),
             "next: as for a closed window: see why the receivers' applications read too slowly".to_owned(),
@@ -795,7 +805,7 @@ impl Findings {
             "SMALL_WINDOW",
             "WARNING",
             0.9,
-            format!("Windows below one segment for {total:.3} s"),
+            format!("Windows below one segment for {} s", decimal(total, 3)),
             evidence,
             &self.small_window,
             &[("seconds", total), ("costSeconds", total)],
@@ -811,12 +821,12 @@ impl Findings {
         let mut evidence = vec![format!(
             "receivers of {} opened their windows {} times by less than a segment and less than half of the window, three or more times in a row, while data waited",
             connections(self.silly.count),
-            self.silly_openings
+            count(self.silly_openings)
         )];
         if self.silly_pieces > 0 {
             evidence.push(format!(
                 "their senders answered with {} pieces below a segment: each costs a round trip or a timer",
-                self.silly_pieces
+                count(self.silly_pieces)
             ));
         }
         evidence.push("it may also be a device in between that announces windows of its own".to_owned());
@@ -827,7 +837,7 @@ impl Findings {
             "SILLY_WINDOW",
             "WARNING",
             0.9,
-            format!("Silly windows for {total:.3} s"),
+            format!("Silly windows for {} s", decimal(total, 3)),
             evidence,
             &self.silly,
             &[
@@ -847,17 +857,17 @@ impl Findings {
         if self.missed_segments > 0 {
             evidence.push(format!(
                 "{} segments of {} were acknowledged by their receivers but are not in the capture",
-                self.missed_segments,
+                count(self.missed_segments),
                 connections(self.missed.count)
             ));
         }
         if dropped > 0 {
-            evidence.push(format!("the source says that it dropped {dropped} frames"));
+            evidence.push(format!("the source says that it dropped {} frames", count(dropped)));
         }
         if missing > 0 {
             evidence.push(format!(
                 "{} records are missing: counters at the end of connections are right, classes of losses may not be",
-                missing
+                count(missing)
             ));
         }
         evidence.push(
@@ -888,10 +898,16 @@ impl Findings {
         }
         let mut evidence = vec![format!(
             "{} of {} established connections ended with RST before both sides had sent FIN (client {}, server {})",
-            self.abortive.count, self.established, self.abortive_by[0], self.abortive_by[1]
+            count(self.abortive.count),
+            count(self.established),
+            count(self.abortive_by[0]),
+            count(self.abortive_by[1])
         )];
         if self.after_fin > 0 {
-            evidence.push(format!("in {} of them one side had sent FIN before", self.after_fin));
+            evidence.push(format!(
+                "in {} of them one side had sent FIN before",
+                count(self.after_fin)
+            ));
         }
         evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
         evidence.push(
@@ -910,7 +926,7 @@ impl Findings {
 }
 
 fn connections(n: u64) -> String {
-    format!("{n} connection{}", if n == 1 { "" } else { "s" })
+    format!("{} connection{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 fn percent(share: f64) -> String {
@@ -930,7 +946,11 @@ pub fn finding(
     values: &[(&str, f64)],
 ) -> v1::Finding {
     if group.count > IDS as u64 {
-        evidence.push(format!("the first {IDS} of {} connections are named", group.count));
+        evidence.push(format!(
+            "the first {} of {} are named",
+            count(IDS as u64),
+            connections(group.count)
+        ));
     }
     let number = |value| v1::FindingValue {
         value: Some(v1::finding_value::Value::Number(value)),

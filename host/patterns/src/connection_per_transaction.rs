@@ -1,9 +1,10 @@
 //! A connection for each transaction: every request pays for a handshake first.
 
-use weir_analysis::{Ended, Group, Outcome, finding, seconds};
+use weir_analysis::{Ended, Group, Outcome, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
+use crate::names::connections;
 use crate::timeline::Timeline;
 
 /// Connections with at least one answered request from which on there is a pattern.
@@ -49,12 +50,13 @@ impl Detector for ConnectionPerTransaction {
             format!("{:.0} % of the connections carry one transaction each", share * 100.0),
             vec![
                 format!(
-                    "{single} of {} connections with an answered request had exactly one",
-                    self.answered
+                    "{} of {} with an answered request had exactly one",
+                    count(single),
+                    connections(self.answered)
                 ),
                 format!(
-                    "their setups took {:.3} s, {:.1} % of their time: connections that stay open save it",
-                    seconds(self.setup_ns),
+                    "their setups took {} s, {:.1} % of their time: connections that stay open save it",
+                    decimal(seconds(self.setup_ns), 3),
                     setup_share * 100.0
                 ),
                 "it may also be clients that come once and have nothing more to ask".to_owned(),

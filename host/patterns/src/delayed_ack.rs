@@ -1,6 +1,6 @@
 //! Data that waits for a delayed ACK: Nagle's algorithm on one side (RFC 9293 3.7.4), delayed ACKs on the other.
 
-use weir_analysis::{Group, finding, seconds};
+use weir_analysis::{Group, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::durations::Peak;
@@ -52,23 +52,24 @@ fn told(service: &Service) -> Option<Finding> {
     let mut evidence = vec![
         format!(
             "in {} of {} responses ({:.1} %) data came right behind an ACK that {receiver} had delayed by {:.0} ms ({} of {} such ACKs are within 4 % of it)",
-            row.delayed,
-            row.answered,
+            count(row.delayed),
+            count(row.answered),
             share * 100.0,
             peak.seconds * 1e3,
-            peak.count,
-            delays.count()
+            count(peak.count),
+            count(delays.count())
         ),
         format!(
-            "they waited {cost:.3} s in all, {:.3} s each",
+            "they waited {} s in all, {:.3} s each",
+            decimal(cost, 3),
             cost / row.delayed as f64
         ),
     ];
     evidence.push(if is_nagle {
         format!(
             "{} of {} pieces that waited were less than a segment: Nagle's algorithm of {sender} holds the rest of a message until what went before is acknowledged",
-            service.small,
-            delays.count()
+            count(service.small),
+            count(delays.count())
         )
     } else {
         format!("what waited were whole segments, so not Nagle's algorithm: a window or a buffer of {sender} had room for one write only")

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Ended, Group, Opened, Outcome, Transaction, TransactionKind, finding, seconds};
+use weir_analysis::{Ended, Group, Opened, Outcome, Transaction, TransactionKind, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -327,17 +327,21 @@ impl Detector for FailingSetups {
 
 fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
     let (start, end) = found.syns.span();
-    let (count, sources, rate) = (found.syns.count(), found.sources, found.per_second);
+    let (syns, sources, rate) = (found.syns.count(), found.sources, found.per_second);
     let most = if sources == SOURCES { "at least " } else { "" };
     let mut evidence = vec![
         format!(
-            "{count} SYNs to {name} {}, {rate:.1} a second, from {most}{sources} address{}: not one was repeated and not one became a connection; who wants to connect sends his SYN again",
+            "{} SYNs to {name} {}, {} a second, from {most}{} address{}: not one was repeated and not one became a connection; who wants to connect sends his SYN again",
+            count(syns),
             period(start, end),
+            decimal(rate, 1),
+            count(sources as u64),
             if sources == 1 { "" } else { "es" }
         ),
         format!(
             "the server answered and waited for {} of them (SYN-ACKs that came again); it is not down; connections that came about meanwhile: {}",
-            found.half_open, found.meanwhile
+            count(found.half_open),
+            count(found.meanwhile)
         ),
     ];
     if state.insisted.count() > 0 {
@@ -350,12 +354,12 @@ fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
     }
     if state.delayed > 0 {
         evidence.push(format!(
-            "{} came about only after a SYN was repeated, and waited {:.3} s in all",
+            "{} came about only after a SYN was repeated, and waited {} s in all",
             connections(state.delayed),
-            seconds(state.delayed_ns)
+            decimal(seconds(state.delayed_ns), 3)
         ));
     }
-    evidence.push(if sources > count as usize / 10 {
+    evidence.push(if sources > syns as usize / 10 {
         "it may also be: a load test without its reverse path, or SYN-ACKs that are lost behind the tap on the way to many clients".to_owned()
     } else {
         "it may also be: a scanner, a health check or a load test that never completes its connections, or clients that give up within a second".to_owned()
@@ -365,11 +369,11 @@ fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
         "SYN_FLOOD",
         "CRITICAL",
         0.95,
-        format!("{count} SYNs flooded {name}, {rate:.0} a second"),
+        format!("{} SYNs flooded {name}, {} a second", count(syns), decimal(rate, 0)),
         evidence,
         &found.syns,
         &[
-            ("syns", count as f64),
+            ("syns", syns as f64),
             ("perSecond", rate),
             ("sources", sources as f64),
             ("halfOpen", found.half_open as f64),
@@ -380,30 +384,31 @@ fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
 }
 
 fn half_open(name: &str, state: &Service) -> Finding {
-    let count = state.half_open.count();
+    let gone = state.half_open.count();
     let (start, end) = state.half_open.span();
     let at_once = state.half_open_ns as f64 / (end - start).max(1) as f64;
-    let share = count as f64 / state.attempts.max(1) as f64;
+    let share = gone as f64 / state.attempts.max(1) as f64;
     finding(
         "HALF_OPEN",
         "WARNING",
         0.9,
-        format!("{name} waited for {count} clients that never completed their connections"),
+        format!("{name} waited for {} clients that never completed their connections", count(gone)),
         vec![
             format!(
-                "{count} of {} attempts ({:.1} %) {}: the server answered the SYN, repeated its SYN-ACK, and got no ACK",
-                state.attempts,
+                "{} of {} attempts ({:.1} %) {}: the server answered the SYN, repeated its SYN-ACK, and got no ACK",
+                count(gone),
+                count(state.attempts),
                 100.0 * share,
                 period(start, end)
             ),
             format!(
-                "what it cost: {:.3} s of waiting in all, {at_once:.1} places of the server's backlog at any time",
-                seconds(state.half_open_ns)
+                "what it cost: {} s of waiting in all, {at_once:.1} places of the server's backlog at any time",
+                decimal(seconds(state.half_open_ns), 3)
             ),
             "it may also be: SYN-ACKs lost between the tap and the clients, a firewall that lets only one direction pass, or clients that vanished".to_owned(),
             "next: capture near the clients: do the SYN-ACKs arrive there?".to_owned(),
         ],
         &state.half_open,
-        &[("count", count as f64), ("share", share), ("atOnce", at_once)],
+        &[("count", gone as f64), ("share", share), ("atOnce", at_once)],
     )
 }

@@ -5,7 +5,7 @@
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, address, finding, seconds};
+use weir_analysis::{Group, address, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -105,15 +105,18 @@ fn look(pair: &Pair<'_>) -> Option<Finding> {
     let epoch = timeline_start(&windows);
     let evidence = vec![
         format!(
-            "most at {:.0} s into the load of {front}: {:.0} requests in progress there, but {:.0} calls at once to {back}: {queue:.0} requests stand in line",
+            "most at {:.0} s into the load of {front}: {} requests in progress there, but {} calls at once to {back}: {} requests stand in line",
             seconds(worst.start - epoch),
-            worst.front,
-            worst.back
+            decimal(worst.front, 0),
+            decimal(worst.back, 0),
+            decimal(queue, 0)
         ),
         format!(
-            "{total:.0} s of waiting in all, {:.0} % of the time that requests were in progress there; about {:.2} s for each of the {requests} answered in those times",
+            "{} s of waiting in all, {:.0} % of the time that requests were in progress there; about {:.2} s for each of the {} answered in those times",
+            decimal(total, 0),
             100.0 * total / all,
-            total / requests.max(1) as f64
+            total / requests.max(1) as f64,
+            count(requests)
         ),
         format!(
             "in the quietest time, a request there has {own:.3} s without a call to {back}: that is its own work, and not counted"
@@ -127,7 +130,7 @@ fn look(pair: &Pair<'_>) -> Option<Finding> {
         "FRONTEND_QUEUEING",
         "WARNING",
         0.8,
-        format!("Requests wait {total:.0} s in {front} before it asks {back}"),
+        format!("Requests wait {} s in {front} before it asks {back}", decimal(total, 0)),
         evidence,
         &Group::range(first.start, last.start + width),
         &[

@@ -5,11 +5,11 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use weir_analysis::{Ended, Group, address, finding, seconds};
+use weir_analysis::{Ended, Group, address, count, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about};
+use crate::names::{Address, about, connections};
 use crate::timeline::Timeline;
 
 /// Keep-alives of a host from which on they are worth a word, and their share of its packets on those connections.
@@ -107,8 +107,9 @@ impl Keeper {
         let share = n as f64 / self.packets as f64;
         let evidence = vec![
             format!(
-                "{n} keep-alives on {} connections, one every {:.1} s on each (the standard wants two hours by default)",
-                self.connections.count(),
+                "{} keep-alives on {}, one every {:.1} s on each (the standard wants two hours by default)",
+                count(n),
+                connections(self.connections.count()),
                 self.interval()
             ),
             format!(

@@ -7,7 +7,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict,
+    Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict, count,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -450,18 +450,18 @@ impl Sums {
             } else {
                 (self.ways[0][1], self.ways[1][1])
             };
-            format!("{to} on the way to it, {from} on the way back")
+            format!("{} on the way to it, {} on the way back", count(to), count(from))
         };
         let rest = match unknown {
             0 => String::new(),
-            n => format!("; of {n} more the place is not known"),
+            n => format!("; of {} more the place is not known", count(n)),
         };
         let all = |n: u64| match n {
             1 => "the loss occurred".to_owned(),
-            n => format!("all {n} losses occurred"),
+            n => format!("all {} losses occurred", count(n)),
         };
         if known == 0 {
-            return format!("the place is not known of any of the {unknown} losses");
+            return format!("the place is not known of any of the {} losses", count(unknown));
         }
         if at_client == 0 {
             return format!("{} between the tap and {server}: {}{rest}", all(known), way(1));

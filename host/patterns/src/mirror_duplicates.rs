@@ -1,6 +1,6 @@
 //! The capture has the same packets twice. Memory: a group of connections.
 
-use weir_analysis::{Class, Ended, Ends, Group, Place, Verdict, finding};
+use weir_analysis::{Class, Ended, Ends, Group, Place, Verdict, count, decimal, finding};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -62,14 +62,19 @@ impl Detector for MirrorDuplicates {
         }
         let of = |side: usize| {
             let share = 100.0 * self.data_copies[side] as f64 / self.data[side].max(1) as f64;
-            format!("{} of {} ({share:.1} %)", self.data_copies[side], self.data[side])
+            format!(
+                "{} of {} ({share:.1} %)",
+                count(self.data_copies[side]),
+                count(self.data[side])
+            )
         };
         out.push(finding(
             "MIRROR_DUPLICATES",
             "WARNING",
             0.95,
             format!(
-                "The capture has about {copies} packets twice, {:.1} % of all",
+                "The capture has about {} packets twice, {:.1} % of all",
+                decimal(copies, 0),
                 100.0 * share
             ),
             vec![
@@ -78,7 +83,11 @@ impl Detector for MirrorDuplicates {
                     of(0),
                     of(1)
                 ),
-                format!("{counted} of {packets} packets are recognised as copies; those of ACKs are not when other packets come between, so that the total is estimated from the data"),
+                format!(
+                    "{} of {} packets are recognised as copies; those of ACKs are not when other packets come between, so that the total is estimated from the data",
+                    count(counted),
+                    count(packets)
+                ),
                 "they are no retransmissions and are left out of losses, rates of retransmission and transactions; packet counts have them".to_owned(),
                 "no receiver said by D-SACK that it got these twice".to_owned(),
                 "it may also be: a loop or a bond in the network that delivers twice, to receivers that do not tell (no SACK)".to_owned(),

@@ -5,12 +5,14 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use weir_analysis::{Class, Ended, Ends, Group, Transaction, TransactionKind, Verdict, address, finding, seconds};
+use weir_analysis::{
+    Class, Ended, Ends, Group, Transaction, TransactionKind, Verdict, address, count, decimal, finding, seconds,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::detector::Detector;
-use crate::names::{Address, about};
+use crate::names::{Address, about, connections};
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -214,22 +216,36 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         passed,
         ..
     } = pair;
-    let count = stuck.count();
+    let hit = stuck.count();
     let cost = seconds(pair.ns);
+    let bytes = |n: &u32| count((*n).into());
     finding(
         "MTU_BLACK_HOLE",
         "CRITICAL",
         0.9,
-        format!("Segments of {least} bytes and more from {from} never reach {to}, smaller ones do"),
+        format!(
+            "Segments of {} bytes and more from {from} never reach {to}, smaller ones do",
+            bytes(least)
+        ),
         vec![
             format!(
-                "{count} connections are stuck at a segment of {least} to {most} bytes that was sent {} times or more and never acknowledged",
+                "{} are stuck at a segment of {} to {} bytes that was sent {} times or more and never acknowledged",
+                connections(hit),
+                bytes(least),
+                bytes(most),
                 REPEATS + 1
             ),
             format!(
-                "meanwhile messages of up to {passed} bytes came through in one segment, and none of {LARGE} bytes or more: the limit of the path is between {passed} and {least} bytes of payload"
+                "meanwhile messages of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
+                bytes(passed),
+                count(LARGE),
+                bytes(passed),
+                bytes(least)
             ),
-            format!("what it cost: {cost:.3} s from the first repeats to the last, and the answers never came"),
+            format!(
+                "what it cost: {} s from the first repeats to the last, and the answers never came",
+                decimal(cost, 3)
+            ),
             "it may also be: a device that drops these packets for what is in them, or a tunnel that cannot carry more"
                 .to_owned(),
             format!(
@@ -240,7 +256,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         &[
             ("smallestLost", f64::from(*least)),
             ("largestPassed", f64::from(*passed)),
-            ("connections", count as f64),
+            ("connections", hit as f64),
             ("costSeconds", cost),
         ],
     )

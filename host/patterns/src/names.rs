@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+pub use weir_analysis::count;
 use weir_analysis::{seconds, timestamp};
 use weir_messages::v1::Finding;
 
@@ -40,19 +41,6 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
         return Some(upper);
     }
     Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
-}
-
-/// A number with thousands apart: 12,345.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// "1 loss", "1,234 losses": `one` and `many` are the words.

@@ -4,6 +4,7 @@ use weir_analysis::{Ended, Group, finding};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
+use crate::names::{self, connections};
 use crate::timeline::Timeline;
 
 /// Connections of one direction from which on there is a pattern, and their share of those with data.
@@ -51,12 +52,15 @@ impl Detector for OneSided {
             "ONE_SIDED",
             "WARNING",
             0.95,
-            format!("{count} connections were captured in one direction only: {missing}"),
+            format!("{} were captured in one direction only: {missing}", connections(count)),
             vec![
                 format!(
-                    "{count} of {} connections with data ({:.1} %) have packets of one side alone: the client {clients}, the server {servers}; both sides must have talked, or there would be no data",
-                    self.with_data,
-                    100.0 * share
+                    "{} of {} with data ({:.1} %) have packets of one side alone: the client {}, the server {}; both sides must have talked, or there would be no data",
+                    names::count(count),
+                    connections(self.with_data),
+                    100.0 * share,
+                    names::count(clients),
+                    names::count(servers)
                 ),
                 "what this costs: no round trips, response times and places of losses are known of them, and what they miss is not loss of the network".to_owned(),
                 "it may also be: routes that differ there and back (asymmetric routing, one of two links of a bond, a load balancer whose servers answer directly)".to_owned(),

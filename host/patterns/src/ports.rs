@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use weir_analysis::{CloseKind, Ended, Group, Outcome, address, finding, seconds};
+use weir_analysis::{CloseKind, Ended, Group, Outcome, address, count, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -173,7 +173,7 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
         format!(
             "{} failed on a port used before, {} on a port used for the first time: compare them",
             connections(failed[0]),
-            failed[1]
+            count(failed[1])
         )
     };
     let finding = finding(
@@ -187,10 +187,11 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
         format!("{client} uses its ports again after {cycle:.0} s"),
         vec![
             format!(
-                "ports {first} to {last} ({} of them) carried {} connections to {}; {again} came on a port used less than {:.0} s before",
-                table.last.len(),
-                table.connections,
+                "ports {first} to {last} ({} of them) carried {} to {}; {} came on a port used less than {:.0} s before",
+                count(table.last.len() as u64),
+                connections(table.connections),
                 service(key.1, key.2),
+                count(again),
                 seconds(TIME_WAIT)
             ),
             format!(

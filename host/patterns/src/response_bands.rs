@@ -1,6 +1,6 @@
 //! Response times that cluster at fixed values beside a bulk: a timer somewhere.
 
-use weir_analysis::{Group, finding};
+use weir_analysis::{Group, count, decimal, finding};
 use weir_messages::v1::Finding;
 
 use crate::delayed_ack;
@@ -86,24 +86,28 @@ fn told(row: &Row, bands: &[Peak]) -> Finding {
         format!("request {}", row.request)
     };
     let mut evidence = vec![format!(
-        "{request}: {} responses without losses, half of them within {:.1} ms; {inside} ({:.1} %) lie in bands",
-        row.times.count(),
+        "{request}: {} responses without losses, half of them within {:.1} ms; {} ({:.1} %) lie in bands",
+        count(row.times.count()),
         median * 1e3,
+        count(inside),
         inside as f64 / row.times.count() as f64 * 100.0
     )];
     evidence.extend(bands.iter().map(|band| {
         format!(
-            "{} at {:.0} ms (within 2 %), where {:.1} would lie without the band",
-            band.count,
-            band.seconds * 1e3,
-            band.around
+            "{} at {} ms (within 2 %), where {} would lie without the band",
+            count(band.count),
+            decimal(band.seconds * 1e3, 0),
+            decimal(band.around, 1)
         )
     }));
-    evidence.push(format!("they cost {cost:.1} s more than the median response"));
+    evidence.push(format!(
+        "they cost {} s more than the median response",
+        decimal(cost, 1)
+    ));
     evidence.push("it may also be: another kind of request of the same size; or, if segments are lost before the tap, a retransmission timer".to_owned());
     evidence.push("next: fixed times are timers: look for polling, retries and time limits of the server and of what it asks (locks, name service, sessions)".to_owned());
     let who = row.service();
-    let list: Vec<String> = bands.iter().map(|band| format!("{:.0}", band.seconds * 1e3)).collect();
+    let list: Vec<String> = bands.iter().map(|band| decimal(band.seconds * 1e3, 0)).collect();
     let mut finding = finding(
         "RESPONSE_BANDS",
         "WARNING",

@@ -6,7 +6,7 @@
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, address, finding, seconds};
+use weir_analysis::{Group, address, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -133,10 +133,10 @@ fn tell(pair: &Pair<'_>, ramps: &[Ramp]) -> Option<Finding> {
         .iter()
         .map(|ramp| {
             format!(
-                "{:.0} requests at once in {front}; connections to {back} grow from {:.0} to {:.0} in {:.0} s: {:.2} a second",
-                ramp.front,
-                ramp.from,
-                ramp.to,
+                "{} requests at once in {front}; connections to {back} grow from {} to {} in {:.0} s: {:.2} a second",
+                decimal(ramp.front, 0),
+                decimal(ramp.from, 0),
+                decimal(ramp.to, 0),
                 seconds(ramp.end - ramp.start),
                 ramp.per_second
             )
@@ -144,7 +144,10 @@ fn tell(pair: &Pair<'_>, ramps: &[Ramp]) -> Option<Finding> {
         .collect();
     let host = address(pair.front.key.0);
     evidence.extend([
-        format!("connections that were still to come would have worked for {missing:.0} s in those times"),
+        format!(
+            "connections that were still to come would have worked for {} s in those times",
+            decimal(missing, 0)
+        ),
         format!("it may also be {back} that accepts connections slowly: compare the times of the setups"),
         format!("next: let the pool on {host} open connections as they are needed, or begin with more"),
     ]);

@@ -1,6 +1,6 @@
 //! Response times that grow with load or over time.
 
-use weir_analysis::{Group, finding};
+use weir_analysis::{Group, count, decimal, finding};
 use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
@@ -203,11 +203,11 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
                 .filter(|(time, _)| (part.start..part.end).contains(&(time + row.course.width() / 2)))
                 .for_each(|(_, slice)| sum += slice);
             format!(
-                "{} of {:.3} s from {} on, {:.0} connections open",
-                sum.count,
+                "{} of {:.3} s from {} on, {} connections open",
+                count(sum.count.into()),
                 sum.sum / f64::from(sum.count.max(1)),
                 clock(part.start),
-                part.connections
+                decimal(part.connections, 0)
             )
         })
         .collect();
@@ -217,7 +217,10 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
             parts.join("; ")
         ));
     }
-    evidence.push(format!("it costs {:.1} s in all against the fast third", slowing.cost));
+    evidence.push(format!(
+        "it costs {} s in all against the fast third",
+        decimal(slowing.cost, 1)
+    ));
     evidence.push("it may also be: more connections are open because responses are slow, not the other way round; or requests of this size ask for more each time".to_owned());
     evidence.push("next: look for a limit of this service that requests queue at (threads, processors, locks), and for what grows while it runs".to_owned());
     let who = row.service();

@@ -7,7 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use weir_analysis::{Class, Ended, Group, Outcome, Place, Verdict, finding as make, seconds};
+use weir_analysis::{Class, Ended, Group, Outcome, Place, Verdict, decimal, finding as make, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -393,7 +393,8 @@ fn finding(
     let late = hit().filter(|a| a.failure.is_none());
     let waited: f64 = late.map(|a| (f64::from(a.micros) / 1e6 - good).max(0.0)).sum();
     evidence.push(format!(
-        "those that were answered in the end waited {waited:.1} s more than others in all, {:.1} s each",
+        "those that were answered in the end waited {} s more than others in all, {:.1} s each",
+        decimal(waited, 1),
         waited / (with_losses - ignored - reset).max(1) as f64
     ));
     evidence.push(format!(
