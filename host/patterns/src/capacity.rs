@@ -8,7 +8,7 @@
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, finding, seconds};
+use weir_analysis::{Group, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -31,6 +31,11 @@ const BELOW: usize = 4;
 const ABOVE: usize = 5;
 /// Less work: this share of the ceiling.
 const LESS: f64 = 0.75;
+/// A slice has settled if its number in progress differs from that of the slice before by this share at most, or by so
+/// many standard deviations of a Poisson number. What begins in one slice ends in the next: elsewhere the rate is that of
+/// another number in progress.
+const SETTLED: f64 = 0.25;
+const SETTLED_SIGMAS: f64 = 3.0;
 /// More in progress: at least one level reaches this multiple of the knee, and slices count from `PAST` on.
 const MORE: f64 = 1.3;
 const PAST: f64 = 1.1;
@@ -39,6 +44,10 @@ const FLAT: f64 = 0.25;
 /// The exponent's standard errors that must fit below `BENT`.
 const SIGMAS: f64 = 2.0;
 const BENT: f64 = 0.5;
+/// Standard deviation over median distance from the median, and the standard error of a median over that of a mean, of a
+/// normal distribution.
+const NORMAL: f64 = 1.4826;
+const MEDIAN_ERROR: f64 = 1.2533;
 /// Resamples for the interval.
 const RESAMPLES: usize = 200;
 const SEED: u64 = 2015;
@@ -151,19 +160,24 @@ fn look(service: &Service) -> Option<Finding> {
     let start = service.load.start();
     let mut evidence = vec![
         format!(
-            "{}: {name} done a second grow with those in progress up to {:.0} at once, and stay at {:.0} a second with up to {most:.0} at once",
+            "{}: {name} done a second grow with those in progress up to {} at once, and stay at {} a second with up to {} at once",
             service.name(),
-            ceiling.knee,
-            ceiling.rate
+            decimal(ceiling.knee, 0),
+            decimal(ceiling.rate, 0),
+            decimal(most, 0)
         ),
         format!(
-            "95 % interval of the knee: {low:.0} to {high:.0} in progress; {:.0} s were spent beyond it",
+            "95 % interval of the knee: {} to {} in progress; {:.0} s were spent beyond it",
+            decimal(low, 0),
+            decimal(high, 0),
             past.len() as f64 * seconds(width)
         ),
         format!(
-            "with time to spare one takes {:.3} s, at {most:.0} in progress {:.3} s (Little's law): waiting in line cost {waited:.0} s in all",
+            "with time to spare one takes {:.3} s, at {} in progress {:.3} s (Little's law): waiting in line cost {} s in all",
             ceiling.time,
-            most / ceiling.rate
+            decimal(most, 0),
+            most / ceiling.rate,
+            decimal(waited, 0)
         ),
         format!("Universal Scalability Law: contention {sigma:.4}, coherency {kappa:.6}"),
         "it may also be a limit on the way: a load balancer, or the clients' own limit of connections".to_owned(),
@@ -186,9 +200,9 @@ fn look(service: &Service) -> Option<Finding> {
         "WARNING",
         0.95 * held,
         format!(
-            "{} does {:.0} {name} a second and no more",
+            "{} does {} {name} a second and no more",
             service.name(),
-            ceiling.rate
+            decimal(ceiling.rate, 0)
         ),
         evidence,
         &Group::range(start, start + service.load.len() as u64 * service.load.width()),
@@ -228,11 +242,18 @@ fn slices(service: &Service, unit: Unit) -> Option<(Vec<Slice>, u64)> {
         progress: level.mean,
         rate: f64::from(steps(load).down) / seconds(bins.width()),
     });
-    let all: Vec<Slice> = all.filter(|slice| slice.rate > 0.0 && slice.progress > 0.0).collect();
-    Some((all, bins.width()))
+    let all: Vec<Slice> = all.collect();
+    let settled = all.windows(2).filter(|pair| is_settled(pair[0], pair[1]));
+    let slices = settled.map(|pair| pair[1]).filter(|slice| slice.rate > 0.0);
+    Some((slices.collect(), bins.width()))
 }
 
-/// Slices with about the same number in progress.
+fn is_settled(before: Slice, slice: Slice) -> bool {
+    let usual = (SETTLED * slice.progress).max(SETTLED_SIGMAS * slice.progress.sqrt());
+    slice.progress > 0.0 && (slice.progress - before.progress).abs() <= usual
+}
+
+/// Slices with about the same number in progress: means.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     progress: f64,
@@ -257,7 +278,7 @@ fn steps(slices: &[Slice]) -> Vec<Step> {
         .chunk_by(together)
         .filter(|level| level.len() >= LEVEL_SLICES)
         .map(|level| {
-            let of = |value: fn(&Slice) -> f64| median(&level.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
+            let of = |value: fn(&Slice) -> f64| level.iter().map(value).sum::<f64>() / level.len() as f64;
             Step {
                 progress: of(|slice| slice.progress),
                 rate: of(|slice| slice.rate),
@@ -271,12 +292,11 @@ fn steps(slices: &[Slice]) -> Vec<Step> {
 fn bounds(steps: &[Step]) -> Option<Ceiling> {
     let fit = |split: usize| {
         let (below, above) = steps.split_at(split);
-        let mean = |of: &[Step], value: fn(&Step) -> f64| {
-            let weight: usize = of.iter().map(|step| step.slices).sum();
-            of.iter().map(|step| value(step) * step.slices as f64).sum::<f64>() / weight as f64
-        };
-        let time = mean(below, |step| step.progress / step.rate);
-        let rate = mean(above, |step| step.rate);
+        let sum =
+            |of: &[Step], value: fn(&Step) -> f64| of.iter().map(|step| value(step) * step.slices as f64).sum::<f64>();
+        // Little's law.
+        let time = sum(below, |step| step.progress) / sum(below, |step| step.rate);
+        let rate = sum(above, |step| step.rate) / sum(above, |_| 1.0);
         let error = |step: &Step| {
             let expected = (step.progress / time).min(rate);
             (step.rate / expected - 1.0).powi(2) * step.slices as f64
@@ -311,25 +331,27 @@ fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
     (exponent < FLAT && exponent + SIGMAS * error < BENT).then_some(ceiling)
 }
 
-/// Exponent with which the rate grows with the number in progress, and its standard error: the slope of the
-/// logarithms.
+/// Exponent with which the rate grows with the number in progress, and its standard error: between the medians of the
+/// third with the fewest and the third with the most, of the logarithms (the resistant line of Tukey 1977, "Exploratory
+/// Data Analysis", chapter 5), because slices in which an application sleeps lie far off.
 fn growth(slices: &[&Slice]) -> (f64, f64) {
-    let n = slices.len() as f64;
-    let points = slices.iter().map(|s| (s.progress.ln(), s.rate.ln()));
-    let (sx, sy) = points.clone().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
-    let (mx, my) = (sx / n, sy / n);
-    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in points {
-        xx += (x - mx).powi(2);
-        xy += (x - mx) * (y - my);
-        yy += (y - my).powi(2);
-    }
-    if xx <= 0.0 || n < 3.0 {
+    let mut points: Vec<(f64, f64)> = slices.iter().map(|s| (s.progress.ln(), s.rate.ln())).collect();
+    points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let third = points.len() / 3;
+    let middle = |of: &[(f64, f64)], value: fn(&(f64, f64)) -> f64| {
+        median(&of.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    let (low, high) = (&points[..third], &points[points.len() - third..]);
+    let [dx, dy] = [|p: &(f64, f64)| p.0, |p: &(f64, f64)| p.1].map(|value| middle(high, value) - middle(low, value));
+    if third < 2 || dx <= 0.0 {
         return (0.0, f64::INFINITY);
     }
-    let slope = xy / xx;
-    let left = (yy - slope * xy).max(0.0);
-    (slope, (left / (n - 2.0) / xx).sqrt())
+    let slope = dy / dx;
+    let off: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
+    let usual = median(&off).unwrap_or(0.0);
+    let spread: Vec<f64> = off.iter().map(|off| (off - usual).abs()).collect();
+    let deviation = NORMAL * median(&spread).unwrap_or(0.0);
+    (slope, MEDIAN_ERROR * deviation * (2.0 / third as f64).sqrt() / dx)
 }
 
 /// 95 % interval of the knee, and the share of resamples that show a ceiling. Slices are drawn again with a fixed seed,
@@ -417,6 +439,18 @@ mod tests {
             low < 40.0 && 40.0 < high && high - low < 10.0 && held > 0.9,
             "{low} {high} {held}"
         );
+    }
+
+    #[test]
+    fn slices_far_off_hide_no_knee() {
+        let slices: Vec<Slice> = (1..=120)
+            .map(|i| {
+                let asleep = if i % 12 == 0 { 0.2 } else { 1.0 };
+                at(f64::from(i), (f64::from(i) / 0.2).min(200.0) * noise(i) * asleep)
+            })
+            .collect();
+        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        assert!((ceiling.knee / 40.0 - 1.0).abs() < 0.05, "{ceiling:?}");
     }
 
     #[test]

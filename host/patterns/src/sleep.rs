@@ -10,8 +10,8 @@
 use std::ops::Range;
 
 use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, finding,
-    seconds,
+    Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, decimal,
+    finding, seconds,
 };
 use weir_messages::v1::{Finding, FindingValue};
 
@@ -69,6 +69,18 @@ const OF_ITSELF: f64 = 0.2;
 /// What a host begins in another's sleeps, over what it begins around them, up to which it sleeps with it. A server
 /// whose client sleeps falls silent, too, but only after it has answered what it was asked.
 const ASLEEP: f64 = 0.2;
+/// What such a client begins in its server's sleeps, over what it begins around them, from which on it is awake.
+const AWAKE_CLIENT: f64 = 0.05;
+/// A silence follows a sleep that began up to so many lengths of it before, and less than half of the time between
+/// sleeps: what was asked at once on awakening is answered at once, and nothing for a while after it.
+const ECHO: f64 = 4.0;
+/// It is no longer than the sleep that it follows, and a piece of it is shorter.
+const ECHO_LONGEST: f64 = 1.1;
+const PIECE: f64 = 0.8;
+/// Share of a host's silences that follow another's sleeps, from which on they have no other cause, and how many times
+/// what chance makes that is.
+const FOLLOWS: f64 = 0.5;
+const MORE_THAN_CHANCE: f64 = 1.5;
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
@@ -323,8 +335,10 @@ impl ApplicationSleep {
             .enumerate()
             .filter_map(|(number, (address, track))| sleeper(number, address, track))
             .collect();
-        let dry = self.those(&sleepers, Self::runs_dry);
-        sleepers.retain(|sleeper| !dry.contains(&sleeper.number));
+        let caused = self.those(&sleepers, |hosts, own, other| {
+            hosts.runs_dry(own, other) || follows(own, other)
+        });
+        sleepers.retain(|sleeper| !caused.contains(&sleeper.number));
         if let Some(most) = sleepers.iter().max_by_key(|sleeper| sleeper.naps.len()).cloned() {
             let partners = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
                 let is_known = sleepers.iter().any(|sleeper| sleeper.number == number);
@@ -359,6 +373,9 @@ impl ApplicationSleep {
         common.retain(|(own, theirs)| 2 * own.shared(theirs) >= own.to - own.from);
         if track.servers >> server.number & 1 == 0 || (common.len() as f64) < WITH_SERVER * client.naps.len() as f64 {
             return false;
+        }
+        if track.begun_in(&server.naps) > AWAKE_CLIENT {
+            return true;
         }
         // Who slept with it wakes with it; data long before is a repeat that looks new.
         let first = common
@@ -466,6 +483,33 @@ fn kind(silences: &[Silence], told: usize, slots: usize, least: u64, most: f64) 
         .step_by(step.max(1))
         .filter_map(|length| Some((score(length)?, length)));
     scores.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shortest)| shortest)
+}
+
+/// Whether the silences of one are pieces or echoes of another's sleeps.
+fn follows(own: &Sleeper, other: &Sleeper) -> bool {
+    let usual = |sleeper: &Sleeper| {
+        let mut all: Vec<u64> = sleeper.naps.iter().map(|nap| nap.to - nap.from).collect();
+        all.sort_unstable();
+        all[all.len() / 2] as f64
+    };
+    let length = usual(other);
+    let (between, ..) = intervals(&other.naps);
+    let between = between * 1e9;
+    let reach = (ECHO * length).min(between / 2.0);
+    let is_caused = |nap: &&Nap| {
+        let before = other.naps.partition_point(|theirs| theirs.from <= nap.to);
+        other.naps[..before].last().is_some_and(|theirs| {
+            let lag = nap.from as f64 - theirs.from as f64;
+            if lag < length / 2.0 {
+                ((nap.to - nap.from) as f64) < PIECE * length
+            } else {
+                lag <= reach
+            }
+        })
+    };
+    let caused = own.naps.iter().filter(is_caused).count() as f64;
+    let least = FOLLOWS.max(MORE_THAN_CHANCE * reach / between);
+    usual(own) <= ECHO_LONGEST * length && caused >= least * own.naps.len() as f64
 }
 
 /// Sleeps of both that share half of the shorter.
@@ -679,7 +723,8 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     ));
     if let Some(cost) = cost {
         evidence.push(format!(
-            "requests from outside that were in progress lost {cost:.0} s in all"
+            "requests from outside that were in progress lost {} s in all",
+            decimal(cost, 0)
         ));
     }
     evidence.push(
@@ -726,6 +771,40 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Silences of so many ms each, so long after each beginning of a period of 5 s.
+    fn sleeper(number: usize, after: u64, length: u64) -> Sleeper {
+        let nap = |i: u64| Nap {
+            from: (5_000 * i + after) * 1_000_000,
+            to: (5_000 * i + after + length) * 1_000_000,
+            before: 1_000_000,
+            strays: 0,
+        };
+        Sleeper {
+            number,
+            address: [number as u8; 16],
+            naps: (1..20).map(nap).collect(),
+            heard: 0,
+            awake: 0,
+        }
+    }
+
+    #[test]
+    fn echoes_and_pieces_follow_a_sleep() {
+        let sleep = sleeper(0, 0, 700);
+        for (after, length, follows_it) in [
+            (900, 250, true),
+            (400, 700, true),
+            (50, 300, true),
+            // Asleep together, and by itself.
+            (0, 690, false),
+            (3_500, 500, false),
+        ] {
+            let other = sleeper(1, after, length);
+            assert_eq!(follows(&other, &sleep), follows_it, "{length} ms after {after} ms");
+            assert!(length == 700 || !follows(&sleep, &other));
+        }
+    }
 
     /// A dozen sleeps of a busy host, and the silences of a time in which it did less, in bursts.
     #[test]

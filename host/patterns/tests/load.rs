@@ -148,6 +148,24 @@ fn ceilings_are_found_where_the_workers_end() {
     }
 }
 
+/// Slices in which an application sleeps, or in which a load begins or ends, hide no knee.
+#[test]
+fn ceilings_are_found_beside_sleeps() {
+    for (limit, host, ms, seed) in [(40, "server", 600, 7), (120, "users", 800, 8)] {
+        let n = f64::from(limit);
+        let users = [
+            (0.0, (0.5 * n).round()),
+            (20.0, (0.9 * n).round()),
+            (40.0, (0.6 * n).round()),
+        ];
+        let sleep = format!("[[sleep]]\nhosts = [\"{host}\"]\nevery_s = [4.5, 5.5]\nlength_ms = {ms}\n");
+        let run = run(&(workers(limit, [300, 500], &users) + &sleep), seed);
+        let found = only(&run, "CAPACITY_CEILING");
+        println!("{limit} workers: {} {}", value(found, "inProgress"), found.confidence);
+        assert!(near(value(found, "inProgress"), n, 0.05), "{found:#?}");
+    }
+}
+
 #[test]
 fn a_service_with_workers_to_spare_has_no_ceiling() {
     let users = [(0.0, 15.0), (15.0, 15.0), (28.0, 30.0), (42.0, 30.0)];
@@ -362,6 +380,25 @@ fn a_pool_that_is_there_at_once_ramps_nowhere() {
             run.answer.findings.iter().all(|f| !quiet.contains(&f.kind.as_str())),
             "{:#?}",
             run.answer.findings
+        );
+    }
+}
+
+/// What is asked at once on awakening is answered at once: the tier behind falls silent after the sleep.
+#[test]
+fn an_echo_of_a_sleep_is_no_sleep() {
+    for (users, ms, seed) in [(60, 700, 60), (30, 500, 61)] {
+        let sleep = format!("[[sleep]]\nhosts = [\"web\"]\nevery_s = [4.5, 5.5]\nlength_ms = {ms}\n");
+        let run = run(
+            &(two_tiers(users, "limit = 90\nreuse = true", "workers = 40", 2) + &sleep),
+            seed,
+        );
+        let found = only(&run, "APPLICATION_SLEEP");
+        println!("{users} users: {} s of {}", value(found, "gapSeconds"), found.who);
+        assert_eq!(found.who, "10.1.1.10", "{found:#?}");
+        assert!(
+            near(value(found, "gapSeconds"), f64::from(ms) / 1e3, 0.05),
+            "{found:#?}"
         );
     }
 }
