@@ -1,7 +1,7 @@
 //! A sink that keeps what a report shows, in bounded memory: sums per dialogue and service, marks per pixel of the
 //! charts (every one of them counts, so outliers stay), and connections to show as examples.
 //!
-//! At most about 60 MB, whatever the capture: 4,096 dialogues, 32 services and 32 kinds of requests with up to 1,024
+//! At most about 70 MB, whatever the capture: 4,096 dialogues, 32 services and 32 kinds of requests with up to 1,024
 //! columns each; further ones are counted together.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +13,7 @@ use weir_patterns::bins::Bins;
 use weir_patterns::{Loss, loss};
 
 use crate::scale::{Column, Histogram, row};
+use crate::timing::Timing;
 use crate::waterfall::Waterfalls;
 
 /// Width that columns begin with, ns; it doubles when they are too many.
@@ -22,6 +23,8 @@ const COLUMNS: usize = 1024;
 const MOST_DIALOGUES: usize = 4096;
 const MOST_SERVICES: usize = 32;
 const MOST_KINDS: usize = 32;
+/// Connections of which their time is kept, 48 bytes each: those that end first.
+const MOST_LIVES: usize = 65_536;
 /// From so many kinds on, new ones are told apart by the first digits of their sizes alone.
 const EXACT_KINDS: usize = 16;
 /// Examples of each pair of outcome and close.
@@ -123,11 +126,36 @@ impl Requests {
     }
 }
 
-/// Setups of one outcome.
+/// Times of setups of one outcome, or of connections closed in one way.
 #[derive(Debug)]
-pub(crate) struct Setups {
+pub(crate) struct Times {
     pub marks: Bins<Column>,
     pub times: Histogram,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            marks: columns(),
+            times: Histogram::default(),
+        }
+    }
+}
+
+impl Times {
+    fn add(&mut self, at: u64, ns: u64) {
+        self.marks.at(at).0[row(ns)] += 1;
+        self.times.add(ns);
+    }
+}
+
+/// When a connection was there, TAI ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    pub id: u64,
+    pub service: Service,
+    pub first: u64,
+    pub last: u64,
 }
 
 /// See the module.
@@ -139,7 +167,10 @@ pub struct Collector {
     pub(crate) services: HashMap<Service, Bins<Slice>>,
     pub(crate) other_services: Bins<Slice>,
     /// In the order of `OUTCOMES`.
-    pub(crate) setups: Vec<Setups>,
+    pub(crate) setups: Vec<Times>,
+    /// First packet to last, by how they were closed.
+    pub(crate) durations: BTreeMap<&'static str, Times>,
+    lives: Vec<Life>,
     pub(crate) requests: Vec<Requests>,
     /// Number in `requests`, by port and request.
     numbers: HashMap<u16, HashMap<Box<str>, usize>>,
@@ -156,16 +187,14 @@ pub struct Collector {
 
 impl Default for Collector {
     fn default() -> Self {
-        let setups = || Setups {
-            marks: columns(),
-            times: Histogram::default(),
-        };
         Self {
             dialogues: HashMap::new(),
             other_dialogues: Dialogue::default(),
             services: HashMap::new(),
             other_services: columns(),
-            setups: OUTCOMES.iter().map(|_| setups()).collect(),
+            setups: OUTCOMES.iter().map(|_| Times::default()).collect(),
+            durations: BTreeMap::new(),
+            lives: Vec::new(),
             requests: Vec::new(),
             numbers: HashMap::new(),
             with_losses: columns(),
@@ -265,6 +294,11 @@ impl Collector {
         all
     }
 
+    /// Many connections to look at packet by packet, if there are many.
+    pub fn timing(&self) -> Option<Timing> {
+        Timing::new(&self.lives, &self.findings)
+    }
+
     /// Ids of connections that are worth a look packet by packet: of each finding the first, and of each way to fail;
     /// at most `most`.
     pub fn worth_a_look(&self, most: usize) -> Vec<u64> {
@@ -310,9 +344,7 @@ impl Sink for Collector {
             .iter()
             .position(|(outcome, _, _)| Some(*outcome) == connection.setup());
         if let Some((place, ns)) = place.zip(connection.setup_ns()) {
-            let setups = &mut self.setups[place];
-            setups.marks.at(first).0[row(ns)] += 1;
-            setups.times.add(ns);
+            self.setups[place].add(first, ns);
         }
         let outcome = connection.outcome().unwrap_or("");
         let close = connection.close_kind();
@@ -320,6 +352,18 @@ impl Sink for Collector {
             *self.outcomes.entry(outcome).or_default() += 1;
         }
         *self.closes.entry(close).or_default() += 1;
+        self.durations
+            .entry(close)
+            .or_default()
+            .add(first, last.saturating_sub(first));
+        if self.lives.len() < MOST_LIVES {
+            self.lives.push(Life {
+                id: connection.id().0,
+                service: (ends.server, ends.server_port),
+                first,
+                last,
+            });
+        }
         let examples = self.examples.entry((outcome, close)).or_default();
         if examples.len() < EXAMPLES {
             examples.push(connection.message());

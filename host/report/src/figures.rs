@@ -310,6 +310,47 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Each connection a mark, as high as it lasted.
+    pub fn durations(&self) -> Option<Figure> {
+        let mut closes: Vec<_> = self.facts.durations.iter().collect();
+        let (low, high) = used_rows(closes.iter().map(|(_, times)| &times.marks))?;
+        closes.sort_by_key(|(name, times)| (std::cmp::Reverse(times.times.count()), **name));
+        let plane = Plane::new(self.span, 0.0, TALL);
+        let decade = PER_DECADE as f64;
+        let width = self.width_of(1024);
+        let colours = || KIND_COLOURS.into_iter().chain(std::iter::repeat(OTHERS));
+        let body = html! {
+            (self.ground(&plane, plane.bottom))
+            (plane.log_axis(low as f64 / decade, high as f64 / decade))
+            (plane.name("duration", false))
+            // The rare ones last: they would be hidden.
+            @for ((_, times), colour) in closes.iter().zip(colours()) {
+                g class=(colour) { (plane.dots(&common(&times.marks, width), (low, high), MARK)) }
+            }
+        };
+        let legend = closes
+            .iter()
+            .zip(colours())
+            .map(|((name, times), colour)| {
+                (
+                    colour.to_owned(),
+                    false,
+                    format!("{} {name}", count(times.times.count())),
+                )
+            })
+            .collect();
+        Some(Figure {
+            id: "fig-durations".into(),
+            caption: format!(
+                "How long connections lasted: each stands where its first packet passed, as high as the time to its last \
+                 one (logarithmic), coloured by how it was closed.{}",
+                self.ground_words()
+            )
+            .into(),
+            drawing: drawing(plane.whole_height(), "Durations of connections over time", body, legend),
+        })
+    }
+
     /// Kinds of requests, those with most transactions first.
     fn kinds(&self) -> Vec<&'a Requests> {
         let mut kinds: Vec<_> = self.facts.requests.iter().collect();
@@ -642,6 +683,8 @@ pub fn see(text: Text, id: &str) -> Text {
         "fig-transactions" => "transactions",
         "fig-losses" => "losses over time",
         "fig-load" => "load over time",
+        "fig-durations" => "durations of connections",
+        "fig-timing" => "packets of many connections",
         _ => "figure",
     };
     text.link(id, name)

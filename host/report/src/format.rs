@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use weir_analysis::decimal;
 pub use weir_patterns::count;
 
 /// Bytes with a decimal unit from 10 kB on.
@@ -24,7 +25,7 @@ pub fn seconds(s: f64) -> String {
     } else if a < 100.0 {
         format!("{s:.2} s")
     } else {
-        format!("{s:.0} s")
+        format!("{} s", decimal(s, 0))
     }
 }
 

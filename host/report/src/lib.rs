@@ -21,6 +21,7 @@ mod shown_in;
 mod significance;
 mod svg;
 mod tables;
+mod timing;
 mod waterfall;
 
 use std::collections::HashSet;
@@ -35,6 +36,7 @@ pub use markdown::markdown;
 pub use packets::Trace;
 pub use sample::Sampler;
 pub use svg::charts;
+pub use timing::Timing;
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,8 @@ pub struct Input<'a> {
     pub facts: &'a Collector,
     /// Packets of connections to show.
     pub traces: &'a [Trace],
+    /// Packets of many connections.
+    pub timing: Option<&'a Timing>,
     /// Where several captures of one path were taken, what lies between them, and the time by them.
     pub taps: &'a [v1::Tap],
     /// See `taps`.
@@ -244,10 +248,16 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
         add(
             "connections",
             "Evidence: connections",
-            table(tables::connections(&shown, &traced))
-                .into_iter()
-                .chain(packets)
-                .collect(),
+            [
+                figure(scene.durations()),
+                table(tables::durations(facts)),
+                figure(input.timing.and_then(Timing::figure)),
+                table(tables::connections(&shown, &traced)),
+            ]
+            .into_iter()
+            .flatten()
+            .chain(packets)
+            .collect(),
         );
         add("diagnosis", "Diagnosis and statistics", tables::diagnosis(summary));
     }

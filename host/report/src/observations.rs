@@ -45,7 +45,8 @@ fn rank(severity: &str) -> u8 {
     }
 }
 
-fn number(finding: &v1::Finding, key: &str) -> Option<f64> {
+/// A number among the values of a finding.
+pub fn number(finding: &v1::Finding, key: &str) -> Option<f64> {
     match finding.values.get(key)?.value.as_ref()? {
         Value::Number(number) => Some(*number),
         _ => None,
@@ -237,13 +238,12 @@ fn notes(finding: &v1::Finding, shown: &HashSet<u64>, there: &HashSet<String>) -
         text = text.plain(format!("Cost: {}. ", seconds(cost)));
     }
     text = text.plain(format!("Confidence {:.0} %. ", 100.0 * finding.confidence));
-    if let Some(anchor) = shown_in::of(&finding.kind).filter(|anchor| there.contains(*anchor)) {
+    if let Some(anchor) = shown_in::of(&finding.kind, there) {
         text = text.plain("Shown in: ");
         text = match anchor {
             "tab-connections" => text.link("tab-connections", "connections"),
             "tab-signatures" => text.link("tab-signatures", "transactions by description"),
             "tab-diagnosis" => text.link("tab-diagnosis", "diagnosis"),
-            "tab-services" => text.link("tab-services", "services"),
             "quality" => text.link("quality", "quality of the capture"),
             figure => see(text, figure),
         };

@@ -1,10 +1,12 @@
 //! The chart or table that shows a finding, by kind. A kind that is not here is reported without a link.
 
-/// Its anchor.
-pub fn of(kind: &str) -> Option<&'static str> {
+use std::collections::HashSet;
+
+/// The anchor of the first that is `there`.
+pub fn of(kind: &str, there: &HashSet<String>) -> Option<&'static str> {
     SHOWN_IN
         .iter()
-        .find(|(known, _)| *known == kind)
+        .find(|(known, shown_in)| *known == kind && there.contains(*shown_in))
         .map(|(_, shown_in)| *shown_in)
 }
 
@@ -15,17 +17,18 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("PERIODIC_LOSS", "fig-losses"),
     ("SYN_LOSS_BURST", "fig-losses"),
     ("SLOW_SETUP_IN_LOSS", "fig-setups"),
+    ("APPLICATION_SLEEP", "fig-timing"),
     ("APPLICATION_SLEEP", "fig-transactions"),
     ("CAPACITY_CEILING", "fig-load"),
     ("SLOW_RAMP", "fig-load"),
     ("FRONTEND_QUEUEING", "fig-transactions"),
-    ("PORT_RECYCLING", "tab-services"),
+    ("PORT_RECYCLING", "fig-setups"),
     ("PORT_EXHAUSTION", "fig-setups"),
     ("TINY_SEGMENTS", "tab-signatures"),
     ("RESPONSE_BANDS", "fig-transactions"),
     ("DELAYED_ACK", "fig-transactions"),
-    ("CONNECTION_PER_TRANSACTION", "tab-services"),
-    ("ABORTIVE_CLOSE", "tab-connections"),
+    ("CONNECTION_PER_TRANSACTION", "fig-durations"),
+    ("ABORTIVE_CLOSE", "fig-durations"),
     ("ZERO_WINDOW", "tab-connections"),
     ("SMALL_WINDOW", "tab-connections"),
     ("WINDOW_SCALE_MISHAP", "tab-connections"),

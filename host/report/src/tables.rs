@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::address;
+use weir_analysis::{address, decimal};
 use weir_messages::v1;
 
 use crate::collect::{Collector, Dialogue};
@@ -134,11 +134,11 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
             let figures = [
                 count(s.count),
                 optional(s.client_average_seconds),
-                format!("{:.1}", s.request_bytes_average),
+                decimal(s.request_bytes_average, 1),
                 optional(s.server_seconds_min),
                 optional(s.server_seconds_average),
                 optional(s.server_seconds_max),
-                format!("{:.1}", s.response_bytes_average),
+                decimal(s.response_bytes_average, 1),
                 optional(s.end_seconds_average),
                 optional(s.end_seconds_max),
                 some(s.losses),
@@ -239,6 +239,40 @@ pub fn percentiles(facts: &Collector) -> Option<Table> {
             ("count", true),
             ("no answer", true),
             ("with losses", true),
+            ("50 %", true),
+            ("90 %", true),
+            ("95 %", true),
+            ("99 %", true),
+            ("mean", true),
+            ("max", true),
+        ],
+        rows,
+    })
+}
+
+/// How long connections lasted, by how they were closed.
+pub fn durations(facts: &Collector) -> Option<Table> {
+    let mut closes: Vec<_> = facts.durations.iter().collect();
+    closes.sort_by_key(|(name, times)| (std::cmp::Reverse(times.times.count()), **name));
+    let rows: Vec<_> = closes
+        .into_iter()
+        .map(|(name, times)| Row {
+            id: None,
+            cells: [Text::default().code(*name), count(times.times.count()).into()]
+                .into_iter()
+                .chain([0.5, 0.9, 0.95, 0.99].map(|share| seconds(times.times.quantile(share)).into()))
+                .chain([times.times.mean(), times.times.max()].map(|s| seconds(s).into()))
+                .collect(),
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "tab-durations",
+        caption: "Durations of connections, first packet to last, by how they were closed. Half, 90 %, 95 % and 99 % lasted no longer \
+                  than this (right to 1 %)."
+            .into(),
+        headers: vec![
+            ("closed", false),
+            ("count", true),
             ("50 %", true),
             ("90 %", true),
             ("95 %", true),
@@ -673,7 +707,7 @@ fn plain(value: f64) -> String {
         if value < 0.0 { format!("−{whole}") } else { whole }
     } else {
         let text = match value.abs() {
-            100.0.. => format!("{value:.1}"),
+            100.0.. => decimal(value, 1),
             1.0.. => format!("{value:.3}"),
             _ => format!("{value:.6}"),
         };

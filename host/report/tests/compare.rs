@@ -5,6 +5,7 @@ mod support;
 
 use support::{Folder, Html};
 use weir_analysis::{Analyzer, Config};
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1::Comparison;
 use weir_patterns::Watched;
 use weir_report::compare::{compare, document, sections};
@@ -16,7 +17,9 @@ fn sample(scenario: &Scenario, scale: f64) -> Sampler {
     let made = run(scenario, scale, &folder.0).unwrap();
     let mut sampler = Watched::new(Sampler::default());
     let mut analyzer = Analyzer::new(Config::default());
-    support::records(&made.captures[0], |records| analyzer.push(records, &mut sampler));
+    support::records(&made.captures[0], EngineConfig::file(), |records| {
+        analyzer.push(records, &mut sampler)
+    });
     analyzer.finish(&mut sampler);
     sampler.complete();
     sampler.inner

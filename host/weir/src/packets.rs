@@ -11,7 +11,7 @@ use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow, SackBlock};
 use weir_record::time::utc_from_tai;
 use weir_record::{Block, Event, FlowId, Kind, Open, Packet, PacketMore, Record, what};
-use weir_report::Trace;
+use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs};
 use crate::error::Failure;
@@ -48,10 +48,19 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
     Ok(analyze::report(outcome))
 }
 
-/// The first packets of some connections, at most `most` of each, in the order asked for.
-pub fn traces(input: &str, flow: &FlowOptions, ids: &[u64], most: usize) -> Result<Vec<Trace>, Failure> {
+/// The first packets of some connections, at most `most` of each, in the order asked for; those of many go to `timing`.
+pub fn traces(
+    input: &str,
+    flow: &FlowOptions,
+    ids: &[u64],
+    most: usize,
+    mut timing: Option<&mut Timing>,
+) -> Result<Vec<Trace>, Failure> {
     let mut tables: HashMap<u64, (Table, u64)> = ids.iter().map(|id| (*id, (Table::new(FlowId(*id)), 0))).collect();
     read(input, flow, true, |record| {
+        if let Some(timing) = &mut timing {
+            timing.record(record);
+        }
         if let Some((table, left_out)) = tables.get_mut(&record.flow().0) {
             if table.rows.len() <= most {
                 table.record(record);

@@ -23,8 +23,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let read = read(args)?;
     let facts = &read.answer;
     let ids = facts.inner.worth_a_look(CONNECTIONS);
+    let mut timing = facts.inner.timing();
     let traces = match Path::new(read.input).is_file() {
-        true => packets::traces(read.input, &args.flow, &ids, PACKETS)?,
+        true => packets::traces(read.input, &args.flow, &ids, PACKETS, timing.as_mut())?,
         // What came once cannot be read again.
         false => Vec::new(),
     };
@@ -49,6 +50,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         timeline: facts.timeline(),
         facts: &facts.inner,
         traces: &traces,
+        timing: timing.as_ref(),
         taps: &alignment.taps,
         legs: &alignment.legs,
         pies: &alignment.pies,

@@ -12,7 +12,7 @@ use weir_engine::{Config as EngineConfig, Engine};
 use weir_messages::v1;
 use weir_patterns::Watched;
 use weir_record::Record;
-use weir_report::{Collector, Document, Input, report};
+use weir_report::{Collector, Document, Input, Timing, report};
 use weir_scenario::{Scenario, run};
 
 /// A folder that goes when the test is over.
@@ -37,6 +37,7 @@ pub struct Read {
     pub files: Vec<String>,
     pub facts: Watched<Collector>,
     pub summary: v1::Summary,
+    pub timing: Option<Timing>,
 }
 
 impl Read {
@@ -48,6 +49,7 @@ impl Read {
             files: vec!["empty.pcap".to_owned()],
             facts,
             summary,
+            timing: None,
         }
     }
 
@@ -59,6 +61,7 @@ impl Read {
             timeline: self.facts.timeline(),
             facts: &self.facts.inner,
             traces: &[],
+            timing: self.timing.as_ref(),
             taps: &[],
             legs: &[],
             pies: &[],
@@ -85,22 +88,33 @@ pub fn read_scenario(scenario: &Scenario, scale: f64, tap: usize) -> Read {
 pub fn read(path: &Path) -> Read {
     let mut facts = Watched::new(Collector::default());
     let mut analyzer = Analyzer::new(Config::default());
-    records(path, |records| analyzer.push(records, &mut facts));
+    records(path, EngineConfig::file(), |records| analyzer.push(records, &mut facts));
     let mut summary = analyzer.finish(&mut facts);
     facts.complete();
     facts.summarize(&mut summary);
+    let mut timing = facts.inner.timing();
+    if let Some(timing) = &mut timing {
+        let digests = EngineConfig {
+            digests: true,
+            ..EngineConfig::file()
+        };
+        records(path, digests, |records| {
+            records.iter().for_each(|record| timing.record(record))
+        });
+    }
     Read {
         files: vec![path.file_name().unwrap().to_string_lossy().into_owned()],
         facts,
         summary,
+        timing,
     }
 }
 
 /// The records of a capture file.
-pub fn records(path: &Path, mut take: impl FnMut(&[Record])) {
+pub fn records(path: &Path, config: EngineConfig, mut take: impl FnMut(&[Record])) {
     let mut file = CaptureFile::open(path).unwrap();
     let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
+    let mut engine = Engine::new(config);
     let mut records = Vec::new();
     while feed
         .read(&mut file, 4096, |word| match word.item {
