@@ -27,14 +27,17 @@ setup: ## install what is missing: apt packages, Rust, .venv (run by the others)
 	@.ci/setup.sh
 
 # Which branches weir takes, as counted by `make profile`: of use to the compiler that names its file alone, others build
-# without. What was changed since is compiled as if nothing was known of it.
+# without. What was changed since is compiled as if nothing was known of it. The target is named, so that the flags are not
+# those of build scripts, too; names of functions depend on that.
+RUST_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PROFILE = $(wildcard $(CURDIR)/host/weir/profile/rustc-$(shell rustc -V | cut -d ' ' -f 2).profdata)
+RELEASE_FLAGS = $(MANIFEST) --release --target $(RUST_HOST)
 RELEASE = $(if $(PROFILE),RUSTFLAGS="-Cprofile-use=$(PROFILE) -Cllvm-args=-no-pgo-warn-mismatch") $(CARGO)
 
 .PHONY: build
 build: setup ## build bin/weir, optimised
-	@$(RELEASE) build $(MANIFEST) --release -p weir
-	@mkdir -p bin && ln -f $(CARGO_TARGET_DIR)/release/weir bin/weir 2>/dev/null || cp -f $(CARGO_TARGET_DIR)/release/weir bin/weir
+	@$(RELEASE) build $(RELEASE_FLAGS) -p weir
+	@mkdir -p bin && cp -f $(CARGO_TARGET_DIR)/$(RUST_HOST)/release/weir bin/weir
 
 .PHONY: sql
 sql: setup ## build bin/weir-sql, the SQL engine of weir query "SELECT ..." and its Flight SQL server
@@ -61,7 +64,7 @@ compare-peers: build ## Weir beside tshark and tcptrace, segment by segment, dis
 .PHONY: bench
 bench: build ## CPU time of weir analyze beside tshark and tcptrace on large captures; SCALE=0.1 for a quick look
 	@.ci/setup.sh bench
-	@$(RELEASE) run $(MANIFEST) --release -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
+	@$(RELEASE) run $(RELEASE_FLAGS) -p weir-bench -- compare --weir bin/weir $(if $(SCALE),--scale $(SCALE))
 
 .PHONY: profile
 profile: setup ## count anew which branches weir takes, for make build (20 minutes)

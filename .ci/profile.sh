@@ -10,14 +10,15 @@ profdata=$(command -v "llvm-profdata-$llvm") || {
     echo "profile: rustc $version needs llvm-profdata-$llvm (Debian: llvm-$llvm)" >&2
     exit 1
 }
+host=$(rustc -vV | sed -n 's/^host: //p')
 work=build/profile kept=host/weir/profile/rustc-$version.profdata
 rm -rf "$work" && mkdir -p "$work/captures" "${kept%/*}"
 
 echo "profile: building a weir that counts"
-RUSTFLAGS="-Cprofile-generate=$PWD/$work/raw" cargo build --manifest-path host/Cargo.toml --locked --release -p weir
+RUSTFLAGS="-Cprofile-generate=$PWD/$work/raw" cargo build --manifest-path host/Cargo.toml --locked \
+    --release --target "$host" -p weir # as make build does: names of functions depend on it
 weir=$work/weir
-cp "${CARGO_TARGET_DIR:-host/target}/release/weir" "$weir"
-rm -rf "$work/raw" # of build scripts
+cp "${CARGO_TARGET_DIR:-host/target}/$host/release/weir" "$weir"
 
 echo "profile: making captures"
 for kind in connections minimum bulk; do
