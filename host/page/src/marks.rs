@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
+use weir_messages::v1::Transaction;
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -33,16 +34,15 @@ pub enum What {
 }
 
 /// Words of the parameter `value`.
-pub const VALUES: &[(&str, What)] = &[
+pub const VALUES: [(&str, What); 4] = [
     ("end", What::End),
     ("request", What::Request),
     ("server", What::Server),
     ("response", What::Response),
 ];
 
-/// That time of a row.
-pub fn value(data: &Dataset, row: u32, what: What) -> Option<f64> {
-    let transaction = &data.transactions[row as usize];
+/// That time of a transaction.
+pub fn value(transaction: &Transaction, what: What) -> Option<f64> {
     match what {
         What::End => transaction.end_seconds,
         What::Request => Some(transaction.request_seconds),
@@ -123,7 +123,7 @@ pub fn setups(data: &Dataset, params: &mut Params) -> Result<(Points, crate::spa
 pub fn transactions(data: &Dataset, params: &mut Params) -> Result<(Points, crate::span::Span), Refused> {
     let span = params.span(data.end())?;
     let filter = params.text("filter").unwrap_or_default();
-    let what = params.word("value", VALUES)?;
+    let what = params.word("value", &VALUES)?;
     let by: By = params.word("by", CHART_WORDS)?;
     let rows = data.select_transactions(&filter)?;
     let with_setups = names_kind(&filter);
@@ -137,7 +137,7 @@ pub fn transactions(data: &Dataset, params: &mut Params) -> Result<(Points, crat
         if data.exchanges[place].is_setup && !with_setups {
             continue;
         }
-        match value(data, *row, what) {
+        match value(&data.transactions[place], what) {
             None => out.without_value += 1,
             Some(value) => out.points.push(Point {
                 time: data.exchanges[place].begin,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
+use weir_messages::v1::Transaction;
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -16,10 +17,47 @@ use crate::reply::Reply;
 /// Shortest time told apart in a histogram, s.
 const SHORTEST: f64 = 1e-9;
 
-/// Rows of a group.
+/// A group, gathered in one pass: each transaction is far from the next in memory.
 #[derive(Debug, Default)]
 struct Group {
-    rows: Vec<u32>,
+    count: u64,
+    losses: u64,
+    request_bytes: u64,
+    response_bytes: u64,
+    positions: [u64; 4],
+    /// By the place in `VALUES`.
+    times: [Vec<f64>; VALUES.len()],
+}
+
+impl Group {
+    fn add(&mut self, transaction: &Transaction) {
+        self.count += 1;
+        self.losses += u64::from(transaction.losses);
+        self.request_bytes += transaction.request_bytes;
+        self.response_bytes += transaction.response_bytes;
+        if let Some(place) = position(transaction) {
+            self.positions[place] += 1;
+        }
+        for ((_, what), times) in VALUES.iter().zip(&mut self.times) {
+            times.extend(value(transaction, *what));
+        }
+    }
+
+    fn json(self, name: &str) -> Value {
+        let mean = |sum: u64| sum as f64 / self.count as f64;
+        let mut group = json!({
+            "name": name,
+            "count": self.count,
+            "losses": self.losses,
+            "requestBytesMean": mean(self.request_bytes),
+            "responseBytesMean": mean(self.response_bytes),
+            "positions": self.positions,
+        });
+        for ((word, _), values) in VALUES.iter().zip(self.times) {
+            group[*word] = times(values);
+        }
+        group
+    }
 }
 
 /// `/statistics`.
@@ -33,38 +71,14 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let mut groups: HashMap<Cow<'_, str>, Group> = HashMap::new();
     for row in &rows[span.part(&rows, |row| data.exchanges[*row as usize].begin)] {
         let group = groups.entry(name(data, *row as usize, by)).or_default();
-        group.rows.push(*row);
+        group.add(&data.transactions[*row as usize]);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|a, b| b.1.rows.len().cmp(&a.1.rows.len()).then_with(|| a.0.cmp(&b.0)));
+    groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
     let left_out = groups.len().saturating_sub(limit);
     groups.truncate(limit);
-    let groups: Vec<Value> = groups
-        .iter()
-        .map(|(name, group)| describe(data, name, &group.rows))
-        .collect();
+    let groups: Vec<Value> = groups.into_iter().map(|(name, group)| group.json(&name)).collect();
     Ok(Reply::json(&json!({ "groups": groups, "leftOut": left_out })))
-}
-
-fn describe(data: &Dataset, name: &str, rows: &[u32]) -> Value {
-    let all = || rows.iter().map(|row| &data.transactions[*row as usize]);
-    let mean = |sum: u64| sum as f64 / rows.len() as f64;
-    let mut positions = [0u64; 4];
-    all()
-        .filter_map(|transaction| position(transaction))
-        .for_each(|place| positions[place] += 1);
-    let mut group = json!({
-        "name": name,
-        "count": rows.len(),
-        "losses": all().map(|t| u64::from(t.losses)).sum::<u64>(),
-        "requestBytesMean": mean(all().map(|t| t.request_bytes).sum()),
-        "responseBytesMean": mean(all().map(|t| t.response_bytes).sum()),
-        "positions": positions,
-    });
-    for (word, what) in VALUES {
-        group[*word] = times(rows.iter().filter_map(|row| value(data, *row, *what)).collect());
-    }
-    group
 }
 
 /// Percentiles by nearest rank; null of nothing.

@@ -1,6 +1,6 @@
 /** Loading for views: what came, what went wrong, and whether something newer is on its way. */
-import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, VNode } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { revision } from "../state/store";
 import { ApiError } from "../api/client";
 
@@ -59,4 +59,9 @@ export function Loading<T>(props: { of: Loaded<T>; what: string; children: (data
                 : props.children(data)}
         </div>
     );
+}
+
+/** Renders `children` again only when one of `of` is another: thousands of marks are not drawn for what came beside. */
+export function Kept(props: { of: readonly unknown[]; children: () => VNode }) {
+    return useMemo(props.children, [...props.of]);
 }

@@ -13,7 +13,7 @@ import { extent } from "../chart/scale";
 import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
 import { GroupTable, timeColumns } from "../components/GroupTable";
-import { Loading, useLoad } from "../components/load";
+import { Kept, Loading, useLoad } from "../components/load";
 import { openMark, paintMarks, readMarks, shownMarks, valueDomain, zoomBox, type Marks } from "../components/marks";
 import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
@@ -108,17 +108,35 @@ export default function TransactionMarks() {
                 {(data) => (
                     <div class="beside">
                         <Loading of={timeline} what="Load over time">
-                            {(load) => <Chart marks={data} timeline={load} value={value} />}
+                            {(load) => (
+                                <Kept of={[data, load, value]}>
+                                    {() => <Chart marks={data} timeline={load} value={value} />}
+                                </Kept>
+                            )}
                         </Loading>
                         <Loading of={histogram} what="Histogram">
-                            {(bins) => <HistogramChart marks={data} histogram={bins} value={value} />}
+                            {(bins) => (
+                                <Kept of={[data, bins, value]}>
+                                    {() => <HistogramChart marks={data} histogram={bins} value={value} />}
+                                </Kept>
+                            )}
                         </Loading>
                     </div>
                 )}
             </Loading>
             <Loading of={groups} what="Statistics">
                 {(data) => (
-                    <Statistics groups={data.groups} leftOut={data.leftOut} value={value} by={by} marks={marks.data} />
+                    <Kept of={[data, value, by, marks.data]}>
+                        {() => (
+                            <Statistics
+                                groups={data.groups}
+                                leftOut={data.leftOut}
+                                value={value}
+                                by={by}
+                                marks={marks.data}
+                            />
+                        )}
+                    </Kept>
                 )}
             </Loading>
         </>

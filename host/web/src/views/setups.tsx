@@ -11,7 +11,7 @@ import { FilterBox } from "../components/FilterBox";
 import { AllDurations } from "../components/AllDurations";
 import { Link } from "../components/Link";
 import { GroupTable, timeColumns } from "../components/GroupTable";
-import { Loading, useLoad } from "../components/load";
+import { Kept, Loading, useLoad } from "../components/load";
 import {
     chosenValues,
     openMark,
@@ -61,12 +61,16 @@ export default function Setups() {
             <Loading of={marks} what="Setups">
                 {(data) => (
                     <Loading of={timeline} what="Load over time">
-                        {(load) => <Chart marks={data} timeline={load} />}
+                        {(load) => <Kept of={[data, load]}>{() => <Chart marks={data} timeline={load} />}</Kept>}
                     </Loading>
                 )}
             </Loading>
             <Loading of={groups} what="Statistics">
-                {(data) => <Descriptions groups={data.groups} leftOut={data.leftOut} filtered={filter !== ""} />}
+                {(data) => (
+                    <Kept of={[data, filter]}>
+                        {() => <Descriptions groups={data.groups} leftOut={data.leftOut} filtered={filter !== ""} />}
+                    </Kept>
+                )}
             </Loading>
         </>
     );
