@@ -14,6 +14,7 @@ use crate::groups::Groups;
 use crate::lines::Lines;
 use crate::packets::Packets;
 use crate::span::seconds;
+use crate::waits::Waits;
 
 /// Selections that are kept for the next request: a row takes 4 bytes.
 const SELECTIONS: usize = 16;
@@ -79,6 +80,7 @@ pub struct Dataset {
     /// What is not kept.
     pub dropped: Dropped,
     lines: OnceLock<Arc<Lines>>,
+    waits: OnceLock<Waits>,
     /// Transactions by signature and so on, made when asked for.
     pub(crate) groups: Groups,
     cache: Mutex<Cache>,
@@ -97,7 +99,7 @@ fn nanos(time: Option<&Timestamp>) -> i64 {
 }
 
 /// Seconds as ns.
-fn length(seconds: f64) -> u64 {
+pub fn length(seconds: f64) -> u64 {
     (seconds * 1e9).round().max(0.0) as u64
 }
 
@@ -210,6 +212,7 @@ impl Dataset {
             path,
             dropped,
             lines: OnceLock::new(),
+            waits: OnceLock::new(),
             groups: Groups::default(),
             cache: Mutex::default(),
         }
@@ -323,6 +326,11 @@ impl Dataset {
         let made = Arc::new(Lines::of(self, |row| row.is_some_and(|row| chosen[row as usize])));
         remember(&mut self.cache().lines, LINES, filter.to_owned(), &made);
         Ok(made)
+    }
+
+    /// What hosts waited for.
+    pub fn waits(&self) -> &Waits {
+        self.waits.get_or_init(|| Waits::of(self))
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {

@@ -11,6 +11,7 @@ use crate::params::Params;
 use crate::reply::Reply;
 use crate::span::seconds;
 use crate::timeline::{USUAL, WIDTH};
+use crate::waits::Chosen;
 
 /// Most messages of an answer.
 const MESSAGES: usize = 20_000;
@@ -59,20 +60,13 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let filter = params.text("filter").unwrap_or_default();
     let limit = params.number("limit", 5000usize, 1, MESSAGES)?;
     let mut width = params.number("width", USUAL, 1, WIDTH)?;
+    let with_calls = params.word("calls", &[("false", false), ("true", true)])?;
     params.end()?;
-    let chosen = match filter.is_empty() {
-        true => None,
-        false => {
-            let mut chosen = vec![false; data.connections.len()];
-            for row in data.select_connections(&filter)?.iter() {
-                chosen[*row as usize] = true;
-            }
-            Some(chosen)
-        }
-    };
-    let passes = |message: &Message| match &chosen {
-        None => true,
-        Some(chosen) => message.row.is_some_and(|row| chosen[row as usize]),
+    let chosen = Chosen::new(data, &filter, with_calls)?;
+    let passes = |message: &Message| {
+        chosen
+            .as_ref()
+            .is_none_or(|chosen| chosen.message(message.row, message.time))
     };
     let part = &data.blocks[span.part(&data.blocks, |block| data.since_tai(block.first))];
     let messages = || part.iter().map(|block| Message::of(data, block)).filter(passes);

@@ -27,6 +27,7 @@ mod statistics;
 mod tables;
 mod timeline;
 mod timing;
+mod waits;
 
 pub use captures::{Captures, Live, Progress, Reader, Reading};
 pub use collect::{Collector, Dropped, Limits, Parts, Path, Recent};

@@ -31,7 +31,7 @@ use crate::error::Refused;
 use crate::params::{Params, shown};
 use crate::reply::Reply;
 use crate::tables::Table;
-use crate::{answers, complete, connection, exchange, marks, statistics, tables, timeline, timing};
+use crate::{answers, complete, connection, exchange, marks, statistics, tables, timeline, timing, waits};
 
 /// Answers that are made at once; more wait.
 const AT_ONCE: usize = 4;
@@ -229,6 +229,7 @@ fn answer(data: &Dataset, view: &str, params: Params) -> Result<Reply, Refused> 
         "histogram" => statistics::histogram(data, params),
         "timing" => timing::get(data, params),
         "exchange" => exchange::get(data, params),
+        "waits" => waits::get(data, params),
         _ => Err(Refused::not_found(format_args!(
             "there is no view {}; docs/src/page-api.md lists them",
             shown(view)

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
@@ -408,6 +408,62 @@ async fn the_demo_is_as_the_analysis_says() {
     shared_lanes(&page, "1", "").await;
 }
 
+/// What hosts wait for: all of it, joined or not, as the transactions and the tiers say.
+async fn waits(page: &Page, truth: &Analysis) {
+    let all = page.table("/captures/1/waits?limit=20000").await;
+    let joined = page.table("/captures/1/waits?limit=1&width=10").await;
+    assert_eq!(joined.says("exact"), "false");
+    assert!((all.sum("seconds") - joined.sum("seconds")).abs() < 1e-6);
+    assert_eq!(joined.sum("count").to_string(), joined.says("rows"));
+    let tier = &truth.summary.as_ref().unwrap().tiers[0];
+    assert_eq!(all.says("decided"), tier.calls_decided.to_string());
+    assert_eq!(all.says("ambiguous"), tier.calls_ambiguous.to_string());
+    let kinds: Value = serde_json::from_str(&all.says("kinds")).unwrap();
+    let spent = |name: &str| {
+        let kinds = kinds.as_array().unwrap();
+        number(&kinds.iter().find(|kind| kind["name"] == name).unwrap()["seconds"])
+    };
+    let called: f64 = spent("CALL");
+    assert!(
+        (called - tier.decided_seconds).abs() < 0.01 * tier.decided_seconds,
+        "{called}"
+    );
+    // The server's times, and those parts of responses that are its own.
+    let data = || truth.transactions.iter().filter(|t| t.kind != "SETUP");
+    let server: f64 = data().filter_map(|t| t.server_seconds).sum();
+    let response: f64 = data().filter_map(|t| t.response_seconds).sum();
+    let parts = called + spent("SERVER") + spent("UNDECIDED") + spent("RESPONSE");
+    assert!(
+        (parts - server - response).abs() < 1e-3 * parts,
+        "{parts} {server} {response}"
+    );
+
+    // One request in front, with its calls.
+    let request = tier.slowest.iter().find(|request| request.calls.len() > 1).unwrap();
+    let filter = format!("filter=id%20%3D%20{}", request.connection_id);
+    let own = page.table(&format!("/captures/1/waits?limit=20000&{filter}")).await;
+    let calls: HashSet<_> = own.texts("call_connection").into_iter().flatten().collect();
+    let made = own
+        .texts("for_connection")
+        .into_iter()
+        .flatten()
+        .collect::<HashSet<_>>();
+    assert_eq!(made, HashSet::from([request.connection_id.to_string()]));
+    let messages = format!("/captures/1/exchange?limit=20000&{filter}");
+    let alone = page.table(&messages).await;
+    let with_calls = page.table(&format!("{messages}&calls=true")).await;
+    let ports = |table: &support::Table| -> HashSet<u32> {
+        let ports = table.numbers("port").into_iter().flatten();
+        ports.map(|port| port as u32).collect()
+    };
+    let tier_ports = [&tier.front, &tier.back].map(|end| end.as_ref().unwrap().port);
+    assert_eq!(ports(&alone), HashSet::from([tier_ports[0]]));
+    assert_eq!(ports(&with_calls), HashSet::from(tier_ports));
+    for call in &request.calls {
+        assert!(calls.contains(&call.connection_id.to_string()), "{call:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_megalodon_is_as_the_analysis_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -450,6 +506,8 @@ async fn a_small_megalodon_is_as_the_analysis_says() {
     );
     assert_eq!(exact.sum("bytes"), joined.sum("bytes"));
     assert_eq!(joined.sum("count").to_string(), joined.says("rows"));
+
+    waits(&page, &truth).await;
 
     // Completion.
     let fields = page.json("/captures/1/complete?filter=setup.o").await;

@@ -6,7 +6,7 @@
 //! request. If that holds of the calls that are decided, a call cannot belong to a request that has another under way,
 //! which decides more, until nothing changes. What is left is ambiguous, and is told as such.
 //!
-//! Memory: the newest [`STAYS`] setups and transactions (6 MB).
+//! Memory: the newest 131,072 setups and transactions (6 MB).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -45,12 +45,15 @@ struct Stay {
     is_setup: bool,
 }
 
-/// A request in front, or a call behind.
+/// A request in front, or a call behind, with what its owner knows it by.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
-    start: u64,
-    end: u64,
-    id: FlowId,
+pub struct Piece<I> {
+    /// First packet, ns.
+    pub start: u64,
+    /// Last packet of the answer, ns.
+    pub end: u64,
+    /// Its owner's.
+    pub id: I,
 }
 
 /// See the module.
@@ -96,7 +99,7 @@ impl Calls {
             else {
                 continue;
             };
-            let requests: Vec<Piece> = self
+            let requests: Vec<Piece<FlowId>> = self
                 .stays
                 .iter()
                 .filter(|stay| stay.service == *front && !stay.is_setup)
@@ -117,8 +120,16 @@ impl Calls {
     }
 }
 
+/// Whether each connection to a service is one call, going by the answered requests of its connections; else each
+/// request is one.
+pub fn is_connection_a_call(answered: impl Iterator<Item = u32>) -> bool {
+    let sums = answered.map(u64::from).filter(|n| *n > 0);
+    let sums = sums.fold([0; 3], |[count, sum, squares], n| [count + 1, sum + n, squares + n * n]);
+    Unit::of_answered(sums) == Unit::Visit
+}
+
 impl Stay {
-    const fn piece(&self) -> Piece {
+    const fn piece(&self) -> Piece<FlowId> {
         Piece {
             start: self.start,
             end: self.end,
@@ -128,8 +139,8 @@ impl Stay {
 }
 
 /// Connections from their first SYN to the end of their last response: each is one call.
-fn visits<'a>(stays: impl Iterator<Item = &'a Stay>) -> Vec<Piece> {
-    let mut visits: BTreeMap<FlowId, Piece> = BTreeMap::new();
+fn visits<'a>(stays: impl Iterator<Item = &'a Stay>) -> Vec<Piece<FlowId>> {
+    let mut visits: BTreeMap<FlowId, Piece<FlowId>> = BTreeMap::new();
     for stay in stays {
         let visit = visits.entry(stay.id).or_insert_with(|| stay.piece());
         visit.start = visit.start.min(stay.start);
@@ -140,29 +151,33 @@ fn visits<'a>(stays: impl Iterator<Item = &'a Stay>) -> Vec<Piece> {
 
 /// Whose a call is.
 #[derive(Clone, Debug, PartialEq)]
-enum Whose {
+pub enum Whose {
     /// That of this request.
     One(usize),
     /// One of these, or of too many to name.
     Several(Vec<usize>),
+    /// Something else made it.
     Nobodys,
 }
 
-/// Calls with their requests.
+/// Calls with their requests, each by their beginning.
 #[derive(Debug)]
-struct Decided {
-    requests: Vec<Piece>,
-    calls: Vec<(Piece, Whose)>,
+pub struct Decided<I> {
+    /// In front.
+    pub requests: Vec<Piece<I>>,
+    /// Behind, with the place of the request.
+    pub calls: Vec<(Piece<I>, Whose)>,
     /// Of the calls that are decided, those for which order was needed.
     by_order: u64,
 }
 
-fn decide(mut requests: Vec<Piece>, mut calls: Vec<Piece>) -> Decided {
+/// Whose the calls to a tier are, by their times alone.
+pub fn decide<I: Copy + Ord>(mut requests: Vec<Piece<I>>, mut calls: Vec<Piece<I>>) -> Decided<I> {
     requests.sort_unstable_by_key(|request| (request.start, request.id));
     calls.sort_unstable_by_key(|call| (call.start, call.id));
     let mut begun = 0;
     let mut under_way: Vec<usize> = Vec::new();
-    let fits = |call: Piece| {
+    let fits = |call: Piece<I>| {
         while requests.get(begun).is_some_and(|request| request.start <= call.start) {
             under_way.push(begun);
             begun += 1;
@@ -182,7 +197,7 @@ fn decide(mut requests: Vec<Piece>, mut calls: Vec<Piece>) -> Decided {
         };
         (call, whose)
     };
-    let mut calls: Vec<(Piece, Whose)> = calls.into_iter().map(fits).collect();
+    let mut calls: Vec<(Piece<I>, Whose)> = calls.into_iter().map(fits).collect();
     let by_order = order(&requests, &mut calls);
     Decided {
         requests,
@@ -192,10 +207,10 @@ fn decide(mut requests: Vec<Piece>, mut calls: Vec<Piece>) -> Decided {
 }
 
 /// What is decided because a request makes its calls one after the other, if it does; returns how many calls.
-fn order(requests: &[Piece], calls: &mut [(Piece, Whose)]) -> u64 {
+fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> u64 {
     // Calls of each request by their beginning, with their end.
     let mut of: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); requests.len()];
-    let overlaps = |of: &BTreeMap<u64, u64>, call: &Piece| {
+    let overlaps = |of: &BTreeMap<u64, u64>, call: &Piece<I>| {
         let before = of.range(..call.end).next_back();
         before.is_some_and(|(_, end)| *end > call.start)
     };
@@ -232,9 +247,9 @@ fn order(requests: &[Piece], calls: &mut [(Piece, Whose)]) -> u64 {
     by_order
 }
 
-impl Decided {
+impl Decided<FlowId> {
     fn tell(&self, tier: &mut v1::Tier) {
-        let mut calls_of: HashMap<usize, Vec<&Piece>> = HashMap::new();
+        let mut calls_of: HashMap<usize, Vec<&Piece<FlowId>>> = HashMap::new();
         for (call, whose) in &self.calls {
             match whose {
                 Whose::One(request) => {
@@ -278,7 +293,7 @@ impl Decided {
 mod tests {
     use super::*;
 
-    fn piece(id: u64, start: u64, end: u64) -> Piece {
+    fn piece(id: u64, start: u64, end: u64) -> Piece<FlowId> {
         Piece {
             start,
             end,

@@ -73,7 +73,12 @@ pub(crate) enum Unit {
 impl Unit {
     /// Of a service.
     pub fn of(service: &Service) -> Self {
-        let [count, sum, squares] = service.answered.map(|n| n as f64);
+        Self::of_answered(service.answered)
+    }
+
+    /// By connections with an answered request, and the sum and the sum of squares of their answered requests.
+    pub fn of_answered(answered: [u64; 3]) -> Self {
+        let [count, sum, squares] = answered.map(|n| n as f64);
         if count == 0.0 {
             return Self::Request;
         }

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bins;
-mod calls;
+pub mod calls;
 mod capacity;
 pub mod changes;
 mod connection_per_transaction;

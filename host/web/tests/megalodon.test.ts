@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { count, duration, nanoseconds } from "../src/format";
 import {
     analyze,
+    axe,
     expectNoErrors,
     gridRows,
     launch,
@@ -129,6 +130,40 @@ test("zooming closer and closer, the marks are always those of the range", async
         [low, high] = [Number(parameter(one.page, "from") ?? 0), Number(parameter(one.page, "to") ?? length)];
         expect(high - low).toBeLessThan(length / 2 ** step);
     }
+    expectNoErrors(one);
+});
+
+test("data exchange: what hosts wait for, and the calls of a request", async () => {
+    const [tier] = answer.summary.tiers;
+    const [request] = tier?.slowest ?? [];
+    await one.show("view=exchange");
+    await one.page.getByRole("button", { name: "Dependencies" }).click();
+    await settled(one.page);
+    expect(parameter(one.page, "dependencies")).toBe("1");
+    const notes = async () => (await one.page.locator(".note").allInnerTexts()).join("\n");
+    expect(await notes()).toContain(
+        `${count(tier?.callsDecided ?? NaN)} fit one request by their times, ${count(tier?.callsAmbiguous ?? NaN)} fit several`,
+    );
+    const legend = () => one.page.locator('[data-chart="exchange"] .legend').innerText();
+    expect(await legend()).toContain("waits for a call to the tier behind");
+    // A request in front alone: with the connections of its calls, and the time that it waited for them.
+    await one.show(`view=exchange&dependencies=1&connection=${request?.connectionId}`);
+    const start = since(request?.start ?? "");
+    const calls = request?.calls ?? [];
+    const waited = calls.reduce((sum, { seconds }) => sum + seconds, 0);
+    const range = `from=${start.toFixed(9)}&to=${(start + (request?.seconds ?? NaN)).toFixed(9)}`;
+    await one.show(`view=exchange&dependencies=1&connection=${request?.connectionId}&${range}`);
+    expect(await legend()).toContain(`waits for a call to the tier behind: ${duration(waited)}`);
+    const plot = one.page.locator('[data-chart="exchange"] .plot');
+    const told = one.page.locator('[data-chart="exchange"] [aria-live]');
+    await plot.focus();
+    for (let step = 0; step < 300 && !/Call.? ?1 of/.test(await told.innerText()); step += 1)
+        await one.page.keyboard.press("ArrowRight");
+    expect(await told.innerText()).toContain(`1 of ${calls.length}, to ${tier?.back.address}:${tier?.back.port}`);
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    expect(parameter(one.page, "connection")).toBe(calls[0]?.connectionId);
+    expect(await axe(one.page)).toEqual([]);
     expectNoErrors(one);
 });
 

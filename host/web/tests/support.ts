@@ -40,6 +40,17 @@ export interface Answer {
         start: string;
         end: string;
         phases: unknown[];
+        tiers: {
+            back: { address: string; port: number };
+            callsDecided: string;
+            callsAmbiguous: string;
+            slowest: {
+                connectionId: string;
+                start: string;
+                seconds: number;
+                calls: { connectionId: string; seconds: number }[];
+            }[];
+        }[];
         retransmissionRate: { total: number; retransmittedPackets: string; dataPackets: string };
     };
 }

@@ -1,4 +1,7 @@
-/** The data exchange: application messages between hosts over time, and the packets beneath. */
+/**
+ * The data exchange: application messages between hosts over time, what each host waited for between them, and the
+ * packets beneath.
+ */
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
@@ -12,7 +15,8 @@ import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Tabs } from "../packets/Tabs";
-import { capture, param, state, zoomTo } from "../state/store";
+import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
+import { capture, go, param, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { columnsWide, loadTiming, TimingChart } from "./timing";
 import "../packets/packets.css";
@@ -25,6 +29,8 @@ interface Answer {
     /** Messages in the range. */
     total: number;
     exact: boolean;
+    /** Null: not asked for. */
+    waits: Waits | null;
 }
 
 export default function Exchange() {
@@ -34,18 +40,20 @@ export default function Exchange() {
     const filter = connection === "" ? param("filter") : `id = ${connection}`;
     const width = columnsWide();
     const query = { filter, from, to };
+    const dependencies = param("dependencies") === "1";
     const key = `${shown.id} ${JSON.stringify(query)} ${width}`;
-    const answer = useLoad(`exchange ${key}`, async (signal): Promise<Answer> => {
-        const rows = await columns(
-            of(shown, "/exchange"),
-            { ...query, width: Math.ceil(width / ARROW_COLUMN) },
-            signal,
-        );
+    const answer = useLoad(`exchange ${key} ${dependencies}`, async (signal): Promise<Answer> => {
+        const wide = { ...query, width: Math.ceil(width / ARROW_COLUMN) };
+        const [rows, waits] = await Promise.all([
+            columns(of(shown, "/exchange"), { ...wide, calls: dependencies || null }, signal),
+            dependencies ? columns(of(shown, "/waits"), wide, signal) : null,
+        ]);
         const { metadata } = rows;
         return {
             messages: readMessages(rows),
             total: Number(metadata.get("rows")),
             exact: metadata.get("exact") === "true",
+            waits: waits === null ? null : readWaits(waits),
         };
     });
     const packets = useLoad(shown.hasPackets ? `beneath ${key}` : null, (signal) =>
@@ -70,43 +78,34 @@ export default function Exchange() {
     );
 }
 
+/** Something that the chart shows, in the order of time. */
+type Shown = { message: Message } | { wait: Wait; place: number };
+
 function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"] }) {
-    const { messages, total, exact } = props.answer;
+    const { messages, total, exact, waits } = props.answer;
     const { hosts, leftOut } = hostsOf(messages);
     const c = colors.value;
     const rows = Math.max(hosts.length, 2);
     const lines = new Map(hosts.map((host, at) => [host, at + 0.5]));
+    const places = placesOf(waits?.all ?? []);
+    const items: Shown[] = [
+        ...messages.map((message) => ({ message })),
+        ...(waits?.all ?? []).map((wait, at) => ({ wait, place: places[at] as number })),
+    ].sort((a, b) => timeOf(a) - timeOf(b));
+    const within = (x: number, area: Area) => Math.min(Math.max(x, area.left), area.left + area.width);
     const hover = (at: number, area: Area): Hover => {
-        const message = messages[at] as Message;
-        const several = message.count > 1;
-        return {
-            x: Math.min(Math.max(area.x.to(message.time), area.left), area.left + area.width),
-            y: area.y.to(lines.get(message.sender) ?? 0),
-            title: `${message.sender} → ${message.receiver}`,
-            lines: [
-                ["Time", clock(startOf(), message.time, 6)],
-                ["From first to last packet", duration(message.end - message.time)],
-                ["What", `${message.server ? "response" : "request"}, port ${message.port}`],
-                ["Payload", bytes(message.bytes)],
-                ["Packets", count(message.packets)],
-                ...(several ? [["Messages", count(message.count)] as [string, string]] : []),
-            ],
-            open: () => {
-                if (several) {
-                    const [from, to] = area.x.domain;
-                    zoomTo(message.time - (to - from) / 20, message.end + (to - from) / 20);
-                } else void showConnectionOf("connections", message.row, message.time, message.end);
-            },
-            openLabel: several ? "Zoom in on them" : "Show the connection",
-        };
+        const item = items[at] as Shown;
+        return "message" in item
+            ? hoverMessage(item.message, lines, area, within)
+            : hoverWait(item.wait, within(area.x.to(item.wait.time), area), heightOf(item, lines, area));
     };
     return (
         <>
             <ChartFrame
                 name="exchange"
                 title="Data exchange"
-                about="Each arrow is an application message (a data block), from the line of the host that sent it to that of its receiver, from its first packet to its last; the wider the larger. Who only asks stands above, who only answers below."
-                height={Math.min(620, Math.max(180, rows * 60)) + 52}
+                about={`Each arrow is an application message (a data block), from the line of the host that sent it to that of its receiver, from its first packet to its last; the wider the larger. Who only asks stands above, who only answers below.${waits === null ? "" : " A bar on a host's line says what it waited for between its messages, a triangle that the network took its message."}`}
+                height={Math.min(620, Math.max(180, rows * (waits === null ? 60 : 90))) + 52}
                 left={props.left}
                 y={{
                     kind: "linear",
@@ -114,17 +113,40 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
                     label: "",
                     ticks: hosts.map((host, at) => ({ value: at + 0.5, label: host })),
                 }}
+                tools={
+                    <button
+                        type="button"
+                        aria-pressed={waits !== null}
+                        title="What each host waited for, and which calls to the tier behind were made for which request"
+                        onClick={() => setParam("dependencies", waits === null ? "1" : "")}
+                    >
+                        Dependencies
+                    </button>
+                }
                 legend={[
                     { label: "from a client: request", color: c.blue },
                     { label: "from a server: response", color: c.green },
+                    ...WHYS.filter(({ name }) => (waits?.sums.get(name)?.count ?? 0) > 0).map(
+                        ({ name, label, colour }) => ({
+                            label: `${label}: ${duration(waits?.sums.get(name)?.seconds)}`,
+                            color: c[colour],
+                            shape: "square" as const,
+                        }),
+                    ),
                 ]}
                 paint={(painter, area) => {
                     paintBands(painter, area, props.lossy);
                     drawMessages(painter, messages, lines, area);
+                    if (waits !== null) drawWaits(painter, waits.all, places, lines, area);
                 }}
                 pick={(x, y, area) => {
-                    const found = nearest(messages.length, x, y, 10, (at) => {
-                        const message = messages[at] as Message;
+                    const found = nearest(items.length, x, y, 10, (at) => {
+                        const item = items[at] as Shown;
+                        if ("wait" in item) {
+                            const [from, to] = [area.x.to(item.wait.time), area.x.to(item.wait.end)];
+                            return [Math.min(Math.max(x, from), to), heightOf(item, lines, area)];
+                        }
+                        const { message } = item;
                         const [y0, y1] = [lines.get(message.sender), lines.get(message.receiver)];
                         if (y0 === undefined || y1 === undefined) return null;
                         // The place on its line at the pointer's height.
@@ -134,13 +156,91 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
                     });
                     return found < 0 ? null : hover(found, area);
                 }}
-                steps={{ count: messages.length, at: hover }}
+                steps={{ count: items.length, at: hover }}
             />
             <p class="note">
                 {count(total)} messages in this range
                 {exact ? ", each drawn" : `, in ${count(messages.length)} arrows; zoom in until each is drawn`}.
                 {leftOut > 0 && ` ${count(leftOut)} hosts with fewer messages have no line.`}
             </p>
+            {waits !== null && (
+                <p class="note">
+                    {count(waits.total)} waits in this range
+                    {waits.exact ? ", each drawn" : `, in ${count(waits.all.length)} bars`}.{" "}
+                    {waits.decided + waits.ambiguous + waits.alone > 0 &&
+                        `Of all calls to tiers behind, ${count(waits.decided)} fit one request by their times, ${count(waits.ambiguous)} fit several, ${count(waits.alone)} none.`}
+                </p>
+            )}
         </>
     );
+}
+
+const timeOf = (item: Shown): number => ("message" in item ? item.message.time : item.wait.time);
+
+function heightOf(item: { wait: Wait; place: number }, lines: ReadonlyMap<string, number>, area: Area): number {
+    return area.y.to(lines.get(item.wait.host) ?? -1) + offsetOf(item.place);
+}
+
+function hoverMessage(
+    message: Message,
+    lines: ReadonlyMap<string, number>,
+    area: Area,
+    within: (x: number, area: Area) => number,
+): Hover {
+    const several = message.count > 1;
+    return {
+        x: within(area.x.to(message.time), area),
+        y: area.y.to(lines.get(message.sender) ?? 0),
+        title: `${message.sender} → ${message.receiver}`,
+        lines: [
+            ["Time", clock(startOf(), message.time, 6)],
+            ["From first to last packet", duration(message.end - message.time)],
+            ["What", `${message.server ? "response" : "request"}, port ${message.port}`],
+            ["Payload", bytes(message.bytes)],
+            ["Packets", count(message.packets)],
+            ...(several ? [["Messages", count(message.count)] as [string, string]] : []),
+        ],
+        open: () => {
+            if (several) {
+                const [from, to] = area.x.domain;
+                zoomTo(message.time - (to - from) / 20, message.end + (to - from) / 20);
+            } else void showConnectionOf("connections", message.row, message.time, message.end);
+        },
+        openLabel: several ? "Zoom in on them" : "Show the connection",
+    };
+}
+
+function hoverWait(wait: Wait, x: number, y: number): Hover {
+    const { forConnection } = wait;
+    const lines: [string, string][] = [
+        ["Time", clock(startOf(), wait.time, 6)],
+        ["How long", duration(wait.seconds)],
+    ];
+    if (wait.count > 1) {
+        lines.push(["Waits", count(wait.count)]);
+        return {
+            x,
+            y,
+            title: `${wait.host}: ${wait.why.label}`,
+            lines,
+            open: () => zoomTo(wait.time, wait.end),
+            openLabel: "Zoom in on them",
+        };
+    }
+    lines.push(["Request", `${wait.client} → ${wait.server}`]);
+    if (wait.behind !== null) lines.push(["Call", `${wait.call} of ${wait.calls}, to ${wait.behind}`]);
+    else if (wait.calls > 0) lines.push(["Calls for this request", count(wait.calls)]);
+    if (forConnection !== null)
+        lines.push(["Itself a call for", `connection ${forConnection}, ${clock(startOf(), wait.forTime, 6)}`]);
+    // Up to the request in front, or along its connection.
+    const next = forConnection ?? (param("connection") === wait.connection ? wait.callConnection : wait.connection);
+    return {
+        x,
+        y,
+        title: `${wait.host}: ${wait.why.label}`,
+        lines,
+        ...(next === null
+            ? {}
+            : { open: () => go({ params: { connection: next } }), openLabel: "Show that connection and its calls" }),
+    };
 }
