@@ -3,7 +3,7 @@
 //!
 //! Records in (those of a flow engine that writes PACKET records), messages out; no I/O. [`Aligner::next_tap`] says which
 //! capture to read on, so that all of them are at about the same time. A packet stays in its tap's window until every
-//! tap is well past it. A window holds [`WINDOW`] packets; with the work on it that is about 100 MB a tap, however
+//! tap is well past it. A window holds [`WINDOW`] packets; with the work on it that is about 110 MB a tap, however
 //! long the captures are. Rules and bounds: `docs/src/taps.md`.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod delays;
 mod ends;
 mod pair;
 mod report;
+mod sightings;
 mod tap;
 mod verdict;
 
@@ -22,8 +23,10 @@ use weir_record::Record;
 use clock::Fit;
 use delays::Delays;
 use pair::{Fate, Matches, Pair};
+use sightings::Seen;
+pub use sightings::{Elsewhere, Passage, Sighting, Sightings};
 use tap::{Grouped, Map, Place, Tap, map};
-use verdict::{Court, Tally};
+use verdict::{Court, Judgement, Tally};
 
 /// Packets that wait at each tap before the oldest are judged.
 pub const WINDOW: usize = 1 << 20;
@@ -43,6 +46,8 @@ pub struct Alignment {
     pub pies: Vec<v1::Pie>,
     /// Index of the capture (as given) nearest to the client.
     pub nearest_client: usize,
+    /// Packet by packet, if [`Aligner::keep_sightings`] asked for it.
+    pub sightings: Sightings,
 }
 
 /// Two neighbouring captures have no packet in common.
@@ -117,6 +122,7 @@ pub struct Aligner {
     shares: Shares,
     only_here: Vec<u64>,
     window: usize,
+    sightings: Option<Seen>,
 }
 
 impl Aligner {
@@ -155,7 +161,15 @@ impl Aligner {
             traces: [Trace::default(); 2],
             shares: Shares::default(),
             window,
+            sightings: None,
         }
+    }
+
+    /// Keep what became of each packet between the first tap of the path and the last: 16 bytes each.
+    #[must_use]
+    pub fn keep_sightings(mut self) -> Self {
+        self.sightings = Some(Seen::default());
+        self
     }
 
     /// The capture to read on; `None` when all have ended.
@@ -201,7 +215,11 @@ impl Aligner {
             tap.ended = true;
         }
         self.step(None);
-        report::report(&self)
+        let sightings = self.take_sightings();
+        Ok(Alignment {
+            sightings,
+            ..report::report(&self)?
+        })
     }
 
     /// Pair of two taps.
@@ -319,41 +337,61 @@ impl Aligner {
     fn judge(&mut self, order: &[usize], groups: &[Grouped], matches: &[Matches], ripe: &[Vec<bool>]) {
         for (near, two) in order.windows(2).enumerate() {
             let k = self.pair_of(two[0], two[1]);
-            let pair = &self.pairs[k];
-            let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
-            let a_near = pair.a == two[0];
             // A packet that a tap beyond the other one has did not get lost on the way.
-            let beyond = |which: usize| {
-                let is_near = (which == 0) == a_near;
-                if is_near { &order[near + 2..] } else { &order[..near] }
-            };
-            let seen_beyond = |which: usize, at: usize| {
-                let tap = if which == 0 { pair.a } else { pair.b };
-                beyond(which).iter().any(|&other| {
-                    let k = self.pair_of(tap, other);
-                    let side = if self.pairs[k].a == tap {
-                        &matches[k].a
-                    } else {
-                        &matches[k].b
-                    };
-                    !matches!(side.fate[at], Fate::Alone | Fate::Copy)
-                })
-            };
-            let court = Court {
-                pair,
-                a,
-                b,
-                groups: [&groups[pair.a], &groups[pair.b]],
-                matches: &matches[k],
-                fit: &self.fits[k],
-                ripe: [&ripe[pair.a], &ripe[pair.b]],
-                tap_beyond: [0, 1].map(|which| !beyond(which).is_empty()),
-                seen_beyond: &seen_beyond,
-            };
-            let tally = court.judge();
+            let mut beyond = [&order[near + 2..], &order[..near]];
+            if self.pairs[k].a != two[0] {
+                beyond.reverse();
+            }
+            let Judgement { tally, rulings } = self.rule(k, beyond, groups, matches, ripe);
             self.found[k].tally.add(&tally);
             self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
+            if order.len() == 2 {
+                self.sight(k, two[0], &matches[k], ripe, &rulings);
+            }
         }
+        if self.sightings.is_some()
+            && let [first, _, .., last] = *order
+        {
+            let k = self.pair_of(first, last);
+            let rulings = self.rule(k, [&[], &[]], groups, matches, ripe).rulings;
+            self.sight(k, first, &matches[k], ripe, &rulings);
+        }
+    }
+
+    /// Packets that only one tap of a pair has; `beyond`: the taps beyond the other one, as `a` and `b` see it.
+    fn rule(
+        &self,
+        k: usize,
+        beyond: [&[usize]; 2],
+        groups: &[Grouped],
+        matches: &[Matches],
+        ripe: &[Vec<bool>],
+    ) -> Judgement {
+        let pair = &self.pairs[k];
+        let seen_beyond = |which: usize, at: usize| {
+            let tap = if which == 0 { pair.a } else { pair.b };
+            beyond[which].iter().any(|&other| {
+                let k = self.pair_of(tap, other);
+                let side = if self.pairs[k].a == tap {
+                    &matches[k].a
+                } else {
+                    &matches[k].b
+                };
+                !matches!(side.fate[at], Fate::Alone | Fate::Copy)
+            })
+        };
+        let court = Court {
+            pair,
+            a: &self.taps[pair.a],
+            b: &self.taps[pair.b],
+            groups: [&groups[pair.a], &groups[pair.b]],
+            matches: &matches[k],
+            fit: &self.fits[k],
+            ripe: [&ripe[pair.a], &ripe[pair.b]],
+            tap_beyond: beyond.map(|beyond| !beyond.is_empty()),
+            seen_beyond: &seen_beyond,
+        };
+        court.judge()
     }
 
     /// Delays of matched packets.

@@ -193,6 +193,11 @@ impl Pair {
         );
     }
 
+    /// Place in `a` of a flow of `b`.
+    pub fn a_of(&self, b: u32) -> Option<u32> {
+        self.reverse.get(&b).copied()
+    }
+
     /// Forget a flow; the places are of tap `a`.
     pub fn part(&mut self, a: u32) -> Option<FlowPair> {
         let flow = self.flows.remove(&a)?;

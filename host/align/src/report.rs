@@ -6,7 +6,7 @@ use weir_record::time::utc_from_tai;
 
 use crate::clock::Stretch;
 use crate::tap::{Tap, most};
-use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares};
+use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares, Sightings};
 
 /// Taps between which a packet and its answer need less are at one place, s.
 const ONE_PLACE: f64 = 100e-6;
@@ -70,6 +70,7 @@ pub(crate) fn report(aligner: &Aligner) -> Result<Alignment, NothingInCommon> {
         legs,
         pies,
         nearest_client: order[0],
+        sightings: Sightings::default(),
     })
 }
 

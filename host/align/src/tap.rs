@@ -20,7 +20,7 @@ const HAS_TIMESTAMPS: u8 = 2;
 /// No flow.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What matching needs of a packet: 40 bytes.
+/// What matching needs of a packet: 48 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digest {
     pub time: u64,
@@ -30,7 +30,11 @@ pub(crate) struct Digest {
     pub tsval: u32,
     /// Place in [`Tap::flows`].
     pub flow: u32,
+    /// Of the frame in its capture, from 1.
+    pub number: u32,
     pub window: u16,
+    /// Bytes of the frame.
+    pub wire: u16,
     pub ip_id: u16,
     /// Pairs of taps (a bit each) in which this packet has been accounted for.
     pub done: u16,
@@ -247,7 +251,9 @@ impl Tap {
             len: p.length,
             tsval: p.tsval,
             flow: place,
+            number: u32::try_from(p.number).unwrap_or(u32::MAX),
             window: p.window,
+            wire: p.wire,
             ip_id: p.ip_id,
             done: 0,
             flags: p.tcp_flags,

@@ -1,5 +1,6 @@
 //! Packets that only one tap of a leg has: lost on the leg, missed by a capture, copied, or outside of what it covers.
 
+use crate::Passage;
 use crate::clock::Fit;
 use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
 use crate::tap::{Digest, Grouped, Map, Tap, flag, map};
@@ -23,6 +24,29 @@ pub(crate) struct Tally {
     pub missed: [u64; 2],
     pub undecided: u64,
     pub outside: u64,
+}
+
+/// What became of a packet that only one of two taps has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ruling {
+    /// 0: tap `a` has it, 1: `b`.
+    pub which: usize,
+    /// Its place in that tap's window.
+    pub at: u32,
+    pub passage: Passage,
+}
+
+/// What was judged at once.
+#[derive(Debug, Default)]
+pub(crate) struct Judgement {
+    pub tally: Tally,
+    pub rulings: Vec<Ruling>,
+}
+
+impl Judgement {
+    fn rule(&mut self, which: usize, at: u32, passage: Passage) {
+        self.rulings.push(Ruling { which, at, passage });
+    }
 }
 
 /// Everything that a judgement needs.
@@ -98,39 +122,41 @@ impl Court<'_> {
     }
 
     /// Judge all that is ripe.
-    pub fn judge(&self) -> Tally {
-        let mut tally = Tally::default();
+    pub fn judge(&self) -> Judgement {
+        let mut out = Judgement::default();
         let mut flows: Vec<&FlowPair> = self.pair.flows.values().collect();
         flows.sort_unstable_by_key(|flow| flow.a);
         // Times at which each capture proved to miss packets; pure ACKs wait for them.
         let mut missed = [Vec::new(), Vec::new()];
-        let mut acks: Vec<(usize, u64)> = Vec::new();
+        let mut acks: Vec<(usize, u32, u64)> = Vec::new();
         for flow in flows {
             for side in 0..2 {
                 let direction = self.direction(flow, side);
-                self.upstream(&direction, &mut tally, &mut missed, &mut acks);
-                self.downstream(&direction, &mut tally, &mut missed);
+                self.upstream(&direction, &mut out, &mut missed, &mut acks);
+                self.downstream(&direction, &mut out, &mut missed);
             }
         }
-        self.never_arrived(&mut tally);
+        self.never_arrived(&mut out);
         for times in &mut missed {
             times.sort_unstable();
         }
-        for (up, time) in acks {
+        for (up, at, time) in acks {
             let down = 1 - up;
             let from = missed[down].partition_point(|&m| m < time.saturating_sub(AROUND_MISSED));
             if missed[down].get(from).is_some_and(|&m| m <= time + AROUND_MISSED) {
-                tally.undecided += 1;
+                out.tally.undecided += 1;
+                out.rule(up, at, Passage::Undecided);
             } else {
-                tally.lost[up] += 1;
+                out.tally.lost[up] += 1;
+                out.rule(up, at, Passage::Lost);
             }
         }
-        tally
+        out
     }
 
     /// Connections that only one tap has, of hosts whose other connections both have, and that nobody at the far side
     /// answered: their packets went in and did not come out. Answered ones took another way.
-    fn never_arrived(&self, tally: &mut Tally) {
+    fn never_arrived(&self, out: &mut Judgement) {
         let hosts = |which: usize, place: u32| {
             let flow = self.tap(which).flows[place as usize].as_ref()?;
             Some((flow.client.0, flow.server.0))
@@ -165,11 +191,13 @@ impl Court<'_> {
                     if self.waits(which, at) {
                         let there = self.other_clock(which, self.tap(which).window[at as usize].time);
                         let other = self.tap(1 - which);
-                        tally.only[which] += 1;
+                        out.tally.only[which] += 1;
                         if other.first.is_some_and(|first| first <= there) && there <= other.last {
-                            tally.lost[which] += 1;
+                            out.tally.lost[which] += 1;
+                            out.rule(which, at, Passage::Lost);
                         } else {
-                            tally.outside += 1;
+                            out.tally.outside += 1;
+                            out.rule(which, at, Passage::Outside);
                         }
                     }
                 }
@@ -214,7 +242,13 @@ impl Court<'_> {
     }
 
     /// Packets that went in and did not come out.
-    fn upstream(&self, d: &Direction<'_>, tally: &mut Tally, missed: &mut [Vec<u64>; 2], acks: &mut Vec<(usize, u64)>) {
+    fn upstream(
+        &self,
+        d: &Direction<'_>,
+        out: &mut Judgement,
+        missed: &mut [Vec<u64>; 2],
+        acks: &mut Vec<(usize, u32, u64)>,
+    ) {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(up).window;
         let alone: Vec<u32> = d.packets[up]
@@ -234,29 +268,29 @@ impl Court<'_> {
         // The latest first: of several transmissions it is the last that arrived.
         for &at in alone.iter().rev() {
             let p = &window[at as usize];
-            tally.only[up] += 1;
+            out.tally.only[up] += 1;
             let there = self.other_clock(up, p.time);
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
             let segments = d.segments(down, p.len);
             if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
-                tally.outside += 1;
+                out.tally.outside += 1;
+                out.rule(up, at, Passage::Outside);
             } else if (self.seen_beyond)(up, at as usize) {
-                tally.missed[down] += 1;
+                out.tally.missed[down] += 1;
+                out.rule(up, at, Passage::Missed);
                 missed[down].push(there);
                 // This transmission arrived: no other one of these bytes needs to have.
                 claims.push(range);
             } else if !takes_room && !self.tap_beyond[up] {
-                acks.push((up, there));
-            } else if !takes_room {
-                tally.lost[up] += 1;
+                acks.push((up, at, there));
+            } else if takes_room && evidence.delivered_unseen(range, there, &mut claims) {
+                out.tally.missed[down] += segments;
+                out.rule(up, at, Passage::Missed);
+                missed[down].push(there);
             } else {
-                if evidence.delivered_unseen(range, there, &mut claims) {
-                    tally.missed[down] += segments;
-                    missed[down].push(there);
-                } else {
-                    tally.lost[up] += segments;
-                }
+                out.tally.lost[up] += if takes_room { segments } else { 1 };
+                out.rule(up, at, Passage::Lost);
             }
         }
         for hole in holes {
@@ -264,10 +298,10 @@ impl Court<'_> {
             let there = self.other_clock(up, window[hole.at as usize].time);
             let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
             if evidence.delivered_unseen(range, there, &mut claims) {
-                tally.missed[down] += segments;
+                out.tally.missed[down] += segments;
                 missed[down].push(there);
             } else {
-                tally.lost[up] += segments;
+                out.tally.lost[up] += segments;
             }
         }
     }
@@ -291,7 +325,7 @@ impl Court<'_> {
     }
 
     /// Packets that came out and did not go in.
-    fn downstream(&self, d: &Direction<'_>, tally: &mut Tally, missed: &mut [Vec<u64>; 2]) {
+    fn downstream(&self, d: &Direction<'_>, out: &mut Judgement, missed: &mut [Vec<u64>; 2]) {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(down).window;
         for &at in &d.packets[down] {
@@ -306,24 +340,27 @@ impl Court<'_> {
                 continue;
             }
             if fate == Fate::Copy {
-                tally.only[down] += 1;
-                tally.duplicated[up] += 1;
+                out.tally.only[down] += 1;
+                out.tally.duplicated[up] += 1;
+                out.rule(down, at, Passage::Copied);
             } else if fate == Fate::Alone {
-                tally.only[down] += 1;
+                out.tally.only[down] += 1;
                 let there = self.other_clock(down, window[at as usize].time);
                 let tap = self.tap(up);
                 if tap.first.is_none_or(|first| there < first) || there > tap.last {
-                    tally.outside += 1;
+                    out.tally.outside += 1;
+                    out.rule(down, at, Passage::Outside);
                 } else if !(self.seen_beyond)(down, at as usize) {
                     // Else the leg before has counted it.
-                    tally.missed[up] += 1;
+                    out.tally.missed[up] += 1;
+                    out.rule(down, at, Passage::Missed);
                     missed[up].push(there);
                 }
             }
         }
         for hole in &self.matches.holes[down] {
             if self.is_of(d, down, hole.at) && self.waits(down, hole.at) {
-                tally.missed[up] += d.segments(up, hole.to.wrapping_sub(hole.from));
+                out.tally.missed[up] += d.segments(up, hole.to.wrapping_sub(hole.from));
                 missed[up].push(self.other_clock(down, window[hole.at as usize].time));
             }
         }

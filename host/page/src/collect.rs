@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use weir_align::Sightings;
 use weir_analysis::{Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
 use weir_record::{Kind, Record};
@@ -73,6 +74,8 @@ pub struct Path {
     pub legs: Vec<v1::Leg>,
     /// Whose time it was.
     pub pies: Vec<v1::Pie>,
+    /// Packet by packet.
+    pub sightings: Sightings,
 }
 
 /// Everything that a [`Dataset`] is made of, in any order.

@@ -1,6 +1,7 @@
 //! One connection: what is known of it, its packets, its time-sequence graph.
 
 use serde_json::json;
+use weir_align::Passage;
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -72,6 +73,7 @@ struct Trace<'a> {
     rows: Vec<Row>,
     /// Where each side's relative numbers begin.
     first: [Option<u32>; 2],
+    scales: [Option<u32>; 2],
 }
 
 /// Of a packet.
@@ -157,6 +159,41 @@ impl<'a> Trace<'a> {
             all,
             rows,
             first,
+            scales,
+        }
+    }
+
+    /// What stands in none of the packets alone, of one that only another tap has: numbers go on from those before it.
+    fn elsewhere(&self, packet: &Packet) -> Row {
+        let side = packet.side();
+        let before = self
+            .all
+            .partition_point(|other| self.packets.get(*other).time <= packet.time);
+        let last = self.all[..before].iter().rposition(|other| {
+            let other = self.packets.get(*other);
+            other.side() == side && other.has(flag::ACK) && !other.has(flag::RST)
+        });
+        let far = |number: u32, from: u32| i64::from(number.wrapping_sub(from) as i32);
+        let numbers = last.map(|last| (self.packet(last), self.rows[last]));
+        let (seq, ack) = match numbers {
+            Some((known, row)) => (
+                row.seq + far(packet.seq, known.seq),
+                row.ack.map(|ack| ack + far(packet.ack, known.ack)),
+            ),
+            None => (
+                self.first[side].map_or(0, |first| far(packet.seq, first)),
+                self.first[1 - side].map(|first| far(packet.ack, first)),
+            ),
+        };
+        let scale = if packet.has(flag::SYN) {
+            Some(0)
+        } else {
+            self.scales[side]
+        };
+        Row {
+            seq,
+            ack: ack.filter(|_| packet.has(flag::ACK)),
+            window: scale.map(|scale| u64::from(packet.window) << scale),
         }
     }
 
@@ -170,17 +207,83 @@ impl<'a> Trace<'a> {
     }
 
     /// Edges of SACK blocks, relative as ACKs are.
-    fn sack(&self, place: usize) -> Option<String> {
-        let sack = self.packets.sack(self.all[place])?;
-        let packet = self.packet(place);
-        let ack = self.rows[place].ack?;
-        let near = |edge: u32| ack + i64::from(edge.wrapping_sub(packet.ack) as i32);
+    fn sack(&self, shown: &Shown) -> Option<String> {
+        let sack = self.packets.sack(shown.place?)?;
+        let ack = shown.row.ack?;
+        let near = |edge: u32| ack + i64::from(edge.wrapping_sub(shown.packet.ack) as i32);
         let blocks: Vec<_> = sack
             .blocks()
             .iter()
             .map(|(left, right)| format!("{}-{}", near(*left), near(*right)))
             .collect();
         Some(blocks.join(" "))
+    }
+}
+
+/// A packet of this tap by its place in the trace, or one that only another tap has.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Here(usize),
+    There(usize),
+}
+
+/// A packet in a table.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    packet: Packet,
+    /// None: only another tap has it.
+    place: Option<u32>,
+    row: Row,
+    /// When the tap nearest to the server had it, ns, and where it was lost; none: that is not known.
+    far: Option<u64>,
+    passage: Option<Passage>,
+}
+
+impl Shown {
+    /// Of a packet of this tap.
+    fn here(data: &Dataset, trace: &Trace<'_>, place: usize) -> Self {
+        let packet = *trace.packet(place);
+        let near = &data.path.sightings.near;
+        let sighting = near.binary_search_by_key(&packet.number, |sighting| sighting.number);
+        let sighting = sighting.ok().map(|place| near[place]);
+        Self {
+            packet,
+            place: Some(trace.all[place]),
+            row: trace.rows[place],
+            far: sighting
+                .filter(|sighting| sighting.passage == Passage::Both)
+                .map(|sighting| data.since_tai(sighting.time)),
+            passage: sighting.map(|sighting| sighting.passage),
+        }
+    }
+
+    /// Those of a connection that only the tap nearest to the server has.
+    fn elsewhere<'a>(data: &'a Dataset, trace: &'a Trace<'_>, id: u64) -> impl Iterator<Item = Self> + 'a {
+        let far = &data.path.sightings.far;
+        let first = far.partition_point(|packet| packet.connection < id);
+        let mine = far[first..].iter().take_while(move |packet| packet.connection == id);
+        mine.map(|sighting| {
+            let time = data.since_tai(sighting.time);
+            let packet = Packet::elsewhere(sighting, time);
+            Self {
+                packet,
+                place: None,
+                row: trace.elsewhere(&packet),
+                far: Some(time),
+                passage: Some(sighting.passage),
+            }
+        })
+    }
+}
+
+const fn passage_name(passage: Passage) -> &'static str {
+    match passage {
+        Passage::Both => "BOTH",
+        Passage::Lost => "LOST",
+        Passage::Missed => "MISSED",
+        Passage::Copied => "COPIED",
+        Passage::Undecided => "UNDECIDED",
+        Passage::Outside => "OUTSIDE",
     }
 }
 
@@ -192,31 +295,52 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
     let offset = params.number("offset", 0usize, 0, u32::MAX as usize)?;
     let limit = params.number("limit", 2000usize, 1, PACKETS)?;
     let kinds = params.list("kinds").map(|kinds| kind_numbers(&kinds)).transpose()?;
+    let with_taps = params.word("taps", &[("false", false), ("true", true)])?;
     params.end()?;
     let trace = Trace::new(data, packets, row);
+    let there: Vec<Shown> = match with_taps {
+        true => Shown::elsewhere(data, &trace, data.connections[row as usize].id).collect(),
+        false => Vec::new(),
+    };
+    let packet = |item: Item| match item {
+        Item::Here(place) => trace.packet(place),
+        Item::There(place) => &there[place].packet,
+    };
+    let mut items: Vec<Item> = (0..trace.all.len()).map(Item::Here).collect();
+    if !there.is_empty() {
+        items.extend((0..there.len()).map(Item::There));
+        items.sort_by_key(|item| packet(*item).time);
+    }
     let wanted = |place: &usize| {
-        let kind = trace.packet(*place).kind as usize;
+        let kind = packet(items[*place]).kind as usize;
         kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
     };
-    let all: Vec<usize> = trace.part(span).filter(wanted).collect();
+    let all: Vec<usize> = span.part(&items, |item| packet(*item).time).filter(wanted).collect();
     let end = all.len().min(offset.saturating_add(limit));
     let part = all.get(offset..end).unwrap_or_default();
-    let each = || part.iter().map(|place| trace.packet(*place));
-    let places = || part.iter().map(|place| trace.all[*place]);
-    let rows = || part.iter().map(|place| trace.rows[*place]);
-    let verdicts: Vec<_> = places()
-        .map(|packet| packets.verdict(packet).map(|v| &data.verdicts[v as usize]))
-        .collect();
-    let verdict = |name: fn(&weir_analysis::Verdict) -> &'static str| verdicts.iter().map(move |v| v.map(name));
     let delta = |place: &usize| match place.checked_sub(1) {
-        Some(before) => seconds(trace.packet(*place).time - trace.packet(before).time),
+        Some(before) => seconds(packet(items[*place]).time - packet(items[before]).time),
         None => 0.0,
     };
+    let deltas = part.iter().map(delta).collect();
+    let shown = |place: &usize| match items[*place] {
+        Item::Here(place) => Shown::here(data, &trace, place),
+        Item::There(place) => there[place],
+    };
+    let part: Vec<Shown> = part.iter().map(shown).collect();
+    let each = || part.iter().map(|shown| &shown.packet);
+    let rows = || part.iter().map(|shown| shown.row);
+    let of = |shown: &Shown| shown.place;
+    let verdicts: Vec<_> = part
+        .iter()
+        .map(|shown| Some(&data.verdicts[packets.verdict(of(shown)?)? as usize]))
+        .collect();
+    let verdict = |name: fn(&weir_analysis::Verdict) -> &'static str| verdicts.iter().map(move |v| v.map(name));
     let columns = batch::Columns::default()
-        .u32("packet", places().collect())
+        .u32_or_null("packet", part.iter().map(of).collect())
         .f64("number", each().map(|p| f64::from(p.number)).collect())
         .f64("time", each().map(|p| seconds(p.time)).collect())
-        .f64("delta", part.iter().map(delta).collect())
+        .f64("delta", deltas)
         .bool("server", each().map(|p| p.server).collect())
         .u8("kind", each().map(|p| p.kind as u8).collect())
         .u32("wire_bytes", each().map(|p| u32::from(p.wire)).collect())
@@ -230,9 +354,15 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
         .u32("ack", each().map(|p| p.ack).collect())
         .f64("seq_relative", rows().map(|row| row.seq as f64).collect())
         .f64_or_null("ack_relative", rows().map(|row| row.ack.map(|a| a as f64)).collect())
-        .text("sack", part.iter().map(|place| trace.sack(*place)).collect())
-        .u32_or_null("block_bytes", places().map(|p| packets.block(p)).collect())
-        .u32_or_null("original", places().map(|p| packets.original(p)).collect())
+        .text("sack", part.iter().map(|shown| trace.sack(shown)).collect())
+        .u32_or_null(
+            "block_bytes",
+            part.iter().map(|shown| packets.block(of(shown)?)).collect(),
+        )
+        .u32_or_null(
+            "original",
+            part.iter().map(|shown| packets.original(of(shown)?)).collect(),
+        )
         .words("class", verdict(|v| v.class.name()))
         .words("cause", verdict(|v| v.cause.name()))
         .words("place", verdict(|v| v.place.name()))
@@ -240,13 +370,18 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
             "confidence",
             verdicts.iter().map(|v| v.map(|v| v.message().confidence)).collect(),
         )
-        .text("note", places().map(|p| packets.note(p)).collect())
+        .text("note", part.iter().map(|shown| packets.note(of(shown)?)).collect())
         .says("total", all.len())
         .says("offset", offset)
         .says("client_isn", trace.first[0].map_or_else(String::new, |n| n.to_string()))
         .says("server_isn", trace.first[1].map_or_else(String::new, |n| n.to_string()))
         .says("kinds", json!(KINDS));
-    Reply::columns(columns)
+    Reply::columns(match with_taps {
+        true => columns
+            .f64_or_null("far", part.iter().map(|shown| shown.far.map(seconds)).collect())
+            .words("passage", part.iter().map(|shown| shown.passage.map(passage_name))),
+        false => columns,
+    })
 }
 
 fn kind_numbers(kinds: &[String]) -> Result<Vec<usize>, Refused> {

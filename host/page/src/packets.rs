@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use weir_align::Elsewhere;
 use weir_analysis::{Class, Verdict};
 use weir_record::time::utc_from_tai;
 use weir_record::{Block, Event, Kind as RecordKind, Open, Packet as Digest, PacketMore, Record, what};
@@ -93,6 +94,41 @@ impl Packet {
 
     pub fn side(&self) -> usize {
         usize::from(self.server)
+    }
+
+    /// Of a packet that only another tap has; `time`: ns since the start of the capture.
+    pub fn elsewhere(packet: &Elsewhere, time: u64) -> Self {
+        let mut out = Self {
+            time,
+            flow: NONE,
+            number: packet.number,
+            seq: packet.seq,
+            ack: packet.ack,
+            length: packet.length,
+            window: packet.window,
+            wire: packet.wire,
+            ip_id: packet.ip_id,
+            ttl: packet.ttl,
+            flags: packet.flags,
+            kind: Kind::Ack,
+            server: packet.from_server,
+        };
+        out.kind = match out.marked_kind() {
+            Some(kind) => kind,
+            None if out.length > 0 => Kind::Data,
+            None if out.window == 0 => Kind::ZeroWindow,
+            None => Kind::Ack,
+        };
+        out
+    }
+
+    /// What its flags alone make it.
+    fn marked_kind(&self) -> Option<Kind> {
+        let kinds = [(flag::RST, Kind::Rst), (flag::SYN, Kind::Syn), (flag::FIN, Kind::Fin)];
+        kinds
+            .into_iter()
+            .find(|(flag, _)| self.has(*flag))
+            .map(|(_, kind)| kind)
     }
 }
 
@@ -533,10 +569,10 @@ impl Packets {
     fn kind(&self, place: u32, packet: &Packet, class: Option<Class>) -> Kind {
         let sack = || self.sack(place);
         let is_dsack = || find(&self.notes, place).is_some_and(|bits| bits & what::DSACK != 0);
+        if let Some(kind) = packet.marked_kind() {
+            return kind;
+        }
         match class {
-            _ if packet.has(flag::RST) => Kind::Rst,
-            _ if packet.has(flag::SYN) => Kind::Syn,
-            _ if packet.has(flag::FIN) => Kind::Fin,
             Some(Class::Retransmission) => Kind::Retransmission,
             Some(Class::Reordered | Class::CaptureOrder) => Kind::OutOfOrder,
             Some(Class::Copy | Class::KeepAlive | Class::WindowProbe) => Kind::Copy,

@@ -4,7 +4,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readColumns } from "../src/api/client";
 import { count, duration, percent } from "../src/format";
+import { readRows } from "../src/packets/rows";
 import {
     axe,
     DEMO,
@@ -212,6 +214,39 @@ test("bounce diagram: an arrow for each packet, told as one moves", async () => 
     expectNoErrors(one);
 });
 
+test("bounce diagram of two taps: what is at both, and what was lost between them", async () => {
+    const both = run("analyze", ...TAPS) as Said;
+    const two = await tab(browser, pair);
+    const passages = new Map<string, number>();
+    let lost = "";
+    for (const { id } of both.connections) {
+        const answer = await fetch(`${pair.url}/api/v1/captures/1/connections/${id}/packets?taps=true&limit=20000`);
+        const rows = readRows(readColumns(new Uint8Array(await answer.arrayBuffer())));
+        for (const { passage, server, far, time } of rows) {
+            const what = `${passage} ${server ? "server" : "client"}`;
+            passages.set(what, (passages.get(what) ?? 0) + 1);
+            // 10 ms each way.
+            if (passage === "BOTH") expect(Math.abs((far ?? NaN) - time)).toBeCloseTo(0.011, 2);
+        }
+        if (rows.some(({ passage, server }) => passage === "LOST" && server)) lost = id;
+    }
+    const leg = both.legs[0];
+    expect(passages.get("LOST client")).toBe(Number(leg?.lostForward));
+    expect(passages.get("LOST server")).toBe(Number(leg?.lostBackward));
+    expect((passages.get("BOTH client") ?? 0) + (passages.get("BOTH server") ?? 0)).toBe(Number(leg?.matched));
+    await two.show(`view=bounce&connection=${lost}`);
+    await two.page.locator(".bounce").focus();
+    await two.page.keyboard.press("Home");
+    const live = two.page.locator('[data-chart="bounce"] [aria-live]');
+    expect(await live.innerText()).toMatch(/client sends SYN\. From tap to tap 1\d[.\d]* ms, at demo-server\.pcap/);
+    for (let step = 0; step < 100 && !(await live.innerText()).includes("lost between the taps"); step += 1)
+        await two.page.keyboard.press("ArrowDown");
+    expect(await live.innerText()).toMatch(/server sends .*lost between the taps/);
+    expect(await axe(two.page)).toEqual([]);
+    expectNoErrors(two);
+    await two.page.close();
+});
+
 test("waterfall: a bar for each transaction, of all and of one connection", async () => {
     await one.show("view=waterfall");
     expect(await one.page.locator(".pages").innerText()).toBe(`${said.transactions.length} transactions`);
@@ -300,6 +335,7 @@ test("every view passes the accessibility scan, light and dark, with and without
             "bounce",
             "waterfall",
             "exchange",
+            "exchange&dependencies=1",
             "delays",
             "diagnosis",
         ]) {

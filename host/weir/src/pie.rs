@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use weir_align::Aligner;
 use weir_analysis::pie::{Trace, article};
 use weir_messages::v1::Analysis;
 
@@ -14,7 +15,8 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
     let inputs = [&args.client, &args.server].map(|path| path.display().to_string());
     let mut traces = [Trace::default(); 2];
     let flow = FlowOptions { ignore_vlan: false };
-    let (alignment, code) = taps::align(&inputs, &flow, |tap, records| traces[tap].push(records))?;
+    let aligner = Aligner::new(inputs.iter().cloned());
+    let (alignment, code) = taps::align(aligner, &inputs, &flow, |tap, records| traces[tap].push(records))?;
     for (input, trace) in inputs.iter().zip(&traces) {
         if trace.frames() == 0 {
             return Err(Failure::new(format_args!(

@@ -93,7 +93,8 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
         .iter()
         .map(|_| (Analyzer::new(config), analyze::watched(sink(), args.timeline)))
         .collect();
-    let (alignment, code) = align(args.inputs, args.flow, |tap, records| {
+    let aligner = Aligner::new(args.inputs.iter().cloned());
+    let (alignment, code) = align(aligner, args.inputs, args.flow, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
         analyzer.push(records, sink);
     })?;
@@ -110,9 +111,10 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
     })
 }
 
-/// Read captures side by side; their records go to `take` with the number of the capture, too. The exit code tells
+/// Read captures side by side into an aligner of theirs; their records go to `take` with the number of the capture, too. The exit code tells
 /// whether all could be read to their end.
 pub fn align(
+    mut aligner: Aligner,
     inputs: &[String],
     flow: &FlowOptions,
     mut take: impl FnMut(usize, &[Record]),
@@ -135,7 +137,6 @@ pub fn align(
         ..weir_engine::Config::file()
     };
     let readers: Vec<Reader> = inputs.iter().map(|input| Reader::start(input, engine)).collect();
-    let mut aligner = Aligner::new(inputs.iter().cloned());
     while let Some(tap) = aligner.next_tap() {
         match readers[tap].records.recv() {
             Ok(records) => {

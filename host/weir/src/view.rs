@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use weir_align::Aligner;
 use weir_analysis::{Analyzer, Config};
 use weir_capture::CaptureFile;
 use weir_engine::Profile;
@@ -82,7 +83,8 @@ pub fn read(
     let mut path = &paths[0];
     if paths.len() > 1 {
         let inputs: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let (found, _) = taps::align(&inputs, &flow, |_, _| {}).map_err(|error| error.to_string())?;
+        let aligner = Aligner::new(inputs.iter().cloned()).keep_sightings();
+        let (found, _) = taps::align(aligner, &inputs, &flow, |_, _| {}).map_err(|error| error.to_string())?;
         let found = found.map_err(|error| error.to_string())?;
         path = &paths[found.nearest_client];
         alignment = Some(found);
@@ -126,6 +128,7 @@ pub fn read(
         taps: alignment.taps,
         legs: alignment.legs,
         pies: alignment.pies,
+        sightings: alignment.sightings,
     };
     Ok(Reading {
         data: facts.inner.finish(summary, several),

@@ -9,7 +9,11 @@ import { HOST_KINDS } from "./kinds";
 /** Rows on a page: a few hundred kB on the wire. */
 export const PAGE = 4000;
 
+/** Where a packet of two taps is, as the interface names it. */
+export type Passage = "BOTH" | "LOST" | "MISSED" | "COPIED" | "UNDECIDED" | "OUTSIDE";
+
 export interface Row {
+    /** NaN: only the tap nearest to the server has it. */
     readonly packet: number;
     /** Of the frame in its source, from 1. */
     readonly number: number;
@@ -34,6 +38,10 @@ export interface Row {
     readonly original: number | null;
     readonly verdict: string;
     readonly note: string | null;
+    /** When the tap nearest to the server saw it, by the clock of the one nearest to the client. */
+    readonly far: number | null;
+    /** Null: one tap, or not known. */
+    readonly passage: Passage | null;
 }
 
 export interface Page {
@@ -69,6 +77,7 @@ export function readRows(answer: Columns): Row[] {
     const [length, wire, ttl, ipId, flags] = (["length", "wire_bytes", "ttl", "ip_id", "flags"] as const).map(numbers);
     const window = numbers("window");
     const seq = numbers("seq_relative");
+    const taps = answer.has("passage");
     return Array.from({ length: answer.rows }, (_, row) => {
         const value = (column: ArrayLike<number> | undefined) => column?.[row] ?? NaN;
         const scaled = optional("window_bytes", row);
@@ -95,8 +104,23 @@ export function readRows(answer: Columns): Row[] {
                 .filter((one) => one !== null)
                 .join(", "),
             note: text("note", row),
+            far: taps ? optional("far", row) : null,
+            passage: taps ? (text("passage", row) as Passage | null) : null,
         };
     });
+}
+
+/** What became of a packet that is not at both taps; `other`: the tap that does not have it. */
+export function passageWords(row: Row, other: string): string {
+    const words: Record<Passage, string> = {
+        BOTH: "",
+        LOST: "lost between the taps",
+        MISSED: `not in ${other}, which it passed`,
+        COPIED: "copied between the taps",
+        UNDECIDED: `lost, or missed by ${other}`,
+        OUTSIDE: `${other} does not cover this time`,
+    };
+    return row.passage === null ? "" : words[row.passage];
 }
 
 /** What is remarkable about a packet, in words. */
@@ -119,23 +143,27 @@ export function content(row: Row): string {
     return [flags, row.length > 0 ? `${count(row.length)} bytes` : ""].filter(Boolean).join(", ");
 }
 
-/** The page of the connection's packets in the page's range that `offset` or else `at` asks for. */
-export function usePage(id: string): Loaded<Page> {
+/**
+ * The page of the connection's packets in the page's range that `offset` or else `at` asks for; `taps`: with those that
+ * only another tap has.
+ */
+export function usePage(id: string, taps = false): Loaded<Page> {
     const shown = capture.value as Capture;
     const route = of(shown, `/connections/${encodeURIComponent(id)}/packets`);
     const { from, to } = state.value;
     const wanted = param("offset");
     const at = param("at");
     const [begin] = range.value;
+    const both = taps ? { taps } : {};
     return useLoad(
-        id === "" ? null : JSON.stringify([route, from, to, wanted, wanted === "" ? at : ""]),
+        id === "" ? null : JSON.stringify([route, from, to, wanted, wanted === "" ? at : "", taps]),
         async (signal) => {
             let offset = Number(wanted);
             if (wanted === "" && at !== "" && Number(at) > begin) {
-                const before = await columns(route, { from, to: at, limit: 1 }, signal);
+                const before = await columns(route, { from, to: at, limit: 1, ...both }, signal);
                 offset = Math.floor(Number(before.metadata.get("total")) / PAGE) * PAGE;
             }
-            const answer = await columns(route, { from, to, offset, limit: PAGE }, signal);
+            const answer = await columns(route, { from, to, offset, limit: PAGE, ...both }, signal);
             return { rows: readRows(answer), offset, total: Number(answer.metadata.get("total")) };
         },
     );

@@ -3,13 +3,26 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fit, startOf } from "../chart/ChartFrame";
 import { save } from "../chart/export";
 import { CanvasPainter, SvgPainter, type Painter } from "../chart/painter";
-import { Loading } from "../components/load";
+import { json, of } from "../api/client";
+import type { Capture } from "../api/types";
+import { Loading, useLoad } from "../components/load";
 import { clock, count, duration } from "../format";
-import { drawBounce, rows as place, rowsBetween, SIZES, type Spacing } from "../packets/bounce";
+import {
+    drawBounce,
+    linesOf,
+    otherTap,
+    reachOf,
+    rows as place,
+    rowsBetween,
+    SIZES,
+    type Spacing,
+    type TwoTaps,
+} from "../packets/bounce";
 import { nameOf, type One } from "../packets/connection";
 import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
-import { content, PAGE, remarks, rowFrom, usePage, type Page } from "../packets/rows";
+import type { Tap } from "../packets/path";
+import { content, PAGE, passageWords, remarks, rowFrom, usePage, type Page, type Row } from "../packets/rows";
 import { capture, go, param, setParam } from "../state/store";
 import { colors } from "../theme";
 
@@ -21,24 +34,42 @@ export default function Bounce() {
     return <OfConnection>{(one) => <Shown one={one} />}</OfConnection>;
 }
 
+/** Names of the tap nearest to the client and of that nearest to the server; null: there is one. */
+type Names = readonly [string, string] | null;
+
 function Shown(props: { one: One }) {
-    const answer = usePage(props.one.connection.id);
+    const shown = capture.value as Capture;
+    const several = shown.kind === "TAPS";
+    const answer = usePage(props.one.connection.id, several);
+    const taps = useLoad(several ? `taps ${shown.id}` : null, (signal) =>
+        json<{ taps: Tap[] }>(of(shown, "/taps"), {}, signal),
+    );
+    const files = taps.data?.taps.map(({ file }) => file.replace(/.*\//, "")) ?? [];
+    const [first, last] = [files[0], files[files.length - 1]];
+    const names: Names = first === undefined || last === undefined ? null : [first, last];
+    if (several && names === null)
+        return (
+            <Loading of={taps} what="Taps">
+                {() => null}
+            </Loading>
+        );
     return (
         <Loading of={answer} what="Packets">
-            {(page) => <Diagram one={props.one} page={page} />}
+            {(page) => <Diagram one={props.one} page={page} names={names} />}
         </Loading>
     );
 }
 
-function Diagram(props: { one: One; page: Page }) {
-    const { one, page } = props;
+function Diagram(props: { one: One; page: Page; names: Names }) {
+    const { one, page, names } = props;
     const all = page.rows;
     const spacing: Spacing = param("spacing") === "time" ? "time" : "even";
-    const { tops, whole } = place(
+    const { tops, whole, perSecond } = place(
         all.map((row) => row.time),
         spacing,
         SCALED,
     );
+    const two: TwoTaps | null = names === null ? null : { names, perSecond };
     const scroller = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const [top, setTop] = useState(0);
@@ -62,12 +93,12 @@ function Diagram(props: { one: One; page: Page }) {
     }, [page, spacing]);
 
     const paint = (painter: Painter, from: number, height: number, wide: number) => {
-        const [first, end] = rowsBetween(tops, from, from + height);
+        const [first, end] = rowsBetween(tops, from, from + height, reachOf(two));
         drawBounce(
             painter,
             all,
             { tops, first, end, above: from, width: wide, height },
-            { colors: palette, start, chosen },
+            { colors: palette, start, chosen, two },
         );
     };
     useLayoutEffect(() => {
@@ -161,9 +192,10 @@ function Diagram(props: { one: One; page: Page }) {
                 </div>
             </header>
             <p class="about">
-                Each arrow is a packet on its way, as the tap saw it pass; its colour tells the payload, dashes that it
-                was sent again. Left: time of day and time since the packet before. ↑ and ↓ move, Enter shows the row in
-                the table.
+                {names === null
+                    ? "Each arrow is a packet on its way, as the tap saw it pass; its colour tells the payload, dashes that it was sent again. Left: time of day and time since the packet before."
+                    : `Each arrow is a packet on its way, with a dot where ${names[0]} and ${names[1]} saw it, and a cross where it was lost between them; its colour tells the payload, dashes that it was sent again. Left: time of day at each tap, by the clock of the first, and time since the packet before. What an arrow's label says last is its time from tap to tap.`}{" "}
+                ↑ and ↓ move, Enter shows the row in the table.
             </p>
             <ul class="legend">
                 {SIZES.map((size) => (
@@ -172,10 +204,20 @@ function Diagram(props: { one: One; page: Page }) {
                     </li>
                 ))}
             </ul>
-            <div class="sides" aria-hidden="true">
-                <span>client {client}</span>
-                <span>server {server}</span>
-            </div>
+            {names === null ? (
+                <div class="sides" aria-hidden="true">
+                    <span>client {client}</span>
+                    <span>server {server}</span>
+                </div>
+            ) : (
+                <div class="sides of-two" aria-hidden="true">
+                    {heads(width, names, [client, server]).map(({ text, at, align }) => (
+                        <span key={text} class={align} style={{ left: `${at}px` }}>
+                            {text}
+                        </span>
+                    ))}
+                </div>
+            )}
             <div
                 ref={scroller}
                 class="bounce"
@@ -193,8 +235,28 @@ function Diagram(props: { one: One; page: Page }) {
             </div>
             <div class="unseen" aria-live="polite">
                 {row &&
-                    `${clock(start, row.time, 6)}, ${duration(row.delta)} after the one before: ${row.server ? "server" : "client"} sends ${content(row)}. ${remarks(row)}`}
+                    `${clock(start, row.time, 6)}, ${duration(row.delta)} after the one before: ${row.server ? "server" : "client"} sends ${content(row)}. ${two === null ? "" : `${atTaps(row, two)}. `}${remarks(row)}`}
             </div>
         </section>
     );
+}
+
+/** Where a packet was seen, in words. */
+function atTaps(row: Row, two: TwoTaps): string {
+    if (row.passage !== "BOTH" || row.far === null) return passageWords(row, otherTap(row, two));
+    return `From tap to tap ${duration(Math.abs(row.far - row.time))}, at ${two.names[1]} ${clock(startOf(), row.far, 6)}`;
+}
+
+/** What stands above the columns of times and above the lines. */
+function heads(width: number, [first, last]: readonly [string, string], [client, server]: readonly [string, string]) {
+    const lines = linesOf(width, true);
+    const [near = 0, far = 0] = lines.taps;
+    return [
+        { text: "at the first tap", at: 12, align: "left" },
+        { text: "at the last", at: 122, align: "left" },
+        { text: client, at: lines.client, align: "right" },
+        { text: first, at: near, align: "left" },
+        { text: last, at: far, align: "right" },
+        { text: server, at: lines.server, align: "left" },
+    ];
 }
