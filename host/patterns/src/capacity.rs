@@ -44,10 +44,6 @@ const FLAT: f64 = 0.25;
 /// The exponent's standard errors that must fit below `BENT`.
 const SIGMAS: f64 = 2.0;
 const BENT: f64 = 0.5;
-/// Standard deviation over median distance from the median, and the standard error of a median over that of a mean, of a
-/// normal distribution.
-const NORMAL: f64 = 1.4826;
-const MEDIAN_ERROR: f64 = 1.2533;
 /// Resamples for the interval.
 const RESAMPLES: usize = 200;
 const SEED: u64 = 2015;
@@ -258,7 +254,7 @@ fn is_settled(before: Slice, slice: Slice) -> bool {
     slice.progress > 0.0 && (slice.progress - before.progress).abs() <= usual
 }
 
-/// Slices with about the same number in progress: means.
+/// Slices with about the same number in progress: medians, because slices in which an application sleeps lie far off.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     progress: f64,
@@ -283,7 +279,7 @@ fn steps(slices: &[Slice]) -> Vec<Step> {
         .chunk_by(together)
         .filter(|level| level.len() >= LEVEL_SLICES)
         .map(|level| {
-            let of = |value: fn(&Slice) -> f64| level.iter().map(value).sum::<f64>() / level.len() as f64;
+            let of = |value: fn(&Slice) -> f64| median(&level.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
             Step {
                 progress: of(|slice| slice.progress),
                 rate: of(|slice| slice.rate),
@@ -336,27 +332,25 @@ fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
     (exponent < FLAT && exponent + SIGMAS * error < BENT).then_some(ceiling)
 }
 
-/// Exponent with which the rate grows with the number in progress, and its standard error: between the medians of the
-/// third with the fewest and the third with the most, of the logarithms (the resistant line of Tukey 1977, "Exploratory
-/// Data Analysis", chapter 5), because slices in which an application sleeps lie far off.
+/// Exponent with which the rate grows with the number in progress, and its standard error: the slope of the
+/// logarithms.
 fn growth(slices: &[&Slice]) -> (f64, f64) {
-    let mut points: Vec<(f64, f64)> = slices.iter().map(|s| (s.progress.ln(), s.rate.ln())).collect();
-    points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let third = points.len() / 3;
-    let middle = |of: &[(f64, f64)], value: fn(&(f64, f64)) -> f64| {
-        median(&of.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
-    };
-    let (low, high) = (&points[..third], &points[points.len() - third..]);
-    let [dx, dy] = [|p: &(f64, f64)| p.0, |p: &(f64, f64)| p.1].map(|value| middle(high, value) - middle(low, value));
-    if third < 2 || dx <= 0.0 {
+    let n = slices.len() as f64;
+    let points = slices.iter().map(|s| (s.progress.ln(), s.rate.ln()));
+    let (sx, sy) = points.clone().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+    let (mx, my) = (sx / n, sy / n);
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in points {
+        xx += (x - mx).powi(2);
+        xy += (x - mx) * (y - my);
+        yy += (y - my).powi(2);
+    }
+    if xx <= 0.0 || n < 3.0 {
         return (0.0, f64::INFINITY);
     }
-    let slope = dy / dx;
-    let off: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
-    let usual = median(&off).unwrap_or(0.0);
-    let spread: Vec<f64> = off.iter().map(|off| (off - usual).abs()).collect();
-    let deviation = NORMAL * median(&spread).unwrap_or(0.0);
-    (slope, MEDIAN_ERROR * deviation * (2.0 / third as f64).sqrt() / dx)
+    let slope = xy / xx;
+    let left = (yy - slope * xy).max(0.0);
+    (slope, (left / (n - 2.0) / xx).sqrt())
 }
 
 /// 95 % interval of the knee, and the share of resamples that show a ceiling. Slices are drawn again with a fixed seed,
