@@ -92,13 +92,17 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
             return fitting(flow, side).map(Mishap::Stripped);
         }
     }
-    let stuck = flow.trouble.as_ref().is_some_and(|t| {
-        let small = t.closed[side].small;
-        t.small_windows[side] > 0 && small > flow.last.saturating_sub(flow.first) / 2
-    });
     let ratio = (most as f64 / least.max(1) as f64).log2();
     let drop = ratio.round();
     let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
-    let small = least << shift < u64::from(m.segment);
-    (stuck && is_power && small && least > 0).then_some(Mishap::Applied(drop as u8))
+    let fell = (least << shift..=most << shift).contains(&u64::from(m.segment));
+    (is_stuck(flow, side) && is_power && fell && least > 0).then_some(Mishap::Applied(drop as u8))
+}
+
+/// Whether a side's windows were smaller than a segment for most of the time.
+pub(crate) fn is_stuck(flow: &Flow, side: usize) -> bool {
+    flow.trouble.as_ref().is_some_and(|t| {
+        let small = t.closed[side].small;
+        t.small_windows[side] > 0 && small > flow.last.saturating_sub(flow.first) / 2
+    })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use weir_messages::v1;
 use weir_record::{CloseCause, FlowId};
 
-use crate::ceilings::{LIGHT, Mishap, mishap};
+use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
@@ -205,6 +205,8 @@ pub(crate) struct Findings {
     mishap: Group,
     mishap_shift: u8,
     mishap_stripped: u64,
+    /// Connections whose windows stayed below a segment, by whatever cause.
+    stuck: u64,
     /// Waits for the windows that a wrong scale left.
     mishap_ns: u64,
     limited: [Limited; LIMITS.len()],
@@ -391,6 +393,7 @@ impl Findings {
                 self.silly_openings += u64::from(silly.openings);
                 self.silly_pieces += u64::from(silly.pieces);
             }
+            self.stuck += u64::from(is_stuck(flow, side));
             if let Some(mishap) = mishap(flow, side, &m) {
                 let (Mishap::Applied(shift) | Mishap::Stripped(shift)) = mishap;
                 self.mishap.add(flow);
@@ -424,13 +427,15 @@ impl Findings {
     }
 
     fn scale_mishaps(&self) -> Option<v1::Finding> {
-        if self.mishap.count == 0 {
+        let applied = self.mishap.count - self.mishap_stripped;
+        // A box scales the windows of all; those of a receiver without room meet a power of two by chance.
+        let by_chance = 2 * applied < self.stuck;
+        if self.mishap.count == 0 || by_chance && self.mishap_stripped == 0 {
             return None;
         }
         let shift = self.mishap_shift;
         let mut evidence = Vec::new();
         let mut values = vec![("shift", f64::from(shift))];
-        let applied = self.mishap.count - self.mishap_stripped;
         // A scale that only the tap does not see costs nothing.
         if applied > 0 {
             values.push(("costSeconds", seconds(self.mishap_ns)));

@@ -5,7 +5,7 @@ mod support;
 
 use support::{C, Conversation, S, analyze, only, records};
 use weir_analysis::{Analyzer, Config};
-use weir_engine::Config as EngineConfig;
+use weir_engine::{Config as EngineConfig, Meta};
 use weir_messages::v1;
 
 const MSS: u32 = 1460;
@@ -97,6 +97,39 @@ fn load_balancer() -> Conversation {
         at += trip;
     }
     c
+}
+
+/// The same from another port, the server's windows `before` instead of 32,768 and `after` instead of 254.
+fn without_room(port: u16, before: u16, after: u16) -> Vec<Meta> {
+    let mut packets = load_balancer().packets;
+    for packet in &mut packets {
+        packet.window = match packet.window {
+            32_768 => before,
+            254 => after,
+            other => other,
+        };
+        let ends = [&mut packet.key.low, &mut packet.key.high];
+        ends.into_iter()
+            .filter(|end| end.port == 40_000)
+            .for_each(|end| end.port = port);
+    }
+    packets
+}
+
+fn is_mishap(conversations: &[&[Meta]]) -> bool {
+    let findings = analyze(&conversations.concat()).findings;
+    findings.iter().any(|f| f.kind == "WINDOW_SCALE_MISHAP")
+}
+
+#[test]
+fn a_receiver_without_room_is_no_mishap() {
+    let balanced = without_room(40_001, 32_768, 256);
+    let (second, third) = (without_room(40_002, 20_000, 200), without_room(40_003, 9_000, 170));
+    assert!(is_mishap(&[&balanced]));
+    // One of three by chance.
+    assert!(!is_mishap(&[&balanced, &second, &third]));
+    // Never as much as a segment.
+    assert!(!is_mishap(&[&without_room(40_001, 1_200, 150)]));
 }
 
 #[test]
