@@ -575,8 +575,7 @@ def arguments():
 
 
 def run(chosen, jobs, minutes):
-    """(outcomes of the mutants, commands that fail without one); none is begun after so many minutes."""
-    end = time.monotonic() + 60 * minutes
+    """(outcomes of the mutants, commands that fail without one); after so many minutes none is begun but the first."""
     subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     trees = [Tree(number) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
@@ -587,9 +586,10 @@ def run(chosen, jobs, minutes):
     waiting, done, lock = queue.SimpleQueue(), [], threading.Lock()
     for mutant in chosen:
         waiting.put(mutant)
+    end = time.monotonic() + 60 * minutes
 
     def lane(tree):
-        while time.monotonic() < end:
+        while not done or time.monotonic() < end:
             try:
                 mutant = waiting.get_nowait()
             except queue.Empty:
