@@ -216,10 +216,7 @@ impl Aligner {
         }
         self.step(None);
         let sightings = self.take_sightings();
-        Ok(Alignment {
-            sightings,
-            ..report::report(&self)?
-        })
+        report::report(&self, sightings)
     }
 
     /// Pair of two taps.

@@ -11,7 +11,7 @@ use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares, Sightings};
 /// Taps between which a packet and its answer need less are at one place, s.
 const ONE_PLACE: f64 = 100e-6;
 
-pub(crate) fn report(aligner: &Aligner) -> Result<Alignment, NothingInCommon> {
+pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignment, NothingInCommon> {
     let order: Vec<usize> = aligner
         .order
         .clone()
@@ -70,7 +70,7 @@ pub(crate) fn report(aligner: &Aligner) -> Result<Alignment, NothingInCommon> {
         legs,
         pies,
         nearest_client: order[0],
-        sightings: Sightings::default(),
+        sightings,
     })
 }
 

@@ -427,10 +427,12 @@ impl Findings {
     }
 
     fn scale_mishaps(&self) -> Option<v1::Finding> {
-        let applied = self.mishap.count - self.mishap_stripped;
+        let mut applied = self.mishap.count - self.mishap_stripped;
         // A box scales the windows of all; those of a receiver without room meet a power of two by chance.
-        let by_chance = 2 * applied < self.stuck;
-        if self.mishap.count == 0 || by_chance && self.mishap_stripped == 0 {
+        if 2 * applied < self.stuck {
+            applied = 0;
+        }
+        if applied + self.mishap_stripped == 0 {
             return None;
         }
         let shift = self.mishap_shift;
