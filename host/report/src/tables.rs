@@ -9,6 +9,7 @@ use crate::collect::{Collector, Dialogue};
 use crate::document::{Block, Row, Table, Text};
 use crate::figures::{by_volume, service_name};
 use crate::format::{bytes, count, seconds};
+use crate::scale::Histogram;
 
 /// Pairs shown.
 const PAIRS: usize = 20;
@@ -197,6 +198,19 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
     })
 }
 
+/// Columns of [`spread`].
+const SPREAD: [&str; 6] = ["50 %", "90 %", "95 %", "99 %", "mean", "max"];
+
+fn spread(times: &Histogram) -> impl Iterator<Item = String> {
+    [0.5, 0.9, 0.95, 0.99]
+        .map(|share| match times.count() {
+            0 => "–".to_owned(),
+            _ => seconds(times.quantile(share)),
+        })
+        .into_iter()
+        .chain([times.mean(), times.max()].map(seconds))
+}
+
 /// Percentiles of setups and kinds of requests.
 pub fn percentiles(facts: &Collector) -> Option<Table> {
     let setups = facts
@@ -219,11 +233,7 @@ pub fn percentiles(facts: &Collector) -> Option<Table> {
                 .chain(
                     [count(times.count()), some(unanswered), some(with_losses)]
                         .into_iter()
-                        .chain([0.5, 0.9, 0.95, 0.99].map(|share| match times.count() {
-                            0 => "–".to_owned(),
-                            _ => seconds(times.quantile(share)),
-                        }))
-                        .chain([seconds(times.mean()), seconds(times.max())])
+                        .chain(spread(times))
                         .map(Text::from),
                 )
                 .collect(),
@@ -234,18 +244,10 @@ pub fn percentiles(facts: &Collector) -> Option<Table> {
         caption: "Times of setups, and of transactions by port and request size (end of the request to end of the response). \
                   Half, 90 %, 95 % and 99 % took no longer than this (right to 1 %)."
             .into(),
-        headers: vec![
-            ("what", false),
-            ("count", true),
-            ("no answer", true),
-            ("with losses", true),
-            ("50 %", true),
-            ("90 %", true),
-            ("95 %", true),
-            ("99 %", true),
-            ("mean", true),
-            ("max", true),
-        ],
+        headers: [("what", false), ("count", true), ("no answer", true), ("with losses", true)]
+            .into_iter()
+            .chain(SPREAD.map(|name| (name, true)))
+            .collect(),
         rows,
     })
 }
@@ -260,8 +262,7 @@ pub fn durations(facts: &Collector) -> Option<Table> {
             id: None,
             cells: [Text::default().code(*name), count(times.times.count()).into()]
                 .into_iter()
-                .chain([0.5, 0.9, 0.95, 0.99].map(|share| seconds(times.times.quantile(share)).into()))
-                .chain([times.times.mean(), times.times.max()].map(|s| seconds(s).into()))
+                .chain(spread(&times.times).map(Text::from))
                 .collect(),
         })
         .collect();
@@ -270,16 +271,10 @@ pub fn durations(facts: &Collector) -> Option<Table> {
         caption: "Durations of connections, first packet to last, by how they were closed. Half, 90 %, 95 % and 99 % lasted no longer \
                   than this (right to 1 %)."
             .into(),
-        headers: vec![
-            ("closed", false),
-            ("count", true),
-            ("50 %", true),
-            ("90 %", true),
-            ("95 %", true),
-            ("99 %", true),
-            ("mean", true),
-            ("max", true),
-        ],
+        headers: [("closed", false), ("count", true)]
+            .into_iter()
+            .chain(SPREAD.map(|name| (name, true)))
+            .collect(),
         rows,
     })
 }
