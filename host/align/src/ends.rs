@@ -18,8 +18,8 @@ const FINGERPRINT_TURNS: u8 = 4;
 struct Half {
     /// After the last byte seen.
     next: Option<u32>,
-    /// Bytes before `next` that did not come yet.
-    missing: u32,
+    /// Not all before `next` has come: the other side has not acknowledged it since a gap was seen.
+    gap: bool,
     /// Highest acknowledgment of this direction's data.
     acked: Option<u32>,
     /// When the other side had acknowledged all of it.
@@ -80,20 +80,17 @@ impl Ends {
             let ahead = end.wrapping_sub(next) as i32;
             if ahead > 0 {
                 news = true;
-                half.missing = half
-                    .missing
-                    .saturating_add(p.seq.wrapping_sub(next).cast_signed().max(0) as u32);
+                half.gap |= (p.seq.wrapping_sub(next) as i32) > 0;
                 bytes = ahead as u32;
                 half.next = Some(end);
                 if half.slot.is_none() {
                     half.slot = Some((end, p.time));
                 }
             } else {
-                // Sent again: Karn's rule, and it may fill a hole.
+                // Sent again: Karn's rule, and it may fill a gap. Without SACK much is sent again that had come.
                 half.slot = None;
                 half.resent = true;
-                news = half.missing > 0;
-                half.missing = half.missing.saturating_sub(end.wrapping_sub(p.seq));
+                news = half.gap && half.acked.is_none_or(|acked| (end.wrapping_sub(acked) as i32) > 0);
             }
         }
         if news {
@@ -113,6 +110,7 @@ impl Ends {
             half.acked = Some(p.ack);
             if half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) >= 0) {
                 half.all_acked = Some(p.time);
+                half.gap = false;
             }
             if let Some((end, sent)) = half.slot
                 && (p.ack.wrapping_sub(end) as i32) >= 0
@@ -133,14 +131,14 @@ impl Ends {
         }
     }
 
-    /// Side `s` sent something new, or a hole in what it sent was filled (`fresh` unset).
+    /// Side `s` sent something new, or what may fill a gap (`fresh` unset).
     fn sent(&mut self, s: usize, time: u64, fresh: bool) {
         let r = 1 - s;
         if let Some((last, at)) = self.last
             && fresh
         {
             if last != s {
-                if self.halves[r].missing == 0 {
+                if !self.halves[r].gap {
                     self.charge(s, time.saturating_sub(at));
                 }
             } else if let Some(closed) = self.halves[s].closed {
@@ -198,5 +196,66 @@ impl Ends {
     /// Sizes of the first requests and responses, which no box on the path changes.
     pub fn fingerprint(&self) -> Option<u64> {
         (self.turns >= FINGERPRINT_TURNS).then_some(self.fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn packet(ms: u64, from_server: bool, seq: u32, len: u32, ack: u32) -> Digest {
+        Digest {
+            time: ms * MS,
+            seq,
+            ack,
+            len,
+            tsval: 0,
+            flow: 0,
+            number: 0,
+            window: 1000,
+            wire: 0,
+            ip_id: 0,
+            done: 0,
+            flags: flag::ACK,
+            ttl: 64,
+            bits: u8::from(from_server),
+        }
+    }
+
+    /// Without SACK, the server sends again what its client has before what it lacks: 1,000 to 2,000.
+    #[test]
+    fn what_is_sent_again_for_nothing_fills_no_gap() {
+        let mut ends = Ends::default();
+        for p in [
+            packet(0, false, 0, 100, 0),
+            packet(10, true, 0, 1000, 100),
+            packet(11, true, 2000, 2000, 100),
+            packet(11, false, 100, 0, 1000),
+            packet(200, true, 3000, 1000, 100),
+            packet(300, true, 1000, 1000, 100),
+            packet(300, false, 100, 0, 4000),
+            packet(310, false, 100, 100, 4000),
+        ] {
+            ends.packet(&p);
+        }
+        assert_eq!(ends.beside, [10 * MS, 10 * MS]);
+    }
+
+    /// Nor does an end answer what has not come yet.
+    #[test]
+    fn an_end_waits_until_all_has_come() {
+        let mut ends = Ends::default();
+        for p in [
+            packet(0, true, 0, 1000, 0),
+            packet(1, true, 2000, 1000, 0),
+            packet(50, false, 0, 100, 1000),
+            packet(90, true, 1000, 1000, 100),
+            packet(95, false, 100, 100, 3000),
+        ] {
+            ends.packet(&p);
+        }
+        assert_eq!(ends.beside[0], 5 * MS);
     }
 }
