@@ -897,7 +897,9 @@ impl Endpoint {
 
     fn send_new(&mut self, now: Time, len: u32, out: &mut Output) {
         let end = self.nxt + u64::from(len);
-        let mut push = end == self.stream_end;
+        // Linux pushes what is there when a write has to wait for the buffer.
+        let full = end - self.una + u64::from(self.mss) > self.stack.send_buffer;
+        let mut push = full || end == self.stream_end;
         while let Some(&write_end) = self.write_ends.front() {
             if write_end > end {
                 break;

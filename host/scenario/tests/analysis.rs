@@ -128,3 +128,23 @@ fn nothing_is_found_where_nothing_is_wrong() {
         }
     }
 }
+
+/// The buffer of the server is full: its tap is behind 20 ms, and 1 ms from it.
+#[test]
+fn a_full_send_buffer_is_told() {
+    let folder = Folder::new("analysis-sender-limited");
+    make("sender-limited", 1.0, 3, &folder.0);
+    let answer = analyze(&folder.0.join("sender-limited-tap.pcap"));
+    let limits = |c: &weir_messages::v1::Connection| c.server_to_client.as_ref()?.limit_seconds;
+    let limits: Vec<_> = answer.connections.iter().filter_map(limits).collect();
+    let sender: f64 = limits.iter().map(|l| l.sender).sum();
+    let others: f64 = limits
+        .iter()
+        .map(|l| l.receiver_window + l.congestion + l.bandwidth + l.unknown)
+        .sum();
+    assert!(
+        limits.len() > 40 && sender > 8.0 * others,
+        "{sender} s of {} s",
+        sender + others
+    );
+}

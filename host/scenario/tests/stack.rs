@@ -151,6 +151,23 @@ fn slow_start_from_the_initial_window() {
     }
 }
 
+/// Linux pushes when a write has to wait for the buffer: the segments that leave no room for another.
+#[test]
+fn a_full_send_buffer_pushes() {
+    for (buffer, waits) in [("send_buffer = 32768", true), ("", false)] {
+        let pair = Pair {
+            server_tcp: buffer,
+            near: ["delay_ms = 25", "delay_ms = 25"],
+            exchange: "request = \"100\"\nresponse = [{ writes = \"100000\" }]",
+            ..Pair::default()
+        };
+        let frames = pair.run(&format!("full-{waits}"));
+        let data = frames.iter().filter(from_server).filter(|frame| frame.tcp.len > 0);
+        let pushed = data.filter(|frame| frame.has(PSH)).count();
+        assert_eq!(pushed > 1, waits, "{pushed}");
+    }
+}
+
 /// RFC 1122 4.2.3.2: an ACK for every second segment; a single one waits 200 ms (Windows).
 #[test]
 fn delayed_acks() {
