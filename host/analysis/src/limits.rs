@@ -4,6 +4,8 @@
 //! Nothing is decided while records come in: samples and spans are noted, and charged when the transfer is over (or
 //! when there are many of them), because what a pause was is known only when it ends.
 
+use std::collections::VecDeque;
+
 use weir_record::{Block, BlockEnd, Rtt};
 
 use crate::seq::before;
@@ -140,6 +142,8 @@ const MANY: usize = 192;
 const CONTEXT: usize = 8;
 /// Bursts compared.
 const BURSTS: usize = 4;
+/// Edges of the receiver's window remembered.
+const EDGES: usize = 64;
 /// A sender that waits for its buffer sends once in a round trip, or each time that a third of it is free (as Linux
 /// wakes its application); what pauses more often paces.
 const PIECES: u64 = 3;
@@ -179,6 +183,8 @@ struct Sample {
     window: Option<u32>,
     /// Whether the timed segment went to the edge of the window that its sender knew of, if that is known.
     at_edge: Option<bool>,
+    /// Time since the sample before in which the sender surely stood there, ns.
+    edge_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -186,13 +192,13 @@ struct Span {
     from: u64,
     to: u64,
     cause: Cause,
-    /// Of a full send buffer.
+    /// Of a full send buffer, and of the application.
     sure: Sure,
     /// Bytes of the flight before it; 0: not one flight.
     flight: u32,
 }
 
-/// How a pause is known to be that of a full send buffer.
+/// How a pause is known to be that of a full send buffer, or of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sure {
     /// By what the trips around it look like.
@@ -229,6 +235,17 @@ struct BlockTail {
     acked: Option<u32>,
     /// End of its sequence space.
     end: u32,
+    /// It used up the window that its sender had heard of.
+    at_edge: bool,
+}
+
+/// The end of the receiver's window in the sequence space, as the tap saw it.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    /// Last time that it was seen there.
+    to: u64,
+    at: u32,
+    window: u32,
 }
 
 /// A transfer up to a block: its first and last packet and its bytes.
@@ -262,6 +279,9 @@ pub(crate) struct Transfer {
     samples: Vec<Sample>,
     spans: Vec<Span>,
     tail: Option<BlockTail>,
+    edges: VecDeque<Edge>,
+    /// Time since the last sample in which the sender had surely used up the window that it had heard of, ns.
+    edge_ns: u64,
     bursts: Bursts,
     /// The receiver's windows.
     pub silly: Silly,
@@ -380,9 +400,11 @@ impl Limits {
         for side in &mut self.sides {
             side.samples.clear();
             side.spans.clear();
+            side.edges.clear();
             *side = Transfer {
                 samples: std::mem::take(&mut side.samples),
                 spans: std::mem::take(&mut side.spans),
+                edges: std::mem::take(&mut side.edges),
                 ..Transfer::default()
             };
         }
@@ -400,6 +422,8 @@ impl Transfer {
             self.delayed_acks = self.delayed_acks.saturating_add(1);
         }
         let at_edge = self.at_edge(time.saturating_sub(r.rtt), r.seq_end, path);
+        self.saw(time, r.ack, window);
+        self.stood_since_block(time);
         if let Some(window) = window {
             let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
@@ -419,6 +443,7 @@ impl Transfer {
             flight_max: self.flight_since.max(r.flight),
             window,
             at_edge,
+            edge_ns: std::mem::take(&mut self.edge_ns),
         });
         self.flight_since = r.flight;
     }
@@ -437,6 +462,57 @@ impl Transfer {
         Some(i64::from(left) < i64::from(ROOM * path.segment))
     }
 
+    /// The receiver's window as the tap knew it at a time.
+    fn saw(&mut self, time: u64, ack: u32, window: Option<u32>) {
+        let Some(window) = window else { return };
+        let at = ack.wrapping_add(window);
+        match self.edges.back_mut() {
+            Some(last) if last.at == at => last.to = last.to.max(time),
+            Some(last) if time < last.to => {}
+            _ => {
+                if self.edges.len() == EDGES {
+                    self.edges.pop_front();
+                }
+                self.edges.push_back(Edge { to: time, at, window });
+            }
+        }
+    }
+
+    /// The most room that was left in the window that the sender had heard of when it sent what passed the tap at `time` and ends at
+    /// `end`, and that window: no later ACK than the one before by the round trip from the tap to the sender and back, whose edge was no
+    /// further than the next that is known.
+    fn most_left(&self, time: u64, end: u32, path: &Path) -> Option<(i32, u32)> {
+        let heard = time.saturating_sub(path.other);
+        let edge = self.edges.iter().find(|edge| edge.to >= heard)?;
+        Some((edge.at.wrapping_sub(end) as i32, edge.window))
+    }
+
+    /// Whether the block, which ended at `last`, surely used up that window.
+    fn reaches(&self, b: &Block, end: u32, path: &Path) -> bool {
+        self.most_left(b.last, end, path).is_some_and(|(left, window)| {
+            let room = path.room(window, true).max(path.segment);
+            i64::from(left) < i64::from(room)
+        })
+    }
+
+    /// Whether the window surely ended within the block when its first segment was sent, and had room for less than three more.
+    fn is_cut(&self, b: &Block, end: u32, path: &Path) -> bool {
+        b.bytes <= (ROOM + 1) * path.segment && self.most_left(b.first, end, path).is_some_and(|(left, _)| left < 0)
+    }
+
+    /// The sender stood at the edge of the window.
+    fn stood(&mut self, from: u64, to: u64) {
+        let from = self.samples.last().map_or(0, |s| s.time).max(from);
+        self.edge_ns = self.edge_ns.saturating_add(to.saturating_sub(from));
+    }
+
+    /// The sender has sent nothing since the last block.
+    fn stood_since_block(&mut self, to: u64) {
+        if let Some(tail) = self.tail.filter(|tail| tail.at_edge) {
+            self.stood(tail.last, to);
+        }
+    }
+
     /// Bytes in flight behind the tap at some time since the last sample.
     pub fn flight(&mut self, bytes: u32) {
         self.flight_since = self.flight_since.max(bytes);
@@ -447,6 +523,7 @@ impl Transfer {
     /// `window`: the receiver's last, in bytes.
     pub fn block(&mut self, code: u8, b: &Block, before: Option<SoFar>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
+        self.stood_since_block(b.first);
         let full = u32::from(b.max_segment);
         let is_full = full > 0 && full + OPTIONS >= path.segment;
         let noted = self
@@ -462,13 +539,24 @@ impl Transfer {
                 whole: are_whole(bytes, path.segment) || is_full && bytes.is_multiple_of(u64::from(full)),
                 acked: None,
                 end: b.seq,
+                at_edge: false,
             })
         });
         match tail {
             Some(tail) => self.pause(tail, b, path),
             None => self.bursts = Bursts::begin(b.first),
         }
-        let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
+        let end = b.seq.wrapping_add(b.bytes);
+        let acked = end.wrapping_sub(b.flight);
+        let pushed = BlockEnd::from_u8(code) == Some(BlockEnd::Push);
+        if pushed {
+            // What other blocks tell is later than their end.
+            self.saw(b.last, acked, window);
+        }
+        let at_edge = pushed && self.reaches(b, end, path);
+        if self.is_cut(b, end, path) {
+            self.stood(b.first, b.last);
+        }
         if self.bursts.bytes == 0 && !self.bursts.cut {
             self.bursts.window = window.map(|window| (acked, window));
         }
@@ -497,10 +585,11 @@ impl Transfer {
         }
         self.tail = Some(BlockTail {
             last: b.last,
-            pushed: BlockEnd::from_u8(code) == Some(BlockEnd::Push),
+            pushed,
             whole,
             acked: Some(acked),
-            end: b.seq.wrapping_add(b.bytes),
+            end,
+            at_edge,
         });
     }
 
@@ -525,7 +614,7 @@ impl Transfer {
             self.bursts.longest = self.bursts.longest.max(gap);
             return;
         }
-        if self.bursts.filled(&tail, path) {
+        if tail.at_edge || self.bursts.filled(&tail, path) {
             self.bursts.restart(b.first);
             self.window_pause(tail.last, b.first, path);
             return;
@@ -537,9 +626,20 @@ impl Transfer {
                 self.nagle = self.nagle.saturating_add(1);
                 Cause::Nagle
             }
-            _ if !tail.whole || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) => Cause::Application,
+            _ if !(tail.whole || self.clocked(&tail, b.first, path))
+                || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
+            {
+                Cause::Application
+            }
             _ => Cause::SendBuffer,
         };
+        if cause == Cause::Application {
+            self.bursts.restart(b.first);
+            let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
+            self.span(tail.last, to, cause, path);
+            self.idle(to, b.first, path);
+            return;
+        }
         if cause != Cause::SendBuffer {
             self.bursts.restart(b.first);
             self.span(tail.last, b.first, cause, path);
@@ -581,9 +681,7 @@ impl Transfer {
             flight: if is_flight { burst } else { 0 },
         };
         self.push(span, path);
-        if to < b.first {
-            self.span(to, b.first, Cause::Application, path);
-        }
+        self.idle(to, b.first, path);
     }
 
     /// The receiver's window kept the sender from `from` until it heard that all had arrived; then it had nothing to send. (A window
@@ -591,9 +689,32 @@ impl Transfer {
     fn window_pause(&mut self, from: u64, next: u64, path: &Path) {
         let to = self.all_acknowledged(from, next, path).unwrap_or(next);
         self.span(from, to, Cause::ReceiverWindow, path);
-        if to < next {
-            self.span(to, next, Cause::Application, path);
+        self.idle(to, next, path);
+    }
+
+    /// All was acknowledged, and the sender knew: it had nothing to send.
+    fn idle(&mut self, from: u64, to: u64, path: &Path) {
+        if from < to {
+            let span = Span {
+                from,
+                to,
+                cause: Cause::Application,
+                sure: Sure::Yes,
+                flight: 0,
+            };
+            self.push(span, path);
         }
+    }
+
+    /// Whether the ACK of the first segment of a flight, which ends in `tail`, let the next one begin at `next`: the congestion window
+    /// was full, although the last segment was not.
+    fn clocked(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
+        let sent = self.bursts.since;
+        let jitter = SHORTEST_PAUSE + path.round_trip() / 64;
+        let first = |s: &&Sample| s.flight > 0 && s.time.saturating_sub(s.rtt) == sent;
+        let ack = self.samples.iter().rev().take(CONTEXT).find(first);
+        let sent_on = |ack: &Sample| next.abs_diff(ack.time.saturating_add(path.other)) <= jitter;
+        self.bursts.is_flight(tail, next, path) && ack.is_some_and(sent_on)
     }
 
     /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
@@ -716,7 +837,9 @@ impl Transfer {
         let Span {
             from, to, cause, sure, ..
         } = span;
-        if let Some(last) = self.spans.iter_mut().rev().take(3).find(|s| s.cause == cause)
+        // What is surely the application's stays apart from what a full window can outrank.
+        let same = |s: &&mut Span| s.cause == cause && (s.sure == sure || cause != Cause::Application);
+        if let Some(last) = self.spans.iter_mut().rev().take(3).find(same)
             && from <= last.to
             && last.from <= to
         {
@@ -788,6 +911,7 @@ impl Transfer {
         self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
         self.spans.retain(|s| s.to > next);
         self.tail = None;
+        self.edge_ns = 0;
         self.rate_max = 0.0;
     }
 
@@ -857,6 +981,7 @@ impl Transfer {
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
+        let mut edge_ns = 0u64;
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
@@ -864,6 +989,7 @@ impl Transfer {
                 Some(false) => -1,
                 None => 0,
             };
+            edge_ns = edge_ns.saturating_add(s.edge_ns);
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
@@ -881,7 +1007,9 @@ impl Transfer {
             };
             let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
             let paused = in_spans(&[Cause::Application]) > 0;
-            let is_buffer = |span: &Span| span.sure == Sure::Yes && span.from < s.time && span.to > since;
+            let is_buffer = |span: &Span| {
+                span.cause == Cause::SendBuffer && span.sure == Sure::Yes && span.from < s.time && span.to > since
+            };
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
@@ -920,12 +1048,12 @@ impl Transfer {
                 buffered,
                 paused,
                 window: s.window,
-                at_edge: edge > 0,
+                at_edge: edge > 0 || edge_ns > s.time.saturating_sub(since) / 2,
                 acked: bytes.unwrap_or(0),
                 exact: flown.is_some(),
             });
             (since, acked) = (s.time, Some(s.ack));
-            (sum, count, flight_max, edge) = (0, 0, 0, 0);
+            (sum, count, flight_max, edge, edge_ns) = (0, 0, 0, 0, 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -1010,7 +1138,7 @@ impl Transfer {
         let outranked = |s: &Span| match s.cause {
             Cause::SendBuffer => !flat && (s.sure != Sure::Yes || cause == Cause::ReceiverWindow),
             // What looks like the end of a message is the end of the window.
-            Cause::Application => cause == Cause::ReceiverWindow,
+            Cause::Application => s.sure != Sure::Yes && cause == Cause::ReceiverWindow,
             _ => false,
         };
         let covers = |s: &&Span| s.from < to && s.to > from && !outranked(s);
@@ -1063,7 +1191,7 @@ struct Trip {
     paused: bool,
     /// Receiver's window in bytes, if known.
     window: Option<u32>,
-    /// Most timed segments went to the edge of the window.
+    /// Most timed segments went to the edge of the window, or the sender stood there for more than half of it.
     at_edge: bool,
     /// Bytes acknowledged, where known.
     acked: u32,
@@ -1155,5 +1283,166 @@ mod tests {
         }
         let pauses: Vec<_> = t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect();
         assert_eq!(pauses[1..], [(163, 243, Cause::ReceiverWindow)], "{pauses:?}");
+    }
+
+    const TAP_BETWEEN: Path = Path {
+        segment: 1000,
+        base: Some(60 * MS),
+        other: 40 * MS,
+        window: 40_000,
+        link: None,
+    };
+
+    /// Pushed pieces of 2,000 bytes each 2 ms from `first` on, and one of 1,500: 75 ms, while ACKs of the first passed from 60 ms on. Then
+    /// the next at `next`.
+    fn paced(first: u32, next: u64, window: u32) -> Vec<(u64, u64, Cause)> {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let mut so_far = SoFar {
+            first: 0,
+            last: 0,
+            bytes: 0,
+        };
+        let mut send = |t: &mut Transfer, time: u64, seq: u32, bytes: u32, acked: u32| {
+            let b = Block {
+                flight: seq + bytes - acked,
+                ..block(time, time, seq, bytes)
+            };
+            let before = (so_far.bytes > 0).then_some(so_far);
+            t.block(BlockEnd::Push as u8, &b, before, Some(window), &path);
+            so_far.last = time;
+            so_far.bytes += u64::from(bytes);
+        };
+        let acked = |time: u64| {
+            if time >= 60 * MS {
+                (time - 60 * MS) as u32 / MS as u32 / 2 * 2000 + 2000
+            } else {
+                0
+            }
+        };
+        for piece in 0..first {
+            let time = u64::from(piece) * 2 * MS;
+            send(&mut t, time, piece * 2000, 2000, acked(time));
+        }
+        let last = u64::from(first) * 2 * MS;
+        send(&mut t, last, first * 2000, 1500, acked(last));
+        send(&mut t, next, first * 2000 + 1500, 2000, acked(next));
+        t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect()
+    }
+
+    /// The ACKs that had passed the tap had not reached the sender when its flight filled the window with a small segment.
+    #[test]
+    fn a_window_is_full_for_who_has_not_heard_of_more() {
+        assert_eq!(paced(38, 100 * MS, 78_000), [(76, 100, Cause::ReceiverWindow)]);
+        // With room for five more it was the application.
+        assert_eq!(paced(38, 100 * MS, 83_000), [(76, 100, Cause::Application)]);
+        // An ACK that had reached it made room as well.
+        assert_eq!(paced(51, 130 * MS, 104_000), [(102, 130, Cause::Application)]);
+    }
+
+    /// A reader who is late in turns: each piece of a flight goes to the edge of a window that is 20,000 bytes in one round trip and
+    /// 40,000 in the next. The timed segments are the first of their pieces.
+    #[test]
+    fn a_sender_stands_at_the_edge_of_a_window_that_changes() {
+        let mut t = Transfer::default();
+        let path = Path {
+            other: 81 * MS,
+            ..TAP_AT_RECEIVER
+        };
+        let (mut so_far, mut seq, mut last) = (None, 0u32, 0);
+        for piece in 0..180u32 {
+            let size = |piece: u32| if (piece / 9).is_multiple_of(2) { 2000 } else { 4000 };
+            let window: u32 = (piece..piece + 9).map(size).sum();
+            let time = u64::from(piece) * 9 * MS;
+            let b = Block {
+                flight: size(piece),
+                ..block(time, time, seq, size(piece))
+            };
+            t.block(BlockEnd::Push as u8, &b, so_far, Some(window), &path);
+            let first = Rtt {
+                rtt: 100_000,
+                seq_end: seq + 1000,
+                ack: seq + 1000,
+                flight: size(piece) - 1000,
+                window: 0,
+            };
+            t.sample(time + 100_000, &first, Some(window - 1000), &path);
+            (seq, last) = (seq + size(piece), time);
+            so_far = Some(SoFar {
+                first: 0,
+                last,
+                bytes: seq.into(),
+            });
+        }
+        let charged = t.settle(0, last, last, &path);
+        let share = charged.by.of(Cause::ReceiverWindow) as f64 / last as f64;
+        assert!(share > 0.9, "{share}");
+    }
+
+    /// A window that was full in each round trip is not what an application waited for after all had been acknowledged.
+    #[test]
+    fn what_follows_the_last_ack_is_the_applications() {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let (mut so_far, mut seq, mut time) = (None, 0u32, 0);
+        for flight in 0..20 {
+            time += if flight == 10 { 400 * MS } else { 81 * MS };
+            let b = Block {
+                flight: 20_000,
+                ..block(time, time, seq, 20_000)
+            };
+            t.block(BlockEnd::Push as u8, &b, so_far, Some(20_000), &path);
+            seq += 20_000;
+            let all = Rtt {
+                rtt: 100_000,
+                seq_end: seq,
+                ack: seq,
+                flight: 0,
+                window: 0,
+            };
+            t.sample(time + 100_000, &all, Some(20_000), &path);
+            so_far = Some(SoFar {
+                first: 81 * MS,
+                last: time,
+                bytes: seq.into(),
+            });
+        }
+        let by = t.settle(81 * MS, time, time, &path).by;
+        assert_eq!(by.of(Cause::Application) / MS, 400 - 81);
+    }
+
+    /// Ten small writes, sent at once, and the next when the ACK of the first had come; or later.
+    #[test]
+    fn a_flight_that_ends_small_may_have_filled_the_congestion_window() {
+        let pause = |next: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let so_far = SoFar {
+                first: 0,
+                last: 0,
+                bytes: 0,
+            };
+            t.block(BlockEnd::Push as u8, &block(0, 0, 0, 900), None, Some(40_000), &path);
+            let before = SoFar { bytes: 900, ..so_far };
+            t.block(
+                BlockEnd::Push as u8,
+                &block(0, 0, 900, 900),
+                Some(before),
+                Some(40_000),
+                &path,
+            );
+            let first = Rtt {
+                rtt: 60 * MS,
+                seq_end: 900,
+                ack: 900,
+                flight: 900,
+                window: 40_000,
+            };
+            t.sample(60 * MS, &first, Some(40_000), &path);
+            let before = SoFar { bytes: 1800, ..so_far };
+            let b = block(next, next, 1800, 1000);
+            t.block(BlockEnd::Push as u8, &b, Some(before), Some(40_000), &path);
+            t.spans.last().map(|s| s.cause)
+        };
+        assert_eq!(pause(100 * MS + MS), Some(Cause::SendBuffer));
+        assert_eq!(pause(104 * MS), Some(Cause::Application));
+        assert_eq!(pause(90 * MS), Some(Cause::Application));
     }
 }
