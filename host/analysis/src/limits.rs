@@ -946,7 +946,9 @@ impl Transfer {
                 self.silly.freeze(trip.acked, trip.window.unwrap_or(0), end - at);
             }
             before = Some(own);
-            self.paint(at, end, own, &spans);
+            let edge = at.saturating_add(trip.edge_ns).min(end);
+            self.paint(at, edge, (Cause::ReceiverWindow, false), &spans);
+            self.paint(edge, end, own, &spans);
             if let Some(base) = path.base {
                 let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
                 let waited = (above * (end - at) as f64) as u64;
@@ -1048,7 +1050,8 @@ impl Transfer {
                 buffered,
                 paused,
                 window: s.window,
-                at_edge: edge > 0 || edge_ns > s.time.saturating_sub(since) / 2,
+                at_edge: edge > 0,
+                edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 acked: bytes.unwrap_or(0),
                 exact: flown.is_some(),
             });
@@ -1135,6 +1138,9 @@ impl Transfer {
 
     /// Charge `from` to `to` to `cause`, but for what spans cover.
     fn paint(&mut self, from: u64, to: u64, (cause, flat): (Cause, bool), spans: &[Span]) {
+        if from >= to {
+            return;
+        }
         let outranked = |s: &Span| match s.cause {
             Cause::SendBuffer => !flat && (s.sure != Sure::Yes || cause == Cause::ReceiverWindow),
             // What looks like the end of a message is the end of the window.
@@ -1191,8 +1197,10 @@ struct Trip {
     paused: bool,
     /// Receiver's window in bytes, if known.
     window: Option<u32>,
-    /// Most timed segments went to the edge of the window, or the sender stood there for more than half of it.
+    /// Most timed segments went to the edge of the window.
     at_edge: bool,
+    /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
+    edge_ns: u64,
     /// Bytes acknowledged, where known.
     acked: u32,
     /// What is in flight is that of a flight.
