@@ -684,6 +684,7 @@ impl Findings {
             evidence,
             &all,
             &[
+                ("connections", all.count as f64),
                 ("ignored", self.ignored.count as f64),
                 ("reset", self.reset.count as f64),
                 ("refused", self.refused.count as f64),

@@ -29,14 +29,14 @@ pub struct Compacted {
 impl Store {
     /// Merge files of an hour of about the same size as soon as there are [`MOST`] of them: an hour that is being
     /// written stays at a few dozen files, and each row is written again a few times. What nothing was added to in the
-    /// last [`QUIET`] commits becomes one file.
+    /// last [`QUIET`] commits becomes one file. The newest commit's files stay their own: on a full disk all others can go.
     pub fn compact_some(&mut self) -> Result<Compacted, StoreError> {
         let mut done = Compacted::default();
         for ((table, partition), files) in self.partitions() {
             let newest = files.iter().map(StoredFile::number).max().unwrap_or_default();
             let is_over = newest + QUIET < self.manifest.next;
             let mut tiers: BTreeMap<u32, Vec<StoredFile>> = BTreeMap::new();
-            for file in files {
+            for file in files.into_iter().filter(|file| !self.manifest.is_newest(file)) {
                 // A tier is 16 times the rows of the one below it.
                 let tier = if is_over { 0 } else { file.rows.max(1).ilog2() / 4 };
                 tiers.entry(tier).or_default().push(file);

@@ -102,6 +102,9 @@ pub struct Manifest {
     /// All files, by their paths.
     #[serde(with = "list")]
     files: BTreeMap<String, StoredFile>,
+    /// Those with the rows of the last commit that had any: a full disk does not cost them.
+    #[serde(default)]
+    newest: BTreeSet<String>,
     /// All sources, by their ids.
     pub sources: BTreeMap<String, Source>,
     /// Rows that retention gave up, by table.
@@ -118,6 +121,7 @@ impl Default for Manifest {
             format: FORMAT,
             next: 1,
             files: BTreeMap::new(),
+            newest: BTreeSet::new(),
             sources: BTreeMap::new(),
             expired: BTreeMap::new(),
             not_stored: BTreeMap::new(),
@@ -191,11 +195,20 @@ impl Manifest {
     /// As it is after a commit.
     pub(crate) fn apply(&mut self, commit: &Commit) {
         self.next = commit.number + 1;
+        // What replaces a file of the newest commit has its rows.
+        let mut newest = commit.remove.is_empty();
+        if newest && !commit.add.is_empty() {
+            self.newest.clear();
+        }
         for path in &commit.remove {
             self.files.remove(path);
+            newest |= self.newest.remove(path);
         }
         for file in &commit.add {
             self.files.insert(file.path.clone(), file.clone());
+            if newest {
+                self.newest.insert(file.path.clone());
+            }
         }
         if let Some((id, source)) = &commit.source {
             self.sources.insert(id.clone(), source.clone());
@@ -251,6 +264,11 @@ impl Manifest {
             None => Some(0),
             Some(epoch) => (epoch >= FIRST).then_some(epoch),
         }
+    }
+
+    /// Whether a file has rows of the last commit that had any.
+    pub(crate) fn is_newest(&self, file: &StoredFile) -> bool {
+        self.newest.contains(&file.path)
     }
 
     /// Whether a file counts.

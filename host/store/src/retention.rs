@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use crate::manifest::{Commit, StoredFile};
 use crate::{Store, StoreError, hour};
 
-/// What retention removed.
+/// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Rows, by table.
@@ -15,6 +15,16 @@ pub struct Expired {
     pub bytes: u64,
     /// Up to this hour (`YYYY-MM-DDTHH`).
     pub to: String,
+}
+
+impl Expired {
+    fn add(&mut self, more: Self) {
+        for (table, rows) in more.rows {
+            *self.rows.entry(table).or_default() += rows;
+        }
+        self.bytes += more.bytes;
+        self.to = std::mem::take(&mut self.to).max(more.to);
+    }
 }
 
 impl Store {
@@ -41,20 +51,31 @@ impl Store {
         self.remove(going)
     }
 
-    /// Room on a full disk: first what is only kept for readers, then the oldest rows. False if there is nothing left
-    /// that could go.
+    /// Room on a full disk: first what is only kept for readers, then the oldest rows, but none of the last commit that
+    /// had any: it was acknowledged a moment ago. False if there is nothing left that could go.
     pub(crate) fn make_room(&mut self) -> Result<bool, StoreError> {
         if self.purge()? {
             return Ok(true);
         }
-        let Some(oldest) = self.oldest_first().into_iter().next() else {
+        let mut groups = self.oldest_first();
+        for group in &mut groups {
+            group.retain(|file| !self.manifest.is_newest(file));
+        }
+        let Some(oldest) = groups.into_iter().find(|group| !group.is_empty()) else {
             return Ok(false);
         };
         self.use_reserve()?;
-        let expired = self.remove(oldest)?;
+        if let Some(expired) = self.remove(oldest)? {
+            self.made_room.get_or_insert_default().add(expired);
+        }
         self.purge()?;
         self.keep_reserve();
-        Ok(expired.is_some())
+        Ok(true)
+    }
+
+    /// What was removed to make room on a full disk since this was last asked.
+    pub const fn made_room(&mut self) -> Option<Expired> {
+        self.made_room.take()
     }
 
     /// All files in groups that go together, the oldest first: whole hours, or, if there is only one, its files one by

@@ -10,7 +10,7 @@ use arrow::array::{RecordBatch, UInt32Array};
 use crate::manifest::{self, Commit, FOLDER, Manifest, Source, StoredFile};
 use crate::parquet_file::{encode, sorted, times, without_tap};
 use crate::tables::Table;
-use crate::{StoreError, files, hour};
+use crate::{Expired, StoreError, files, hour};
 
 /// Commits between two checkpoints: what a reader reads beside the checkpoint.
 const CHECKPOINT_EVERY: u64 = 64;
@@ -22,7 +22,7 @@ const RESERVE: usize = 1 << 20;
 /// What to do when there is no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Give up the oldest rows for the new ones.
+    /// Give up the oldest rows for the new ones, but not those of the commit before.
     #[default]
     Oldest,
     /// Keep what is there; new rows are not stored, and counted.
@@ -81,6 +81,8 @@ pub struct Store {
     checkpoint: u64,
     /// Hidden files that may be removed later.
     retired: VecDeque<(Instant, PathBuf)>,
+    /// What was removed for want of room, and not told yet.
+    pub(crate) made_room: Option<Expired>,
     /// Rows that found no room since the last commit, by table.
     not_stored: BTreeMap<String, u64>,
     /// It is not known whether the last commit counts.
@@ -122,6 +124,7 @@ impl Store {
             unsynced: BTreeSet::new(),
             checkpoint: 0,
             retired: VecDeque::new(),
+            made_room: None,
             not_stored: BTreeMap::new(),
             undecided: false,
         };

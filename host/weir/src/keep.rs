@@ -193,6 +193,7 @@ impl Keeper {
     pub fn run(mut self) {
         while let Some(mut store) = self.opened() {
             let broken = self.feed(&mut store);
+            tell(store.made_room(), DISK_FULL);
             drop(store);
             if !broken {
                 break;
@@ -282,9 +283,8 @@ impl Keeper {
             self.expired = Instant::now();
             match store.expire(SystemTime::now()) {
                 Ok(expired) => {
-                    if let Some(expired) = &expired {
-                        tell(expired);
-                    }
+                    tell(expired, "retention");
+                    tell(store.made_room(), DISK_FULL);
                 }
                 Err(error) if error.is_full() => {}
                 Err(error) => {
@@ -323,11 +323,16 @@ fn counted(rows: &[(Table, RecordBatch)]) -> Counted {
     sums
 }
 
-/// A line about what retention removed.
-pub fn tell(expired: &Expired) {
-    anstream::eprintln!(
-        "weir: store: {} rows up to {} (UTC) were removed: retention",
-        count(expired.rows.values().sum()),
-        expired.to
-    );
+/// Why rows are removed to make room.
+pub const DISK_FULL: &str = "the disk is full";
+
+/// A line about what was removed, and why.
+pub fn tell(expired: Option<Expired>, why: &str) {
+    if let Some(expired) = expired {
+        anstream::eprintln!(
+            "weir: store: {} rows up to {} (UTC) were removed: {why}",
+            count(expired.rows.values().sum()),
+            expired.to
+        );
+    }
 }

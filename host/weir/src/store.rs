@@ -30,13 +30,13 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     let mut store = open(&args.store, args.retention.options())?;
     let mut worst = ExitCode::SUCCESS;
     for path in &args.files {
-        let code = add_capture(&mut store, path, args)?;
+        let code = add_capture(&mut store, path, args);
+        keep::tell(store.made_room(), keep::DISK_FULL);
+        let code = code?;
         if code != ExitCode::SUCCESS {
             worst = code;
         }
-        if let Some(expired) = store.expire(SystemTime::now()).map_err(Failure::new)? {
-            keep::tell(&expired);
-        }
+        expire(&mut store)?;
     }
     Ok(worst)
 }
@@ -45,6 +45,11 @@ fn open(folder: &Path, options: Options) -> Result<Store, Failure> {
     let store = Store::open(folder, options).map_err(Failure::new)?;
     keep::say(store.recovery());
     Ok(store)
+}
+
+fn expire(store: &mut Store) -> Result<(), Failure> {
+    keep::tell(store.expire(SystemTime::now()).map_err(Failure::new)?, "retention");
+    Ok(())
 }
 
 fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<ExitCode, Failure> {
@@ -169,7 +174,7 @@ fn list(folder: &Path) -> Result<ExitCode, Failure> {
             writeln!(out, "{}: {rows} rows, {state}", source.name)?;
         }
         for (what, sums) in [
-            ("removed by retention", &manifest.expired),
+            ("removed by retention or for want of room", &manifest.expired),
             ("not stored for want of room", &manifest.not_stored),
             ("lost with missing or damaged files", &manifest.lost),
         ] {
@@ -213,9 +218,7 @@ fn check_all(folder: &Path) -> Result<ExitCode, Failure> {
 
 fn compact(args: &StoreCompactArgs) -> Result<ExitCode, Failure> {
     let mut store = open(&args.store, args.retention.options())?;
-    if let Some(expired) = store.expire(SystemTime::now()).map_err(Failure::new)? {
-        keep::tell(&expired);
-    }
+    expire(&mut store)?;
     let done = store.compact().map_err(Failure::new)?;
     anstream::eprintln!(
         "{} files with {} rows became {}",

@@ -1,5 +1,6 @@
 //! Retention, and a disk that is full.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -166,4 +167,55 @@ fn a_full_disk_gives_up_the_oldest_hours_if_that_is_wanted() {
     drop(store);
     Store::open(disk.path(), Options::default()).unwrap();
     assert_eq!(stored(disk.path()).len(), left.len());
+}
+
+#[test]
+fn a_full_disk_keeps_the_last_commit_and_says_what_went() {
+    let Some(disk) = Small::new(2048) else { return };
+    let open = || Store::open(disk.path(), Options::default()).unwrap();
+    let add = |store: &mut Store, rows: Range<u64>| store.commit("t", &blocks(rows, HOUR / ROWS / 4), None);
+    let mut store = open();
+    let (mut next, mut told) = (0, 0);
+    while told == 0 {
+        add(&mut store, next..next + ROWS).unwrap();
+        store.compact_some().unwrap();
+        next += ROWS;
+        told += store.made_room().map_or(0, |room| room.rows["blocks"]);
+    }
+    assert_eq!(store.made_room(), None, "each row is told once");
+    assert_eq!(stored(disk.path()), once(told..next));
+    // A commit that finds no room by whatever goes takes the others with it, but not the last one.
+    let too_large = next..next + 400 * ROWS;
+    assert!(add(&mut store, too_large.clone()).unwrap_err().is_full());
+    assert_eq!(stored(disk.path()), once(next - ROWS..next));
+    assert_eq!(told + store.made_room().unwrap().rows["blocks"], next - ROWS);
+    // Nor after an opening, nor where compaction has given it another name.
+    drop(store);
+    let mut store = open();
+    add(&mut store, next..next + 1).unwrap();
+    store.compact().unwrap();
+    assert!(add(&mut store, too_large.clone()).unwrap_err().is_full());
+    assert_eq!(stored(disk.path()), once(next - ROWS..next + 1));
+    assert_eq!(store.made_room(), None);
+    // What is smaller finds room, and is the last one then.
+    add(&mut store, next + 1..next + 2).unwrap();
+    assert!(add(&mut store, too_large).unwrap_err().is_full());
+    assert_eq!(stored(disk.path()), once(next + 1..next + 2));
+    assert_eq!(check(disk.path()).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn compaction_leaves_the_last_commit_its_own_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path(), Options::default()).unwrap();
+    let mut files = Vec::new();
+    for commit in 0..17 {
+        store
+            .commit("t", &blocks(commit * 10..(commit + 1) * 10, 1), None)
+            .unwrap();
+        store.compact_some().unwrap();
+        files.push(store.manifest().files().count());
+    }
+    assert_eq!(files[15..], [16, 2]);
+    assert_eq!(stored(folder.path()), once(0..170));
 }

@@ -111,6 +111,15 @@ fn f64s(batch: &RecordBatch, name: &str) -> Vec<Option<f64>> {
     column(batch, name).as_primitive::<Float64Type>().iter().collect()
 }
 
+/// A row of `numbers`.
+fn numbers_of(batch: &RecordBatch, row: usize) -> BTreeMap<String, f64> {
+    let entries = column(batch, "numbers").as_map().value(row);
+    let names = entries.column(0).as_string::<i32>().iter().flatten().map(str::to_owned);
+    names
+        .zip(entries.column(1).as_primitive::<Float64Type>().values().iter().copied())
+        .collect()
+}
+
 fn times(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
     column(batch, name)
         .as_primitive::<TimestampNanosecondType>()
@@ -207,6 +216,12 @@ fn rows_are_the_facts() {
     );
     let json = |f: &v1::Finding| serde_json::to_string(&f.values).unwrap();
     assert_eq!(texts(batch, "values"), some(analysis.findings.iter().map(json)));
+    for (row, finding) in analysis.findings.iter().enumerate() {
+        let values = serde_json::to_value(&finding.values).unwrap();
+        let numbers = values.as_object().unwrap().iter();
+        let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+        assert_eq!(numbers_of(batch, row), numbers.collect(), "{}", finding.kind);
+    }
 
     let of = |kind| {
         records

@@ -165,7 +165,8 @@ def tables(folder):
 
 def removed(folder):
     """{table: rows} that the store says it removed, ever."""
-    found = re.findall(r"^(\w+): ([\d,]+) rows removed by retention$", store("list", "--store", folder).stdout, re.M)
+    line = re.compile(r"^(\w+): ([\d,]+) rows removed by retention or for want of room$", re.M)
+    found = line.findall(store("list", "--store", folder).stdout)
     return collections.Counter({table: int(value.replace(",", "")) for table, value in found})
 
 
@@ -199,6 +200,7 @@ def test_rows_that_make_room_on_a_full_disk_are_counted(tmp_path, small_disk):
             gone = removed(folder)
         finally:
             daemon.end()
+        assert "were removed: the disk is full" in daemon.log.read_text()
         stored, counted = (by_table(pages[-1], f"weir_store_{what}rows_total") for what in ("", "expired_"))
         assert counted.total() > 0, pages[-1]
         assert gone == before + counted
