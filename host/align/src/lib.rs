@@ -24,7 +24,7 @@ use clock::Fit;
 use delays::Delays;
 use pair::{Fate, Matches, Pair};
 use sightings::Seen;
-pub use sightings::{Elsewhere, Passage, Sighting, Sightings};
+pub use sightings::{Between, Elsewhere, Pass, Passage, Sighting, Sightings};
 use tap::{Grouped, Map, Place, Tap, map};
 use verdict::{Court, Judgement, Tally};
 
@@ -165,7 +165,8 @@ impl Aligner {
         }
     }
 
-    /// Keep what became of each packet between the first tap of the path and the last: 16 bytes each.
+    /// Keep what became of each packet between the first tap of the path and the last, and when taps between them saw
+    /// it: 16 bytes each.
     #[must_use]
     pub fn keep_sightings(mut self) -> Self {
         self.sightings = Some(Seen::default());
@@ -352,6 +353,11 @@ impl Aligner {
             let k = self.pair_of(first, last);
             let rulings = self.rule(k, [&[], &[]], groups, matches, ripe).rulings;
             self.sight(k, first, &matches[k], ripe, &rulings);
+            for &tap in &order[1..order.len() - 1] {
+                for outer in [first, last] {
+                    self.sight_between([outer, tap], matches, ripe, order);
+                }
+            }
         }
     }
 

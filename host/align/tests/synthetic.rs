@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::collections::HashMap;
+
 use support::end;
 use weir_align::Alignment;
 use weir_engine::meta::tcp;
@@ -326,6 +328,47 @@ fn losses_and_copies_are_exact_on_each_leg() {
             assert_eq!(copies(&answer), world.copied, "seed {seed}, window {window}");
             assert_eq!(rest(&answer), [0, 0, 0], "seed {seed}, window {window}");
             offsets_are_right(&answer, seed);
+        }
+    }
+}
+
+#[test]
+fn a_tap_between_has_its_own_time_for_each_packet() {
+    for seed in 31..=33 {
+        let world = World::new(seed, Path { copies: 0.0, ..PATH });
+        let captures = [
+            support::records_of(&world.capture(0, plain, all)),
+            support::records_of(&world.capture(1, late, all)),
+            support::records_of(&world.capture(2, early, all)),
+        ];
+        for window in [weir_align::WINDOW, 1500] {
+            let answer = support::align_within(&captures, window).unwrap();
+            let [between] = &answer.sightings.between[..] else {
+                panic!("one tap of three is between the others")
+            };
+            // An IP id and a direction name a packet.
+            let at = |tap: usize| -> HashMap<(bool, u16), u64> {
+                let seen = world.seen.iter().filter(move |seen| seen.tap == tap);
+                seen.map(|seen| ((seen.from_client, seen.meta.ip_id), seen.meta.time))
+                    .collect()
+            };
+            let taps = [at(0), at(1), at(2)];
+            let of_tap_0 = |packet: &(bool, u16)| taps[0].contains_key(packet);
+            let of_tap_2_alone = |packet: &(bool, u16)| taps[2].contains_key(packet) && !of_tap_0(packet);
+            for (found, wanted) in [
+                (&between.near, &of_tap_0 as &dyn Fn(&(bool, u16)) -> bool),
+                (&between.far, &of_tap_2_alone),
+            ] {
+                let mut found: Vec<u64> = found.iter().map(|pass| pass.time).collect();
+                let there = taps[1].iter().filter(|(packet, _)| wanted(packet));
+                let mut truth: Vec<u64> = there.map(|(_, time)| *time).collect();
+                found.sort_unstable();
+                truth.sort_unstable();
+                assert!(truth.len() > 20, "{}", truth.len());
+                assert_eq!(found.len(), truth.len(), "seed {seed}, window {window}");
+                let error = found.iter().zip(&truth).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+                assert!(error < 50_000, "seed {seed}, window {window}: {error} ns");
+            }
         }
     }
 }

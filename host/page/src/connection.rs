@@ -1,7 +1,7 @@
 //! One connection: what is known of it, its packets, its time-sequence graph.
 
 use serde_json::json;
-use weir_align::Passage;
+use weir_align::{Between, Passage};
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -257,6 +257,17 @@ impl Shown {
         }
     }
 
+    /// When a tap between the outer two had it, ns.
+    fn at(&self, data: &Dataset, between: &Between) -> Option<u64> {
+        let passes = if self.place.is_some() {
+            &between.near
+        } else {
+            &between.far
+        };
+        let found = passes.binary_search_by_key(&self.packet.number, |pass| pass.number);
+        found.ok().map(|place| data.since_tai(passes[place].time))
+    }
+
     /// Those of a connection that only the tap nearest to the server has.
     fn elsewhere<'a>(data: &'a Dataset, trace: &'a Trace<'_>, id: u64) -> impl Iterator<Item = Self> + 'a {
         let far = &data.path.sightings.far;
@@ -376,12 +387,17 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
         .says("client_isn", trace.first[0].map_or_else(String::new, |n| n.to_string()))
         .says("server_isn", trace.first[1].map_or_else(String::new, |n| n.to_string()))
         .says("kinds", json!(KINDS));
-    Reply::columns(match with_taps {
-        true => columns
-            .f64_or_null("far", part.iter().map(|shown| shown.far.map(seconds)).collect())
-            .words("passage", part.iter().map(|shown| shown.passage.map(passage_name))),
-        false => columns,
-    })
+    if !with_taps {
+        return Reply::columns(columns);
+    }
+    let times = |of: &dyn Fn(&Shown) -> Option<u64>| part.iter().map(|shown| of(shown).map(seconds)).collect();
+    let columns = columns
+        .f64_or_null("far", times(&|shown| shown.far))
+        .words("passage", part.iter().map(|shown| shown.passage.map(passage_name)));
+    let between = data.path.sightings.between.iter().zip(1..);
+    Reply::columns(between.fold(columns, |columns, (between, tap)| {
+        columns.f64_or_null(&format!("between_{tap}"), times(&|shown| shown.at(data, between)))
+    }))
 }
 
 fn kind_numbers(kinds: &[String]) -> Result<Vec<usize>, Refused> {

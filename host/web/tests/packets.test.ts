@@ -1,12 +1,13 @@
 /** Views of packets, delays and taps show what `weir packets` and `weir analyze` say; links, keys, accessibility. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readColumns } from "../src/api/client";
 import { count, duration, percent } from "../src/format";
-import { readRows } from "../src/packets/rows";
+import { passageWords, readRows, timesAt } from "../src/packets/rows";
 import {
     axe,
     DEMO,
@@ -21,7 +22,7 @@ import {
     tab,
     WEIR,
 } from "./support";
-import type { Server, Tab } from "./support";
+import type { Answer, Server, Tab } from "./support";
 
 interface PacketRow {
     number: string;
@@ -238,13 +239,101 @@ test("bounce diagram of two taps: what is at both, and what was lost between the
     await two.page.locator(".bounce").focus();
     await two.page.keyboard.press("Home");
     const live = two.page.locator('[data-chart="bounce"] [aria-live]');
-    expect(await live.innerText()).toMatch(/client sends SYN\. From tap to tap 1\d[.\d]* ms, at demo-server\.pcap/);
+    expect(await live.innerText()).toMatch(/client sends SYN\. From tap to tap 1\d[.\d]* ms, at server /);
     for (let step = 0; step < 100 && !(await live.innerText()).includes("lost between the taps"); step += 1)
         await two.page.keyboard.press("ArrowDown");
     expect(await live.innerText()).toMatch(/server sends .*lost between the taps/);
     expect(await axe(two.page)).toEqual([]);
     expectNoErrors(two);
     await two.page.close();
+});
+
+/** Losses on both legs between three taps. */
+const THREE = `
+name = "three"
+description = "Three taps"
+duration_s = 8
+seed = 5
+host = [
+    { name = "users", address = "10.3.0.10", stack = "linux" },
+    { name = "server", address = "10.3.1.10", stack = "linux" },
+]
+load = [{ dialogue = "visit", to_s = 6, per_s = 5 }]
+[[path]]
+between = ["users", "server"]
+taps = ["client", "middle", "server"]
+leg = [
+    { forward = { delay_ms = 0.1 }, backward = { delay_ms = 0.1 } },
+    { forward = { delay_ms = 8, loss = 0.02, hops = 2 }, backward = { delay_ms = 8, loss = 0.02, hops = 2 } },
+    { forward = { delay_ms = 3, loss = 0.02, hops = 1 }, backward = { delay_ms = 3, loss = 0.02, hops = 1 } },
+    { forward = { delay_ms = 0.1 }, backward = { delay_ms = 0.1 } },
+]
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+[exchange.page]
+request = "300-900"
+cpu_ms = [1, 5]
+response = [{ writes = "2000-20000" }]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = [3, 8]
+think_ms = [20, 100]
+close = "client_fin"
+`;
+
+test("bounce diagram of three taps: each packet at each of them, and between which two it was lost", async () => {
+    const folder = mkdtempSync(resolve(tmpdir(), "weir-"));
+    writeFileSync(resolve(folder, "three.toml"), THREE);
+    execFileSync(WEIR, ["scenario", resolve(folder, "three.toml"), "-o", folder], { stdio: "ignore" });
+    const names = ["client", "middle", "server"];
+    const files = names.map((name) => resolve(folder, `three-${name}.pcap`));
+    const { connections } = run("analyze", ...files) as Answer;
+    const truth = readFileSync(resolve(folder, "three-wire.jsonl"), "utf8").trim().split("\n");
+    const three = await serve(...files);
+    const one = await tab(browser, three);
+    // Once they are read.
+    await one.show("view=taps");
+    const lost: string[] = [];
+    let example = "";
+    for (const { id, client } of connections) {
+        const answer = await fetch(`${three.url}/api/v1/captures/1/connections/${id}/packets?taps=true&limit=20000`);
+        for (const row of readRows(readColumns(new Uint8Array(await answer.arrayBuffer())))) {
+            const [first, middle = null, last] = timesAt(row);
+            if (row.passage === "LOST") {
+                lost.push(`${client.port} ${row.ipId} ${passageWords(row, names)}`);
+                if (row.server && middle !== null) example = id;
+            } else {
+                expect(row.passage).toBe("BOTH");
+                expect(Math.abs((middle ?? NaN) - (first ?? NaN))).toBeCloseTo(0.008, 3);
+                expect(Math.abs((last ?? NaN) - (middle ?? NaN))).toBeCloseTo(0.003, 3);
+            }
+        }
+    }
+    const legs = ["", "", "client and middle", "middle and server"];
+    const told = truth.map((line) => {
+        const { leg, direction, src_port, dst_port, ip_id } = JSON.parse(line) as Record<string, number | string>;
+        const two = legs[Number(leg)] ?? "";
+        return direction === "c2s"
+            ? `${src_port} ${ip_id} lost between ${two}`
+            : `${dst_port} ${ip_id} lost between ${two.split(" and ").reverse().join(" and ")}`;
+    });
+    expect(lost.length).toBeGreaterThan(50);
+    expect(lost.sort()).toEqual(told.sort());
+    await one.show(`view=bounce&connection=${example}`);
+    expect(await one.page.locator(".sides span").allInnerTexts()).toEqual(expect.arrayContaining(names));
+    await one.page.locator(".bounce").focus();
+    await one.page.keyboard.press("Home");
+    const live = one.page.locator('[data-chart="bounce"] [aria-live]');
+    expect(await live.innerText()).toMatch(/client sends SYN\. From tap to tap 8[.\d]* ms \+ 3[.\d]* ms, at server /);
+    expect(await axe(one.page)).toEqual([]);
+    expectNoErrors(one);
+    await one.page.close();
+    await three.stop();
+    rmSync(folder, { recursive: true });
 });
 
 test("waterfall: a bar for each transaction, of all and of one connection", async () => {

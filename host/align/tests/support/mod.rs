@@ -78,7 +78,7 @@ fn sightings_agree(answer: &Alignment) {
     if is_cut || leg.round_trip_seconds.is_none() {
         return;
     }
-    let Sightings { near, far } = &answer.sightings;
+    let Sightings { near, far, .. } = &answer.sightings;
     let all = || near.iter().map(|p| p.passage).chain(far.iter().map(|p| p.passage));
     let count = |wanted: Passage| all().filter(|passage| *passage == wanted).count() as u64;
     assert_eq!(count(Passage::Both), leg.matched, "{leg:?}");

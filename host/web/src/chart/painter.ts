@@ -20,6 +20,8 @@ export interface TextStyle {
     align?: "left" | "center" | "right";
     baseline?: "top" | "middle" | "bottom";
     bold?: boolean;
+    /** Around each letter, so that it can be read over lines. */
+    halo?: string;
     /** Turned a quarter to the left, for a vertical axis. */
     vertical?: boolean;
 }
@@ -49,6 +51,8 @@ export interface Painter {
 }
 
 const FONT = "system-ui, sans-serif";
+/** Width of the line around a letter, half of which is seen. */
+const HALO = 4;
 
 /** Outline of a shape around 0, 0 with radius 1, as SVG path data; strokes only where `stroked`. */
 const OUTLINES: Record<Shape, { points: (r: number) => string; stroked: boolean }> = {
@@ -166,6 +170,7 @@ export class CanvasPainter implements Painter {
         c.fillStyle = style.color;
         c.textAlign = style.align ?? "left";
         c.textBaseline = style.baseline ?? "middle";
+        if (style.halo) this.stroke({ color: style.halo, width: HALO }, () => c.strokeText(text, x, y));
         if (style.vertical) {
             c.save();
             c.translate(x, y);
@@ -256,8 +261,9 @@ export class SvgPainter implements Painter {
         const anchor = { left: "start", center: "middle", right: "end" }[style.align ?? "left"];
         const baseline = { top: "hanging", middle: "central", bottom: "text-after-edge" }[style.baseline ?? "middle"];
         const turn = style.vertical ? ` transform="rotate(-90 ${short(x)} ${short(y)})"` : "";
+        const halo = style.halo ? `${this.strokeText({ color: style.halo, width: HALO })} paint-order="stroke"` : "";
         this.parts.push(
-            `<text x="${short(x)}" y="${short(y)}" fill="${style.color}" font-size="${style.size ?? 12}"${style.bold ? ' font-weight="600"' : ""} text-anchor="${anchor}" dominant-baseline="${baseline}"${turn}>${escape(text)}</text>`,
+            `<text x="${short(x)}" y="${short(y)}" fill="${style.color}" font-size="${style.size ?? 12}"${style.bold ? ' font-weight="600"' : ""} text-anchor="${anchor}" dominant-baseline="${baseline}"${halo}${turn}>${escape(text)}</text>`,
         );
     }
 

@@ -2,7 +2,20 @@ import { expect, test } from "vitest";
 
 import { SvgPainter } from "../chart/painter";
 import { THEMES } from "../theme";
-import { arrowOf, drawBounce, FALL, linesOf, ROW, SIZES, rows, rowsBetween, sizeClass } from "./bounce";
+import {
+    arrowOf,
+    drawBounce,
+    FALL,
+    legTimes,
+    linesOf,
+    ROW,
+    SIZES,
+    rows,
+    rowsBetween,
+    shortNames,
+    sizeClass,
+} from "./bounce";
+import { passageWords } from "./rows";
 
 test("rows to scale stand at their times and never on one another", () => {
     const { tops, whole } = rows([0, 0.001, 0.002, 5, 10], "time", 1000);
@@ -50,6 +63,7 @@ const row = {
     verdict: "",
     note: null,
     far: null,
+    between: [],
     passage: null,
 };
 
@@ -58,7 +72,7 @@ test("each packet is an arrow towards who gets it, a repeat is dashed", () => {
         const p = new SvgPainter();
         const { tops } = rows([0], "even", 0);
         const place = { tops, first: 0, end: rowsOf.length, above: 0, width: 900, height: 100 };
-        drawBounce(p, rowsOf, place, { colors: THEMES.light, start: 0n, chosen: -1, two: null });
+        drawBounce(p, rowsOf, place, { colors: THEMES.light, start: 0n, chosen: -1, several: null });
         return p.finish(900, 100, "bounce");
     };
     const there = draw([row]);
@@ -73,7 +87,7 @@ test("each packet is an arrow towards who gets it, a repeat is dashed", () => {
 
 test("with two taps an arrow passes both, and ends where it was lost", () => {
     const two = { names: ["a", "b"], perSecond: 20 } as const;
-    const [near = NaN, far = NaN] = linesOf(1000, true).taps;
+    const [near = NaN, far = NaN] = linesOf(1000, 2).taps;
     const seen = { ...row, time: 1, far: 1.5, passage: "BOTH" } as const;
     expect(arrowOf(seen, 50, 1000, two).seen).toEqual([
         [near, 50],
@@ -91,4 +105,45 @@ test("with two taps an arrow passes both, and ends where it was lost", () => {
     expect([back.end, back.seen, back.points.at(-1)?.[0]]).toEqual(["lost", [[far, 50]], (near + far) / 2]);
     // A capture that missed it does not stop it.
     expect(arrowOf({ ...row, passage: "MISSED" }, 50, 1000, two)).toMatchObject({ end: "head", seen: [[near, 50]] });
+});
+
+test("with three taps an arrow has a dot at each that saw it, and ends behind the last of them", () => {
+    const three = { names: ["a", "b", "c"], perSecond: 20 } as const;
+    const [a = NaN, b = NaN, c = NaN] = linesOf(1100, 3).taps;
+    expect(c - b).toBeCloseTo(b - a);
+    const seen = { ...row, time: 1, between: [1.5], far: 3, passage: "BOTH" } as const;
+    expect(arrowOf(seen, 50, 1100, three).seen).toEqual([
+        [a, 50],
+        [b, 60],
+        [c, 90],
+    ]);
+    expect(legTimes(seen)).toBe("500 ms + 1.5 s");
+    // Evenly spaced it falls evenly; where the tap between missed it, it passes without a dot.
+    expect(arrowOf(seen, 50, 1100, { ...three, perSecond: 0 }).seen[1]).toEqual([b, 50 + FALL / 2]);
+    const unseen = arrowOf({ ...seen, between: [null] }, 50, 1100, three);
+    expect([unseen.seen.length, unseen.end]).toEqual([2, "head"]);
+    // Lost behind the second tap, on the way there and back.
+    const lost = { ...seen, far: null, passage: "LOST" } as const;
+    const there = arrowOf(lost, 50, 1100, three);
+    expect([there.end, there.seen.length, there.points.at(-1)?.[0]]).toEqual(["lost", 2, (b + c) / 2]);
+    expect(passageWords(lost, three.names)).toBe("lost between b and c");
+    const back = { ...lost, server: true, packet: NaN, time: 3, far: 3, between: [3.5] } as const;
+    const fell = arrowOf(back, 50, 1100, three);
+    expect([fell.end, fell.seen.length, fell.points.at(-1)?.[0]]).toEqual(["lost", 2, (a + b) / 2]);
+    expect(passageWords(back, three.names)).toBe("lost between b and a");
+});
+
+test("six taps have their lines in a narrow picture, too", () => {
+    const { taps, server } = linesOf(700, 6);
+    expect(taps.slice(1).map((x, at) => x - (taps[at] as number))).toEqual(Array.from({ length: 5 }, () => 70));
+    expect(server).toBe((taps.at(-1) as number) + 80);
+});
+
+test("names of taps are short and differ", () => {
+    const short = (...files: string[]) => shortNames(files);
+    expect(short("/a/demo-client.pcap", "demo-server.pcapng.gz")).toEqual(["client", "server"]);
+    expect(short("t_10.0.0.1_a", "t_10.0.0.2_a", "t_10.0.0.2_b")).toEqual(["1_a", "2_a", "2_b"]);
+    expect(short("x.pcap", "x.pcap")).toEqual(["x", "x"]);
+    expect(short("a.pcap", "b.pcap")).toEqual(["a", "b"]);
+    expect(short("site-a.pcap", "site-a-2.pcap")).toEqual(["a", "a-2"]);
 });

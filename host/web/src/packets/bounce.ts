@@ -1,11 +1,11 @@
 /**
- * The bounce diagram: client on the left, server on the right, the taps between them if there are two, time downwards, an
- * arrow for each packet, coloured by its size.
+ * The bounce diagram: client on the left, server on the right, the taps between them if there are several, time downwards,
+ * an arrow for each packet, coloured by its size.
  */
 import type { Painter } from "../chart/painter";
 import { clock, count, duration } from "../format";
 import type { Colors } from "../theme";
-import { content, passageWords, remarks, type Row } from "./rows";
+import { content, isHere, passageWords, remarks, timesAt, type Row } from "./rows";
 
 /** How the rows are spaced. */
 export type Spacing = "even" | "time";
@@ -70,29 +70,45 @@ export function sizeClass(bytes: number): number {
     return SIZES.findIndex(({ most }) => bytes <= most);
 }
 
-/** Room for times on the left (also of two taps) and remarks on the right of the lines, px. */
+/** Room for times on the left (of several taps those of the outer two) and remarks on the right of the lines, px. */
 const LEFT = 230;
-const LEFT_OF_TWO = 330;
+const LEFT_OF_SEVERAL = 330;
 const RIGHT = 320;
 /** From a tap to the end beside it, px: how far that is nobody knows. */
-const BESIDE = 80;
+export const BESIDE = 80;
+/** From tap to tap at least, and from the first to the last, px. */
+const APART = 70;
+const WIDE = 200;
 
-/** Where the lines stand in a picture of this width. */
-export function linesOf(width: number, two: boolean): { client: number; server: number; taps: number[] } {
-    const client = two ? LEFT_OF_TWO : LEFT;
-    const server = Math.max(client + (two ? 2 * BESIDE + 200 : 160), width - RIGHT);
-    return { client, server, taps: two ? [client + BESIDE, server - BESIDE] : [] };
+/** Where the lines stand in a picture of this width; one tap is none. */
+export function linesOf(width: number, count: number): { client: number; server: number; taps: number[] } {
+    if (count < 2) return { client: LEFT, server: Math.max(LEFT + 160, width - RIGHT), taps: [] };
+    const client = LEFT_OF_SEVERAL;
+    const least = client + 2 * BESIDE + Math.max(WIDE, APART * (count - 1));
+    const server = Math.max(least, width - RIGHT);
+    const apart = (server - client - 2 * BESIDE) / (count - 1);
+    return { client, server, taps: Array.from({ length: count }, (_, at) => client + BESIDE + at * apart) };
 }
 
-/** Names of the taps, that nearest to the client first, and px for a second, 0 where rows are evenly spaced. */
-export interface TwoTaps {
-    readonly names: readonly [string, string];
+/** What tells the names of captures apart, without folders and endings. */
+export function shortNames(files: readonly string[]): string[] {
+    const names = files.map((file) => file.replace(/.*\//, "").replace(/\.(pcapng|pcap|cap)(\.gz)?$/, ""));
+    const parts = names.map((name) => name.split(/(?<=[-_. ])/));
+    const same = (at: number) => parts.every((each) => at < each.length - 1 && each[at] === parts[0]?.[at]);
+    let begin = 0;
+    while (same(begin)) begin += 1;
+    return parts.map((each) => each.slice(begin).join(""));
+}
+
+/** Names of several taps, that nearest to the client first, and px for a second, 0 where rows are evenly spaced. */
+export interface Taps {
+    readonly names: readonly string[];
     readonly perSecond: number;
 }
 
 /** How far arrows reach above and below their rows, px. */
-export function reachOf(two: TwoTaps | null): number {
-    return two !== null && two.perSecond > 0 ? MOST_FALL : FALL;
+export function reachOf(taps: Taps | null): number {
+    return taps !== null && taps.perSecond > 0 ? MOST_FALL : FALL;
 }
 
 /** A corner of an arrow. */
@@ -106,35 +122,39 @@ interface Arrow {
 }
 
 /** The arrow of a packet that stands at `y`, the place of the tap nearest to the client where that has it. */
-export function arrowOf(row: Row, y: number, width: number, two: TwoTaps | null): Arrow {
-    const { client, server, taps } = linesOf(width, two !== null);
-    const [near, far] = taps;
-    if (two === null || near === undefined || far === undefined) {
-        const [from, to] = row.server ? [server, client] : [client, server];
+export function arrowOf(row: Row, y: number, width: number, several: Taps | null): Arrow {
+    const { client, server, taps } = linesOf(width, several?.names.length ?? 1);
+    const [from, to] = row.server ? [server, client] : [client, server];
+    if (several === null) {
         const points: Point[] = [
             [from, y],
             [to, y + FALL],
         ];
         return { points, seen: [], end: "head" };
     }
-    const both = row.passage === "BOTH" && row.far !== null;
-    const took = both ? Math.abs((row.far ?? 0) - row.time) : 0;
-    const fall = Math.max(FALL, Math.min(MOST_FALL, took * two.perSecond));
-    const here = !Number.isNaN(row.packet);
-    // The tap that has it stands at the row; the other is before or after it.
-    const atNear: Point = [near, here ? y : y + (row.server ? fall : -fall)];
-    const atFar: Point = [far, here ? y + (row.server ? -fall : fall) : y];
-    const [first, second] = row.server ? [atFar, atNear] : [atNear, atFar];
-    const begin: Point = [row.server ? server : client, first[1] - 1];
-    const end: Point = [row.server ? client : server, second[1] + 1];
-    const middle: Point = [(near + far) / 2, (first[1] + second[1]) / 2];
-    const upstream = here !== row.server;
-    const seen = both ? [first, second] : [here ? atNear : atFar];
-    if (!both && upstream && row.passage === "LOST") return { points: [begin, first, middle], seen, end: "lost" };
-    if (!both && upstream && (row.passage === "UNDECIDED" || row.passage === "OUTSIDE"))
-        return { points: [begin, first, second], seen, end: "unknown" };
-    if (row.passage === "COPIED") return { points: [middle, second, end], seen, end: "head" };
-    return { points: [begin, first, second, end], seen, end: "head" };
+    const last = taps.length - 1;
+    const own = isHere(row) ? 0 : last;
+    const times = timesAt(row);
+    const place = (tap: number): Point => {
+        const after = (tap - own) * (row.server ? -1 : 1);
+        const took = Math.abs((times[tap] ?? row.time) - row.time) * several.perSecond;
+        const least = (FALL * Math.abs(after)) / last;
+        const fall = Math.max(least, Math.min(MOST_FALL, took));
+        return [taps[tap] as number, y + Math.sign(after) * fall];
+    };
+    // In the order in which the packet passes them.
+    const order = taps.map((_, at) => (row.server ? last - at : at));
+    const places = order.filter((tap) => typeof times[tap] === "number");
+    const seen = places.map(place);
+    const [first, final] = [seen[0] as Point, seen[seen.length - 1] as Point];
+    const half = ((taps[1] as number) - (taps[0] as number)) / (row.server ? -2 : 2);
+    const begin: Point = row.passage === "COPIED" ? [first[0] - half, first[1] - 1] : [from, first[1] - 1];
+    const passed = places[places.length - 1] === order[last];
+    if (!passed && row.passage === "LOST")
+        return { points: [begin, ...seen, [final[0] + half, final[1] + FALL / 2]], seen, end: "lost" };
+    if (!passed && (row.passage === "UNDECIDED" || row.passage === "OUTSIDE"))
+        return { points: [begin, ...seen, [final[0] + 2 * half, final[1] + FALL]], seen, end: "unknown" };
+    return { points: [begin, ...seen, [to, final[1] + 1]], seen, end: "head" };
 }
 
 /** Rows `first` to `end` of a picture of this width, whose top stands at `above` px of the whole. */
@@ -142,70 +162,84 @@ export function drawBounce(
     p: Painter,
     all: readonly Row[],
     place: { tops: Float64Array; first: number; end: number; above: number; width: number; height: number },
-    look: { colors: Colors; start: bigint; chosen: number; two: TwoTaps | null },
+    look: { colors: Colors; start: bigint; chosen: number; several: Taps | null },
 ): void {
     const { tops, first, end, above, width, height } = place;
-    const { colors, chosen, two } = look;
-    const { client, server, taps } = linesOf(width, two !== null);
+    const { colors, chosen, several } = look;
+    const { client, server, taps } = linesOf(width, several?.names.length ?? 1);
     for (const x of [client, server]) p.line([x, x], [0, height], { color: colors.line, width: 2 });
     for (const x of taps) p.line([x, x], [0, height], { color: colors.muted, dash: [4, 3] });
-    for (let index = first; index < end; index += 1) {
-        const row = all[index];
-        if (!row) continue;
-        const y = (tops[index] as number) - above + ROW - 5;
+    const yOf = (index: number): number => (tops[index] as number) - above + ROW - 5;
+    const each = (draw: (row: Row, y: number, index: number) => void) => {
+        for (let index = first; index < end; index += 1) {
+            const row = all[index];
+            if (row) draw(row, yOf(index), index);
+        }
+    };
+    each((row, y, index) => {
         if (index === chosen) p.rect(0, y - ROW + 5, width, ROW + FALL, colors.brush);
-        const size = SIZES[sizeClass(row.length)];
-        const color = size ? colors[size.colour] : colors.text;
-        const again = row.kind === "RETRANSMISSION";
-        const arrow = arrowOf(row, y, width, two);
-        p.line(
-            arrow.points.map(([x]) => x),
-            arrow.points.map(([, y]) => y),
-            { color, width: row.length > 0 ? 2.2 : 1.2, ...(again ? { dash: [7, 4] } : {}) },
-        );
-        for (const [x, y] of arrow.seen) p.mark("circle", x, y, 5, color);
-        const [x1, y1] = arrow.points[arrow.points.length - 1] as Point;
-        if (arrow.end === "lost") p.mark("cross", x1, y1, 10, colors.red);
-        else if (arrow.end === "unknown") p.mark("ring", x1, y1, 8, colors.red);
-        else p.path(`M${x1} ${y1}l${row.server ? 8 : -8} ${-3.6 - FALL / 20}v7.2Z`, color);
+        drawArrow(p, row, arrowOf(row, y, width, several), colors);
+    });
+    // To scale, arrows pass other rows' labels.
+    each((row, y) => {
         drawTimes(p, row, y, look);
+        const again = row.kind === "RETRANSMISSION";
         const numbers = `${row.length > 0 ? `seq ${count(row.seq)}` : ""}${row.ack === null || row.length > 0 ? "" : `ack ${count(row.ack)}`}`;
-        const took = row.passage === "BOTH" && row.far !== null ? duration(Math.abs(row.far - row.time)) : "";
-        const label = [content(row), numbers, again ? "sent again" : "", took].filter(Boolean).join("  ");
+        const label = [content(row), numbers, again ? "sent again" : "", legTimes(row)].filter(Boolean).join("  ");
         // Beside the dot of the row's own tap where arrows fall far.
-        const [near, far] = two !== null && two.perSecond > 0 ? taps : [];
+        const [near, far] = several !== null && several.perSecond > 0 ? [taps[0], taps[taps.length - 1]] : [];
         const [x, align] =
             near === undefined || far === undefined
                 ? ([(client + server) / 2, "center"] as const)
-                : Number.isNaN(row.packet)
-                  ? ([far - 8, "right"] as const)
-                  : ([near + 8, "left"] as const);
-        p.text(label, x, y - 3, { color: colors.text, size: 11, align, baseline: "bottom" });
-        const without = two === null ? "" : passageWords(row, otherTap(row, two));
+                : isHere(row)
+                  ? ([near + 8, "left"] as const)
+                  : ([far - 8, "right"] as const);
+        const halo = several === null ? {} : { halo: colors.panel };
+        p.text(label, x, y - 3, { color: colors.text, size: 11, align, baseline: "bottom", ...halo });
+        const without = several === null ? "" : passageWords(row, several.names);
         const words = [without, remarks(row)].filter(Boolean).join("; ");
         p.text(cut(words, 52), server + 14, y + 1, {
             color: again || without !== "" || row.kind === "RST" ? colors.red : colors.muted,
             size: 11,
         });
-    }
+    });
 }
 
-/** The tap that does not have a packet. */
-export function otherTap(row: Row, two: TwoTaps): string {
-    return two.names[Number.isNaN(row.packet) ? 0 : 1];
+function drawArrow(p: Painter, row: Row, arrow: Arrow, colors: Colors): void {
+    const size = SIZES[sizeClass(row.length)];
+    const color = size ? colors[size.colour] : colors.text;
+    p.line(
+        arrow.points.map(([x]) => x),
+        arrow.points.map(([, y]) => y),
+        { color, width: row.length > 0 ? 2.2 : 1.2, ...(row.kind === "RETRANSMISSION" ? { dash: [7, 4] } : {}) },
+    );
+    for (const [x, y] of arrow.seen) p.mark("circle", x, y, 5, color);
+    const [x, y] = arrow.points[arrow.points.length - 1] as Point;
+    if (arrow.end === "lost") p.mark("cross", x, y, 10, colors.red);
+    else if (arrow.end === "unknown") p.mark("ring", x, y, 8, colors.red);
+    else p.path(`M${x} ${y}l${row.server ? 8 : -8} ${-3.6 - FALL / 20}v7.2Z`, color);
 }
 
-/** Time of day, of each tap if there are two, and time since the packet before. */
+/** How long a packet took from each tap that saw it to the next. */
+export function legTimes(row: Row): string {
+    const times = timesAt(row).filter((time) => time !== null);
+    return times
+        .slice(1)
+        .map((time, at) => duration(Math.abs(time - (times[at] as number))))
+        .join(" + ");
+}
+
+/** Time of day, at the outer taps if there are several, and time since the packet before. */
 function drawTimes(
     p: Painter,
     row: Row,
     y: number,
-    { colors, start, two }: { colors: Colors; start: bigint; two: TwoTaps | null },
+    { colors, start, several }: { colors: Colors; start: bigint; several: Taps | null },
 ): void {
     const style = { color: colors.muted, size: 11 };
-    const left = two === null ? LEFT : LEFT_OF_TWO;
-    if (two === null || !Number.isNaN(row.packet)) p.text(clock(start, row.time, 6), 12, y + 1, style);
-    if (two !== null && row.far !== null) p.text(clock(start, row.far, 6), 122, y + 1, style);
+    const left = several === null ? LEFT : LEFT_OF_SEVERAL;
+    if (isHere(row)) p.text(clock(start, row.time, 6), 12, y + 1, style);
+    if (several !== null && row.far !== null) p.text(clock(start, row.far, 6), 122, y + 1, style);
     p.text(duration(row.delta), left - 12, y + 1, { ...style, align: "right" });
 }
 

@@ -9,7 +9,7 @@ import { HOST_KINDS } from "./kinds";
 /** Rows on a page: a few hundred kB on the wire. */
 export const PAGE = 4000;
 
-/** Where a packet of two taps is, as the interface names it. */
+/** Where a packet of the outer two taps is, as the interface names it. */
 export type Passage = "BOTH" | "LOST" | "MISSED" | "COPIED" | "UNDECIDED" | "OUTSIDE";
 
 export interface Row {
@@ -40,6 +40,8 @@ export interface Row {
     readonly note: string | null;
     /** When the tap nearest to the server saw it, by the clock of the one nearest to the client. */
     readonly far: number | null;
+    /** When each tap between these two saw it, by the same clock. */
+    readonly between: readonly (number | null)[];
     /** Null: one tap, or not known. */
     readonly passage: Passage | null;
 }
@@ -78,6 +80,8 @@ export function readRows(answer: Columns): Row[] {
     const window = numbers("window");
     const seq = numbers("seq_relative");
     const taps = answer.has("passage");
+    const between: string[] = [];
+    while (answer.has(`between_${between.length + 1}`)) between.push(`between_${between.length + 1}`);
     return Array.from({ length: answer.rows }, (_, row) => {
         const value = (column: ArrayLike<number> | undefined) => column?.[row] ?? NaN;
         const scaled = optional("window_bytes", row);
@@ -105,22 +109,42 @@ export function readRows(answer: Columns): Row[] {
                 .join(", "),
             note: text("note", row),
             far: taps ? optional("far", row) : null,
+            between: between.map((name) => optional(name, row)),
             passage: taps ? (text("passage", row) as Passage | null) : null,
         };
     });
 }
 
-/** What became of a packet that is not at both taps; `other`: the tap that does not have it. */
-export function passageWords(row: Row, other: string): string {
+/** The tap nearest to the client has it. */
+export function isHere(row: Row): boolean {
+    return !Number.isNaN(row.packet);
+}
+
+/** When each of several taps saw a packet, that nearest to the client first; null: it did not, or that is not known. */
+export function timesAt(row: Row): readonly (number | null)[] {
+    return [isHere(row) ? row.time : null, ...row.between, row.far];
+}
+
+/** What became of a packet that is not at both outer taps, by the names of all. */
+export function passageWords(row: Row, names: readonly string[]): string {
+    const other = isHere(row) ? names[names.length - 1] : names[0];
     const words: Record<Passage, string> = {
         BOTH: "",
-        LOST: "lost between the taps",
+        LOST: `lost between ${gapOf(row, names)}`,
         MISSED: `not in ${other}, which it passed`,
         COPIED: "copied between the taps",
         UNDECIDED: `lost, or missed by ${other}`,
         OUTSIDE: `${other} does not cover this time`,
     };
     return row.passage === null ? "" : words[row.passage];
+}
+
+/** The two taps between which a packet was seen last and not seen any more. */
+function gapOf(row: Row, names: readonly string[]): string {
+    if (names.length < 3) return "the taps";
+    const times = timesAt(row);
+    const last = row.server ? times.findIndex((time) => time !== null) : times.findLastIndex((time) => time !== null);
+    return `${names[last]} and ${names[last + (row.server ? -1 : 1)]}`;
 }
 
 /** What is remarkable about a packet, in words. */

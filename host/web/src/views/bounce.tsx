@@ -8,15 +8,17 @@ import type { Capture } from "../api/types";
 import { Loading, useLoad } from "../components/load";
 import { clock, count, duration } from "../format";
 import {
+    BESIDE,
     drawBounce,
+    legTimes,
     linesOf,
-    otherTap,
     reachOf,
     rows as place,
     rowsBetween,
+    shortNames,
     SIZES,
     type Spacing,
-    type TwoTaps,
+    type Taps,
 } from "../packets/bounce";
 import { nameOf, type One } from "../packets/connection";
 import { OfConnection } from "../packets/OfConnection";
@@ -34,8 +36,8 @@ export default function Bounce() {
     return <OfConnection>{(one) => <Shown one={one} />}</OfConnection>;
 }
 
-/** Names of the tap nearest to the client and of that nearest to the server; null: there is one. */
-type Names = readonly [string, string] | null;
+/** Names of the taps, that nearest to the client first; null: there is one. */
+type Names = readonly string[] | null;
 
 function Shown(props: { one: One }) {
     const shown = capture.value as Capture;
@@ -44,9 +46,7 @@ function Shown(props: { one: One }) {
     const taps = useLoad(several ? `taps ${shown.id}` : null, (signal) =>
         json<{ taps: Tap[] }>(of(shown, "/taps"), {}, signal),
     );
-    const files = taps.data?.taps.map(({ file }) => file.replace(/.*\//, "")) ?? [];
-    const [first, last] = [files[0], files[files.length - 1]];
-    const names: Names = first === undefined || last === undefined ? null : [first, last];
+    const names: Names = taps.data === null ? null : shortNames(taps.data.taps.map(({ file }) => file));
     if (several && names === null)
         return (
             <Loading of={taps} what="Taps">
@@ -69,7 +69,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
         spacing,
         SCALED,
     );
-    const two: TwoTaps | null = names === null ? null : { names, perSecond };
+    const several: Taps | null = names === null ? null : { names, perSecond };
     const scroller = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const [top, setTop] = useState(0);
@@ -93,12 +93,12 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
     }, [page, spacing]);
 
     const paint = (painter: Painter, from: number, height: number, wide: number) => {
-        const [first, end] = rowsBetween(tops, from, from + height, reachOf(two));
+        const [first, end] = rowsBetween(tops, from, from + height, reachOf(several));
         drawBounce(
             painter,
             all,
             { tops, first, end, above: from, width: wide, height },
-            { colors: palette, start, chosen, two },
+            { colors: palette, start, chosen, several },
         );
     };
     useLayoutEffect(() => {
@@ -194,7 +194,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             <p class="about">
                 {names === null
                     ? "Each arrow is a packet on its way, as the tap saw it pass; its colour tells the payload, dashes that it was sent again. Left: time of day and time since the packet before."
-                    : `Each arrow is a packet on its way, with a dot where ${names[0]} and ${names[1]} saw it, and a cross where it was lost between them; its colour tells the payload, dashes that it was sent again. Left: time of day at each tap, by the clock of the first, and time since the packet before. What an arrow's label says last is its time from tap to tap.`}{" "}
+                    : `Each arrow is a packet on its way, with a dot where ${listed(names)} saw it, and a cross where it was lost between them; its colour tells the payload, dashes that it was sent again. Left: time of day at ${names.length > 2 ? "the first and the last" : "each"} tap, by the clock of the first, and time since the packet before. What an arrow's label says last is its time from tap to tap.`}{" "}
                 ↑ and ↓ move, Enter shows the row in the table.
             </p>
             <ul class="legend">
@@ -210,9 +210,9 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
                     <span>server {server}</span>
                 </div>
             ) : (
-                <div class="sides of-two" aria-hidden="true">
-                    {heads(width, names, [client, server]).map(({ text, at, align }) => (
-                        <span key={text} class={align} style={{ left: `${at}px` }}>
+                <div class="sides of-taps" aria-hidden="true">
+                    {heads(width, names, [client, server]).map(({ text, at, align, most }) => (
+                        <span key={at} class={align} style={{ left: `${at}px`, maxWidth: `${most}px` }} title={text}>
                             {text}
                         </span>
                     ))}
@@ -235,28 +235,36 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             </div>
             <div class="unseen" aria-live="polite">
                 {row &&
-                    `${clock(start, row.time, 6)}, ${duration(row.delta)} after the one before: ${row.server ? "server" : "client"} sends ${content(row)}. ${two === null ? "" : `${atTaps(row, two)}. `}${remarks(row)}`}
+                    `${clock(start, row.time, 6)}, ${duration(row.delta)} after the one before: ${row.server ? "server" : "client"} sends ${content(row)}. ${several === null ? "" : `${atTaps(row, several)}. `}${remarks(row)}`}
             </div>
         </section>
     );
 }
 
-/** Where a packet was seen, in words. */
-function atTaps(row: Row, two: TwoTaps): string {
-    if (row.passage !== "BOTH" || row.far === null) return passageWords(row, otherTap(row, two));
-    return `From tap to tap ${duration(Math.abs(row.far - row.time))}, at ${two.names[1]} ${clock(startOf(), row.far, 6)}`;
+function listed(names: readonly string[]): string {
+    return `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 }
 
-/** What stands above the columns of times and above the lines. */
-function heads(width: number, [first, last]: readonly [string, string], [client, server]: readonly [string, string]) {
-    const lines = linesOf(width, true);
-    const [near = 0, far = 0] = lines.taps;
+/** Where a packet was seen, in words. */
+function atTaps(row: Row, { names }: Taps): string {
+    if (row.passage !== "BOTH" || row.far === null) return passageWords(row, names);
+    return `From tap to tap ${legTimes(row)}, at ${names[names.length - 1]} ${clock(startOf(), row.far, 6)}`;
+}
+
+/** What stands above the columns of times and above the lines; `most`: how wide. */
+function heads(width: number, names: readonly string[], [client, server]: readonly [string, string]) {
+    const lines = linesOf(width, names.length);
+    const apart = ((lines.taps[1] ?? 0) - (lines.taps[0] ?? 0)) / (names.length > 2 ? 1 : 2);
     return [
-        { text: "at the first tap", at: 12, align: "left" },
-        { text: "at the last", at: 122, align: "left" },
-        { text: client, at: lines.client, align: "right" },
-        { text: first, at: near, align: "left" },
-        { text: last, at: far, align: "right" },
-        { text: server, at: lines.server, align: "left" },
+        { text: "at the first tap", at: 12, align: "left", most: 110 },
+        { text: "at the last", at: 122, align: "left", most: 110 },
+        { text: client, at: lines.client, align: "right", most: 110 },
+        ...names.map((text, tap) => ({
+            text,
+            at: lines.taps[tap] ?? 0,
+            align: "middle",
+            most: Math.min(apart, 2 * BESIDE) - 4,
+        })),
+        { text: server, at: lines.server, align: "left", most: 300 },
     ];
 }
