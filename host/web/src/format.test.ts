@@ -10,6 +10,9 @@ test("durations take the unit that reads best", () => {
         [0.9999, "1 s"],
         [12.34, "12.3 s"],
         [754, "12 min 34 s"],
+        [600, "10 min"],
+        [719.7, "12 min"],
+        [7230, "2 h 1 min"],
     ];
     for (const [value, text] of pairs) expect(duration(value)).toBe(text);
 });
@@ -21,6 +24,7 @@ test("sizes, rates and shares", () => {
         "34 Mbit/s",
         "1.23 %",
     ]);
+    expect([percent(2.34e-6), percent(1.2e-5), percent(0)]).toEqual(["< 0.001 %", "0.0012 %", "0 %"]);
     expect(count("178465")).toBe("178,465");
 });
 

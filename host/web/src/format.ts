@@ -26,11 +26,18 @@ export function duration(seconds: number | null | undefined): string {
     if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
     const size = Math.abs(seconds);
     if (size === 0) return "0 s";
-    if (size >= 600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+    if (size >= 7200) return two(Math.round(seconds / 60), "h", "min");
+    if (size >= 600) return two(Math.round(seconds), "min", "s");
     if (size >= 0.9995) return `${figure(seconds)} s`;
     if (size >= 0.0009995) return `${figure(seconds * 1e3)} ms`;
     if (size >= 0.9995e-6) return `${figure(seconds * 1e6)} µs`;
     return `${figure(seconds * 1e9)} ns`;
+}
+
+/** A whole number of a small unit, 60 of which are a large one. */
+function two(value: number, large: string, small: string): string {
+    const rest = Math.abs(value % 60);
+    return `${Math.trunc(value / 60)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
 }
 
 /** A magnitude with its unit's prefix: 1.2 MB, 34 kbit/s. Decimal, as networks count. */
@@ -51,6 +58,8 @@ export const bits = (value: number | null | undefined) => scaled(value, "bit/s")
 
 export function percent(share: number | null | undefined): string {
     if (share === null || share === undefined || !Number.isFinite(share)) return UNKNOWN;
+    // Nothing is decided by a share below that, and powers of ten are hard to read.
+    if (share > 0 && share < 1e-5) return "< 0.001 %";
     return `${figure(share * 100)} %`;
 }
 

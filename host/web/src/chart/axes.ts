@@ -1,7 +1,18 @@
 /** The frame of a chart: grid, ticks, labels; and where the plot lies. */
 import type { Colors } from "../theme";
 import type { Painter } from "./painter";
-import { linearTicks, logTicks, scale, timeTicks, type AxisKind, type Scale, type Tick } from "./scale";
+import { duration } from "../format";
+import {
+    durationStep,
+    linearTicks,
+    logTicks,
+    niceStep,
+    scale,
+    timeTicks,
+    type AxisKind,
+    type Scale,
+    type Tick,
+} from "./scale";
 
 export interface AxisSpec {
     kind: AxisKind;
@@ -59,7 +70,11 @@ export function layout(axes: Axes, width: number, height: number, colors: Colors
 export function ticksOf(axis: AxisSpec, wanted: number, start: bigint): readonly Tick[] {
     if (axis.ticks) return axis.ticks;
     if (axis.kind === "time") return timeTicks(axis.domain, wanted, start);
-    const ticks = (axis.kind === "log" ? logTicks : linearTicks)(axis.domain, wanted, axis.format);
+    const nice = axis.format === duration ? durationStep : niceStep;
+    const ticks =
+        axis.kind === "log"
+            ? logTicks(axis.domain, wanted, axis.format)
+            : linearTicks(axis.domain, wanted, axis.format, nice);
     return axis.whole ? ticks.filter((tick) => Number.isInteger(tick.value)) : ticks;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { nanoseconds } from "../format";
-import { extent, linearTicks, logTicks, scale, timeTicks } from "./scale";
+import { duration, nanoseconds } from "../format";
+import { durationStep, extent, linearTicks, logTicks, scale, timeTicks } from "./scale";
 
 test.each(["linear", "log", "time"] as const)("%s: pixels and values are each other's inverse", (kind) => {
     const map = scale(kind, [0.002, 50], [76, 900]);
@@ -13,6 +13,13 @@ test("linear ticks are round and inside", () => {
     expect(linearTicks([0, 10], 5).map((tick) => tick.value)).toEqual([0, 2, 4, 6, 8, 10]);
     expect(linearTicks([0.13, 0.41], 3).map((tick) => tick.value)).toEqual([0.2, 0.3, 0.4]);
     expect(linearTicks([5, 5], 3)).toEqual([]);
+});
+
+test("ticks of durations are whole minutes where there are several", () => {
+    const labels = (most: number) => linearTicks([0, most], 6, duration, durationStep).map((tick) => tick.label);
+    expect(labels(2100)).toEqual(["0 s", "10 min", "20 min", "30 min"]);
+    expect(labels(50)).toEqual(["0 s", "10 s", "20 s", "30 s", "40 s", "50 s"]);
+    expect(labels(200_000).at(-1)).toBe("48 h");
 });
 
 test("log ticks are powers of ten, finer where there is room", () => {

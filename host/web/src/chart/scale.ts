@@ -40,13 +40,22 @@ export function niceStep(width: number, wanted: number): number {
     return (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10) * power;
 }
 
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+/** The same in seconds: whole minutes and hours where there are several. */
+export function durationStep(width: number, wanted: number): number {
+    const rough = width / Math.max(1, wanted);
+    return (rough > 30 ? STEPS.find((one) => one >= rough) : undefined) ?? niceStep(width, wanted);
+}
+
 export function linearTicks(
     [low, high]: readonly [number, number],
     wanted: number,
     label: (value: number) => string = figure,
+    nice = niceStep,
 ): Tick[] {
     if (!(high > low)) return [];
-    const step = niceStep(high - low, wanted);
+    const step = nice(high - low, wanted);
     const ticks: Tick[] = [];
     for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index += 1) {
         const value = Number((index * step).toPrecision(12));
@@ -75,8 +84,6 @@ export function logTicks(
     }
     return ticks;
 }
-
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 /** Ticks at round times of day. `start`: ns since 1970 of second 0. */
 export function timeTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { firstRow, scrollFor } from "./DataTable";
+import type { ColumnInfo } from "../api/types";
+import { columnsOf, firstRow, scrollFor } from "./DataTable";
 
 test.each([100, 38_885, 1_000_000, 50_000_000])("of %i rows each can be scrolled to", (total) => {
     const viewport = 700;
@@ -12,4 +13,16 @@ test.each([100, 38_885, 1_000_000, 50_000_000])("of %i rows each can be scrolled
 
 test("no element is taller than browsers draw", () => {
     expect(scrollFor(49_999_973, 50_000_000, 700)).toBeLessThanOrEqual(12_000_000);
+});
+
+test("columns that there are not any more are told, and the usual ones stand in for none at all", () => {
+    const info = (name: string): ColumnInfo => ({ name, path: name, type: "count", unit: "", doc: "" });
+    const byName = new Map(["a", "b", "c"].map((name) => [name, info(name)]));
+    const names = (wanted: string[]) => {
+        const [known, unknown] = columnsOf(wanted, ["a"], byName);
+        return [known.map(({ name }) => name), unknown];
+    };
+    expect(names(["c", "old", "b"])).toEqual([["c", "b"], ["old"]]);
+    expect(names(["old"])).toEqual([["a"], ["old"]]);
+    expect(names(["a"])).toEqual([["a"], []]);
 });

@@ -63,6 +63,17 @@ export function scrollFor(row: number, total: number, viewport: number): number 
     return (row / Math.max(1, total - viewport / ROW)) * (TALLEST - viewport);
 }
 
+/** Those that are wanted, or the usual ones if there is none of them; and the names that are no column's. */
+export function columnsOf(
+    wanted: readonly string[],
+    usual: readonly string[],
+    byName: ReadonlyMap<string, ColumnInfo>,
+): [known: ColumnInfo[], unknown: string[]] {
+    const known = (names: readonly string[]) => names.flatMap((name) => byName.get(name) ?? []);
+    const found = known(wanted);
+    return [found.length > 0 ? found : known(usual), wanted.filter((name) => !byName.has(name))];
+}
+
 export function DataTable(props: TableProps) {
     const shown = capture.value as Capture;
     const infos = useLoad(`columns ${shown.id} ${props.table}`, (signal) =>
@@ -79,8 +90,10 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const shown = capture.value as Capture;
     const byName = useMemo(() => new Map(props.infos.map((info) => [info.name, info])), [props.infos]);
     const wanted = param("columns", props.usual.join(",")).split(",");
-    const visible = wanted.flatMap((name) => byName.get(name) ?? []);
-    const sort = param("sort");
+    const [visible, unknown] = columnsOf(wanted, props.usual, byName);
+    const order = param("sort").replace(/^-/, "");
+    const sort = byName.has(order) ? param("sort") : "";
+    if (order !== "" && sort === "") unknown.push(order);
     const filter = param(filterParam(props.table));
     const [from, to] = range.value;
     const limits = zoomed.value ? { from, to, touch: props.touch } : {};
@@ -206,6 +219,12 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                     <span class="space" />
                     <ColumnChoice {...props} visible={visible} />
                 </div>
+                {unknown.length > 0 && (
+                    <p class="note" role="status">
+                        This link names columns that there are not (any more), and is shown without them:{" "}
+                        {[...new Set(unknown)].join(", ")}. Columns has all that there are.
+                    </p>
+                )}
                 {store.error !== null && current && (
                     <p class="error" role="alert">
                         {store.error}

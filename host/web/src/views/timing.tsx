@@ -306,7 +306,7 @@ export function TimingChart(props: ChartProps) {
                         disabled={marks.time.length === 0}
                         onClick={() => zoomTo(marks.time[0] as number, (marks.time.at(-1) as number) + 1e-6)}
                     >
-                        These
+                        Zoom to these
                     </button>
                 }
                 paint={(painter, area) => {

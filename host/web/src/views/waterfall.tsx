@@ -21,7 +21,7 @@ import {
     type Part,
     type Transaction,
 } from "../packets/waterfall";
-import { capture, go, param, state, zoomTo } from "../state/store";
+import { capture, go, param, range, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import "../packets/packets.css";
 
@@ -31,6 +31,8 @@ const SORTS = [
     ["-end_seconds", "longest first"],
 ] as const;
 const PAGE = 200;
+/** Share of the range below which bars are too short to be read. */
+const FEW = 0.2;
 
 export default function Waterfall() {
     const connection = param("connection");
@@ -84,6 +86,9 @@ function Chart(props: { all: readonly Transaction[] }) {
     const rows = Math.max(all.length, 1);
     const height = Math.min(26, Math.max(5, 620 / rows));
     const named = height >= 12;
+    const [begin, end] = [Math.min(...all.map((each) => each.start)), Math.max(...all.map(endOf))];
+    const [from, to] = range.value;
+    const narrow = all.length > 0 && end - begin < FEW * (to - from);
     const one = param("connection") !== "";
     const c = colors.value;
     const color = (name: Part["name"]) => c[PARTS.find((part) => part.name === name)?.colour ?? "grey"];
@@ -119,7 +124,7 @@ function Chart(props: { all: readonly Transaction[] }) {
         <ChartFrame
             name="waterfall"
             title="Waterfall"
-            about="Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the server's time, the response. A cross marks losses. The legend says how all time shown is divided."
+            about={`Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the server's time, the response. A cross marks losses. The legend says how all time shown is divided.${narrow ? ` These take ${duration(end - begin)} of ${duration(to - from)}: zoom to them to tell their parts.` : ""}`}
             height={Math.round(rows * height) + 52}
             left={named ? 230 : 76}
             y={{
@@ -137,10 +142,11 @@ function Chart(props: { all: readonly Transaction[] }) {
             tools={
                 <button
                     type="button"
+                    title="Show the time of these transactions"
                     disabled={all.length === 0}
-                    onClick={() => zoomTo(Math.min(...all.map((each) => each.start)), Math.max(...all.map(endOf)))}
+                    onClick={() => zoomTo(begin, end)}
                 >
-                    These
+                    Zoom to these
                 </button>
             }
             paint={(painter, area) => {
