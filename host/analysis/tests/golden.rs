@@ -249,6 +249,7 @@ fn ignored_and_reset_connections() {
     };
     assert_eq!(value(f, "reset"), 1.0);
     assert_eq!(value(&ignored.findings[0], "ignored"), 1.0);
+    assert_eq!(value(&ignored.findings[0], "connections"), 1.0);
     assert_eq!(value(&refused.findings[0], "refused"), 1.0);
     assert!(
         f.evidence.iter().any(|e| e.contains("without window scale")),

@@ -43,6 +43,16 @@ beforeEach(() => {
     one.errors.length = 0;
 });
 
+test("a link with columns that are gone says so, and shows the others", async () => {
+    await one.show("view=connections&columns=id,old_name,duration_seconds&sort=-gone");
+    expect(await gridHeads(one.page)).toEqual(["id", "duration"]);
+    expect(await one.page.locator(".table .note").innerText()).toContain("without them: old_name, gone.");
+    expect((await gridRows(one.page)).length).toBeGreaterThan(0);
+    await one.show("view=connections");
+    expect(await one.page.locator(".table .note").count()).toBe(0);
+    expectNoErrors(one);
+});
+
 test("overview: findings with their evidence, and the capture's figures", async () => {
     await one.show("view=overview");
     const titles = await one.page.$$eval(".finding h3", (all) => all.map((title) => title.textContent ?? ""));
