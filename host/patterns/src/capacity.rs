@@ -4,13 +4,14 @@
 //! `min(N / R, C)` with `N` in progress (asymptotic bounds: Denning and Buzen 1978, "The Operational Analysis of
 //! Queueing Network Models", section 5); the knee is at `C · R`. The gradual bend is the Universal Scalability Law
 //! (Gunther 2007, "Guerrilla Capacity Planning", chapter 4), told beside it. Where the rate grows on with the number
-//! in progress there is no knee, and nothing is said.
+//! in progress there is no knee, and nothing is said. Of a load that lies beyond it, `beyond` tells the knee.
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, decimal, finding, seconds};
+use weir_analysis::{Group, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
+use crate::beyond::{SPARE, beyond};
 use crate::detector::Detector;
 use crate::names::{about, median};
 use crate::random::Random;
@@ -20,6 +21,8 @@ use crate::timeline::Timeline;
 
 /// Units of work in a slice on average: their number is then known to 10 %.
 const UNITS: f64 = 100.0;
+/// Where all of the load lies beyond the knee, its rate is a median of all: they are known to 20 %.
+const FEWER_UNITS: f64 = 25.0;
 /// A slice is so long at least, and there are so many of them at least, ns.
 const SHORTEST: u64 = 1_000_000_000;
 const SLICES: u64 = 20;
@@ -36,17 +39,24 @@ const LESS: f64 = 0.75;
 /// another number in progress.
 const SETTLED: f64 = 0.25;
 const SETTLED_SIGMAS: f64 = 3.0;
+/// A limit below one at once is none; it is known to 10 %.
+const ONE: f64 = 0.9;
 /// More in progress: at least one level reaches this multiple of the knee, and slices count from `PAST` on.
-const MORE: f64 = 1.3;
-const PAST: f64 = 1.1;
+pub(crate) const MORE: f64 = 1.3;
+pub(crate) const PAST: f64 = 1.1;
 /// Growth of the rate with the number in progress, as an exponent: 1 without a limit, 0 at the ceiling.
 const FLAT: f64 = 0.25;
 /// The exponent's standard errors that must fit below `BENT`.
 const SIGMAS: f64 = 2.0;
 const BENT: f64 = 0.5;
+/// Far off: so many times the median distance from the line (three standard deviations, if it were chance).
+const FAR_OFF: f64 = 4.45;
+/// Of what waits beyond the knee, this share waits for the first of a response: else the network is slow, not the
+/// service.
+const UNANSWERED: f64 = 0.5;
 /// Resamples for the interval.
-const RESAMPLES: usize = 200;
-const SEED: u64 = 2015;
+pub(crate) const RESAMPLES: usize = 200;
+pub(crate) const SEED: u64 = 2015;
 /// Answered requests of a connection, on average, up to which a connection is the unit of work if all are alike.
 const VISIT_MOST: f64 = 8.0;
 const VISIT_LEAST: f64 = 1.5;
@@ -95,6 +105,14 @@ impl Unit {
         }
     }
 
+    /// Time that those stay which begin there, ns.
+    pub const fn stay(self, load: &crate::services::Load) -> u64 {
+        match self {
+            Self::Request => load.staying,
+            Self::Visit => load.visiting,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Request => "requests",
@@ -105,20 +123,22 @@ impl Unit {
 
 /// Mean number in progress and units done a second, in one slice.
 #[derive(Clone, Copy, Debug)]
-struct Slice {
-    progress: f64,
-    rate: f64,
+pub(crate) struct Slice {
+    pub progress: f64,
+    pub rate: f64,
+    /// Requests that wait for the first of their response, mean.
+    waiting: f64,
 }
 
 /// A ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ceiling {
+pub(crate) struct Ceiling {
     /// In progress from which on it holds.
-    knee: f64,
+    pub knee: f64,
     /// Units a second.
-    rate: f64,
+    pub rate: f64,
     /// A unit's time below the knee, s.
-    time: f64,
+    pub time: f64,
 }
 
 impl Detector for Capacity {
@@ -150,23 +170,51 @@ impl Detector for Capacity {
 
 fn look(service: &Service) -> Option<Finding> {
     let unit = Unit::of(service);
-    let (slices, width) = slices(service, unit)?;
-    let ceiling = ceiling(&slices)?;
-    let (low, high, held) = interval(&slices);
+    let known = slices(service, unit, UNITS)
+        .and_then(|(slices, width)| Some((ceiling(&slices)?, None, slices, width)))
+        .or_else(|| {
+            let (slices, width) = slices(service, unit, FEWER_UNITS)?;
+            let beyond = beyond(service, unit, &slices)?;
+            Some((beyond.ceiling, Some(beyond), slices, width))
+        });
+    let (ceiling, beyond, slices, width) = known?;
+    let (low, high, held) = match &beyond {
+        Some(beyond) => (beyond.interval.0, beyond.interval.1, beyond.confidence),
+        None => interval(&slices),
+    };
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
-    let waited: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum::<f64>() * seconds(width);
+    let more: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum();
+    if past.iter().map(|s| s.waiting).sum::<f64>() < UNANSWERED * more {
+        return None;
+    }
+    let waited = more * seconds(width);
     let most = slices.iter().map(|s| s.progress).fold(0.0, f64::max);
-    let (sigma, kappa) = universal(&slices, ceiling.time);
     let name = unit.name();
     let start = service.load.start();
-    let mut evidence = vec![
-        format!(
+    let rests_on = match &beyond {
+        None => format!(
             "{}: {name} done a second grow with those in progress up to {} at once, and stay at {} a second with up to {} at once",
             service.name(),
             decimal(ceiling.knee, 0),
             decimal(ceiling.rate, 0),
             decimal(most, 0)
         ),
+        Some(beyond) => format!(
+            "{}: {} {name} are done a second, whether {} or {} are in progress: nearly all of the load lies beyond the knee. The {} that found less than {:.0} % of it took {:.3} s each (median), {} a second × {:.3} s = {} at once",
+            service.name(),
+            decimal(ceiling.rate, 0),
+            decimal(beyond.least, 0),
+            decimal(most, 0),
+            count(beyond.units.into()),
+            100.0 * SPARE,
+            ceiling.time,
+            decimal(ceiling.rate, 0),
+            ceiling.time,
+            decimal(ceiling.knee, 0)
+        ),
+    };
+    let mut evidence = vec![
+        rests_on,
         format!(
             "95 % interval of the knee: {} to {} in progress; {:.0} s were spent beyond it",
             decimal(low, 0),
@@ -180,13 +228,25 @@ fn look(service: &Service) -> Option<Finding> {
             most / ceiling.rate,
             decimal(waited, 0)
         ),
-        format!("Universal Scalability Law: contention {sigma:.4}, coherency {kappa:.6}"),
+    ];
+    match &beyond {
+        None => {
+            let (sigma, kappa) = universal(&slices, ceiling.time);
+            evidence.push(format!(
+                "Universal Scalability Law: contention {sigma:.4}, coherency {kappa:.6}"
+            ));
+        }
+        Some(_) => evidence.push(format!(
+            "it may also be more: if those that found few others were quicker {name} than the rest, the knee is as much higher"
+        )),
+    }
+    evidence.extend([
         "it may also be a limit on the way: a load balancer, or the clients' own limit of connections".to_owned(),
         format!(
             "next: look on {} for limits of threads, connections and processors",
             weir_analysis::address(service.key.0)
         ),
-    ];
+    ]);
     if unit == Unit::Visit {
         evidence.insert(
             1,
@@ -220,7 +280,7 @@ fn look(service: &Service) -> Option<Finding> {
 }
 
 /// The service in slices that are long enough, with their width in ns; none if there is too little.
-fn slices(service: &Service, unit: Unit) -> Option<(Vec<Slice>, u64)> {
+fn slices(service: &Service, unit: Unit, units: f64) -> Option<(Vec<Slice>, u64)> {
     let steps = |load: &crate::services::Load| unit.steps(load);
     let done: u64 = service.load.iter().map(|load| u64::from(steps(load).down)).sum();
     let busy = service.load.iter().filter(|load| steps(load).down > 0).count() as u64 * service.load.width();
@@ -230,7 +290,7 @@ fn slices(service: &Service, unit: Unit) -> Option<(Vec<Slice>, u64)> {
     // By Little's law; those that came together end together, and a slice is not to tell them apart.
     let time =
         levels(&service.load, steps).map(|level| level.mean).sum::<f64>() * service.load.width() as f64 / done as f64;
-    let width = ((busy as f64 * UNITS / done as f64) as u64)
+    let width = ((busy as f64 * units / done as f64) as u64)
         .max(time as u64)
         .max(SHORTEST);
     if busy < SLICES * width {
@@ -239,9 +299,11 @@ fn slices(service: &Service, unit: Unit) -> Option<(Vec<Slice>, u64)> {
     // Bins are a whole number of the service's.
     let width = width.next_multiple_of(service.load.width());
     let bins = service.load.coarser(width);
-    let all = bins.iter().zip(levels(&bins, steps)).map(|(load, level)| Slice {
+    let both = levels(&bins, steps).zip(levels(&bins, |load| load.waiting));
+    let all = bins.iter().zip(both).map(|(load, (level, waiting))| Slice {
         progress: level.mean,
         rate: f64::from(steps(load).down) / seconds(bins.width()),
+        waiting: waiting.mean,
     });
     let all: Vec<Slice> = all.collect();
     let settled = all.windows(2).filter(|pair| is_settled(pair[0], pair[1]));
@@ -325,32 +387,62 @@ fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
         .sum();
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let highest = steps.last()?.progress;
-    if below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
+    if ceiling.knee < ONE || below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
         return None;
     }
-    let (exponent, error) = growth(&past);
-    (exponent < FLAT && exponent + SIGMAS * error < BENT).then_some(ceiling)
+    is_flat(growth(&past)).then_some(ceiling)
+}
+
+/// By the exponent of the growth and its standard error.
+pub(crate) fn is_flat((exponent, error): (f64, f64)) -> bool {
+    exponent < FLAT && exponent + SIGMAS * error < BENT
 }
 
 /// Exponent with which the rate grows with the number in progress, and its standard error: the slope of the
-/// logarithms.
-fn growth(slices: &[&Slice]) -> (f64, f64) {
-    let n = slices.len() as f64;
-    let points = slices.iter().map(|s| (s.progress.ln(), s.rate.ln()));
-    let (sx, sy) = points.clone().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
-    let (mx, my) = (sx / n, sy / n);
-    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in points {
-        xx += (x - mx).powi(2);
-        xy += (x - mx) * (y - my);
-        yy += (y - my).powi(2);
-    }
-    if xx <= 0.0 || n < 3.0 {
+/// logarithms. Slices far off the line are left out: an application slept in them.
+pub(crate) fn growth(slices: &[&Slice]) -> (f64, f64) {
+    let mut points: Vec<(f64, f64)> = slices.iter().map(|s| (s.progress.ln(), s.rate.ln())).collect();
+    let line = Line::through(&points);
+    let off = |point: &(f64, f64)| (point.1 - line.at(point.0)).abs();
+    let usual = median(&points.iter().map(off).collect::<Vec<f64>>()).unwrap_or(0.0);
+    points.retain(|point| off(point) <= FAR_OFF * usual);
+    let line = Line::through(&points);
+    let n = points.len() as f64;
+    let left: f64 = points.iter().map(|point| (point.1 - line.at(point.0)).powi(2)).sum();
+    if line.spread <= 0.0 || n < 3.0 {
         return (0.0, f64::INFINITY);
     }
-    let slope = xy / xx;
-    let left = (yy - slope * xy).max(0.0);
-    (slope, (left / (n - 2.0) / xx).sqrt())
+    (line.slope, (left / (n - 2.0) / line.spread).sqrt())
+}
+
+/// A line by least squares.
+struct Line {
+    middle: (f64, f64),
+    slope: f64,
+    /// Squares of the distances from the middle along x.
+    spread: f64,
+}
+
+impl Line {
+    fn through(points: &[(f64, f64)]) -> Self {
+        let n = points.len() as f64;
+        let sum = points.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
+        let middle = (sum.0 / n, sum.1 / n);
+        let (mut xx, mut xy) = (0.0, 0.0);
+        for (x, y) in points {
+            xx += (x - middle.0).powi(2);
+            xy += (x - middle.0) * (y - middle.1);
+        }
+        Self {
+            middle,
+            slope: if xx > 0.0 { xy / xx } else { 0.0 },
+            spread: xx,
+        }
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        self.middle.1 + self.slope * (x - self.middle.0)
+    }
 }
 
 /// 95 % interval of the knee, and the share of resamples that show a ceiling. Slices are drawn again with a fixed seed,
@@ -414,7 +506,11 @@ mod tests {
     use super::*;
 
     fn at(progress: f64, rate: f64) -> Slice {
-        Slice { progress, rate }
+        Slice {
+            progress,
+            rate,
+            waiting: progress,
+        }
     }
 
     /// Noise of 10 % that repeats.

@@ -1,7 +1,8 @@
 //! FRONTEND_QUEUEING: requests that wait in a front tier before it asks the tier behind.
 //!
-//! Of a front request's time, what no call under way explains is the front tier's own work or a wait (`tiers`). Its own
-//! work is what is left in the time with least of it; more than that is waiting.
+//! Of a front request's time until its response begins, what no call under way explains is the front tier's own work or
+//! a wait (`tiers`). Its own work is what is left in the time with least of it; more than that is waiting. What the
+//! response takes on its way to the client is the network's.
 //!
 //! Works on the slices of the services; no memory of its own.
 
@@ -34,16 +35,17 @@ pub(crate) struct FrontendQueueing;
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
-    /// Requests answered, and their mean numbers in progress, with and without a call.
+    /// Requests answered, and their mean numbers: in progress, without the first of their response, with a call.
     done: u32,
     front: f64,
+    waiting: f64,
     back: f64,
     seconds: f64,
 }
 
 impl Window {
     const fn without_call(&self) -> f64 {
-        (self.front - self.back).max(0.0) * self.seconds
+        (self.waiting - self.back).max(0.0) * self.seconds
     }
 }
 
@@ -63,6 +65,7 @@ fn look(pair: &Pair<'_>) -> Option<Finding> {
             start: slice.start,
             done: slice.done,
             front: slice.front,
+            waiting: slice.waiting,
             back: slice.back,
             seconds: seconds(width),
         })

@@ -8,6 +8,7 @@
 //! is watched ([`Watched::live`]), where only the last [`WINDOW`] counts and [`changes`] tells what opened and closed.
 #![forbid(unsafe_code)]
 
+mod beyond;
 pub mod bins;
 pub mod calls;
 mod capacity;

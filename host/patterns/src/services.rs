@@ -16,7 +16,7 @@ use crate::times::Times;
 const MOST: usize = 64;
 /// A service with as many connections stays.
 const STAYS: u64 = 8;
-/// ns; 2¹³ of them are 13 minutes. 96 bytes each.
+/// ns; 2¹³ of them are 13 minutes. 120 bytes each.
 const WIDTH: u64 = 100_000_000;
 const BINS: usize = 1 << 13;
 /// Of the response times, ns; 2⁹ of them are 8 minutes.
@@ -37,6 +37,14 @@ pub struct Load {
     pub visits: Steps,
     /// Requests in progress, from the first packet of the request to the last of the response.
     pub progress: Steps,
+    /// Requests that wait, from their last packet to the first of the response.
+    pub waiting: Steps,
+    /// Time that the visits stay that begin here, ns.
+    pub visiting: u64,
+    /// Time that the requests stay that begin here, ns.
+    pub staying: u64,
+    /// Payload of the requests that begin here.
+    pub asked: u64,
     /// Connections opened here.
     pub opened: u32,
     /// Segments of either direction lost.
@@ -51,6 +59,10 @@ impl AddAssign for Load {
         self.held += other.held;
         self.visits += other.visits;
         self.progress += other.progress;
+        self.waiting += other.waiting;
+        self.visiting += other.visiting;
+        self.staying += other.staying;
+        self.asked += other.asked;
         self.opened += other.opened;
         self.lost += other.lost;
         self.syn_repeats += other.syn_repeats;
@@ -136,7 +148,7 @@ impl Service {
     }
 }
 
-/// All services. Memory: at most 64 of 800 kB and their times (8 bytes for each bucket of a histogram that is not
+/// All services. Memory: at most 64 of 1 MB and their times (8 bytes for each bucket of a histogram that is not
 /// empty; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
@@ -249,7 +261,9 @@ impl Services {
         let held = match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {
                 let begun = set_up.clamp(start, last);
-                service.load.at(begun).visits.begin(begun);
+                let load = service.load.at(begun);
+                load.visits.begin(begun);
+                load.visiting += last - begun;
                 service.load.at(last).visits.end(last);
                 Some(last)
             }
@@ -283,8 +297,16 @@ impl Services {
         }
         answers.response.add(facts.end.unwrap_or(0));
         let begun = stay.start.max(start);
-        service.load.at(begun).progress.begin(begun);
+        let load = service.load.at(begun);
+        load.progress.begin(begun);
+        load.staying += stay.end - begun;
+        load.asked += facts.request_bytes;
         service.load.at(stay.end).progress.end(stay.end);
+        let asked = facts.request_time.saturating_add(facts.request).max(start);
+        if facts.response_time > asked {
+            service.load.at(asked).waiting.begin(asked);
+            service.load.at(facts.response_time).waiting.end(facts.response_time);
+        }
     }
 
     pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends, start: u64) {

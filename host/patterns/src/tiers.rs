@@ -7,8 +7,8 @@
 
 use crate::bins::Bins;
 use crate::capacity::Unit;
-use crate::services::{Service, Services};
-use crate::steps::levels;
+use crate::services::{Load, Service, Services};
+use crate::steps::{Level, levels};
 
 /// Fewer calls, or front requests, are no tier.
 const LEAST: u64 = 30;
@@ -25,8 +25,9 @@ pub(crate) struct Pair<'a> {
 pub(crate) struct Both {
     /// TAI ns.
     pub start: u64,
-    /// Requests in progress in front, mean.
+    /// Requests in progress in front, and those without the first of their response, mean.
     pub front: f64,
+    pub waiting: f64,
     /// Calls in progress behind, mean.
     pub back: f64,
     /// Connections behind that somebody holds, mean.
@@ -86,7 +87,7 @@ impl Pair<'_> {
         let width = front.width().max(back.width());
         let (front, back) = (front.coarser(width), back.coarser(width));
         // A connection that is being set up is a call under way, too.
-        let calls = |load: &crate::services::Load| match unit {
+        let calls = |load: &Load| match unit {
             Unit::Visit => load.connections,
             Unit::Request => load.progress,
         };
@@ -95,11 +96,12 @@ impl Pair<'_> {
             .zip(back.iter())
             .collect();
         let at = |start: u64| behind.get((start.checked_sub(back.start())? / width) as usize);
-        let both = |(level, load): (crate::steps::Level, &crate::services::Load)| {
+        let both = |((level, waiting), load): ((Level, Level), &Load)| {
             let behind = at(level.start);
             Both {
                 start: level.start,
                 front: level.mean,
+                waiting: waiting.mean,
                 back: behind.map_or(0.0, |((calls, _), _)| calls.mean),
                 connections: behind.map_or(0.0, |((_, connections), _)| connections.mean),
                 done: load.progress.down,
@@ -107,6 +109,7 @@ impl Pair<'_> {
             }
         };
         let slices = levels(&front, |load| load.progress)
+            .zip(levels(&front, |load| load.waiting))
             .zip(front.iter())
             .map(both)
             .collect();
@@ -135,8 +138,8 @@ impl Pair<'_> {
     }
 }
 
-fn calls_begun(load: &Bins<crate::services::Load>, unit: Unit) -> u64 {
-    let begun = |load: &crate::services::Load| match unit {
+fn calls_begun(load: &Bins<Load>, unit: Unit) -> u64 {
+    let begun = |load: &Load| match unit {
         Unit::Visit => load.connections.up,
         Unit::Request => load.progress.up,
     };

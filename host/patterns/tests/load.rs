@@ -166,6 +166,48 @@ fn ceilings_are_found_beside_sleeps() {
     }
 }
 
+/// The first requests of a load tell what one takes with time to spare.
+#[test]
+fn ceilings_are_found_below_all_of_the_load() {
+    let loads = |n: f64, shares: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        shares
+            .iter()
+            .map(|(from, share)| (*from, (share * n).round()))
+            .collect()
+    };
+    let levels = [(1.0, 1.45), (20.0, 0.4), (40.0, 0.5)];
+    for (limit, wait, shares, least, most, seed) in [
+        (24, [200, 320], &levels[..], 0.8, 1.0, 70),
+        (90, [500, 700], &levels[..], 0.8, 1.0, 71),
+        (300, [900, 1300], &levels[..], 0.8, 1.0, 72),
+        // At one level nothing tells how the rate grows.
+        (60, [300, 500], &[(1.0, 1.9)][..], 0.6, 0.8, 73),
+    ] {
+        let n = f64::from(limit);
+        let run = run(&workers(limit, wait, &loads(n, shares)), seed);
+        let found = only(&run, "CAPACITY_CEILING");
+        println!("{limit} workers: {} {}", value(found, "inProgress"), found.confidence);
+        assert!(near(value(found, "inProgress"), n, 0.05), "{found:#?}");
+        assert!((least..most).contains(&found.confidence), "{found:#?}");
+        assert!(found.evidence[0].contains("lies beyond the knee"), "{found:#?}");
+    }
+}
+
+/// Long responses over a long way take their time; nobody waits in front for that.
+#[test]
+fn slow_ways_to_the_clients_are_no_queue() {
+    for (users, seed) in [(20, 80), (60, 81)] {
+        let text = two_tiers(users, "limit = 60\nreuse = true", "", 2)
+            .replace("delay_ms = 4, jitter_ms = 0.5", "delay_ms = 70, jitter_ms = 7")
+            .replace("2000-9000", "2000-40000")
+            .replace("think_ms = [5, 30]", "think_ms = [100, 3000]");
+        let run = run(&text, seed);
+        let quiet = ["FRONTEND_QUEUEING", "CAPACITY_CEILING"];
+        let found = run.answer.findings.iter().filter(|f| quiet.contains(&f.kind.as_str()));
+        assert_eq!(found.count(), 0, "{:#?}", run.answer.findings);
+    }
+}
+
 #[test]
 fn a_service_with_workers_to_spare_has_no_ceiling() {
     let users = [(0.0, 15.0), (15.0, 15.0), (28.0, 30.0), (42.0, 30.0)];
