@@ -86,6 +86,12 @@ const MORE_THAN_CHANCE: f64 = 1.5;
 const REGULAR: f64 = 0.6;
 /// Standard deviation of those intervals, against their mean, up to which they are a period: 0.26 by chance.
 const SPREAD: f64 = 0.12;
+/// The middle half of the lengths lies within so much of the median: one cause makes them all. Silences without a
+/// period and of all lengths may be of work that comes in steps.
+const ALIKE: f64 = 0.15;
+/// Confidence with a period or one length, and with neither.
+const SURE: f64 = 0.95;
+const UNSURE: f64 = 0.6;
 /// Awakenings whose exact time is kept.
 const AWAKENINGS: usize = 4096;
 /// Sleeps whose times the evidence names.
@@ -651,6 +657,16 @@ fn cost(naps: &[Nap], hosts: &[[u8; 16]], timeline: &Timeline) -> Option<f64> {
     total
 }
 
+/// Of sorted lengths.
+fn confidence(lengths: &[f64], is_regular: bool) -> f64 {
+    let at = |quarter: usize| lengths[(lengths.len() * quarter / 4).min(lengths.len() - 1)];
+    if is_regular || at(3) - at(1) <= ALIKE * at(2) {
+        SURE
+    } else {
+        UNSURE
+    }
+}
+
 /// The finding about hosts that sleep together.
 fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     let naps = &first.naps;
@@ -727,6 +743,13 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
             decimal(cost, 0)
         ));
     }
+    let confidence = confidence(&lengths, is_regular);
+    if confidence < SURE {
+        evidence.push(
+            "it may also be no sleep: silences without a period and of such different lengths also come where work begins and ends in steps, after the sleep of another host or behind a limit of workers"
+                .to_owned(),
+        );
+    }
     evidence.push(
         if several {
             "it may also be: within one host we might call it garbage collection; it is both, so look for what they share: the virtual machines' host, storage, a snapshot, a lock or a service that both call"
@@ -746,7 +769,7 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
     let mut finding = finding(
         "APPLICATION_SLEEP",
         "WARNING",
-        0.95,
+        confidence,
         format!(
             "The {who} of {hosts} stop{} {} for {gap:.2} s{}",
             if several { "" } else { "s" },
@@ -804,6 +827,17 @@ mod tests {
             assert_eq!(follows(&other, &sleep), follows_it, "{length} ms after {after} ms");
             assert!(length == 700 || !follows(&sleep, &other));
         }
+    }
+
+    #[test]
+    fn silences_of_all_lengths_without_a_period_are_less_sure() {
+        let lengths: Vec<f64> = (0..20).map(|i| 0.3 + 0.015 * f64::from(i)).collect();
+        assert_eq!(confidence(&lengths, false), UNSURE);
+        assert_eq!(confidence(&lengths, true), SURE);
+        // A few pieces and neighbours beside one length.
+        let mut most = [0.45; 20];
+        (most[0], most[1], most[19]) = (0.3, 0.35, 0.58);
+        assert_eq!(confidence(&most, false), SURE);
     }
 
     /// A dozen sleeps of a busy host, and the silences of a time in which it did less, in bursts.
