@@ -27,6 +27,7 @@ mod mirror_duplicates;
 mod moments;
 mod mtu_black_hole;
 mod names;
+mod needless;
 mod one_sided;
 mod pairs;
 mod period;

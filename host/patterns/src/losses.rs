@@ -1,13 +1,13 @@
 //! What was lost when and where, by pairs of hosts; what `periodic_loss`, `slow_setup`, `loss` and `syn_loss` look at.
 //!
-//! Memory: the newest [`LOSSES`] losses and as many segments that the capture missed (4 MB), the newest [`SETUPS`] setups
+//! Memory: the newest [`LOSSES`] losses, needless repeats and segments that the capture missed (6 MB), the newest [`SETUPS`] setups
 //! (2 MB), [`pairs::MOST`] pairs with a series of 8 bytes each 20 ms (from 22 minutes on no more: 0.5 MB each).
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict, count,
+    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict, count,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -18,7 +18,7 @@ use crate::pairs::{self, Pairs};
 use crate::period::{self, Exposure, Period};
 use crate::syn_loss::SynLoss;
 use crate::timeline::Timeline;
-use crate::{loss, periodic_loss, slow_setup, syn_loss};
+use crate::{loss, needless, periodic_loss, slow_setup, syn_loss};
 
 /// Losses kept.
 const LOSSES: usize = 1 << 16;
@@ -71,6 +71,18 @@ pub(crate) struct Loss {
     pub first: bool,
 }
 
+/// A data segment that came again although it was not lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needless {
+    /// When it came again, TAI ns.
+    pub at: u64,
+    pub id: FlowId,
+    pub pair: u16,
+    pub from_server: bool,
+    /// The retransmission timer, or the probe timer, sent it.
+    pub by_timer: bool,
+}
+
 /// A handshake in which nothing was lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CleanSetup {
@@ -103,6 +115,10 @@ pub(crate) struct Pair {
     messages: [u64; 2],
     /// ACKs lost, by side: client's, server's.
     pub acks: [u64; 2],
+    /// Data segments that later ones overtook before the tap, by client and server.
+    pub overtaken: [u64; 2],
+    /// Data segments that came again.
+    pub repeats: u64,
 }
 
 /// The period that the losses of some pairs have.
@@ -136,6 +152,7 @@ pub(crate) struct Losses {
     pub pairs: Pairs,
     pub by_pair: Vec<Pair>,
     pub losses: VecDeque<Loss>,
+    pub needless: VecDeque<Needless>,
     /// Delivered, but not in the capture: time and pair.
     missed: VecDeque<(u64, u16)>,
     pub setups: VecDeque<CleanSetup>,
@@ -152,10 +169,27 @@ impl Losses {
                 segments: [0; 2],
                 messages: [0; 2],
                 acks: [0; 2],
+                overtaken: [0; 2],
+                repeats: 0,
             });
         }
         // At most `pairs::MOST`.
         (number as u16, &mut self.by_pair[number])
+    }
+
+    fn repeat(&mut self, verdict: &Verdict, ends: &Ends) {
+        let (number, pair) = self.pair(ends);
+        pair.repeats += 1;
+        if verdict.place.is_spurious() && verdict.place != Place::Capture {
+            let needless = Needless {
+                at: verdict.time,
+                id: verdict.connection,
+                pair: number,
+                from_server: verdict.from_server,
+                by_timer: matches!(verdict.cause, Cause::Timeout | Cause::TailProbe),
+            };
+            keep(&mut self.needless, LOSSES, needless);
+        }
     }
 
     fn extend(&mut self, first: u64, last: u64) {
@@ -342,10 +376,15 @@ impl Detector for Losses {
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         self.syn_loss.segment(verdict);
-        let looked_at = [Class::Retransmission, Class::Lost, Class::Missed];
         // Neither SYNs nor FINs are data.
-        if verdict.length == 0 || verdict.handshake || !looked_at.contains(&verdict.class) {
+        if verdict.length == 0 || verdict.handshake {
             return;
+        }
+        match verdict.class {
+            Class::Reordered => self.pair(ends).1.overtaken[usize::from(verdict.from_server)] += 1,
+            Class::Retransmission => self.repeat(verdict, ends),
+            Class::Lost | Class::Missed => {}
+            _ => return,
         }
         let side = Side::of(verdict.place, verdict.from_server);
         let (number, pair) = self.pair(ends);
@@ -378,6 +417,7 @@ impl Detector for Losses {
             out.extend(slow_setup::finding(self, found));
         }
         loss::findings(self, &periodic, out);
+        needless::findings(self, out);
         syn_loss::findings(self, &periodic, timeline, out);
     }
 }
@@ -501,7 +541,7 @@ pub(crate) fn chance(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_analysis::{Cause, Evidence};
+    use weir_analysis::Evidence;
 
     const START: u64 = 1_700_000_000_000_000_000;
 

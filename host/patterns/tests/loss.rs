@@ -422,14 +422,38 @@ fn shifts_of_round_trips_and_random_losses_are_found() {
     );
 }
 
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 8] = [
     "PERIODIC_LOSS",
     "SLOW_SETUP_IN_LOSS",
     "SYN_LOSS_BURST",
     "RTT_SHIFT",
     "LOSS",
     "RETRANSMISSION_TIMES",
+    "REORDERING",
+    "NEEDLESS_REPEATS",
 ];
+
+#[test]
+fn repeats_that_nobody_needed_are_told_with_what_they_come_from() {
+    for seed in 7400..7403 {
+        let run = built_in("stalls", 1.0, seed);
+        let found = run.found("NEEDLESS_REPEATS");
+        assert_eq!((found.len(), run.found("REORDERING").len()), (1, 0), "{found:#?}");
+        near(value(found[0], "periodSeconds"), 3.0, 0.05, "period");
+        assert!(
+            value(found[0], "needless") > 0.95 * value(found[0], "repeats"),
+            "{found:#?}"
+        );
+        assert!(has(found[0], "by timers"), "{found:#?}");
+
+        let run = built_in("reordering", 1.0, seed);
+        let found = run.found("REORDERING");
+        assert_eq!((found.len(), run.found("NEEDLESS_REPEATS").len()), (1, 0), "{found:#?}");
+        assert_eq!(value(found[0], "clientToServer"), 0.0);
+        // 3 % go another way, and some of them arrive before the next all the same.
+        assert!((0.015..0.03).contains(&value(found[0], "serverToClient")), "{found:#?}");
+    }
+}
 
 #[test]
 fn a_healthy_network_has_none_of_them() {
@@ -459,6 +483,8 @@ fn other_behaviours_are_not_mistaken_for_them() {
                 "SYN_LOSS_BURST" => matches!(name, "syn-loss" | "megalodon"),
                 "RTT_SHIFT" => name == "route-change",
                 "LOSS" => loses_data,
+                "REORDERING" => name == "reordering",
+                "NEEDLESS_REPEATS" => matches!(name, "stalls" | "ack-loss"),
                 // Spurious ones count.
                 _ => true,
             };

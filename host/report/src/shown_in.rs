@@ -13,6 +13,8 @@ pub fn of(kind: &str, there: &HashSet<String>) -> Option<&'static str> {
 const SHOWN_IN: &[(&str, &str)] = &[
     ("FAILED_CONNECTIONS", "fig-setups"),
     ("RETRANSMISSION_RATE", "fig-dialogues"),
+    ("NEEDLESS_REPEATS", "fig-dialogues"),
+    ("REORDERING", "fig-dialogues"),
     ("LOSS", "fig-losses"),
     ("PERIODIC_LOSS", "fig-losses"),
     ("SYN_LOSS_BURST", "fig-losses"),
