@@ -25,7 +25,7 @@ use delays::Delays;
 use pair::{Fate, Matches, Pair};
 use sightings::Seen;
 pub use sightings::{Between, Elsewhere, Pass, Passage, Sighting, Sightings};
-use tap::{Grouped, Map, Place, Tap, map};
+use tap::{Grouped, Map, Offer, Place, Tap, map};
 use verdict::{Court, Judgement, Tally};
 
 /// Packets that wait at each tap before the oldest are judged.
@@ -101,10 +101,25 @@ pub(crate) struct Findings {
     /// Connections whose addresses, and whose sequence numbers differ between the taps.
     translated: u64,
     rewritten: u64,
+    /// Connections by what the SYN, and the SYN-ACK, offered before and after the leg, where it differs.
+    scales: [Map<[u8; 2], u64>; 2],
+    segments: [Map<[u16; 2], u64>; 2],
     /// Packets that are cut or joined differently at the taps.
     pieces: u64,
     /// Connections by what they tell of the places of `a` and `b`, client's side first.
     places: Map<[Place; 2], u64>,
+}
+
+impl Findings {
+    /// What the SYN (side 0) or SYN-ACK of a connection offered before the leg and after it.
+    fn offered(&mut self, side: usize, [before, after]: [Offer; 2]) {
+        if before.scale != after.scale {
+            *self.scales[side].entry([before.scale, after.scale]).or_default() += 1;
+        }
+        if before.mss != after.mss {
+            *self.segments[side].entry([before.mss, after.mss]).or_default() += 1;
+        }
+    }
 }
 
 /// Compares captures.
@@ -147,6 +162,8 @@ impl Aligner {
                 delays: [Delays::new(), Delays::new()],
                 translated: 0,
                 rewritten: 0,
+                scales: [map(), map()],
+                segments: [map(), map()],
                 pieces: 0,
                 places: map(),
             })
@@ -538,6 +555,12 @@ impl Aligner {
                 let same_ends = (at_a.client, at_a.server) == (at_b.client, at_b.server);
                 found.translated += u64::from(!same_ends && !flow.flipped);
                 found.rewritten += u64::from(flow.rewritten());
+                for side in 0..2 {
+                    let offers = (at_a.offers[side], at_b.offers[side ^ usize::from(flow.flipped)]);
+                    if let (Some(a), Some(b)) = offers {
+                        found.offered(side, if (side == 0) == near_a { [a, b] } else { [b, a] });
+                    }
+                }
                 if is_whole_path {
                     let roles = |flipped: bool| if flipped { [1, 0] } else { [0, 1] };
                     let (near, far) = if near_a {

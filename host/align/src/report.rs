@@ -5,9 +5,11 @@ use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
 
 use crate::clock::Stretch;
-use crate::tap::{Tap, most};
+use crate::tap::{Map, Tap, most};
 use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares, Sightings};
 
+/// No window scale, as records have it.
+const NO_SCALE: u8 = 255;
 /// Taps between which a packet and its answer need less are at one place, s.
 const ONE_PLACE: f64 = 100e-6;
 
@@ -183,6 +185,25 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
             connections(found.rewritten)
         ));
     }
+    for (side, name) in ["SYNs", "SYN-ACKs"].into_iter().enumerate() {
+        if let Some((from, to, count)) = changed(&found.scales[side], NO_SCALE) {
+            // What a SYN loses, the server does not answer with: both know.
+            let so = match side {
+                0 if to == "none" => "",
+                _ => "; client and server take each other's windows for other sizes than they are",
+            };
+            out.push(format!(
+                "the window scale of {name} is changed on the way, {from} becomes {to}: {}{so}",
+                connections(count)
+            ));
+        }
+        if let Some((from, to, count)) = changed(&found.segments[side], 0) {
+            out.push(format!(
+                "the MSS of {name} is changed on the way, {from} becomes {to}: {}",
+                connections(count)
+            ));
+        }
+    }
     if found.pieces > 0 {
         out.push(format!(
             "segments are cut or joined on the way (segmentation offload): {} packets",
@@ -198,6 +219,21 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
         }
     }
     out
+}
+
+/// The most frequent change of an option, and how many connections have any; `none` is its value where it is absent.
+fn changed<T: Copy + Ord + std::hash::Hash + std::fmt::Display>(
+    counts: &Map<[T; 2], u64>,
+    none: T,
+) -> Option<(String, String, u64)> {
+    let [from, to] = most(counts)?.map(|value| {
+        if value == none {
+            "none".to_owned()
+        } else {
+            value.to_string()
+        }
+    });
+    Some((from, to, counts.values().sum()))
 }
 
 fn mac(mac: [u8; 6]) -> String {

@@ -1,7 +1,7 @@
 //! One capture: its flows, and the packets that still wait to be matched.
 
 use foldhash::fast::FixedState;
-use weir_record::{Kind, Open, OpenMore, Packet, Record};
+use weir_record::{Kind, Open, OpenMore, Packet, Record, Setup, SetupMore, setup_bit};
 
 use crate::ends::Ends;
 
@@ -82,6 +82,15 @@ impl Place {
     }
 }
 
+/// What a side's only SYN (or SYN-ACK) offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// None: 255.
+    pub scale: u8,
+    /// None: 0.
+    pub mss: u16,
+}
+
 /// A TCP flow of one capture.
 #[derive(Clone, Debug)]
 pub(crate) struct TapFlow {
@@ -90,6 +99,8 @@ pub(crate) struct TapFlow {
     pub server: End,
     /// From SYNs: initial sequence numbers of client and server.
     pub isn: [Option<u32>; 2],
+    /// Of sides that sent one SYN: a further one may offer less.
+    pub offers: [Option<Offer>; 2],
     /// TSval and IP id of the first SYN.
     pub syn_mark: Option<(u32, u16)>,
     pub first: u64,
@@ -165,6 +176,7 @@ impl Tap {
             match r.kind() {
                 Some(Kind::Packet) if !r.is_continuation() => self.packet(r),
                 Some(Kind::Open) => self.open(r),
+                Some(Kind::Setup) => self.setup(r),
                 Some(Kind::Close) if !r.is_continuation() => {
                     if let Some(place) = self.place(r)
                         && let Some(flow) = &mut self.flows[place as usize]
@@ -202,6 +214,7 @@ impl Tap {
             client: (open.client_addr, open.client_port),
             server: (open.server_addr, open.server_port),
             isn: [None; 2],
+            offers: [None; 2],
             syn_mark: None,
             first: r.time(),
             last: r.time(),
@@ -224,6 +237,31 @@ impl Tap {
             }
         };
         self.places[index].1 = place;
+    }
+
+    fn setup(&mut self, r: &Record) {
+        let Some(place) = self.place(r) else { return };
+        let Some(flow) = &mut self.flows[place as usize] else {
+            return;
+        };
+        if r.is_continuation() {
+            let more = SetupMore::decode(r);
+            let both = [
+                (more.client_scale, more.client_mss),
+                (more.server_scale, more.server_mss),
+            ];
+            for (offer, (scale, mss)) in flow.offers.iter_mut().zip(both) {
+                *offer = offer.map(|_| Offer { scale, mss });
+            }
+            return;
+        }
+        let setup = Setup::decode(r);
+        let once = [
+            (setup_bit::SYN, setup.syn_count),
+            (setup_bit::SYN_ACK, setup.syn_ack_count),
+        ];
+        flow.offers =
+            once.map(|(bit, count)| (setup.bits & bit != 0 && count == 1).then_some(Offer { scale: 0, mss: 0 }));
     }
 
     fn packet(&mut self, r: &Record) {

@@ -11,6 +11,7 @@ use support::end;
 use weir_align::Alignment;
 use weir_engine::meta::tcp;
 use weir_engine::{End, Key, Meta, Options};
+use weir_record::Record;
 
 const MS: u64 = 1_000_000;
 const T0: u64 = 1_700_000_037_000_000_000;
@@ -498,6 +499,29 @@ fn boxes_that_translate_and_rewrite() {
         );
         assert!(said.contains("2 routers forward: TTL 64 becomes 62"), "{said}");
     }
+}
+
+#[test]
+fn a_box_that_changes_what_syns_offer_is_said() {
+    let world = World::new(36, Path { copies: 0.0, ..PATH });
+    let offers = |mut packets: Vec<Meta>, mss: u16, answered: u8| {
+        for meta in packets.iter_mut().filter(|meta| meta.flags & tcp::SYN != 0) {
+            let is_answer = meta.flags & tcp::ACK != 0;
+            meta.options.scale = if is_answer { answered } else { 7 };
+            meta.options.mss = if is_answer { 1460 } else { mss };
+        }
+        support::records_of(&packets)
+    };
+    let (near, far) = (world.capture(0, plain, all), world.capture(2, late, all));
+    let said = |captures: [Vec<Record>; 2]| support::align(&captures).unwrap().legs[0].placement.join("; ");
+    let changed = said([offers(near.clone(), 1460, 255), offers(far.clone(), 1380, 8)]);
+    let expected = "the window scale of SYN-ACKs is changed on the way, 8 becomes none: 3";
+    assert!(changed.contains(expected), "{changed}");
+    let expected = "the MSS of SYNs is changed on the way, 1460 becomes 1380: 3";
+    assert!(changed.contains(expected), "{changed}");
+    assert_eq!(changed.matches("changed on the way").count(), 2, "{changed}");
+    let same = said([offers(near, 1460, 8), offers(far, 1460, 8)]);
+    assert!(!same.contains("changed on the way"), "{same}");
 }
 
 /// Bursts as one large packet, as the sender's own capture shows them when its card cuts them.

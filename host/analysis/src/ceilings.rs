@@ -80,6 +80,8 @@ pub(crate) enum Mishap {
     Applied(u8),
     /// The peer sends as if the side's windows were scaled by 2^shift: the option was lost before the tap.
     Stripped(u8),
+    /// The client does not scale although the handshake at the tap says so: the option was lost behind it.
+    Ignored(u8),
 }
 
 /// The mishap of a side's windows, if there is one.
@@ -96,7 +98,10 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
     let drop = ratio.round();
     let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
     let fell = (least << shift..=most << shift).contains(&u64::from(m.segment));
-    (is_stuck(flow, side) && is_power && fell && least > 0).then_some(Mishap::Applied(drop as u8))
+    if is_stuck(flow, side) && is_power && fell && least > 0 {
+        return Some(Mishap::Applied(drop as u8));
+    }
+    (side == 0 && flow.setup.is_ack_bare()).then_some(Mishap::Ignored(shift))
 }
 
 /// Whether a side's windows were smaller than a segment for most of the time.

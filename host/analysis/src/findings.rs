@@ -205,6 +205,7 @@ pub(crate) struct Findings {
     mishap: Group,
     mishap_shift: u8,
     mishap_stripped: u64,
+    mishap_ignored: u64,
     /// Connections whose windows stayed below a segment, by whatever cause.
     stuck: u64,
     /// Waits for the windows that a wrong scale left.
@@ -395,10 +396,11 @@ impl Findings {
             }
             self.stuck += u64::from(is_stuck(flow, side));
             if let Some(mishap) = mishap(flow, side, &m) {
-                let (Mishap::Applied(shift) | Mishap::Stripped(shift)) = mishap;
+                let (Mishap::Applied(shift) | Mishap::Stripped(shift) | Mishap::Ignored(shift)) = mishap;
                 self.mishap.add(flow);
                 self.mishap_shift = shift;
                 self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
+                self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
                 if let (Mishap::Applied(_), Some(limits)) = (mishap, &flow.limits) {
                     let waited = limits.sides[1 - side].total.by.of(Cause::SmallWindow);
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
@@ -427,12 +429,13 @@ impl Findings {
     }
 
     fn scale_mishaps(&self) -> Option<v1::Finding> {
-        let mut applied = self.mishap.count - self.mishap_stripped;
+        let mut applied = self.mishap.count - self.mishap_stripped - self.mishap_ignored;
         // A box scales the windows of all; those of a receiver without room meet a power of two by chance.
         if 2 * applied < self.stuck {
             applied = 0;
         }
-        if applied + self.mishap_stripped == 0 {
+        let is_seen = applied + self.mishap_stripped > 0;
+        if !is_seen && self.mishap_ignored == 0 {
             return None;
         }
         let shift = self.mishap_shift;
@@ -457,16 +460,25 @@ impl Findings {
                 connections(self.mishap_stripped)
             ));
         }
-        evidence.push(
-            "it may also be a receiver that really has so little room from then on: its windows would then close at other times, too".to_owned(),
-        );
+        if self.mishap_ignored > 0 {
+            evidence.push(format!(
+                "{}: the client's first ACK offers as much as its SYN, unscaled, which would be {} times as much by the scale that both agree on at the tap: the client does not scale, its SYN-ACK lost the option behind the tap. The server may send more than there is room for, and the client takes the server's windows for too small",
+                connections(self.mishap_ignored),
+                1u32 << shift
+            ));
+        }
+        evidence.push(if is_seen {
+            "it may also be a receiver that really has so little room from then on: its windows would then close at other times, too".to_owned()
+        } else {
+            "it may also be clients that have so large buffers: a tap at the client shows its SYN-ACK".to_owned()
+        });
         evidence.push(
             "next: find the box that takes out or ignores the window scale option (firewall, load balancer, old router): compare the SYNs on both sides of it".to_owned(),
         );
         Some(finding(
             "WINDOW_SCALE_MISHAP",
-            "CRITICAL",
-            0.9,
+            if is_seen { "CRITICAL" } else { "WARNING" },
+            if is_seen { 0.9 } else { 0.7 },
             "A window scale is not applied as agreed".to_owned(),
             evidence,
             &self.mishap,

@@ -72,6 +72,12 @@ const UNKNOWN: u64 = u64::MAX;
 const LATE_REPEAT: u16 = 1 << 15;
 /// The same: the input ended before an answer to the only SYN was late.
 const PENDING: u16 = 1 << 14;
+/// The same: both agree on a window scale, and the client's first ACK does not look scaled.
+const BARE_ACK: u16 = 1 << 13;
+/// Scales from which on that shows: there are stacks that offer eight times as much in their first ACK as in their SYN.
+const PLAIN: u8 = 4;
+/// Windows of SYNs that are no full buffer tell nothing.
+const ROOM: u16 = 8192;
 
 /// Times of the SETUP transaction, ns and TAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,10 +157,16 @@ impl SetupState {
             ),
             _ => None,
         };
+        let scaled = syn && answered && more.server_scale != NO_SCALE;
+        let is_bare = scaled
+            && (PLAIN..NO_SCALE).contains(&more.client_scale)
+            && ended == Some(SetupEnd::Done)
+            && more.client_window >= ROOM
+            && s.end_window >= more.client_window / 10 * 9;
         *self = Self {
             response: response.unwrap_or(UNKNOWN),
             end: total.unwrap_or(UNKNOWN),
-            bits: s.bits,
+            bits: s.bits | if is_bare { BARE_ACK } else { 0 },
             client_mss: more.client_mss,
             server_mss: more.server_mss,
             client_window: more.client_window,
@@ -191,6 +203,12 @@ impl SetupState {
             self.outcome = Outcome::Retransmitted;
             self.bits |= LATE_REPEAT;
         }
+    }
+
+    /// The client's first ACK repeats the window of its SYN, which is never scaled, although both agree on a scale: it
+    /// would have grown by 2^scale within a round trip.
+    pub fn is_ack_bare(&self) -> bool {
+        self.has(BARE_ACK)
     }
 
     const fn has(&self, bit: u16) -> bool {
@@ -508,6 +526,31 @@ mod tests {
         assert_eq!(s.response_seconds(), Some(0.779));
         assert_eq!(s.scale(0), None, "the SYN-ACK may lack the option");
         assert_eq!(s.missing(), ["SYN-ACK not seen"]);
+    }
+
+    #[test]
+    fn a_first_ack_is_not_scaled() {
+        let ack = |end_window, server_scale| {
+            let mut state = SetupState::default();
+            let record = Setup {
+                first_syn: S,
+                last_syn: S,
+                syn_ack: S + 1,
+                end: S + 2,
+                syn_count: 1,
+                syn_ack_count: 1,
+                bits: setup_bit::SYN | ANSWERED,
+                syn_payload: 0,
+                end_window,
+            };
+            let more = SetupMore { server_scale, ..more() };
+            state.record(SetupEnd::Done as u8, &record, &more, [0; 2]);
+            state.is_ack_bare()
+        };
+        assert!(ack(8192, 8));
+        // Scaled, or not agreed.
+        assert!(!ack(256, 8));
+        assert!(!ack(8192, NO_SCALE));
     }
 
     #[test]

@@ -455,6 +455,20 @@ fn repeats_that_nobody_needed_are_told_with_what_they_come_from() {
     }
 }
 
+/// A tap sees a scale that the client never gets: its first ACK tells.
+#[test]
+fn a_window_scale_that_is_taken_out_behind_the_tap_is_told() {
+    let run = built_in("window-scale-mishap", 0.5, 7450);
+    let found = run.found("WINDOW_SCALE_MISHAP");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].severity, "WARNING");
+    let all = run.answer.connections.len();
+    assert!(
+        has(found[0], &format!("{all} connections: the client's first ACK")),
+        "{found:#?}"
+    );
+}
+
 #[test]
 fn a_healthy_network_has_none_of_them() {
     for seed in 7500..7520 {
