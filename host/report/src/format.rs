@@ -7,9 +7,9 @@ pub use weir_patterns::count;
 pub fn bytes(n: u64) -> String {
     match n {
         0..10_000 => count(n),
-        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.1} GB", n as f64 / 1e9),
+        10_000..10_000_000 => format!("{} kB", decimal(n as f64 / 1e3, 1)),
+        10_000_000..10_000_000_000 => format!("{} MB", decimal(n as f64 / 1e6, 1)),
+        _ => format!("{} GB", decimal(n as f64 / 1e9, 1)),
     }
 }
 
@@ -39,6 +39,6 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(seconds(0.0123), "12.3 ms");
-        assert_eq!(bytes(1_234_567), "1234.6 kB");
+        assert_eq!(bytes(1_234_567), "1,234.6 kB");
     }
 }

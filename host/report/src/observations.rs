@@ -37,7 +37,7 @@ pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
     all
 }
 
-fn rank(severity: &str) -> u8 {
+pub fn rank(severity: &str) -> u8 {
     match severity {
         "CRITICAL" => 2,
         "WARNING" => 1,

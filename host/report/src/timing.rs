@@ -1,13 +1,17 @@
-//! Packet timing of many connections at a time that shows the rhythm of the capture: rows that hold one connection after
-//! the other, the client's packets in the lower half of each, the server's in the upper.
+//! Packet timing of many connections at a time that shows most of the findings, as long as the rhythm of the capture:
+//! rows that hold one connection after the other, the client's packets in the lower half of each, the server's in the
+//! upper.
 //!
 //! Memory: the marks of one chart, each once for a step of time, and 64 bytes for each of its connections.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use maud::html;
+use weir_messages::Timestamp;
 use weir_messages::v1::Finding;
+use weir_record::time::tai_from_utc;
 use weir_record::{Kind, Packet, Record};
 
 use crate::chart::{Plane, drawing, n};
@@ -15,13 +19,15 @@ use crate::collect::{Life, Service};
 use crate::document::Figure;
 use crate::figures::service_name;
 use crate::format::{count, seconds};
-use crate::observations::number;
+use crate::observations::{number, rank};
 
 /// Fewer connections have charts of their own.
 const LEAST: usize = 8;
 /// Connections that begin in the time shown, about, and as many in each part of it: not while a load comes or goes.
 const CONNECTIONS: usize = 300;
 const PARTS: u64 = 4;
+/// Findings name no more connections than so many, the first ones.
+const NAMED: usize = 1000;
 /// Rows.
 const LANES: usize = 64;
 /// Steps of time in which marks of one kind are one: not much finer than they are drawn.
@@ -54,13 +60,18 @@ const FLAG_FIN: u8 = 1;
 const FLAG_SYN: u8 = 2;
 const FLAG_RST: u8 = 4;
 
+fn tai(time: &Timestamp) -> u64 {
+    tai_from_utc(time.unix_nanos().max(0) as u64)
+}
+
 /// The connections of a chart, and their packets once [`Timing::record`] has seen them.
 #[derive(Debug)]
 pub struct Timing {
     /// TAI ns.
     span: (u64, u64),
-    /// Why this time: what comes again and again in it.
+    /// Why this time: what comes again and again in it, and of how many findings there is something to see in it.
     rhythm: Option<String>,
+    seen: (usize, usize),
     /// Service of each row.
     lanes: Vec<Service>,
     connections: HashMap<u64, Followed>,
@@ -79,6 +90,41 @@ struct Followed {
 
 /// Times shown of these kinds are as long as a few periods.
 const RHYTHMS: [(&str, &str); 2] = [("APPLICATION_SLEEP", "sleep"), ("PERIODIC_LOSS", "loss")];
+
+/// When there is something of a finding to see.
+struct Shown<'a> {
+    /// Beginnings of the connections that it names.
+    begins: Vec<u64>,
+    /// Where it names none, or not all.
+    range: (u64, u64),
+    ids: &'a [u64],
+    rank: u8,
+}
+
+impl<'a> Shown<'a> {
+    /// `begins`: of connections, by id.
+    fn new(finding: &'a Finding, begins: &HashMap<u64, u64>) -> Self {
+        let ids = &finding.connection_ids;
+        let ids = if ids.len() < NAMED { &ids[..] } else { &[] };
+        let mut begins: Vec<u64> = ids.iter().filter_map(|id| begins.get(id).copied()).collect();
+        begins.sort_unstable();
+        let time = |time: &Option<_>, otherwise| time.as_ref().map_or(otherwise, tai);
+        Self {
+            begins,
+            range: (time(&finding.start, 0), time(&finding.end, u64::MAX)),
+            ids,
+            rank: rank(&finding.severity),
+        }
+    }
+
+    fn within(&self, from: u64, to: u64) -> bool {
+        if self.begins.is_empty() {
+            return self.range.0 < to && from < self.range.1;
+        }
+        let next = self.begins.partition_point(|begin| *begin < from);
+        self.begins.get(next).is_some_and(|begin| *begin < to)
+    }
+}
 
 impl Timing {
     /// Choose the time and its connections.
@@ -109,37 +155,54 @@ impl Timing {
                 .map(|part| (edge(part + 1) - edge(part)).abs_diff(CONNECTIONS / PARTS as usize))
                 .sum()
         };
+        let begins: HashMap<u64, u64> = lives.iter().map(|life| (life.id, life.first)).collect();
+        let shown: Vec<Shown<'_>> = findings.iter().map(|finding| Shown::new(finding, &begins)).collect();
+        let shown_from = |from: u64| shown.iter().filter(move |shown| shown.within(from, from + length));
+        let worth = |from: u64| shown_from(from).map(|shown| u32::from(shown.rank)).sum::<u32>();
         let from = (start..=end - length)
             .step_by(step as usize)
-            .min_by_key(|from| off(*from))?;
+            .min_by_key(|from| (Reverse(worth(*from)), off(*from)))?;
+        let serious = |shown: &&Shown<'_>| shown.rank > 0;
+        let named: HashSet<u64> = shown
+            .iter()
+            .filter(serious)
+            .flat_map(|shown| shown.ids)
+            .copied()
+            .collect();
         let mut timing = Self {
             span: (from, from + length),
             rhythm: rhythm.map(|(name, period)| format!("{name} every {}", seconds(period))),
+            seen: (
+                shown_from(from).filter(serious).count(),
+                shown.iter().filter(serious).count(),
+            ),
             lanes: Vec::new(),
             connections: HashMap::new(),
             left_out: 0,
             marks: BTreeSet::new(),
         };
-        timing.fill(
-            lives
-                .into_iter()
-                .filter(|life| life.first <= from + length && life.last >= from),
-        );
+        lives.retain(|life| life.first <= from + length && life.last >= from);
+        // Those that findings name have the first choice.
+        let (first, then): (Vec<_>, Vec<_>) = lives.into_iter().partition(|life| named.contains(&life.id));
+        timing.fill(first.into_iter().chain(then));
         Some(timing)
     }
 
     /// Give each connection the first row of its service that is free.
     fn fill<'a>(&mut self, lives: impl Iterator<Item = &'a Life>) {
-        let mut rows: Vec<(Service, u64)> = Vec::new();
+        let mut rows: Vec<(Service, Vec<&Life>)> = Vec::new();
         let mut placed = Vec::new();
         for life in lives {
-            let free = rows
-                .iter()
-                .position(|(service, until)| *service == life.service && *until < life.first);
+            let free = rows.iter().position(|(service, there)| {
+                *service == life.service
+                    && there
+                        .iter()
+                        .all(|other| other.last < life.first || life.last < other.first)
+            });
             let row = match free {
                 Some(row) => row,
                 None if rows.len() < LANES => {
-                    rows.push((life.service, 0));
+                    rows.push((life.service, Vec::new()));
                     rows.len() - 1
                 }
                 None => {
@@ -147,7 +210,7 @@ impl Timing {
                     continue;
                 }
             };
-            rows[row].1 = life.last;
+            rows[row].1.push(life);
             placed.push((life.id, row));
         }
         // Rows of a service stand together.
@@ -230,9 +293,15 @@ impl Timing {
             .filter(|(path, _)| !path.is_empty())
             .map(|(_, (colour, name))| (colour.to_owned(), false, name.to_owned()))
             .collect();
-        let why = self.rhythm.as_ref().map_or_else(String::new, |rhythm| {
+        let rhythm = self.rhythm.as_ref().map_or_else(String::new, |rhythm| {
             format!(", as long as {PERIODS} periods ({rhythm})")
         });
+        let seen = match self.seen {
+            (_, 0) => String::new(),
+            (seen, all) => {
+                format!(" No other time has more to see of the findings: of {seen} of {all} there is something.")
+            }
+        };
         let left_out = match self.left_out {
             0 => String::new(),
             more => format!(" {} more found no row.", count(more as u64)),
@@ -240,9 +309,9 @@ impl Timing {
         Some(Figure {
             id: ID.into(),
             caption: format!(
-                "Packets of {} connections in {}{why}: each row holds one connection after the other, the server's packets in its \
+                "Packets of {} connections in {}{rhythm}: each row holds one connection after the other, the server's packets in its \
                  upper half, the client's in its lower one. Where an application stops, a stripe of ACKs and repeats alone, or of \
-                 nothing, goes through all rows.{left_out}",
+                 nothing, goes through all rows.{seen}{left_out}",
                 count(self.connections.len() as u64),
                 seconds((to - from) as f64 / 1e9)
             )

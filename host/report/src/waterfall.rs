@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use maud::html;
 use weir_analysis::{Connection, Transaction, TransactionKind, address};
 
-use crate::chart::{Plane, drawing, n};
+use crate::chart::{Plane, WIDTH, drawing, n};
 use crate::collect::Service;
 use crate::document::{Figure, Text};
 use crate::figures::service_name;
@@ -26,8 +26,8 @@ const LEAST: usize = 2;
 const BAR: f64 = 9.0;
 const ROW: f64 = 15.0;
 const NAMES: f64 = 250.0;
-/// Px that a time beside its bar takes.
-const ROOM: f64 = 70.0;
+/// Px behind the longest bar for its time, and that it had losses.
+const ROOM: f64 = 115.0;
 /// Letters of a name.
 const LETTERS: usize = 42;
 
@@ -176,6 +176,7 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
     let last = followed.bars.iter().map(|bar| ends(bar).2).max().unwrap_or(0);
     let mut plane = Plane::new((0, last.max(1)), 0.0, ROW * followed.bars.len() as f64 + 4.0);
     plane.left = NAMES;
+    plane.right = WIDTH - ROOM;
     let mut parts = [0u64; 3];
     for bar in followed.bars.iter().filter(|bar| !bar.is_setup) {
         parts[0] += bar.request;
@@ -207,13 +208,6 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
                 .map_or_else(|| "–".to_owned(), |ns| seconds(ns as f64 / 1e9)),
         );
         let took = seconds((end - begun) as f64 / 1e9);
-        // Behind the bar, or before it where there is no room, or on it where there is none on either side.
-        let right = plane.x(end) + ROOM > plane.right;
-        let at = match right {
-            false => plane.x(end) + 5.0,
-            true if plane.x(begun) - ROOM > plane.left => plane.x(begun) - 5.0,
-            true => plane.x(end) - 5.0,
-        };
         html! {
             text.e.name x=(n(plane.left - 6.0)) y=(n(y + 8.0)) { (shown) }
             @for (colour, from, to) in pieces {
@@ -223,7 +217,7 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
                     }
                 }
             }
-            text.e[right] x=(n(at)) y=(n(y + 8.0)) { (took) @if bar.has_losses { " · losses" } }
+            text x=(n(plane.x(end) + 5.0)) y=(n(y + 8.0)) { (took) @if bar.has_losses { " · losses" } }
         }
     };
     let body = html! {
