@@ -131,6 +131,12 @@ rust-tests: ## Rust tests of all crates
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
 	@pytest -q -rs rtl-tests/test_record_layout.py
 
+# Where the whole workspace is built anyway its programs are used: a package alone asks fewer features of its libraries, and
+# these would be built a second time.
+ifdef WEIR_BUILT
+hls-test rtl-test rtl-compare rtl-mutate: test-weir
+endif
+
 .PHONY: firmware-test
 firmware-test: ## the firmware: image, tests on the host, coverage, static analysis
 	@$(MAKE) -C firmware test
@@ -153,9 +159,9 @@ rtl-coverage: ## lines and branches that the hardware's tests reach, and what of
 	@rtl-tests/coverage.py
 
 .PHONY: synth
-synth: ## synthesis estimates against hw/synth/report.md; ONLY=weir_fifo for some modules
+synth: ## synthesis estimates of what changed against hw/synth/report.md; ONLY=weir_fifo for some modules, ALL=1 for all
 	@pytest -q -rs rtl-tests/test_synth.py
-	@hw/synth/synth.py --check $(if $(ONLY),--only $(ONLY))
+	@hw/synth/synth.py --check $(if $(ONLY),--only $(ONLY),$(if $(ALL),,--changed))
 
 .PHONY: synth-ecp5
 synth-ecp5: ## the same with place and route on ECP5; WRITE=1 renews hw/synth/report.md
@@ -177,9 +183,9 @@ rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the 
 	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
 
 .PHONY: rtl-mutate
-rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all, or as many as begin in 5 minutes)
+rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all, or as many as begin in 3 minutes)
 	@pytest -q -rs rtl-tests/test_mutate.py
-	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT),--minutes 5) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
+	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT),--minutes 3) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
 
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir
@@ -202,7 +208,7 @@ end-to-end: test-weir ## what make run does, on the demo capture
 nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's; weir serve keeps it through faults
 	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim \
 		pytest -q -rs -n 2 --dist worksteal rtl-tests/test_card_service.py rtl-tests/test_nic_sim.py
-	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) -p weir-card --test nic_sim -- --show-output
+	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) --workspace --test nic_sim -- --show-output
 
 .PHONY: page-tests
 page-tests: page test-weir ## the analyst's page: types, lint, format, its modules, each view in a real browser (Chromium)

@@ -43,10 +43,7 @@ class Difference(Exception):
 
 def tools():
     """The software side: (weir, weir-bench)."""
-    manifest = runner.ROOT / "host" / "Cargo.toml"
-    command = ["cargo", "build", "-q", "--manifest-path", manifest, "--locked", "-p", "weir", "-p", "weir-bench"]
-    subprocess.run(command, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or runner.ROOT / "host" / "target") / "debug"
+    target = runner.host_programs("-p", "weir", "-p", "weir-bench")
     return Path(os.environ.get("WEIR_BIN") or target / "weir"), target / "weir-bench"
 
 
@@ -63,7 +60,7 @@ def build(ports, contexts, assertions):
     flags += ["-MAKEFLAGS", "OPT_FAST=-O2\\ -march=native OPT_GLOBAL=-O2"]
     design = runner.sources("weir_compare", [*runner.SOURCE_DIRS, HERE])
     sources = [*design, *runner.with_kernels(design), HERE / "player.cpp"]
-    command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
+    command = [*runner.PROGRAM, *flags, "--Mdir", folder, "--prefix", "Vtop"]
     command += ["--top-module", "weir_compare", *sources, "-o", "player"]
     with (folder / "build.log").open("w") as log:
         if subprocess.run(command, stdout=log, stderr=log).returncode:

@@ -61,7 +61,7 @@ def build():
     flags += ["-GBuckets=64", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_GLOBAL=-O2"]
     sources = runner.sources("weir_compare", [*runner.SOURCE_DIRS, compare.HERE])
     sources += [*runner.with_kernels(sources), HERE / "weir_tracker_watch.sv", compare.HERE / "player.cpp"]
-    command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
+    command = [*runner.PROGRAM, *flags, "--Mdir", folder, "--prefix", "Vtop"]
     with (folder / "build.log").open("w") as log:
         command += ["--top-module", "weir_compare", *sources, "-o", "player"]
         if subprocess.run(command, stdout=log, stderr=log).returncode:

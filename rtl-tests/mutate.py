@@ -129,8 +129,7 @@ EXTRA = [
 
 # Programs of the host that EXTRA runs and the firmware's image; no mutant changes them, so they are built once, in the
 # checkout.
-HOST = ["cargo", "build", "-q", "--manifest-path", "host/Cargo.toml", "--locked"]
-PREPARE = [[*HOST, "-p", "weir", "-p", "weir-bench"], [*HOST, "-p", "weir-capture", "--example", "meta"]]
+HOST = [["-p", "weir", "-p", "weir-bench"], ["-p", "weir-capture", "--example", "meta"]]
 FIRMWARE = ["make", "-C", "firmware", "image"]
 
 # What a copy of the tree holds; it links to the rest.
@@ -466,13 +465,9 @@ class Tree:
         for name in (".venv", "docs", "host", "Makefile", "bin", "build/firmware"):
             if (ROOT / name).exists() and not (self.path / name).is_symlink():
                 (self.path / name).symlink_to(ROOT / name)
-        # Programs of the host are built already, and no mutant changes them.
-        shim = self.path / "shim" / "cargo"
-        shim.parent.mkdir(exist_ok=True)
-        shim.write_text("#!/bin/sh\nexit 0\n")
-        shim.chmod(0o755)
         self.environment = os.environ | {
-            "PATH": f"{shim.parent}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+            "WEIR_BUILT": "1",
             "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "host" / "target")),
             "WEIR_SEED": os.environ.get("WEIR_SEED", "1"),
             "CCACHE_BASEDIR": str(self.path),
@@ -579,8 +574,8 @@ def run(chosen, jobs, minutes):
     subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     trees = [Tree(number) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
-    for words in PREPARE if any(c in EXTRA for c in every) else []:
-        subprocess.run(words, cwd=ROOT, check=True)
+    for programs in HOST if any(c in EXTRA for c in every) else []:
+        runner.host_programs(*programs)
     able = killers(every)
     argued = arguments()
     waiting, done, lock = queue.SimpleQueue(), [], threading.Lock()

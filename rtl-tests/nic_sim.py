@@ -45,7 +45,7 @@ def build(contexts, rom):
     ]
     design = runner.sources("weir_nic_sim", [*runner.SOURCE_DIRS, HERE])
     sources = [*design, *runner.with_kernels(design), HERE / "clock.vlt", *HERE.glob("*.cpp")]
-    command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", folder, "--prefix", "Vtop"]
+    command = [*runner.PROGRAM, *flags, "--Mdir", folder, "--prefix", "Vtop"]
     command += ["--top-module", "weir_nic_sim", *sources, "-o", "weir-nic-sim"]
     with (folder / "build.log").open("w") as log:
         if subprocess.run(command, stdout=log, stderr=log).returncode:

@@ -59,6 +59,9 @@ KERNELS = [
     *("-CFLAGS", f"-O2 -w -I{HLS} -I{HLS / 'shim'} -I{HLS / 'include'} -isystem {AP_TYPES}"),
 ]
 
+# How a program around a design is built: on all cores.
+PROGRAM = ["verilator", "--cc", "--exe", "--build", "--build-jobs", "0"]
+
 BENCHES = [
     Bench("weir_axil_arbiter", AddressWidth=12),
     Bench("weir_boot_rom", "of_a_file", Words=64, File=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
@@ -206,6 +209,15 @@ def cpu():
     """VexRiscv's Verilog is in a wheel."""
     package = next(iter(importlib.util.find_spec("pythondata_cpu_vexriscv").submodule_search_locations))
     return Path(package) / "verilog" / "VexRiscv.v"
+
+
+def host_programs(*what):
+    """Folder of the host's programs, `what` of them (arguments of cargo build) built unless WEIR_BUILT says that the
+    workspace is: a package alone asks fewer features of its libraries, and these would be built a second time."""
+    if not os.environ.get("WEIR_BUILT"):
+        manifest = ROOT / "host" / "Cargo.toml"
+        subprocess.run(["cargo", "build", "-q", "--manifest-path", manifest, "--locked", *what], check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "host" / "target") / "debug"
 
 
 def verilator_environment():

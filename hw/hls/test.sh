@@ -12,7 +12,8 @@ build=build/hls
 echo "WEIR_SEED=$seed"
 
 types=$(.venv/bin/python -c 'import importlib.util as u; print(*u.find_spec("hls4ml").submodule_search_locations)')
-cargo build -q --config net.retry=5 --manifest-path host/Cargo.toml --locked -p weir-sketch --example vectors
+[ -n "${WEIR_BUILT:-}" ] ||
+    cargo build -q --config net.retry=5 --manifest-path host/Cargo.toml --locked -p weir-sketch --example vectors
 vectors=${CARGO_TARGET_DIR:-host/target}/debug/examples/vectors
 
 rm -rf "$build/vectors"

@@ -57,7 +57,7 @@ def build(table):
     flags += ["-CFLAGS", " ".join(["-std=c++17", *defines])]
     flags += ["-MAKEFLAGS", "OPT_FAST=-O2\\ -march=native OPT_GLOBAL=-O2"]
     files = [*runner.sources("weir_lookup_bench", [*runner.SOURCE_DIRS, HERE]), HERE / "lookup.cpp"]
-    command = ["verilator", "--cc", "--exe", "--build", *flags, *parameters, "--Mdir", out]
+    command = [*runner.PROGRAM, *flags, *parameters, "--Mdir", out]
     with (out / "build.log").open("w") as log:
         subprocess.run(
             [*command, "--top-module", "weir_lookup_bench", *files, "-o", "lookup"], check=True, stdout=log, stderr=log

@@ -32,14 +32,10 @@ def build():
     flags = ["--assert", "-O3", "--x-assign", "unique", "--x-initial", "unique", "--quiet", "-Wno-fatal"]
     flags += ["-MAKEFLAGS", "OPT_FAST=-O2\\ -march=native OPT_GLOBAL=-O2"]
     files = [*runner.sources("weir_parser"), HERE / "parser.cpp"]
-    command = ["verilator", "--cc", "--exe", "--build", *flags, "--Mdir", BUILD, "--top-module", "weir_parser"]
+    command = [*runner.PROGRAM, *flags, "--Mdir", BUILD, "--top-module", "weir_parser"]
     with (BUILD / "build.log").open("w") as log:
         subprocess.run([*command, *files, "-o", "parser"], check=True, stdout=log)
-    manifest = runner.ROOT / "host" / "Cargo.toml"
-    cargo = ["cargo", "build", "-q", "--manifest-path", manifest, "--locked", "-p", "weir-capture", "--example", "meta"]
-    subprocess.run(cargo, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or runner.ROOT / "host" / "target")
-    return BUILD / "parser", target / "debug" / "examples" / "meta"
+    return BUILD / "parser", runner.host_programs("-p", "weir-capture", "--example", "meta") / "examples" / "meta"
 
 
 def compare(programs, what, gaps=0):
