@@ -36,6 +36,12 @@ async def start(dut, clk="clk", rst="rst"):
     reset.value = 0
 
 
+async def clocks(clock, count):
+    """Until `count` rising edges from now: ClockCycles, but asleep for all but the last."""
+    await Timer(1000 * PERIOD_NS * count - 750 * PERIOD_NS, "ps")
+    await RisingEdge(clock)
+
+
 def handshake(dut, prefix):
     """(valid, ready or None) of a stream; AXI4-Stream names start with t."""
     t = "t" if hasattr(dut, f"{prefix}_tvalid") else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import cocotb
 import stream
 import weir_protocol as card
-from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
+from cocotb.triggers import FallingEdge, RisingEdge
 from registers import Registers
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "firmware"
@@ -58,7 +58,7 @@ class Host:
     async def booted(self, stage=card.BootStage.TESTED, most=8_000_000):
         found = 0
         for _ in range(most // 5000):
-            await ClockCycles(self.dut.clk, 5000)
+            await stream.clocks(self.dut.clk, 5000)
             before, found = found, await self.regs.read("host.boot_stage")
             if found != before:
                 self.dut._log.info(f"boot stage {found:#x} at {await self.regs.read('timer.now_low')}")
@@ -76,7 +76,7 @@ class Host:
         """The next message of the card."""
         for _ in range(most // 100):
             if not await self.regs.read("mailbox.to_host.status", "valid"):
-                await ClockCycles(self.dut.clk, 80)
+                await stream.clocks(self.dut.clk, 80)
                 continue
             got = self.parser.take(await self.regs.read("mailbox.to_host.pop"))
             if got:
@@ -123,7 +123,7 @@ class Host:
             while True:
                 count += 1
                 await self.regs.write("host.heartbeat", count)
-                await ClockCycles(self.dut.clk, clocks(50))
+                await stream.clocks(self.dut.clk, clocks(50))
 
         self.beating = cocotb.start_soon(forever())
 
@@ -140,7 +140,7 @@ class Host:
 
     async def until(self, what, most):
         for passed in range(0, most, 50):
-            await ClockCycles(self.dut.clk, 50)
+            await stream.clocks(self.dut.clk, 50)
             if what():
                 return passed
         raise AssertionError(f"not within {most} clocks")
@@ -151,7 +151,7 @@ async def power_on(dut):
         getattr(dut, name).value = 0
     await stream.start(dut)
     host = Host(dut)
-    await ClockCycles(dut.clk, 5)
+    await stream.clocks(dut.clk, 5)
     # The reset of a bench leaves memory as the test before left it.
     await host.load(bytes(card.KEPT_BYTES), card.KEPT_BASE - card.RAM_BASE)
     return host
@@ -249,20 +249,20 @@ async def the_clock_locks(dut):
             k += 1
             gap = round(k * period) - at
             at += gap
-            await ClockCycles(dut.clk, gap - 10)
+            await stream.clocks(dut.clk, gap - 10)
             dut.pps.value = 1
-            await ClockCycles(dut.clk, 10)
+            await stream.clocks(dut.clk, 10)
             dut.pps.value = 0
 
     task = cocotb.start_soon(edges())
     locked_after = 0
     while await host.regs.read("host.servo_state") != card.ServoState.LOCKED:
-        await ClockCycles(dut.clk, 30_000)
+        await stream.clocks(dut.clk, 30_000)
         locked_after += 1
         assert locked_after < 25
     dut._log.info(f"locked after {locked_after} periods")
     for _ in range(20):
-        await ClockCycles(dut.clk, 30_000)
+        await stream.clocks(dut.clk, 30_000)
         captured = await host.regs.read_pair("clock.pps_ns")
         offsets.append((captured + 50_000) % 100_000 - 50_000)
     dut._log.info(f"offsets: {offsets}")
@@ -273,7 +273,7 @@ async def the_clock_locks(dut):
     assert 0 < rate < 100 * 14317
     task.cancel()
     # Three edges are missed, and the state is told once a millisecond.
-    await ClockCycles(dut.clk, clocks(500 + 1100))
+    await stream.clocks(dut.clk, clocks(500 + 1100))
     assert await host.regs.read("host.servo_state") == card.ServoState.HOLDOVER
     assert (await host.faults())[-1][0] == card.FaultCode.REFERENCE_LOST
 

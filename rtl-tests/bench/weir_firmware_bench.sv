@@ -20,6 +20,8 @@ module weir_firmware_bench
     input var logic clk,
     input var logic rst,
 
+    input var logic bus_clk,  // for the model at s_ (registers.py)
+
     input var logic [13:0] s_awaddr,
     input var logic s_awvalid,
     output var logic s_awready,
