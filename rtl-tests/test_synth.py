@@ -207,6 +207,31 @@ def test_check_refuses_whatever_was_committed(changes):
     assert synth.unacceptable(line(**changes))
 
 
+def test_what_is_no_longer_synthesised_is_told():
+    committed = synth.report([line()], [], [])
+    assert synth.regressions([], [], committed, {"m"}) == []
+    assert synth.regressions([], [], committed, {"n"})
+
+
+def test_changed_sources_are_synthesised(tmp_path, monkeypatch):
+    """All whose files, parameters or place in the record differ, and of the others no more than the sample."""
+    monkeypatch.setattr(synth, "ROOT", tmp_path)
+    monkeypatch.setattr(synth, "SOURCES", tmp_path / "sources.json")
+    (tmp_path / "hw").mkdir()
+    tops = [synth.Top("weir_fifo", str(n)) for n in range(9)]
+    for n, _ in enumerate(tops):
+        (tmp_path / "hw" / f"{n}.sv").write_text("module m; endmodule")
+    results = [{"id": top.id, "files": [f"{tmp_path}/hw/{n}.sv", "/elsewhere.v"]} for n, top in enumerate(tops)]
+    synth.SOURCES.write_text(json.dumps(synth.sources_of(tops, results)))
+    assert len(synth.changed(tops, "1")) == synth.SAMPLE
+    (tmp_path / "hw" / "4.sv").write_text("module m; wire w; endmodule")
+    tops[6].parameters = {"Width": 3}
+    tops.append(synth.Top("weir_skid"))
+    found = synth.changed(tops, "1")
+    assert {tops[4].id, tops[6].id, tops[9].id} <= {top.id for top in found}
+    assert len(found) == 3 + synth.SAMPLE
+
+
 def test_fmax_that_falls_is_a_regression():
     routed = {"id": "m", "parameters": "default", "MHz": 200.0, "LUT": 1, "FF": 1, "DP16KD": 0, "critical": ""}
     committed = synth.report([line()], [], [routed])

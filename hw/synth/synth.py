@@ -3,9 +3,10 @@
 
     hw/synth/synth.py                     synthesise what changed, print the table and the worst paths
     hw/synth/synth.py --only weir_hash    these modules alone (also weir_fifo/deep); --paths 10 prints more paths
-    hw/synth/synth.py --write             write hw/synth/report.md
+    hw/synth/synth.py --write             write hw/synth/report.md, and what it was made from to report.sources.json
     hw/synth/synth.py --check             compare with hw/synth/report.md: exit 1 when LUT, FF, RAMs or levels grew by
                                           more than 10 %, on a latch, a combinational loop, a path over the limit
+    hw/synth/synth.py --check --changed   only modules whose sources are not those of the report, and three others
     hw/synth/synth.py --ecp5              place and route the configurations of ECP5 too: a real Fmax, of a small part
 
 Every hw/rtl/*.sv is synthesised with its default parameters unless TOPS says otherwise. A result is kept under
@@ -20,10 +21,12 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +38,9 @@ RTL = ROOT / "hw" / "rtl"
 HLS = ROOT / "hw" / "hls"
 BUILD = ROOT / "build" / "synth"
 REPORT = ROOT / "hw" / "synth" / "report.md"
+# What the report's figures were made from: {top: files, digest of these and of the tools}.
+SOURCES = ROOT / "hw" / "synth" / "report.sources.json"
+SAMPLE = 3  # modules that --changed takes although nothing of theirs changed
 
 LEVEL_LIMIT = 8
 LEVEL_LIMIT_EXCEPTION = 10
@@ -254,6 +260,33 @@ def digest(path):
 def tool_state():
     """Changes when what measures a netlist changes."""
     return [digest(Path(__file__).parent / name) for name in ("netlist.py", "fields.py")]
+
+
+def fingerprint(top, files):
+    """Digest of all that the figures of `top` depend on, with `files` below ROOT; the same in every checkout."""
+    wheels = [importlib.metadata.version(name) for name in ("pyosys", "pyslang", "pythondata-cpu-vexriscv")]
+    commands = (
+        "\n".join(script(top, Path("."), "xcup")).replace(sysconfig.get_path("purelib"), "").replace(str(ROOT), "")
+    )
+    made_from = [wheels, tool_state(), WIRE_WEIGHT, commands, [[name, digest(ROOT / name)] for name in files]]
+    return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
+
+
+def sources_of(tops, results):
+    """What SOURCES holds for these results; packages of Python count by their version."""
+    inside = {
+        r["id"]: sorted(str(Path(f).relative_to(ROOT)) for f in r["files"] if Path(f).is_relative_to(ROOT / "hw"))
+        for r in results
+    }
+    return {t.id: {"digest": fingerprint(t, inside[t.id]), "files": inside[t.id]} for t in tops if t.id in inside}
+
+
+def changed(tops, seed):
+    """Of `tops` those whose sources, options or tools are not those of the report, and SAMPLE others."""
+    known = json.loads(SOURCES.read_text())
+    same = [t for t in tops if t.id in known and fingerprint(t, known[t.id]["files"]) == known[t.id]["digest"]]
+    sample = random.Random(seed).sample(same, min(SAMPLE, len(same)))
+    return [t for t in tops if t not in same or t in sample]
 
 
 def synthesise(top, family="xcup", fresh=False):
@@ -534,8 +567,8 @@ def unacceptable(result):
     return found
 
 
-def regressions(results, ecp5, committed, whole=True):
-    """Differences from the committed report that fail the check."""
+def regressions(results, ecp5, committed, known=None):
+    """Differences from the committed report that fail the check; it may hold nothing but tops in `known`."""
     found = []
     rows = table(committed, "| module | parameters | LUT")
     routed = table(committed, "| module | parameters | MHz")
@@ -556,8 +589,7 @@ def regressions(results, ecp5, committed, whole=True):
             found.append(f"{r['id']}: not in the committed report (--write --ecp5)")
         elif r["MHz"] < float(old["MHz"]) * (1 - TOLERANCE):
             found.append(f"{r['id']}: {old['MHz']} MHz -> {r['MHz']} MHz")
-    if whole:
-        known = {r["id"] for r in results}
+    if known is not None:
         found += [f"{name}: committed, but no longer synthesised (--write)" for name in rows if name not in known]
     return found
 
@@ -599,6 +631,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="these modules alone")
     parser.add_argument("--paths", type=int, default=3, metavar="N", help="paths printed for a module (3)")
+    parser.add_argument(
+        "--changed", action="store_true", help=f"those that the report knows otherwise, and {SAMPLE} more"
+    )
     parser.add_argument("--write", action="store_true", help="write hw/synth/report.md")
     parser.add_argument("--check", action="store_true", help="compare with hw/synth/report.md")
     parser.add_argument("--ecp5", action="store_true", help="place and route for ECP5 as well")
@@ -616,8 +651,15 @@ def main():
         present = [t for t in tops if (RTL / f"{t.module}.sv").exists()]
         return [t for t in present if not options.only or t.id in options.only or t.module in options.only]
 
-    results = run_all(chosen(all_tops()), "xcup", options.fresh, options.jobs)
-    full = run_all(chosen(FULL_SIZE), "xcup", options.fresh, options.jobs)
+    tops, full_size = chosen(all_tops()), chosen(FULL_SIZE)
+    if options.changed:
+        seed = os.environ.get("WEIR_SEED") or str(random.randrange(2**31))
+        taken = changed([*tops, *full_size], seed)
+        left = len(tops) + len(full_size) - len(taken)
+        print(f"WEIR_SEED={seed}: {left} modules are as the report found them and left out")
+        tops, full_size = ([t for t in of if t in taken] for of in (tops, full_size))
+    results = run_all(tops, "xcup", options.fresh, options.jobs)
+    full = run_all(full_size, "xcup", options.fresh, options.jobs)
     ecp5 = run_all(chosen(ECP5), "ecp5", options.fresh, options.jobs) if options.ecp5 else []
     failures = [line for r in results for line in unacceptable(r)]
     failures += [f"{r['id']}: {r['error']}" for r in full + ecp5 if "error" in r]
@@ -626,16 +668,18 @@ def main():
     print_table(results, options.paths)
     for r in ecp5:
         print(f"{r['id']} on ECP5: {r['MHz']} MHz; {r['critical']}")
-    lines, over = budget(full)
-    failures += over
-    print("\n".join(["", *lines]))
+    if full:
+        lines, over = budget(full)
+        failures += over
+        print("\n".join(["", *lines]))
     committed = REPORT.read_text() if REPORT.exists() else ""
     if options.check:
-        failures += regressions(results, ecp5, committed, whole=not options.only)
+        failures += regressions(results, ecp5, committed, None if options.only else {t.id for t in all_tops()})
     if options.write:
-        if options.only or not options.ecp5 or any("error" in f for f in failures):
+        if options.only or options.changed or not options.ecp5 or any("error" in f for f in failures):
             sys.exit("--write needs all modules, --ecp5, and no errors")
         REPORT.write_text(report(results, full, ecp5))
+        SOURCES.write_text(json.dumps(sources_of([*tops, *full_size], [*results, *full]), indent=1) + "\n")
     for line in failures:
         print(f"synth: {line}", file=sys.stderr)
     return 1 if failures else 0
