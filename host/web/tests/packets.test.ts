@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { readColumns } from "../src/api/client";
 import { count, duration, percent } from "../src/format";
 import { passageWords, readRows, timesAt } from "../src/packets/rows";
@@ -287,6 +287,7 @@ close = "client_fin"
 
 test("bounce diagram of three taps: each packet at each of them, and between which two it was lost", async () => {
     const folder = mkdtempSync(resolve(tmpdir(), "weir-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(resolve(folder, "three.toml"), THREE);
     execFileSync(WEIR, ["scenario", resolve(folder, "three.toml"), "-o", folder], { stdio: "ignore" });
     const names = ["client", "middle", "server"];
@@ -294,6 +295,7 @@ test("bounce diagram of three taps: each packet at each of them, and between whi
     const { connections } = run("analyze", ...files) as Answer;
     const truth = readFileSync(resolve(folder, "three-wire.jsonl"), "utf8").trim().split("\n");
     const three = await serve(...files);
+    onTestFinished(() => three.stop());
     const one = await tab(browser, three);
     // Once they are read.
     await one.show("view=taps");
@@ -332,8 +334,6 @@ test("bounce diagram of three taps: each packet at each of them, and between whi
     expect(await axe(one.page)).toEqual([]);
     expectNoErrors(one);
     await one.page.close();
-    await three.stop();
-    rmSync(folder, { recursive: true });
 });
 
 test("waterfall: a bar for each transaction, of all and of one connection", async () => {
