@@ -309,15 +309,20 @@ fn offsets_are_right(answer: &Alignment, seed: u64) {
     }
 }
 
+/// What each tap has; the clocks of the second and third are wrong.
+fn three_taps(world: &World) -> [Vec<Record>; 3] {
+    [
+        support::records_of(&world.capture(0, plain, all)),
+        support::records_of(&world.capture(1, late, all)),
+        support::records_of(&world.capture(2, early, all)),
+    ]
+}
+
 #[test]
 fn losses_and_copies_are_exact_on_each_leg() {
     for seed in 1..=6 {
         let world = World::new(seed, PATH);
-        let captures = [
-            support::records_of(&world.capture(0, plain, all)),
-            support::records_of(&world.capture(1, late, all)),
-            support::records_of(&world.capture(2, early, all)),
-        ];
+        let captures = three_taps(&world);
         for window in [weir_align::WINDOW, 1500] {
             let answer = support::align_within(&captures, window).unwrap();
             assert_eq!(
@@ -337,11 +342,7 @@ fn losses_and_copies_are_exact_on_each_leg() {
 fn a_tap_between_has_its_own_time_for_each_packet() {
     for seed in 31..=33 {
         let world = World::new(seed, Path { copies: 0.0, ..PATH });
-        let captures = [
-            support::records_of(&world.capture(0, plain, all)),
-            support::records_of(&world.capture(1, late, all)),
-            support::records_of(&world.capture(2, early, all)),
-        ];
+        let captures = three_taps(&world);
         for window in [weir_align::WINDOW, 1500] {
             let answer = support::align_within(&captures, window).unwrap();
             let [between] = &answer.sightings.between[..] else {

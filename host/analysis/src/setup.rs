@@ -528,20 +528,28 @@ mod tests {
         assert_eq!(s.missing(), ["SYN-ACK not seen"]);
     }
 
+    /// A SYN, its SYN-ACK and the ACK.
+    fn answered() -> Setup {
+        Setup {
+            first_syn: S,
+            last_syn: S,
+            syn_ack: S + 1,
+            end: S + 2,
+            syn_count: 1,
+            syn_ack_count: 1,
+            bits: setup_bit::SYN | ANSWERED,
+            syn_payload: 0,
+            end_window: 0,
+        }
+    }
+
     #[test]
     fn a_first_ack_is_not_scaled() {
         let ack = |end_window, server_scale| {
             let mut state = SetupState::default();
             let record = Setup {
-                first_syn: S,
-                last_syn: S,
-                syn_ack: S + 1,
-                end: S + 2,
-                syn_count: 1,
-                syn_ack_count: 1,
-                bits: setup_bit::SYN | ANSWERED,
-                syn_payload: 0,
                 end_window,
+                ..answered()
             };
             let more = SetupMore { server_scale, ..more() };
             state.record(SetupEnd::Done as u8, &record, &more, [0; 2]);
@@ -559,15 +567,8 @@ mod tests {
         m.server_scale = NO_SCALE;
         let mut state = SetupState::default();
         let record = Setup {
-            first_syn: S,
-            last_syn: S,
-            syn_ack: S + 1,
-            end: S + 2,
-            syn_count: 1,
-            syn_ack_count: 1,
-            bits: setup_bit::SYN | ANSWERED | setup_bit::CLIENT_SACK,
-            syn_payload: 0,
-            end_window: 0,
+            bits: answered().bits | setup_bit::CLIENT_SACK,
+            ..answered()
         };
         state.record(SetupEnd::Done as u8, &record, &m, [0; 2]);
         assert_eq!(state.scale(0), Some(0));

@@ -7,7 +7,7 @@
 
 use weir_analysis::seconds;
 
-use crate::capacity::{Ceiling, MORE, PAST, RESAMPLES, SEED, Slice, Unit, growth, is_flat};
+use crate::capacity::{Ceiling, MORE, PAST, RESAMPLES, SEED, Slice, Unit, growth, is_flat, middle_95};
 use crate::names::median;
 use crate::random::Random;
 use crate::services::Service;
@@ -115,8 +115,7 @@ pub(crate) fn beyond(service: &Service, unit: Unit, slices: &[Slice]) -> Option<
         return None;
     }
     let knees = resampled(&past, &few);
-    let at = |q: f64| knees[((q * knees.len() as f64) as usize).min(knees.len() - 1)];
-    let (low, high) = (at(0.025), at(0.975));
+    let (low, high) = middle_95(&knees);
     if high - low > WIDEST * ceiling.knee {
         return None;
     }

@@ -462,14 +462,20 @@ fn interval(slices: &[Slice]) -> (f64, f64, f64) {
         knees.extend(ceiling(&drawn).map(|ceiling| ceiling.knee));
     }
     knees.sort_unstable_by(f64::total_cmp);
+    let (low, high) = middle_95(&knees);
+    (low, high, knees.len() as f64 / RESAMPLES as f64)
+}
+
+/// Where the middle 95 % of sorted values begin and end.
+pub(crate) fn middle_95(sorted: &[f64]) -> (f64, f64) {
     let at = |q: f64| {
-        let place = (q * knees.len() as f64) as usize;
-        knees
-            .get(place.min(knees.len().saturating_sub(1)))
+        let place = (q * sorted.len() as f64) as usize;
+        sorted
+            .get(place.min(sorted.len().saturating_sub(1)))
             .copied()
             .unwrap_or(0.0)
     };
-    (at(0.025), at(0.975), knees.len() as f64 / RESAMPLES as f64)
+    (at(0.025), at(0.975))
 }
 
 /// Contention and coherency of the Universal Scalability Law, `X(N) = N / R / (1 + σ(N − 1) + κN(N − 1))`: linear in
