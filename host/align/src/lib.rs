@@ -350,6 +350,7 @@ impl Aligner {
 
     /// Legs: what is between neighbours.
     fn judge(&mut self, order: &[usize], groups: &[Grouped], matches: &[Matches], ripe: &[Vec<bool>]) {
+        let mut legs = Vec::new();
         for (near, two) in order.windows(2).enumerate() {
             let k = self.pair_of(two[0], two[1]);
             // A packet that a tap beyond the other one has did not get lost on the way.
@@ -363,6 +364,7 @@ impl Aligner {
             if order.len() == 2 {
                 self.sight(k, two[0], &matches[k], ripe, &rulings);
             }
+            legs.push(rulings);
         }
         if self.sightings.is_some()
             && let [first, _, .., last] = *order
@@ -370,9 +372,10 @@ impl Aligner {
             let k = self.pair_of(first, last);
             let rulings = self.rule(k, [&[], &[]], groups, matches, ripe).rulings;
             self.sight(k, first, &matches[k], ripe, &rulings);
-            for &tap in &order[1..order.len() - 1] {
-                for outer in [first, last] {
-                    self.sight_between([outer, tap], matches, ripe, order);
+            self.sight_inside(order, matches, ripe, &legs);
+            for (place, &tap) in order.iter().enumerate().take(order.len() - 1).skip(1) {
+                for teller in (0..place).chain([order.len() - 1]) {
+                    self.sight_between([teller, tap], matches, ripe, order);
                 }
             }
         }

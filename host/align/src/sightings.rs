@@ -1,11 +1,12 @@
 //! Packet by packet: when the tap nearest to the server saw what the one nearest to the client saw, and what became of
-//! the others; of more than two taps, when those between them saw it.
+//! the others; of more than two taps, when those between them saw it, and what only these saw.
 
 use std::collections::BTreeMap;
 
-use crate::pair::{Fate, Matches};
+use crate::pair::{Fate, Matches, Side};
+use crate::tap::{Digest, Map};
 use crate::verdict::Ruling;
-use crate::{Aligner, tap};
+use crate::{Aligner, MAX_TAPS, tap};
 
 /// Where a packet is, of the tap nearest to the client and the one nearest to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,12 @@ pub struct Sighting {
     pub time: u64,
 }
 
-/// A packet that only the tap nearest to the server has, of a connection that both have, in the terms of the other tap.
+/// A packet that the tap nearest to the client does not have, of a connection that it has, in its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
+    /// Whose frame this is, as a place in the path: the tap nearest to the server; where that does not have it either,
+    /// the first one between them that does.
+    pub tap: usize,
     /// Id of the connection.
     pub connection: u64,
     /// By the clock of the tap nearest to the client, TAI ns.
@@ -62,27 +66,23 @@ pub struct Elsewhere {
     pub ttl: u8,
     /// The server sent it.
     pub from_server: bool,
-    /// What became of it.
+    /// What became of it; of one that neither outer tap has: behind the last tap that saw it.
     pub passage: Passage,
 }
 
-/// When a tap between the outer two saw a packet, by the clock of the tap nearest to the client, TAI ns.
+/// When a tap between the outer two saw a packet that has its frame from another one, by the clock of the tap nearest to
+/// the client, TAI ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// Of the frame at the outer tap, from 1.
+    /// Of its frame, from 1.
     pub number: u32,
     /// At this tap.
     pub time: u64,
 }
 
-/// What a tap between the outer two saw of their packets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Between {
-    /// Of those of the tap nearest to the client, by number.
-    pub near: Vec<Pass>,
-    /// Of those that of the outer two only the tap nearest to the server has, by number there.
-    pub far: Vec<Pass>,
-}
+/// What a tap between the outer two saw of the packets of others: of the tap nearest to the client (0), and of those
+/// [`Elsewhere`], by the place of the tap whose frames they are; each by number.
+pub type Between = [Vec<Pass>; MAX_TAPS];
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,7 +110,6 @@ impl Aligner {
         let Some(mut seen) = self.sightings.take() else { return };
         let pair = &self.pairs[k];
         let far = pair.a + pair.b - near;
-        let near_is_a = near == pair.a;
         seen.near
             .extend(self.both(k, near, matches, ripe).map(|(at, partner)| Sighting {
                 number: self.taps[near].window[at].number,
@@ -128,66 +127,140 @@ impl Aligner {
                 });
                 continue;
             }
-            let place = if near_is_a { pair.a_of(p.flow) } else { Some(p.flow) };
-            let Some(flow) = place.and_then(|place| pair.flows.get(&place)) else {
-                continue;
-            };
-            let place = if near_is_a { flow.a } else { flow.b };
-            let Some(connection) = &self.taps[near].flows[place as usize] else {
-                continue;
-            };
-            let side_of_a = p.side() ^ usize::from(near_is_a && flow.flipped);
-            let to_near = |number: u32, side: usize| match near_is_a {
-                true => number.wrapping_sub(flow.delta(side)),
-                false => number.wrapping_add(flow.delta(side)),
-            };
-            seen.far.push(Elsewhere {
-                connection: connection.id,
-                time: p.time,
-                number: p.number,
-                seq: to_near(p.seq, side_of_a),
-                ack: match p.flags & tap::flag::ACK {
-                    0 => 0,
-                    _ => to_near(p.ack, 1 - side_of_a),
-                },
-                length: p.len,
-                window: p.window,
-                wire: p.wire,
-                ip_id: p.ip_id,
-                flags: p.flags,
-                ttl: p.ttl,
-                from_server: p.side() ^ usize::from(flow.flipped) == 1,
+            seen.far.extend(self.elsewhere(k, near, p).map(|packet| Elsewhere {
+                tap: self.place_of(far),
                 passage: ruling.passage,
-            });
+                ..packet
+            }));
         }
         self.sightings = Some(seen);
     }
 
-    /// What is ripe of an outer tap and one between them.
+    /// A packet of the other tap of a pair in the terms of `near`, if that has its connection.
+    fn elsewhere(&self, k: usize, near: usize, p: &Digest) -> Option<Elsewhere> {
+        let pair = &self.pairs[k];
+        let near_is_a = near == pair.a;
+        let place = if near_is_a { pair.a_of(p.flow)? } else { p.flow };
+        let flow = pair.flows.get(&place)?;
+        let place = if near_is_a { flow.a } else { flow.b };
+        let connection = self.taps[near].flows[place as usize].as_ref()?;
+        let side_of_a = p.side() ^ usize::from(near_is_a && flow.flipped);
+        let to_near = |number: u32, side: usize| match near_is_a {
+            true => number.wrapping_sub(flow.delta(side)),
+            false => number.wrapping_add(flow.delta(side)),
+        };
+        Some(Elsewhere {
+            tap: 0,
+            connection: connection.id,
+            time: p.time,
+            number: p.number,
+            seq: to_near(p.seq, side_of_a),
+            ack: match p.flags & tap::flag::ACK {
+                0 => 0,
+                _ => to_near(p.ack, 1 - side_of_a),
+            },
+            length: p.len,
+            window: p.window,
+            wire: p.wire,
+            ip_id: p.ip_id,
+            flags: p.flags,
+            ttl: p.ttl,
+            from_server: p.side() ^ usize::from(flow.flipped) == 1,
+            passage: Passage::Undecided,
+        })
+    }
+
+    fn place_of(&self, tap: usize) -> usize {
+        let order = self.order.iter().flatten();
+        order.take_while(|other| **other != tap).count()
+    }
+
+    /// What a tap has in common with another one.
+    fn side<'m>(&self, tap: usize, other: usize, matches: &'m [Matches]) -> &'m Side {
+        let k = self.pair_of(tap, other);
+        if self.pairs[k].a == tap {
+            &matches[k].a
+        } else {
+            &matches[k].b
+        }
+    }
+
+    /// Whether the frame that tells of a packet is the one of the tap at this place of the path ([`Elsewhere::tap`]).
+    fn tells(&self, order: &[usize], place: usize, at: usize, matches: &[Matches]) -> bool {
+        let (tap, last) = (order[place], order.len() - 1);
+        let alone = |other: usize| {
+            let bit = self.pairs[self.pair_of(tap, other)].bit;
+            let fate = self.side(tap, other, matches).fate[at];
+            matches!(fate, Fate::Alone | Fate::Copy) && self.taps[tap].window[at].done & bit == 0
+        };
+        match place {
+            0 => true,
+            _ if place == last => alone(order[0]),
+            _ => alone(order[last]) && order[..place].iter().all(|&other| alone(other)),
+        }
+    }
+
+    /// What is ripe at the taps between the outer two, and at neither of these; `legs`: what was ruled on each leg.
+    pub(crate) fn sight_inside(
+        &mut self,
+        order: &[usize],
+        matches: &[Matches],
+        ripe: &[Vec<bool>],
+        legs: &[Vec<Ruling>],
+    ) {
+        let Some(mut seen) = self.sightings.take() else { return };
+        let mut ruled: Map<(usize, u32), [Option<Passage>; MAX_TAPS]> = tap::map();
+        for (leg, rulings) in legs.iter().enumerate() {
+            let pair = &self.pairs[self.pair_of(order[leg], order[leg + 1])];
+            for ruling in rulings {
+                let tap = if ruling.which == 0 { pair.a } else { pair.b };
+                ruled.entry((tap, ruling.at)).or_default()[leg] = Some(ruling.passage);
+            }
+        }
+        for (place, &tap) in order.iter().enumerate().take(order.len() - 1).skip(1) {
+            let k = self.pair_of(order[0], tap);
+            for (at, p) in self.taps[tap].window.iter().enumerate() {
+                if !ripe[tap][at] || !self.tells(order, place, at, matches) {
+                    continue;
+                }
+                let Some(packet) = self.elsewhere(k, order[0], p) else {
+                    continue;
+                };
+                let partner = |&other: &usize| {
+                    let side = self.side(tap, other, matches);
+                    let has = matches!(side.fate[at], Fate::Matched | Fate::Pieces);
+                    has.then(|| (other, side.partner[at]))
+                };
+                let behind = order[place + 1..].iter().rev().find_map(partner);
+                let last = behind.filter(|_| !packet.from_server).unwrap_or((tap, at as u32));
+                let leg = self.place_of(last.0) - usize::from(packet.from_server);
+                let passage = ruled.get(&last).and_then(|passages| passages[leg]);
+                seen.far.push(Elsewhere {
+                    tap: place,
+                    passage: passage.unwrap_or(Passage::Undecided),
+                    ..packet
+                });
+            }
+        }
+        self.sightings = Some(seen);
+    }
+
+    /// What is ripe of a tap between the outer two and another one, which tells of it.
     pub(crate) fn sight_between(
         &mut self,
-        [outer, tap]: [usize; 2],
+        [place, tap]: [usize; 2],
         matches: &[Matches],
         ripe: &[Vec<bool>],
         order: &[usize],
     ) {
         let Some(mut seen) = self.sightings.take() else { return };
-        let [near, .., far] = *order else { return };
-        let between = seen.between.entry(tap).or_default();
-        let passes = if outer == near {
-            &mut between.near
-        } else {
-            &mut between.far
-        };
-        let whole = &self.pairs[self.pair_of(near, far)];
-        let of_whole = &matches[self.pair_of(near, far)];
-        let of_far = if whole.a == far { &of_whole.a } else { &of_whole.b };
-        let k = self.pair_of(outer, tap);
-        for (at, partner) in self.both(k, outer, &matches[k], ripe) {
-            let p = &self.taps[outer].window[at];
-            if outer == near || (of_far.fate[at] == Fate::Alone && p.done & whole.bit == 0) {
+        let teller = order[place];
+        let passes = &mut seen.between.entry(tap).or_default()[place];
+        let k = self.pair_of(teller, tap);
+        for (at, partner) in self.both(k, teller, &matches[k], ripe) {
+            if self.tells(order, place, at, matches) {
                 passes.push(Pass {
-                    number: p.number,
+                    number: self.taps[teller].window[at].number,
                     time: self.taps[tap].window[partner].time,
                 });
             }
@@ -232,14 +305,16 @@ impl Aligner {
         for sighting in seen.near.iter_mut().filter(|sighting| sighting.time > 0) {
             sighting.time = self.reference_time(*far, sighting.time);
         }
+        let taps = |place: usize| if place > middle.len() { *far } else { middle[place - 1] };
+        seen.far.retain(|packet| is_known(taps(packet.tap)));
         for packet in &mut seen.far {
-            packet.time = self.reference_time(*far, packet.time);
+            packet.time = self.reference_time(taps(packet.tap), packet.time);
         }
         seen.near.sort_unstable_by_key(|sighting| sighting.number);
         seen.far.sort_by_key(|packet| (packet.connection, packet.time));
         let between = middle.iter().map(|&tap| {
             let mut between = seen.between.remove(&tap).filter(|_| is_known(tap)).unwrap_or_default();
-            for passes in [&mut between.near, &mut between.far] {
+            for passes in &mut between {
                 for pass in passes.iter_mut() {
                     pass.time = self.reference_time(tap, pass.time);
                 }

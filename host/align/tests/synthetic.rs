@@ -5,10 +5,10 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use support::end;
-use weir_align::Alignment;
+use weir_align::{Alignment, Passage};
 use weir_engine::meta::tcp;
 use weir_engine::{End, Key, Meta, Options};
 use weir_record::Record;
@@ -358,8 +358,8 @@ fn a_tap_between_has_its_own_time_for_each_packet() {
             let of_tap_0 = |packet: &(bool, u16)| taps[0].contains_key(packet);
             let of_tap_2_alone = |packet: &(bool, u16)| taps[2].contains_key(packet) && !of_tap_0(packet);
             for (found, wanted) in [
-                (&between.near, &of_tap_0 as &dyn Fn(&(bool, u16)) -> bool),
-                (&between.far, &of_tap_2_alone),
+                (&between[0], &of_tap_0 as &dyn Fn(&(bool, u16)) -> bool),
+                (&between[2], &of_tap_2_alone),
             ] {
                 let mut found: Vec<u64> = found.iter().map(|pass| pass.time).collect();
                 let there = taps[1].iter().filter(|(packet, _)| wanted(packet));
@@ -370,6 +370,47 @@ fn a_tap_between_has_its_own_time_for_each_packet() {
                 assert_eq!(found.len(), truth.len(), "seed {seed}, window {window}");
                 let error = found.iter().zip(&truth).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
                 assert!(error < 50_000, "seed {seed}, window {window}: {error} ns");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_a_tap_between_has_is_told_with_what_became_of_it() {
+    for seed in 41..=43 {
+        let world = World::new(seed, Path { copies: 0.0, ..PATH });
+        let name = |seen: &Seen| (!seen.from_client, seen.meta.ip_id);
+        let between: HashSet<_> = world.seen.iter().filter(|seen| seen.tap == 1).map(name).collect();
+        // What the tap beside its sender does not capture, and is lost behind the one between.
+        let dropped = |seen: &Seen| seen.meta.payload > 0 && !seen.arrived && between.contains(&name(seen));
+        let captures = [(0, plain as fn(u64) -> u64), (1, late), (2, early)]
+            .map(|(tap, clock)| support::records_of(&world.capture(tap, clock, |_, seen| tap == 1 || !dropped(seen))));
+        let mut truth: Vec<_> = world
+            .seen
+            .iter()
+            .filter(|seen| seen.tap == 1 && dropped(seen))
+            .collect();
+        truth.sort_by_key(|seen| name(seen));
+        assert!(truth.len() > 20, "{}", truth.len());
+        for window in [weir_align::WINDOW, 1500] {
+            let answer = support::align_within(&captures, window).unwrap();
+            let sightings = &answer.sightings;
+            let mut found: Vec<_> = sightings.far.iter().filter(|packet| packet.tap == 1).collect();
+            found.sort_by_key(|packet| (packet.from_server, packet.ip_id));
+            let names: Vec<_> = found.iter().map(|packet| (packet.from_server, packet.ip_id)).collect();
+            let wanted: Vec<_> = truth.iter().map(|seen| name(seen)).collect();
+            assert_eq!(names, wanted, "seed {seed}, window {window}");
+            for (packet, seen) in found.iter().zip(&truth) {
+                assert_eq!(packet.passage, Passage::Lost, "seed {seed}: {packet:?}");
+                assert!(
+                    packet.time.abs_diff(seen.meta.time) < 50_000,
+                    "seed {seed}: {packet:?} {seen:?}"
+                );
+                assert_eq!(
+                    (packet.seq, packet.length),
+                    (seen.meta.seq, seen.meta.payload),
+                    "seed {seed}"
+                );
             }
         }
     }

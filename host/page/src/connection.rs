@@ -1,7 +1,7 @@
 //! One connection: what is known of it, its packets, its time-sequence graph.
 
 use serde_json::json;
-use weir_align::{Between, Passage};
+use weir_align::{Between, Passage, Sightings};
 
 use crate::batch;
 use crate::dataset::Dataset;
@@ -233,6 +233,8 @@ struct Shown {
     packet: Packet,
     /// None: only another tap has it.
     place: Option<u32>,
+    /// Whose frame it is, as a place in the path, that of the tap nearest to the client first.
+    tap: usize,
     row: Row,
     /// When the tap nearest to the server had it, ns, and where it was lost; none: that is not known.
     far: Option<u64>,
@@ -249,6 +251,7 @@ impl Shown {
         Self {
             packet,
             place: Some(trace.all[place]),
+            tap: 0,
             row: trace.rows[place],
             far: sighting
                 .filter(|sighting| sighting.passage == Passage::Both)
@@ -257,20 +260,19 @@ impl Shown {
         }
     }
 
-    /// When a tap between the outer two had it, ns.
-    fn at(&self, data: &Dataset, between: &Between) -> Option<u64> {
-        let passes = if self.place.is_some() {
-            &between.near
-        } else {
-            &between.far
-        };
+    /// When a tap between the outer two had it, ns; `tap`: its place in the path.
+    fn at(&self, data: &Dataset, tap: usize, between: &Between) -> Option<u64> {
+        if self.tap == tap {
+            return Some(self.packet.time);
+        }
+        let passes = &between[self.tap];
         let found = passes.binary_search_by_key(&self.packet.number, |pass| pass.number);
         found.ok().map(|place| data.since_tai(passes[place].time))
     }
 
-    /// Those of a connection that only the tap nearest to the server has.
+    /// Those of a connection that only other taps have.
     fn elsewhere<'a>(data: &'a Dataset, trace: &'a Trace<'_>, id: u64) -> impl Iterator<Item = Self> + 'a {
-        let far = &data.path.sightings.far;
+        let Sightings { far, between, .. } = &data.path.sightings;
         let first = far.partition_point(|packet| packet.connection < id);
         let mine = far[first..].iter().take_while(move |packet| packet.connection == id);
         mine.map(|sighting| {
@@ -279,8 +281,9 @@ impl Shown {
             Self {
                 packet,
                 place: None,
+                tap: sighting.tap,
                 row: trace.elsewhere(&packet),
-                far: Some(time),
+                far: (sighting.tap > between.len()).then_some(time),
                 passage: Some(sighting.passage),
             }
         })
@@ -392,11 +395,12 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
     }
     let times = |of: &dyn Fn(&Shown) -> Option<u64>| part.iter().map(|shown| of(shown).map(seconds)).collect();
     let columns = columns
+        .u8("tap", part.iter().map(|shown| shown.tap as u8).collect())
         .f64_or_null("far", times(&|shown| shown.far))
         .words("passage", part.iter().map(|shown| shown.passage.map(passage_name)));
     let between = data.path.sightings.between.iter().zip(1..);
     Reply::columns(between.fold(columns, |columns, (between, tap)| {
-        columns.f64_or_null(&format!("between_{tap}"), times(&|shown| shown.at(data, between)))
+        columns.f64_or_null(&format!("between_{tap}"), times(&|shown| shown.at(data, tap, between)))
     }))
 }
 

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { readColumns } from "../src/api/client";
 import { count, duration, percent } from "../src/format";
+import { ROW } from "../src/packets/bounce";
 import { passageWords, readRows, timesAt } from "../src/packets/rows";
 import {
     axe,
@@ -212,6 +213,23 @@ test("bounce diagram: an arrow for each packet, told as one moves", async () => 
     expect(await live.innerText()).toContain("server sends SYN ACK");
     await one.page.getByRole("button", { name: "To scale" }).click();
     expect(parameter(one.page, "spacing")).toBe("time");
+    await one.page.getByRole("button", { name: "To scale" }).click();
+    // The pointer tells the packet under it; dragged along the rows it zooms to their time.
+    const box = await diagram.boundingBox();
+    if (!box) throw new Error("no diagram");
+    const row = (at: number) => [box.x + 300, box.y + (at + 0.6) * ROW] as const;
+    await one.page.mouse.move(...row(1));
+    expect(await one.page.locator(".tip").innerText()).toContain("server sends SYN ACK");
+    await one.page.mouse.down();
+    await one.page.mouse.move(...row(2));
+    await one.page.mouse.move(...row(3));
+    await one.page.mouse.up();
+    await settled(one.page);
+    await one.page.getByRole("group", { name: "Bounce diagram of 3 packets" }).waitFor();
+    expect(Number(parameter(one.page, "from"))).toBeCloseTo(since(rows[1]?.time ?? ""), 8);
+    await one.page.mouse.move(...row(2));
+    await one.page.mouse.click(...row(2));
+    expect(Number(parameter(one.page, "at"))).toBeCloseTo(since(rows[3]?.time ?? ""), 8);
     expectNoErrors(one);
 });
 
@@ -285,6 +303,18 @@ think_ms = [20, 100]
 close = "client_fin"
 `;
 
+/** A pcap file without some of its frames, the first of which is 1. */
+function without(file: string, frames: ReadonlySet<number>): Buffer {
+    const all = readFileSync(file);
+    const kept = [all.subarray(0, 24)];
+    for (let at = 24, number = 1; at < all.length; number += 1) {
+        const end = at + 16 + all.readUInt32LE(at + 8);
+        if (!frames.has(number)) kept.push(all.subarray(at, end));
+        at = end;
+    }
+    return Buffer.concat(kept);
+}
+
 test("bounce diagram of three taps: each packet at each of them, and between which two it was lost", async () => {
     const folder = mkdtempSync(resolve(tmpdir(), "weir-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -301,13 +331,18 @@ test("bounce diagram of three taps: each packet at each of them, and between whi
     await one.show("view=taps");
     const lost: string[] = [];
     let example = "";
+    // Frames of the tap at the server of what is lost before that at the client.
+    const towards = new Map<number, string>();
     for (const { id, client } of connections) {
         const answer = await fetch(`${three.url}/api/v1/captures/1/connections/${id}/packets?taps=true&limit=20000`);
         for (const row of readRows(readColumns(new Uint8Array(await answer.arrayBuffer())))) {
             const [first, middle = null, last] = timesAt(row);
             if (row.passage === "LOST") {
                 lost.push(`${client.port} ${row.ipId} ${passageWords(row, names)}`);
-                if (row.server && middle !== null) example = id;
+                if (row.server && middle !== null) {
+                    example = id;
+                    if (row.length > 0) towards.set(row.number, `${id} ${row.ipId}`);
+                }
             } else {
                 expect(row.passage).toBe("BOTH");
                 expect(Math.abs((middle ?? NaN) - (first ?? NaN))).toBeCloseTo(0.008, 3);
@@ -334,6 +369,32 @@ test("bounce diagram of three taps: each packet at each of them, and between whi
     expect(await axe(one.page)).toEqual([]);
     expectNoErrors(one);
     await one.page.close();
+
+    // A tap at the server that does not have them either: only the one in the middle saw them.
+    expect(towards.size).toBeGreaterThan(5);
+    const poorer = resolve(folder, "three-poorer.pcap");
+    writeFileSync(poorer, without(files[2] ?? "", new Set(towards.keys())));
+    const middleOnly = await serve(files[0] ?? "", files[1] ?? "", poorer);
+    onTestFinished(() => middleOnly.stop());
+    const other = await tab(browser, middleOnly);
+    await other.show("view=taps");
+    const found: string[] = [];
+    const at = { id: "", time: NaN };
+    for (const { id } of connections) {
+        const url = `${middleOnly.url}/api/v1/captures/1/connections/${id}/packets?taps=true&limit=20000`;
+        for (const row of readRows(readColumns(new Uint8Array(await (await fetch(url)).arrayBuffer())))) {
+            if (row.tap !== 1) continue;
+            expect(passageWords(row, names)).toBe("only at middle: lost before client");
+            expect(timesAt(row)).toEqual([null, row.time, null]);
+            found.push(`${id} ${row.ipId}`);
+            Object.assign(at, { id, time: row.time });
+        }
+    }
+    expect(found.sort()).toEqual([...towards.values()].sort());
+    await other.show(`view=bounce&connection=${at.id}&at=${at.time.toFixed(9)}`);
+    expect(await other.page.locator('[data-chart="bounce"] [aria-live]').innerText()).toContain("only at middle");
+    expectNoErrors(other);
+    await other.page.close();
 });
 
 test("waterfall: a bar for each transaction, of all and of one connection", async () => {

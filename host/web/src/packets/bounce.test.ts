@@ -43,6 +43,7 @@ test("every size has one class", () => {
 
 const row = {
     packet: 1,
+    tap: 0,
     number: 1,
     time: 0,
     delta: 0,
@@ -101,7 +102,7 @@ test("with two taps an arrow passes both, and ends where it was lost", () => {
     expect(arrowOf(seen, 50, 1000, { ...two, perSecond: 0 }).seen[1]).toEqual([far, 50 + FALL]);
     const lost = arrowOf({ ...row, passage: "LOST" }, 50, 1000, two);
     expect([lost.end, lost.seen, lost.points.at(-1)?.[0]]).toEqual(["lost", [[near, 50]], (near + far) / 2]);
-    const back = arrowOf({ ...row, server: true, packet: NaN, far: 1, passage: "LOST" }, 50, 1000, two);
+    const back = arrowOf({ ...row, server: true, packet: NaN, tap: 1, far: 1, passage: "LOST" }, 50, 1000, two);
     expect([back.end, back.seen, back.points.at(-1)?.[0]]).toEqual(["lost", [[far, 50]], (near + far) / 2]);
     // A capture that missed it does not stop it.
     expect(arrowOf({ ...row, passage: "MISSED" }, 50, 1000, two)).toMatchObject({ end: "head", seen: [[near, 50]] });
@@ -127,10 +128,27 @@ test("with three taps an arrow has a dot at each that saw it, and ends behind th
     const there = arrowOf(lost, 50, 1100, three);
     expect([there.end, there.seen.length, there.points.at(-1)?.[0]]).toEqual(["lost", 2, (b + c) / 2]);
     expect(passageWords(lost, three.names)).toBe("lost between b and c");
-    const back = { ...lost, server: true, packet: NaN, time: 3, far: 3, between: [3.5] } as const;
+    const back = { ...lost, server: true, packet: NaN, tap: 2, time: 3, far: 3, between: [3.5] } as const;
     const fell = arrowOf(back, 50, 1100, three);
     expect([fell.end, fell.seen.length, fell.points.at(-1)?.[0]]).toEqual(["lost", 2, (a + b) / 2]);
     expect(passageWords(back, three.names)).toBe("lost between b and a");
+});
+
+test("what only taps between the outer ones saw begins and ends beside them", () => {
+    const four = { names: ["a", "b", "c", "d"], perSecond: 20 } as const;
+    const [a = NaN, b = NaN, c = NaN, d = NaN] = linesOf(1200, 4).taps;
+    const there = { ...row, packet: NaN, tap: 1, time: 1, between: [1, 1.5], passage: "LOST" } as const;
+    const arrow = arrowOf(there, 50, 1200, four);
+    expect(arrow.seen).toEqual([
+        [b, 50],
+        [c, 60],
+    ]);
+    expect([arrow.points[0]?.[0], arrow.points.at(-1)?.[0], arrow.end]).toEqual([(a + b) / 2, (c + d) / 2, "lost"]);
+    expect(passageWords(there, four.names)).toBe("only at b and c: lost before d");
+    const back = { ...there, server: true, tap: 2, between: [null, 1], passage: "UNDECIDED" } as const;
+    const fell = arrowOf(back, 50, 1200, four);
+    expect([fell.points[0]?.[0], fell.seen, fell.end]).toEqual([(c + d) / 2, [[c, 50]], "unknown"]);
+    expect(passageWords(back, four.names)).toBe("only at c: lost, or missed by b");
 });
 
 test("six taps have their lines in a narrow picture, too", () => {

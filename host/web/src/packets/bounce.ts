@@ -5,7 +5,7 @@
 import type { Painter } from "../chart/painter";
 import { clock, count, duration } from "../format";
 import type { Colors } from "../theme";
-import { content, isHere, passageWords, remarks, timesAt, type Row } from "./rows";
+import { content, isBetween, isHere, passageWords, remarks, timesAt, type Row } from "./rows";
 
 /** How the rows are spaced. */
 export type Spacing = "even" | "time";
@@ -72,7 +72,7 @@ export function sizeClass(bytes: number): number {
 
 /** Room for times on the left (of several taps those of the outer two) and remarks on the right of the lines, px. */
 const LEFT = 230;
-const LEFT_OF_SEVERAL = 330;
+const LEFT_OF_SEVERAL = 350;
 const RIGHT = 320;
 /** From a tap to the end beside it, px: how far that is nobody knows. */
 export const BESIDE = 80;
@@ -121,7 +121,7 @@ interface Arrow {
     readonly end: "head" | "lost" | "unknown";
 }
 
-/** The arrow of a packet that stands at `y`, the place of the tap nearest to the client where that has it. */
+/** The arrow of a packet that stands at `y`, the place of the tap whose time it has. */
 export function arrowOf(row: Row, y: number, width: number, several: Taps | null): Arrow {
     const { client, server, taps } = linesOf(width, several?.names.length ?? 1);
     const [from, to] = row.server ? [server, client] : [client, server];
@@ -133,7 +133,7 @@ export function arrowOf(row: Row, y: number, width: number, several: Taps | null
         return { points, seen: [], end: "head" };
     }
     const last = taps.length - 1;
-    const own = isHere(row) ? 0 : last;
+    const own = row.tap;
     const times = timesAt(row);
     const place = (tap: number): Point => {
         const after = (tap - own) * (row.server ? -1 : 1);
@@ -148,7 +148,9 @@ export function arrowOf(row: Row, y: number, width: number, several: Taps | null
     const seen = places.map(place);
     const [first, final] = [seen[0] as Point, seen[seen.length - 1] as Point];
     const half = ((taps[1] as number) - (taps[0] as number)) / (row.server ? -2 : 2);
-    const begin: Point = row.passage === "COPIED" ? [first[0] - half, first[1] - 1] : [from, first[1] - 1];
+    // Where what no outer tap has came from, nobody saw.
+    const begin: Point =
+        row.passage === "COPIED" || isBetween(row) ? [first[0] - half, first[1] - 1] : [from, first[1] - 1];
     const passed = places[places.length - 1] === order[last];
     if (!passed && row.passage === "LOST")
         return { points: [begin, ...seen, [final[0] + half, final[1] + FALL / 2]], seen, end: "lost" };
@@ -187,13 +189,13 @@ export function drawBounce(
         const numbers = `${row.length > 0 ? `seq ${count(row.seq)}` : ""}${row.ack === null || row.length > 0 ? "" : `ack ${count(row.ack)}`}`;
         const label = [content(row), numbers, again ? "sent again" : "", legTimes(row)].filter(Boolean).join("  ");
         // Beside the dot of the row's own tap where arrows fall far.
-        const [near, far] = several !== null && several.perSecond > 0 ? [taps[0], taps[taps.length - 1]] : [];
+        const own = several !== null && several.perSecond > 0 ? taps[row.tap] : undefined;
         const [x, align] =
-            near === undefined || far === undefined
+            own === undefined
                 ? ([(client + server) / 2, "center"] as const)
-                : isHere(row)
-                  ? ([near + 8, "left"] as const)
-                  : ([far - 8, "right"] as const);
+                : row.tap === taps.length - 1
+                  ? ([own - 8, "right"] as const)
+                  : ([own + 8, "left"] as const);
         const halo = several === null ? {} : { halo: colors.panel };
         p.text(label, x, y - 3, { color: colors.text, size: 11, align, baseline: "bottom", ...halo });
         const without = several === null ? "" : passageWords(row, several.names);
@@ -229,7 +231,7 @@ export function legTimes(row: Row): string {
         .join(" + ");
 }
 
-/** Time of day, at the outer taps if there are several, and time since the packet before. */
+/** Time of day, at the outer taps if there are several (in brackets at one between that alone has it), and time since the packet before. */
 function drawTimes(
     p: Painter,
     row: Row,
@@ -239,6 +241,7 @@ function drawTimes(
     const style = { color: colors.muted, size: 11 };
     const left = several === null ? LEFT : LEFT_OF_SEVERAL;
     if (isHere(row)) p.text(clock(start, row.time, 6), 12, y + 1, style);
+    if (isBetween(row)) p.text(`(${clock(start, row.time, 6)})`, 8, y + 1, style);
     if (several !== null && row.far !== null) p.text(clock(start, row.far, 6), 122, y + 1, style);
     p.text(duration(row.delta), left - 12, y + 1, { ...style, align: "right" });
 }

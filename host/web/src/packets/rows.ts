@@ -13,8 +13,10 @@ export const PAGE = 4000;
 export type Passage = "BOTH" | "LOST" | "MISSED" | "COPIED" | "UNDECIDED" | "OUTSIDE";
 
 export interface Row {
-    /** NaN: only the tap nearest to the server has it. */
+    /** NaN: the tap nearest to the client does not have it. */
     readonly packet: number;
+    /** Of several taps the one whose frame and time these are, that nearest to the client is 0. */
+    readonly tap: number;
     /** Of the frame in its source, from 1. */
     readonly number: number;
     readonly time: number;
@@ -87,6 +89,7 @@ export function readRows(answer: Columns): Row[] {
         const scaled = optional("window_bytes", row);
         return {
             packet: value(packet),
+            tap: taps ? (optional("tap", row) ?? 0) : 0,
             number: value(number),
             time: value(time),
             delta: value(delta),
@@ -125,9 +128,22 @@ export function timesAt(row: Row): readonly (number | null)[] {
     return [isHere(row) ? row.time : null, ...row.between, row.far];
 }
 
+/** Neither of the outer taps has it. */
+export function isBetween(row: Row): boolean {
+    return !isHere(row) && row.far === null;
+}
+
 /** What became of a packet that is not at both outer taps, by the names of all. */
 export function passageWords(row: Row, names: readonly string[]): string {
-    const other = isHere(row) ? names[names.length - 1] : names[0];
+    if (isBetween(row)) {
+        const seen = names.filter((_, tap) => typeof timesAt(row)[tap] === "number");
+        const next = names[lastTap(row) + onward(row)];
+        return `only at ${seen.join(" and ")}: ${row.passage === "LOST" ? `lost before ${next}` : fate(row, names, next)}`;
+    }
+    return fate(row, names, isHere(row) ? names[names.length - 1] : names[0]);
+}
+
+function fate(row: Row, names: readonly string[], other: string | undefined): string {
     const words: Record<Passage, string> = {
         BOTH: "",
         LOST: `lost between ${gapOf(row, names)}`,
@@ -139,12 +155,20 @@ export function passageWords(row: Row, names: readonly string[]): string {
     return row.passage === null ? "" : words[row.passage];
 }
 
+/** The tap that saw it last on its way. */
+function lastTap(row: Row): number {
+    const has = (time: number | null) => time !== null;
+    return row.server ? timesAt(row).findIndex(has) : timesAt(row).findLastIndex(has);
+}
+
+/** From a tap to the next on its way. */
+const onward = (row: Row) => (row.server ? -1 : 1);
+
 /** The two taps between which a packet was seen last and not seen any more. */
 function gapOf(row: Row, names: readonly string[]): string {
     if (names.length < 3) return "the taps";
-    const times = timesAt(row);
-    const last = row.server ? times.findIndex((time) => time !== null) : times.findLastIndex((time) => time !== null);
-    return `${names[last]} and ${names[last + (row.server ? -1 : 1)]}`;
+    const last = lastTap(row);
+    return `${names[last]} and ${names[last + onward(row)]}`;
 }
 
 /** What is remarkable about a packet, in words. */

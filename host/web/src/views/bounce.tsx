@@ -1,18 +1,19 @@
 /** The bounce diagram of a connection: an arrow for each packet between client and server. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { fit, startOf } from "../chart/ChartFrame";
+import { fit, startOf, Tip, type Hover } from "../chart/ChartFrame";
 import { save } from "../chart/export";
 import { CanvasPainter, SvgPainter, type Painter } from "../chart/painter";
 import { json, of } from "../api/client";
 import type { Capture } from "../api/types";
 import { Loading, useLoad } from "../components/load";
-import { clock, count, duration } from "../format";
+import { clock, count, duration, UNKNOWN } from "../format";
 import {
     BESIDE,
     drawBounce,
     legTimes,
     linesOf,
     reachOf,
+    ROW,
     rows as place,
     rowsBetween,
     shortNames,
@@ -25,7 +26,7 @@ import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
 import type { Tap } from "../packets/path";
 import { content, PAGE, passageWords, remarks, rowFrom, usePage, type Page, type Row } from "../packets/rows";
-import { capture, go, param, setParam } from "../state/store";
+import { capture, cursor, go, param, setParam, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
 /** Height that the time of a page takes to scale, px, and that of the largest picture that is exported. */
@@ -73,6 +74,8 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
     const scroller = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const [top, setTop] = useState(0);
+    const [pointed, setPointed] = useState<{ x: number; y: number } | null>(null);
+    const [brush, setBrush] = useState<[number, number] | null>(null);
     const [[width, tall], setSize] = useState<[number, number]>([0, 0]);
     const palette = colors.value;
     const start = startOf();
@@ -134,11 +137,39 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
         event.stopPropagation();
         act();
     };
-    const rowAt = (event: MouseEvent): number => {
-        const box = scroller.current as HTMLDivElement;
-        const y = event.clientY - box.getBoundingClientRect().top + box.scrollTop;
-        const [, end] = rowsBetween(tops, y, y);
+    const placeOf = (event: MouseEvent): [x: number, y: number] => {
+        const frame = (scroller.current as HTMLDivElement).getBoundingClientRect();
+        return [event.clientX - frame.left, event.clientY - frame.top];
+    };
+    const rowAt = (y: number): number => {
+        const [, end] = rowsBetween(tops, y + top, y + top);
         return end - 1;
+    };
+    const onPointerDown = (event: PointerEvent) => {
+        // The scroll bar lies beside what is drawn.
+        const [x, y] = placeOf(event);
+        if (event.button !== 0 || x > width) return;
+        (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+        setBrush([y, y]);
+    };
+    const onPointerMove = (event: PointerEvent) => {
+        const [x, y] = placeOf(event);
+        if (brush) setBrush([brush[0], y]);
+        setPointed({ x, y });
+        cursor.value = all[rowAt(y)]?.time ?? null;
+    };
+    const onPointerUp = () => {
+        if (!brush) return;
+        setBrush(null);
+        const [from, to] = [rowAt(Math.min(...brush)), rowAt(Math.max(...brush))];
+        const [first, last] = [all[Math.max(from, 0)], all[to]];
+        if (from === to || Math.abs(brush[1] - brush[0]) < ROW / 2) choose(to);
+        // The end of a range is not in it; links are written to the nanosecond.
+        else if (first && last) zoomTo(first.time, last.time + 2e-9);
+    };
+    const onPointerLeave = () => {
+        setPointed(null);
+        cursor.value = null;
     };
     const exportAs = (kind: "png" | "svg") => {
         const wide = Math.max(width, 900);
@@ -168,6 +199,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
         picture.toBlob((blob) => blob && save(`${file}.png`, blob), "image/png");
     };
     const row = all[chosen];
+    const under = pointed === null ? undefined : all[rowAt(pointed.y)];
     return (
         <section class="chart" aria-label="Bounce diagram" data-chart="bounce">
             <header>
@@ -194,8 +226,8 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             <p class="about">
                 {names === null
                     ? "Each arrow is a packet on its way, as the tap saw it pass; its colour tells the payload, dashes that it was sent again. Left: time of day and time since the packet before."
-                    : `Each arrow is a packet on its way, with a dot where ${listed(names)} saw it, and a cross where it was lost between them; its colour tells the payload, dashes that it was sent again. Left: time of day at ${names.length > 2 ? "the first and the last" : "each"} tap, by the clock of the first, and time since the packet before. What an arrow's label says last is its time from tap to tap.`}{" "}
-                ↑ and ↓ move, Enter shows the row in the table.
+                    : `Each arrow is a packet on its way, with a dot where ${listed(names)} saw it, and a cross where it was lost between them; its colour tells the payload, dashes that it was sent again. Left: time of day at ${names.length > 2 ? "the first and the last tap (in brackets where only one between saw it)" : "each tap"}, by the clock of the first, and time since the packet before. What an arrow's label says last is its time from tap to tap.`}{" "}
+                ↑ and ↓ move, Enter shows the row in the table; drag along the rows to zoom to their time.
             </p>
             <ul class="legend">
                 {SIZES.map((size) => (
@@ -218,20 +250,38 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
                     ))}
                 </div>
             )}
-            <div
-                ref={scroller}
-                class="bounce"
-                role="group"
-                aria-label={`Bounce diagram of ${count(all.length)} packets`}
-                tabIndex={0}
-                onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-                onKeyDown={onKeyDown}
-                onClick={(event) => choose(rowAt(event))}
-                onDblClick={() => go({ view: "packets" })}
-            >
-                <div style={{ height: `${Math.max(whole, 1)}px` }}>
-                    <canvas ref={canvas} aria-hidden="true" />
+            <div class="pointed">
+                <div
+                    ref={scroller}
+                    class="bounce"
+                    role="group"
+                    aria-label={`Bounce diagram of ${count(all.length)} packets`}
+                    tabIndex={0}
+                    onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+                    onKeyDown={onKeyDown}
+                    onPointerDown={onPointerDown}
+                    onPointerMove={onPointerMove}
+                    onPointerUp={onPointerUp}
+                    onPointerLeave={onPointerLeave}
+                    onDblClick={() => go({ view: "packets" })}
+                >
+                    <div style={{ height: `${Math.max(whole, 1)}px` }}>
+                        <canvas ref={canvas} aria-hidden="true" />
+                    </div>
                 </div>
+                {brush && (
+                    <div
+                        class="brush"
+                        style={{
+                            top: `${Math.min(...brush)}px`,
+                            height: `${Math.abs(brush[1] - brush[0])}px`,
+                            background: palette.brush,
+                        }}
+                    />
+                )}
+                {pointed && under && !brush && (
+                    <Tip hover={{ ...pointed, ...figuresOf(under, several) }} width={width} height={tall} />
+                )}
             </div>
             <div class="unseen" aria-live="polite">
                 {row &&
@@ -239,6 +289,20 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             </div>
         </section>
     );
+}
+
+/** What is known of the packet under the pointer. */
+function figuresOf(row: Row, several: Taps | null): Pick<Hover, "title" | "lines"> {
+    const lines: [string, string][] = [
+        ["Time", clock(startOf(), row.time, 9)],
+        ["After the one before", duration(row.delta)],
+        ["Seq, ack", `${count(row.seq)}, ${row.ack === null ? UNKNOWN : count(row.ack)}`],
+        ["Window", `${count(row.window)}${row.scaled ? "" : " (as on the wire)"}`],
+        ["Frame, IP id, TTL", `${count(row.number)}, ${row.ipId}, ${row.ttl}`],
+    ];
+    if (several !== null) lines.push(["Taps", atTaps(row, several)]);
+    if (remarks(row) !== "") lines.push(["Remarks", remarks(row)]);
+    return { title: `${row.server ? "server" : "client"} sends ${content(row)}`, lines };
 }
 
 function listed(names: readonly string[]): string {
@@ -258,7 +322,7 @@ function heads(width: number, names: readonly string[], [client, server]: readon
     return [
         { text: "at the first tap", at: 12, align: "left", most: 110 },
         { text: "at the last", at: 122, align: "left", most: 110 },
-        { text: client, at: lines.client, align: "right", most: 110 },
+        { text: client, at: lines.client, align: "right", most: 130 },
         ...names.map((text, tap) => ({
             text,
             at: lines.taps[tap] ?? 0,
