@@ -10,7 +10,7 @@ export function Pages(props: { what: string; offset: number; shown: number; tota
     return (
         <span class="pages">
             {all
-                ? `${count(total)} ${what}`
+                ? `${count(total)} ${total === 1 ? what.replace(/s$/, "") : what}`
                 : `${what} ${count(offset + 1)} to ${count(offset + shown)} of ${count(total)}`}
             {!all && (
                 <>

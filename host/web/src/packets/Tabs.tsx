@@ -7,6 +7,7 @@ const VIEWS = [
     ["packets", "Packets"],
     ["bounce", "Bounce diagram"],
     ["waterfall", "Waterfall"],
+    ["exchange", "Data exchange"],
     ["timing", "Packet timing"],
 ] as const;
 

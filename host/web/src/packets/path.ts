@@ -60,6 +60,12 @@ export const PATH_HEIGHT = 200;
 /** Room for the ends of the path, px. */
 const END = 96;
 
+/** Names of the files without their folders, where these still differ. */
+export function tapNames(taps: readonly Tap[]): ReadonlyMap<string, string> {
+    const names = new Map(taps.map(({ file }) => [file, file.replace(/.*\//, "")]));
+    return new Set(names.values()).size === taps.length ? names : new Map();
+}
+
 /** One direction of a leg, in words. */
 export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: Int64 | undefined): string {
     const time =
@@ -72,6 +78,7 @@ export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: 
 /** Taps from the client's side to the server's, and what happens between them. */
 export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[], width: number, c: Colors): void {
     const y = 100;
+    const names = tapNames(taps);
     const first = END + 60;
     const step = taps.length > 1 ? (width - 2 * first) / (taps.length - 1) : 0;
     const x = (at: number): number => first + at * step;
@@ -81,11 +88,16 @@ export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[],
         [width - END + 34, "servers"],
     ] as const) {
         p.mark("square", at, y, 16, c.muted);
-        p.text(label, at, y + 24, { color: c.text, size: 12, align: "center" });
+        p.text(label, at, y - 22, { color: c.text, size: 12, align: "center" });
     }
     taps.forEach((tap, at) => {
         p.mark("circle", x(at), y, 18, c.accent);
-        p.text(tap.file, x(at), y + 26, { color: c.text, size: 12, bold: true, align: "center" });
+        p.text(names.get(tap.file) ?? tap.file, x(at), y + 26, {
+            color: c.text,
+            size: 12,
+            bold: true,
+            align: "center",
+        });
         const missed = Number(tap.missedByCapture ?? 0);
         p.text(`${count(tap.packets ?? "0")} packets`, x(at), y + 44, { color: c.muted, size: 11, align: "center" });
         if (missed > 0) {

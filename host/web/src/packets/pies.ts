@@ -19,14 +19,24 @@ export const SLICES = [
     { name: "server", colour: "green" },
 ] as const satisfies readonly { name: keyof Pie; colour: keyof Colors }[];
 
-/** Place of a pie, px. */
-const WIDE = 330;
+/** Height of the place of a pie, px. */
 const TALL = 170;
 const RADIUS = 68;
+/** From a pie's left edge to the words beside it, and a letter of these, px. */
+const WORDS = 2 * RADIUS + 32;
+const LETTER = 6.6;
 
-export function piesHeight(count: number, width: number): number {
-    const across = Math.max(1, Math.floor(width / WIDE));
-    return Math.ceil(count / across) * TALL + 10;
+/** Room for a pie with the longest words of all, px. */
+function roomOf(pies: readonly Pie[]): number {
+    const texts = pies.flatMap((pie) => SLICES.map(({ name }) => words(pie, name)));
+    const titles = pies.map(({ title }) => title.length * (LETTER + 0.6));
+    return Math.max(...titles, ...texts.map((text) => WORDS + text.length * LETTER)) + 24;
+}
+
+const acrossOf = (pies: readonly Pie[], width: number) => Math.max(1, Math.floor(width / roomOf(pies)));
+
+export function piesHeight(pies: readonly Pie[], width: number): number {
+    return Math.ceil(pies.length / acrossOf(pies, width)) * TALL + 10;
 }
 
 /** A slice as a path, from `begin` to `end` of the whole turn; the first begins at the top. */
@@ -47,9 +57,10 @@ export function words(pie: Pie, name: (typeof SLICES)[number]["name"]): string {
 }
 
 export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Colors): void {
-    const across = Math.max(1, Math.floor(width / WIDE));
+    const across = acrossOf(pies, width);
+    const room = roomOf(pies);
     pies.forEach((pie, at) => {
-        const left = (at % across) * WIDE + 8;
+        const left = (at % across) * room + 8;
         const top = Math.floor(at / across) * TALL;
         const [x, y] = [left + RADIUS, top + 26 + RADIUS];
         p.text(pie.title, left, top + 10, { color: c.text, size: 12.5, bold: true });
@@ -65,7 +76,7 @@ export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Col
             }
             const line = top + 60 + row * 24;
             p.rect(left + 2 * RADIUS + 14, line - 6, 12, 12, c[colour]);
-            p.text(words(pie, name), left + 2 * RADIUS + 32, line, { color: c.text, size: 12 });
+            p.text(words(pie, name), left + WORDS, line, { color: c.text, size: 12 });
         });
         if (!drawn) p.text("cannot be drawn: less than nothing", left, y, { color: c.muted, size: 12 });
     });

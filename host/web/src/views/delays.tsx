@@ -115,7 +115,7 @@ function Pies(props: { all: TimeShares | null; measured: readonly Measured[] }) 
             title="Client, network, server"
             about="Time in which the client worked, data were under way, and the server worked. Times in which the user thought (the client sent nothing for more than a second) are left out of the first. From two captures and more, also what the taps at both ends measured; pies over the whole capture, not the range."
             words={told}
-            height={(width) => piesHeight(pies.length, width)}
+            height={(width) => piesHeight(pies, width)}
             paint={(painter, width) => drawPies(painter, pies, width, colors.value)}
         />
     );

@@ -4,7 +4,7 @@ import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration, figure, UNKNOWN } from "../format";
-import { drawPath, legWords, PATH_HEIGHT, type Delay, type Leg, type Tap } from "../packets/path";
+import { drawPath, legWords, PATH_HEIGHT, tapNames, type Delay, type Leg, type Tap } from "../packets/path";
 import { Picture } from "../packets/Picture";
 import { capture } from "../state/store";
 import { colors } from "../theme";
@@ -42,9 +42,12 @@ function One(props: { name: string }) {
 
 function Path(props: Taps) {
     const { taps, legs } = props;
+    const names = tapNames(taps);
+    const nameOf = (file: string) => names.get(file) ?? file;
+    const ends = (leg: Leg) => `${nameOf(leg.from)} → ${nameOf(leg.to)}`;
     const words = legs.map(
         (leg) =>
-            `${leg.from} to ${leg.to}: forward ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}; backward ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`,
+            `${nameOf(leg.from)} to ${nameOf(leg.to)}: forward ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}; backward ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`,
     );
     return (
         <>
@@ -62,21 +65,19 @@ function Path(props: Taps) {
             </Picture>
             <Figures
                 title="Legs"
-                names={legs.map((leg) => `${leg.from} → ${leg.to}`)}
+                names={legs.map(ends)}
                 rows={LEG_ROWS.map(([label, value]) => [label, legs.map(value)])}
             />
             <Figures
                 title="Taps"
-                names={taps.map((tap) => tap.file)}
+                names={taps.map((tap) => nameOf(tap.file))}
                 rows={TAP_ROWS.map(([label, value]) => [label, taps.map(value)])}
             />
             <section class="panel">
                 <h2>What tells where the taps sit</h2>
                 {legs.map((leg) => (
                     <div key={leg.from}>
-                        <h3>
-                            {leg.from} → {leg.to}
-                        </h3>
+                        <h3>{ends(leg)}</h3>
                         <ul>
                             {(leg.placement ?? []).map((sign) => (
                                 <li key={sign}>{sign}</li>
