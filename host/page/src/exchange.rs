@@ -26,7 +26,8 @@ struct Message {
     bytes: u64,
     packets: u32,
     count: u32,
-    row: Option<u32>,
+    /// Of its connection.
+    id: u64,
 }
 
 impl Message {
@@ -39,7 +40,7 @@ impl Message {
             bytes: u64::from(block.bytes),
             packets: u32::from(block.packets),
             count: 1,
-            row: data.row(block.id.0),
+            id: block.id.0,
         }
     }
 
@@ -51,8 +52,8 @@ impl Message {
     }
 }
 
-/// Pixel column, client, server, its port, and whether the server sends.
-type Place = (usize, [u8; 16], [u8; 16], u16, bool);
+/// Client, server, its port, and whether the server sends: who talks with whom, whatever the client's port.
+type Pair = ([u8; 16], [u8; 16], u16, bool);
 
 /// The route.
 pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
@@ -66,7 +67,7 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let passes = |message: &Message| {
         chosen
             .as_ref()
-            .is_none_or(|chosen| chosen.message(message.row, message.time))
+            .is_none_or(|chosen| chosen.message(data.row(message.id), message.time))
     };
     let part = &data.blocks[span.part(&data.blocks, |block| data.since_tai(block.first))];
     let messages = || part.iter().map(|block| Message::of(data, block)).filter(passes);
@@ -77,23 +78,31 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     } else {
         loop {
             let columns = span.columns(width);
-            // Who talks with whom, whatever the client's port.
-            let mut cells: BTreeMap<Place, Message> = BTreeMap::new();
+            let mut cells: Vec<Message> = Vec::new();
+            // Places of the pairs of the column at hand, and when it ends.
+            let mut pairs: BTreeMap<Pair, usize> = BTreeMap::new();
+            let mut until = 0;
             for message in messages() {
+                if message.time >= until {
+                    pairs.clear();
+                    until = columns.edge(columns.of(message.time) + 1);
+                }
                 let Ends {
                     client,
                     server,
                     server_port,
                     ..
                 } = message.ends;
-                let at = (columns.of(message.time), client, server, server_port, message.server);
-                cells
-                    .entry(at)
-                    .and_modify(|known| known.add(&message))
-                    .or_insert(message);
+                let place = *pairs
+                    .entry((client, server, server_port, message.server))
+                    .or_insert(cells.len());
+                match cells.get_mut(place) {
+                    Some(known) => known.add(&message),
+                    None => cells.push(message),
+                }
             }
             if cells.len() <= MESSAGES || width == 1 {
-                break cells.into_values().collect();
+                break cells;
             }
             width = width.div_ceil(2);
         }
@@ -118,7 +127,7 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         .f64("bytes", all.iter().map(|m| m.bytes as f64).collect())
         .u32("packets", all.iter().map(|m| m.packets).collect())
         .u32("count", all.iter().map(|m| m.count).collect())
-        .u32_or_null("row", all.iter().map(|m| m.row).collect())
+        .u32_or_null("row", all.iter().map(|m| data.row(m.id)).collect())
         .says("rows", rows)
         .says("exact", exact)
         .says("width", width);

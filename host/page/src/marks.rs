@@ -15,7 +15,7 @@ use crate::span::{Columns, seconds};
 use crate::timeline::{USUAL, WIDTH};
 
 /// Most marks of an answer: about 25 bytes each.
-pub const MARKS: usize = 30_000;
+pub const MARKS: usize = 20_000;
 /// Cells above each other.
 const HEIGHT: usize = 1024;
 /// Shortest time of a logarithmic scale, s.

@@ -84,6 +84,14 @@ export function startOf(): bigint {
 
 const LEGEND_ROW = 20;
 
+/** What was painted last: from what, and for which domain of the horizontal axis. */
+interface Painted {
+    of: readonly unknown[];
+    domain: readonly [number, number];
+    /** A copy of it, once it is moved. */
+    picture: HTMLCanvasElement | null;
+}
+
 export function ChartFrame(props: ChartProps) {
     const box = useRef<HTMLDivElement>(null);
     const base = useRef<HTMLCanvasElement>(null);
@@ -92,6 +100,8 @@ export function ChartFrame(props: ChartProps) {
     const [hover, setHover] = useState<Hover | null>(null);
     const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number; box?: boolean } | null>(null);
     const step = useRef(-1);
+    /** Where a button went down. */
+    const pressed = useRef<[number, number] | null>(null);
     const about = useId();
     const height = props.height ?? 300;
     const palette = colors.value;
@@ -99,6 +109,8 @@ export function ChartFrame(props: ChartProps) {
     const area = layout(axes, Math.max(width, 200), height, palette, props.left);
     const start = startOf();
     const onTime = axes.x.kind === "time";
+    // Where a range says nothing, there is none to brush.
+    const brushes = !props.bare && (onTime || props.onBrush !== undefined || props.onBox !== undefined);
 
     useEffect(() => {
         if (!box.current) return;
@@ -112,11 +124,40 @@ export function ChartFrame(props: ChartProps) {
         painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
     };
 
-    // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it.
+    // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it. Nor for another time
+    // before its marks have come: until then what is there is moved.
+    const painted = useRef<Painted | null>(null);
     useLayoutEffect(() => {
-        if (width === 0 || !base.current) return;
-        const context = fit(base.current, width, height);
-        if (context) draw(new CanvasPainter(context));
+        const canvas = base.current;
+        if (width === 0 || !canvas) return;
+        const of = [props, width, height, palette];
+        const last = painted.current;
+        if (last === null || !last.of.every((one, at) => one === of[at])) {
+            const context = fit(canvas, width, height);
+            if (context) draw(new CanvasPainter(context));
+            painted.current = { of, domain: area.x.domain, picture: null };
+            return;
+        }
+        const picture = (last.picture ??= copyOf(canvas));
+        const context = fit(canvas, width, height);
+        if (!context) return;
+        if (!props.bare) drawAxes(new CanvasPainter(context), area, axes, start);
+        const { left, top, width: wide, height: tall } = area;
+        const [from, to] = [area.x.to(last.domain[0]), area.x.to(last.domain[1])];
+        const ratio = canvas.width / width;
+        new CanvasPainter(context).clip(left, top, wide, tall, () =>
+            context.drawImage(
+                picture,
+                left * ratio,
+                top * ratio,
+                wide * ratio,
+                tall * ratio,
+                from,
+                top,
+                to - from,
+                tall,
+            ),
+        );
     }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
     // The overlay follows the cursor without drawing the chart again.
@@ -167,10 +208,8 @@ export function ChartFrame(props: ChartProps) {
     const onPointerDown = (event: PointerEvent) => {
         const [x, y] = place(event);
         if (event.button !== 0 || !inside(x, y)) return;
-        if (props.bare) {
-            props.pick?.(x, y, area)?.open?.();
-            return;
-        }
+        pressed.current = [x, y];
+        if (!brushes) return;
         (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
         setBrush({ x0: x, y0: y, x1: x, y1: y, box: event.shiftKey && props.onBox !== undefined });
     };
@@ -189,13 +228,13 @@ export function ChartFrame(props: ChartProps) {
         setHover(props.pick?.(x, y, area) ?? null);
     };
     const onPointerUp = (event: PointerEvent) => {
-        if (!brush) return;
-        if (Math.abs(brush.x1 - brush.x0) > 4) finishBrush();
-        else {
-            setBrush(null);
-            const [x, y] = place(event);
-            props.pick?.(x, y, area)?.open?.();
-        }
+        if (pressed.current === null) return;
+        const [x, y] = place(event);
+        const still = Math.abs(x - pressed.current[0]) <= 4 && (brushes || Math.abs(y - pressed.current[1]) <= 4);
+        pressed.current = null;
+        setBrush(null);
+        if (still) props.pick?.(x, y, area)?.open?.();
+        else if (brushes) finishBrush();
     };
     const onPointerLeave = () => {
         setHover(null);
@@ -226,7 +265,7 @@ export function ChartFrame(props: ChartProps) {
         if (onTime) cursor.value = area.x.from(x);
         const y = area.top + area.height / 2;
         setHover(props.pick?.(x, y, area) ?? null);
-        if (extend) {
+        if (extend && brushes) {
             const whole = { y0: area.top + area.height, y1: area.top };
             setBrush(brush ? { ...brush, x1: x } : { x0: from, x1: x, ...whole });
         }
@@ -350,7 +389,7 @@ export function ChartFrame(props: ChartProps) {
     );
 }
 
-function Tip(props: { hover: Hover; width: number; height: number }) {
+export function Tip(props: { hover: Hover; width: number; height: number }) {
     const { hover, width, height } = props;
     const y = hover.y ?? 20;
     const style: Record<string, string> = {};
@@ -415,7 +454,7 @@ export function Sample(props: Pick<LegendItem, "color" | "shape" | "dash">) {
         const painter = new CanvasPainter(context);
         if (shape) painter.mark(shape, 8, 7, 8, color);
         else painter.line([1, 15], [7, 7], { color, width: 2.5, dash: dash ?? [] });
-    });
+    }, [color, shape, dash]);
     return <canvas ref={ref} class="sample" aria-hidden="true" />;
 }
 
@@ -433,6 +472,14 @@ function legendRows(items: readonly LegendItem[], width: number): { item: Legend
         x += wide;
     }
     return rows;
+}
+
+function copyOf(canvas: HTMLCanvasElement): HTMLCanvasElement {
+    const copy = document.createElement("canvas");
+    copy.width = canvas.width;
+    copy.height = canvas.height;
+    copy.getContext("2d")?.drawImage(canvas, 0, 0);
+    return copy;
 }
 
 /** Size a canvas for its CSS pixels, empty, in CSS coordinates. */

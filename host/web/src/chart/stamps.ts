@@ -9,11 +9,20 @@ export interface Stamp {
     pixels: Uint8ClampedArray;
 }
 
+/** Pixels of a stamp: their places in it and, from its corner, in the layer; as they are, and how opaque. */
+interface Inked {
+    at: Uint32Array;
+    places: Uint32Array;
+    colours: Uint32Array;
+    alphas: Uint32Array;
+}
+
 /** Pixels of a picture that is clear at first. */
 export class Layer {
     readonly pixels: Uint8ClampedArray<ArrayBuffer>;
     /** The same, a pixel each: four bytes are moved as one number. */
     private readonly whole: Uint32Array;
+    private readonly stamps = new Map<Stamp, Inked>();
 
     constructor(
         readonly width: number,
@@ -29,20 +38,39 @@ export class Layer {
         const left = Math.round(x) - side / 2;
         const top = Math.round(y) - side / 2;
         if (!(left > -side && top > -side && left < this.width && top < this.height)) return;
-        const source = new Uint32Array(stamp.pixels.buffer, stamp.pixels.byteOffset, side * side);
-        const [firstRow, endRow] = [Math.max(0, -top), Math.min(side, this.height - top)];
-        const [first, end] = [Math.max(0, -left), Math.min(side, this.width - left)];
-        for (let row = firstRow; row < endRow; row += 1) {
-            const to = (top + row) * this.width + left;
-            for (let column = first; column < end; column += 1) {
-                const from = row * side + column;
-                const alpha = stamp.pixels[4 * from + 3] as number;
-                if (alpha === 0) continue;
-                if (alpha === 255 || this.pixels[4 * (to + column) + 3] === 0)
-                    this.whole[to + column] = source[from] as number;
-                else this.blend(4 * (to + column), stamp.pixels, 4 * from, alpha / 255);
+        const within = left >= 0 && top >= 0 && left + side <= this.width && top + side <= this.height;
+        const { at, places, colours, alphas } = this.inked(stamp);
+        const corner = top * this.width + left;
+        for (let one = 0; one < places.length; one += 1) {
+            if (!within) {
+                const [column, row] = [
+                    left + ((at[one] as number) % side),
+                    top + Math.floor((at[one] as number) / side),
+                ];
+                if (column < 0 || column >= this.width || row < 0 || row >= this.height) continue;
             }
+            const to = corner + (places[one] as number);
+            const alpha = alphas[one] as number;
+            if (alpha === 255 || this.pixels[4 * to + 3] === 0) this.whole[to] = colours[one] as number;
+            else this.blend(4 * to, stamp.pixels, 4 * (at[one] as number), alpha / 255);
         }
+    }
+
+    /** Those pixels of a stamp that are not clear. */
+    private inked(stamp: Stamp): Inked {
+        const known = this.stamps.get(stamp);
+        if (known) return known;
+        const { side, pixels } = stamp;
+        const source = new Uint32Array(pixels.buffer, pixels.byteOffset, side * side);
+        const at = Uint32Array.from(source.keys()).filter((one) => pixels[4 * one + 3] !== 0);
+        const inked = {
+            at,
+            places: at.map((one) => Math.floor(one / side) * this.width + (one % side)),
+            colours: at.map((one) => source[one] as number),
+            alphas: at.map((one) => pixels[4 * one + 3] as number),
+        };
+        this.stamps.set(stamp, inked);
+        return inked;
     }
 
     /** The edge of a mark over another: "source over". */

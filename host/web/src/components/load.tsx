@@ -39,6 +39,17 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
     return result;
 }
 
+/** Several that are drawn as one picture: they are new when all of them are, so that it is drawn once. */
+export function useTogether<T extends readonly unknown[]>(...all: { [K in keyof T]: Loaded<T[K]> }): Loaded<T> {
+    const kept = useRef<T | null>(null);
+    const loading = all.some((one) => one.loading);
+    const error = all.find((one) => one.error !== null)?.error ?? null;
+    const data = all.map((one) => one.data);
+    const here = !loading && all.every((one) => one.data !== null || one.error === null);
+    if (here && !data.every((one, at) => one === kept.current?.[at])) kept.current = data as unknown as T;
+    return { data: kept.current, error, loading };
+}
+
 export function message(error: unknown): string {
     if (error instanceof ApiError || error instanceof Error) return error.message;
     return String(error);

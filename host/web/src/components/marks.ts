@@ -25,6 +25,9 @@ export interface Marks {
     extent: readonly [number, number] | null;
 }
 
+/** Cells that marks are asked for in: half as wide and half as tall as the marks of a large range. */
+export const CELLS = { width: 400, height: 190 };
+
 const numberOf = (data: Columns, name: string) => Number(data.metadata.get(name) ?? "0");
 
 export function readMarks(data: Columns): Marks {
@@ -87,12 +90,16 @@ export function paintMarks(
     order: readonly number[],
     looks: readonly Look[],
 ): void {
-    painter.marks(
-        Float64Array.from(order, (index) => area.x.to(marks.times[index] as number)),
-        Float64Array.from(order, (index) => area.y.to(marks.values[index] as number)),
-        Uint8Array.from(order, (index) => marks.kinds[index] as number),
-        looks,
-    );
+    const xs = new Float64Array(order.length);
+    const ys = new Float64Array(order.length);
+    const kinds = new Uint8Array(order.length);
+    for (let at = 0; at < order.length; at += 1) {
+        const index = order[at] as number;
+        xs[at] = area.x.to(marks.times[index] as number);
+        ys[at] = area.y.to(marks.values[index] as number);
+        kinds[at] = marks.kinds[index] as number;
+    }
+    painter.marks(xs, ys, kinds, looks);
 }
 
 /**

@@ -9,7 +9,7 @@ import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
 import { FilterBox } from "../components/FilterBox";
-import { Loading, useLoad } from "../components/load";
+import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
@@ -18,7 +18,7 @@ import { Tabs } from "../packets/Tabs";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
 import { capture, go, param, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
-import { columnsWide, loadTiming, TimingChart } from "./timing";
+import { columnsWide, loadTiming, TimingChart, type Answer as Timing } from "./timing";
 import "../packets/packets.css";
 
 /** Width of a column of arrows, px: their heads are wider. */
@@ -59,21 +59,30 @@ export default function Exchange() {
     const packets = useLoad(shown.hasPackets ? `beneath ${key}` : null, (signal) =>
         loadTiming(shown, { ...query, limit: 0, share: 1 }, width, signal),
     );
-    const lossy = useTimeline([]).data?.lossy ?? [];
-    // The same for both charts, so that one time stands above the other.
-    const names = answer.data === null ? [] : hostsOf(answer.data.messages).hosts;
-    const left = Math.max(90, Math.min(320, 24 + 6.6 * Math.max(0, ...names.map((name) => name.length))));
+    const pictures = useTogether(answer, packets, useTimeline([]));
     return (
         <>
             {connection === "" ? <FilterBox table="connections" example="server.port = 443" /> : <Tabs />}
-            <Loading of={answer} what="Messages">
-                {(data) => <Messages answer={data} left={left} lossy={lossy} />}
+            <Loading of={pictures} what="Messages">
+                {([data, beneath, { lossy }]) => (
+                    <Kept of={[data, beneath, lossy]}>
+                        {() => <Both answer={data} packets={beneath} lossy={lossy} />}
+                    </Kept>
+                )}
             </Loading>
-            {shown.hasPackets && (
-                <Loading of={packets} what="Packets">
-                    {(data) => <TimingChart answer={data} one={true} left={left} lossy={lossy} />}
-                </Loading>
-            )}
+        </>
+    );
+}
+
+function Both(props: { answer: Answer; packets: Timing | null; lossy: Timeline["lossy"] }) {
+    const { answer, packets, lossy } = props;
+    // The same for both charts, so that one time stands above the other.
+    const names = hostsOf(answer.messages).hosts;
+    const left = Math.max(90, Math.min(320, 24 + 6.6 * Math.max(0, ...names.map((name) => name.length))));
+    return (
+        <>
+            <Messages answer={answer} left={left} lossy={lossy} />
+            {packets !== null && <TimingChart answer={packets} one={true} left={left} lossy={lossy} />}
         </>
     );
 }

@@ -13,9 +13,18 @@ import { extent } from "../chart/scale";
 import { AllDurations } from "../components/AllDurations";
 import { FilterBox } from "../components/FilterBox";
 import { GroupTable, timeColumns } from "../components/GroupTable";
-import { Kept, Loading, useLoad } from "../components/load";
-import { openMark, paintMarks, readMarks, shownMarks, valueDomain, zoomBox, type Marks } from "../components/marks";
-import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
+import { Kept, Loading, useLoad, useTogether } from "../components/load";
+import {
+    CELLS,
+    openMark,
+    paintMarks,
+    readMarks,
+    shownMarks,
+    valueDomain,
+    zoomBox,
+    type Marks,
+} from "../components/marks";
+import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, clock, count, duration } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
@@ -63,7 +72,7 @@ export default function TransactionMarks() {
     const key = `${shown.id} ${from} ${to} ${filter} ${value} ${by}`;
     const ask = { from, to, filter, value, by };
     const marks = useLoad(`marks ${key}`, async (signal) =>
-        readMarks(await columns(of(shown, "/marks"), { ...ask, width: WIDTH, scale: "log" }, signal)),
+        readMarks(await columns(of(shown, "/marks"), { ...ask, ...CELLS, scale: "log" }, signal)),
     );
     const histogram = useLoad(`histogram ${key}`, async (signal): Promise<Histogram> => {
         const data = await columns(of(shown, "/histogram"), { ...ask, bins: 60 }, signal);
@@ -82,7 +91,7 @@ export default function TransactionMarks() {
             signal,
         ),
     );
-    const timeline = useTimeline(["in_progress_max"]);
+    const pictures = useTogether(marks, useTimeline(["in_progress_max"]), histogram);
     const phases = shown.phases ?? [];
     return (
         <>
@@ -104,24 +113,16 @@ export default function TransactionMarks() {
                         </button>
                     ))}
             </div>
-            <Loading of={marks} what="Transactions">
-                {(data) => (
-                    <div class="beside">
-                        <Loading of={timeline} what="Load over time">
-                            {(load) => (
-                                <Kept of={[data, load, value]}>
-                                    {() => <Chart marks={data} timeline={load} value={value} />}
-                                </Kept>
-                            )}
-                        </Loading>
-                        <Loading of={histogram} what="Histogram">
-                            {(bins) => (
-                                <Kept of={[data, bins, value]}>
-                                    {() => <HistogramChart marks={data} histogram={bins} value={value} />}
-                                </Kept>
-                            )}
-                        </Loading>
-                    </div>
+            <Loading of={pictures} what="Transactions">
+                {([data, load, bins]) => (
+                    <Kept of={[data, load, bins, value]}>
+                        {() => (
+                            <div class="beside">
+                                <Chart marks={data} timeline={load} value={value} />
+                                <HistogramChart marks={data} histogram={bins} value={value} />
+                            </div>
+                        )}
+                    </Kept>
                 )}
             </Loading>
             <Loading of={groups} what="Statistics">

@@ -11,8 +11,9 @@ import { FilterBox } from "../components/FilterBox";
 import { AllDurations } from "../components/AllDurations";
 import { Link } from "../components/Link";
 import { GroupTable, timeColumns } from "../components/GroupTable";
-import { Kept, Loading, useLoad } from "../components/load";
+import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import {
+    CELLS,
     chosenValues,
     openMark,
     paintMarks,
@@ -22,7 +23,7 @@ import {
     zoomBox,
     type Marks,
 } from "../components/marks";
-import { columnAt, useTimeline, WIDTH, type Timeline } from "../components/timeline";
+import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { clock, count, duration } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
@@ -45,9 +46,9 @@ export default function Setups() {
     const filter = param("filter");
     const kind = param("scale", "log");
     const marks = useLoad(`setups ${shown.id} ${from} ${to} ${filter} ${kind}`, async (signal) =>
-        readMarks(await columns(of(shown, "/setups"), { from, to, width: WIDTH, filter, scale: kind }, signal)),
+        readMarks(await columns(of(shown, "/setups"), { from, to, ...CELLS, filter, scale: kind }, signal)),
     );
-    const timeline = useTimeline(["connections_min", "connections_max"]);
+    const picture = useTogether(marks, useTimeline(["connections_min", "connections_max"]));
     const groups = useLoad(`setup statistics ${shown.id} ${from} ${to}`, (signal) =>
         json<{ groups: Group[]; leftOut: number }>(
             of(shown, "/statistics"),
@@ -58,12 +59,8 @@ export default function Setups() {
     return (
         <>
             <FilterBox table="connections" example="setup.end_seconds > 1s" />
-            <Loading of={marks} what="Setups">
-                {(data) => (
-                    <Loading of={timeline} what="Load over time">
-                        {(load) => <Kept of={[data, load]}>{() => <Chart marks={data} timeline={load} />}</Kept>}
-                    </Loading>
-                )}
+            <Loading of={picture} what="Setups">
+                {([data, load]) => <Kept of={[data, load]}>{() => <Chart marks={data} timeline={load} />}</Kept>}
             </Loading>
             <Loading of={groups} what="Statistics">
                 {(data) => (

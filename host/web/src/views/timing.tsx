@@ -5,7 +5,7 @@ import type { Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox } from "../components/FilterBox";
-import { Loading, useLoad } from "../components/load";
+import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, clock, count, duration } from "../format";
@@ -42,7 +42,7 @@ interface Lane {
     name: string;
 }
 
-interface Answer {
+export interface Answer {
     timing: Timing;
     lanes: Lane[];
     /** Connections that match, on all pages. */
@@ -103,7 +103,7 @@ export default function TimingView() {
     const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
         loadTiming(shown, query, width, signal),
     );
-    const timeline = useTimeline([]);
+    const picture = useTogether(answer, useTimeline([]));
     return (
         <>
             {connection === "" ? (
@@ -151,8 +151,10 @@ export default function TimingView() {
                     </button>
                 )}
             </div>
-            <Loading of={answer} what="Packets">
-                {(data) => <TimingChart answer={data} one={one} lossy={timeline.data?.lossy ?? []} />}
+            <Loading of={picture} what="Packets">
+                {([data, { lossy }]) => (
+                    <Kept of={[data, one, lossy]}>{() => <TimingChart answer={data} one={one} lossy={lossy} />}</Kept>
+                )}
             </Loading>
         </>
     );

@@ -5,8 +5,8 @@ import type { Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { FilterBox, filterParam } from "../components/FilterBox";
-import { Loading, useLoad } from "../components/load";
-import { useTimeline } from "../components/timeline";
+import { Kept, Loading, useLoad, useTogether } from "../components/load";
+import { useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, clock, count, duration, percent } from "../format";
 import { OfConnection } from "../packets/OfConnection";
@@ -56,6 +56,7 @@ function Shown(props: { filter: string }) {
         const rows = await columns(of(shown, "/transactions"), query, signal);
         return { all: readTransactions(rows), total: Number(rows.metadata.get("total")) };
     });
+    const picture = useTogether(answer, useTimeline([]));
     return (
         <>
             <div class="controls">
@@ -70,16 +71,15 @@ function Shown(props: { filter: string }) {
                     />
                 )}
             </div>
-            <Loading of={answer} what="Transactions">
-                {(data) => <Chart all={data.all} />}
+            <Loading of={picture} what="Transactions">
+                {([data, { lossy }]) => <Kept of={[data, lossy]}>{() => <Chart all={data.all} lossy={lossy} />}</Kept>}
             </Loading>
         </>
     );
 }
 
-function Chart(props: { all: readonly Transaction[] }) {
-    const { all } = props;
-    const lossy = useTimeline([]).data?.lossy ?? [];
+function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] }) {
+    const { all, lossy } = props;
     const of = bars(all);
     const sums = totals(of);
     const whole = Object.values(sums).reduce((sum, seconds) => sum + seconds, 0);
