@@ -119,9 +119,22 @@ proto-lint: ## messages follow the buf STANDARD rules
 	@buf lint proto
 	@buf format --diff --exit-code proto
 
+# The whole check (stages.py) builds the workspace once, with what all its parts ask of the libraries, and lints while it
+# compiles, as cargo-clippy does: a package alone builds libraries a second time, lints alone check them all a second time.
+ifdef WEIR_BUILT
+export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
+hls-test rtl-test rtl-compare rtl-mutate: test-weir
+endif
+
 .PHONY: clippy
 clippy: ## Rust lints, warnings refused
+ifdef WEIR_BUILT
+	@! echo 'fn main() { let _ = 1 == 1; }' | clippy-driver rustc -o /dev/null - 2>/dev/null # it lints, and refuses
+	@$(MAKE) test-weir
+else
 	@$(CARGO) clippy $(MANIFEST) --workspace --all-targets -- -D warnings
+endif
 
 .PHONY: rust-tests
 rust-tests: ## Rust tests of all crates
@@ -130,12 +143,6 @@ rust-tests: ## Rust tests of all crates
 .PHONY: layout-tests
 layout-tests: ## record bytes agree between Python, C, SystemVerilog and Rust
 	@pytest -q -rs rtl-tests/test_record_layout.py
-
-# Where the whole workspace is built anyway its programs are used: a package alone asks fewer features of its libraries, and
-# these would be built a second time.
-ifdef WEIR_BUILT
-hls-test rtl-test rtl-compare rtl-mutate: test-weir
-endif
 
 .PHONY: firmware-test
 firmware-test: ## the firmware: image, tests on the host, coverage, static analysis

@@ -2,9 +2,10 @@
 """Run the stages of `make test`: each a make target, all of them even when one fails.
 
 Prints one line per stage and, for a stage that failed, what it printed. build/stages.tsv holds a line per
-stage: name, seconds, passed, failed, skipped. Each full output is in build/log/.
+stage: name, seconds, busy cores, passed, failed, skipped. Each full output is in build/log/.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -93,19 +94,20 @@ def count(output):
 
 
 def run(stage, log):
-    """Run one stage; (ok, seconds, passed, failed, skipped)."""
-    start = time.monotonic()
+    """Run one stage; (ok, seconds, busy cores, passed, failed, skipped)."""
+    start, before = time.monotonic(), os.times()
     with log.open("w", encoding="utf-8") as file:
         code = subprocess.run(
             ["make", stage, "WEIR_BUILT=1"], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=file
         ).returncode
-    seconds = time.monotonic() - start
+    seconds, after = time.monotonic() - start, os.times()
+    cores = (sum(after[2:4]) - sum(before[2:4])) / seconds  # of the children: user and system
     passed, failed, skipped = count(log.read_text(encoding="utf-8", errors="replace"))
     if passed + failed + skipped == 0:  # a check without tests of its own counts as one
         passed = int(code == 0)
     if code != 0:  # also when it ended before its tests could report
         failed = max(failed, 1)
-    return code == 0, seconds, passed, failed, skipped
+    return code == 0, seconds, cores, passed, failed, skipped
 
 
 def main():
@@ -116,9 +118,9 @@ def main():
     for stage in STAGES:
         print(f"{stage:14}", end="", flush=True)
         log = ROOT / "build" / "log" / f"{stage}.log"
-        ok, seconds, *counts = run(stage, log)
+        ok, seconds, cores, *counts = run(stage, log)
         with table.open("a") as file:
-            print(stage, f"{seconds:.1f}", *counts, sep="\t", file=file)
+            print(stage, f"{seconds:.1f}", f"{cores:.2f}", *counts, sep="\t", file=file)
         passed, failed, skipped = counts
         skips = f", {skipped} skipped" if skipped else ""
         print(f"{'ok' if ok else 'FAILED':8}{seconds:7.1f} s   {passed} passed, {failed} failed{skips}", flush=True)
