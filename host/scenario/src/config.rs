@@ -359,6 +359,9 @@ pub struct Service {
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// It listens on so many ports in a row, and each new connection goes to the next.
+    #[serde(default = "one_port")]
+    pub ports: u16,
     /// Requests in work at once; 0: no limit.
     #[serde(default)]
     pub workers: u32,
@@ -542,6 +545,10 @@ pub struct Sleep {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tap {
+    /// It begins so many seconds late.
+    pub from_s: f64,
+    /// It sees only what goes from the first host of a path to the second.
+    pub one_way: bool,
     /// Probability that it misses a frame.
     pub miss: f64,
     /// Probability that it writes a frame twice.
@@ -634,6 +641,9 @@ pub(crate) fn draw_ms(rng: &mut Rng, span: Span) -> crate::Time {
 fn one() -> u64 {
     1
 }
+fn one_port() -> u16 {
+    1
+}
 fn unity() -> f64 {
     1.0
 }
@@ -668,12 +678,17 @@ built_in!(
     "capture-loss",
     "connection-per-transaction",
     "delayed-ack",
+    "half-open",
     "keep-alive",
+    "late-capture",
+    "latency-bound",
     "mirror-duplicates",
     "mtu-black-hole",
+    "one-sided",
     "periodic-loss",
     "port-exhaustion",
     "port-recycling",
+    "port-scan",
     "random-loss",
     "receiver-limited",
     "refused",
@@ -833,6 +848,12 @@ impl Scenario {
         }
         for service in &self.service {
             self.host_index(&service.host)?;
+            if service.ports == 0 || service.port.checked_add(service.ports - 1).is_none() {
+                return Err(format!(
+                    "service {}: ports is at least 1, and the last of them at most 65535",
+                    service.name
+                ));
+            }
         }
         for (name, exchange) in &self.exchange {
             self.check_exchange(name, exchange)?;

@@ -463,7 +463,9 @@ impl<'a> World<'a> {
         let plan = &self.plan.dialogues[dialogue];
         let service = &self.plan.services[plan.service];
         let (client_host, server_host) = (plan.client, service.host);
-        let (path, forward, service, server_port) = (plan.path, plan.forward, plan.service, service.port);
+        let (path, forward) = (plan.path, plan.forward);
+        let server_port = service.port + self.apps.services[plan.service].turn(service.ports);
+        let service = plan.service;
         let Some(client_port) = self.hosts[client_host].take_port() else {
             self.totals.ports_exhausted += 1;
             let record = AppRecord::PortsExhausted {
@@ -687,7 +689,7 @@ impl<'a> World<'a> {
                     &conn.ends[packet.from.other() as usize],
                 );
                 let frame = self.framer.frame(&packet.segment, from, to, packet.ip_id, packet.ttl);
-                match self.taps[tap].see(self.now, frame) {
+                match self.taps[tap].see(self.now, forward, frame) {
                     Ok(number) => {
                         conn.seen[place / 2].count(packet.from, &packet.segment, number.is_some());
                         if let Some(frame) = number {

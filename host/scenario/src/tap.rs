@@ -2,7 +2,7 @@
 
 use crate::config::Tap as Config;
 use crate::error::ScenarioError;
-use crate::{Time, from_ms};
+use crate::{Time, from_ms, from_s};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::BufWriter;
@@ -59,11 +59,11 @@ impl Tap {
         (self.epoch_ns + now).saturating_add_signed((off_us * 1e3) as i64)
     }
 
-    /// A frame passes: the number of its frame in the file (from 1), or none if the tap missed it, and whether it was
-    /// written twice.
-    pub(crate) fn see(&mut self, now: Time, frame: &[u8]) -> Result<Option<u64>, ScenarioError> {
+    /// A frame passes: the number of its frame in the file (from 1), or none if the tap missed it.
+    pub(crate) fn see(&mut self, now: Time, forward: bool, frame: &[u8]) -> Result<Option<u64>, ScenarioError> {
         let [miss, duplicate] = [self.rng.unit(), self.rng.unit()];
-        if miss < self.config.miss {
+        let is_off = now < from_s(self.config.from_s) || self.config.one_way && !forward;
+        if is_off || miss < self.config.miss {
             self.missed += 1;
             return Ok(None);
         }

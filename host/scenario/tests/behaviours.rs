@@ -214,6 +214,46 @@ fn check(name: &str) -> bool {
             losses("black_hole") > 100 && ran.wire.iter().all(|line| line["frame_len"].as_u64() > Some(1400))
         }
         "keep-alive" => ran.of_server().filter(|f| f.tcp.len == 0 && f.tcp.flags == ACK).count() > 1000,
+        "half-open" => {
+            let of_branch = ran.app.iter().filter(|line| line["dialogue"] == "branch");
+            let waits = |line: &Value| line["outcome"] != "connected" && line["syn_acks_sent"].as_u64() > Some(1);
+            of_branch.clone().count() > 60 && of_branch.filter(|line| !waits(line)).count() < 5
+        }
+        "late-capture" => {
+            let first = ran.frames[0].at - start;
+            let syns: HashSet<u16> = ran
+                .frames
+                .iter()
+                .filter(|f| f.has(SYN))
+                .map(|f| f.tcp.src_port)
+                .collect();
+            let clients: HashSet<u16> = ran.of_clients().map(|frame| frame.tcp.src_port).collect();
+            (20.0..20.5).contains(&first) && clients.difference(&syns).count() > 20
+        }
+        "latency-bound" => {
+            // Most of a connection's time goes by on the way.
+            let (mut waited, mut open) = (0.0, 0.0);
+            for line in ran
+                .app
+                .iter()
+                .filter(|line| line["type"] == "connection" && line["close_ns"].is_u64())
+            {
+                waited += 0.082 * line["transactions"].as_f64().unwrap();
+                open += utc(line, "close_ns") - utc(line, "connect_start_ns");
+            }
+            open > 100.0 && waited > 0.8 * open
+        }
+        "one-sided" => ran.of_server().count() == 0 && ran.of_clients().count() > 1000,
+        "port-scan" => {
+            let tried: BTreeSet<u16> = ran
+                .frames
+                .iter()
+                .map(|frame| frame.tcp.dst_port)
+                .filter(|&port| port <= 1000)
+                .collect();
+            // One after the other.
+            tried.len() > 100 && tried.last().map(|&last| usize::from(last)) == Some(tried.len())
+        }
         "syn-flood" => {
             let answered = ran
                 .app

@@ -193,11 +193,22 @@ impl Processors {
 
 #[derive(Default)]
 pub(super) struct ServiceState {
+    /// Of its ports, the one for the next connection.
+    next_port: u16,
     busy: u32,
     /// Works that wait for a worker.
     waiting: VecDeque<usize>,
     processors: Processors,
     pub(super) half_open: Vec<ConnRef>,
+}
+
+impl ServiceState {
+    /// Which of so many ports a new connection goes to.
+    pub(super) fn turn(&mut self, ports: u16) -> u16 {
+        let turn = self.next_port;
+        self.next_port = (turn + 1) % ports;
+        turn
+    }
 }
 
 struct PoolState {

@@ -17,6 +17,7 @@ pub(super) struct Plan {
 pub(super) struct Service {
     pub(super) host: usize,
     pub(super) port: u16,
+    pub(super) ports: u16,
     pub(super) workers: u32,
     pub(super) worker_per_connection: bool,
     pub(super) cpus: f64,
@@ -70,6 +71,7 @@ impl Plan {
                 Ok(Service {
                     host: scenario.host_index(&service.host)?,
                     port: service.port,
+                    ports: service.ports,
                     workers: service.workers,
                     worker_per_connection: service.worker_per_connection,
                     cpus: service.cpus,
