@@ -7,7 +7,7 @@
 
 use weir_analysis::seconds;
 
-use crate::capacity::{Ceiling, MORE, PAST, RESAMPLES, SEED, Slice, Unit, growth, is_flat, middle_95};
+use crate::capacity::{Ceiling, FLAT, MORE, PAST, RESAMPLES, SEED, Slice, Unit, growth, is_flat, known, middle_95};
 use crate::names::median;
 use crate::random::Random;
 use crate::services::Service;
@@ -28,13 +28,13 @@ const ALIKE: f64 = 1.33;
 /// Both halves of the time beyond the knee have the same rate within this factor.
 const STEADY: f64 = 1.2;
 /// Smallest knee: those that units find are whole numbers.
-const SMALLEST: f64 = 8.0;
+pub(crate) const SMALLEST: f64 = 8.0;
 /// Slices beyond the knee at least.
-const ABOVE: usize = 8;
+pub(crate) const ABOVE: usize = 8;
 /// Levels beyond the knee differ by this factor: else how the rate grows between them is not known.
-const LEVELS: f64 = 1.3;
+pub(crate) const LEVELS: f64 = 1.3;
 /// Confidence where it is not known.
-const ONE_LEVEL: f64 = 0.8;
+const UNKNOWN: f64 = 0.8;
 /// The interval may be so wide, against the knee.
 const WIDEST: f64 = 0.5;
 /// Rounds until knee, rate and time of a unit agree.
@@ -70,7 +70,7 @@ struct Begun {
 /// See the module.
 pub(crate) fn beyond(service: &Service, unit: Unit, slices: &[Slice]) -> Option<Beyond> {
     let all = begun(service, unit);
-    let mut busy: Vec<f64> = slices.iter().map(|slice| slice.progress).collect();
+    let busy: Vec<f64> = slices.iter().map(|slice| slice.progress).collect();
     let middle = median(&busy)?;
     let mut rate = median_rate(slices.iter().filter(|slice| slice.progress >= middle))?;
     // From those that found fewest on.
@@ -91,9 +91,7 @@ pub(crate) fn beyond(service: &Service, unit: Unit, slices: &[Slice]) -> Option<
         time,
     };
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
-    busy = past.iter().map(|slice| slice.progress).collect();
-    busy.sort_unstable_by(f64::total_cmp);
-    let (least, most) = (*busy.get(busy.len() / 10)?, *busy.get(busy.len() * 9 / 10)?);
+    let (least, most) = range(&past)?;
     if ceiling.knee < SMALLEST
         || past.len() < ABOVE
         || most < MORE * ceiling.knee
@@ -111,23 +109,33 @@ pub(crate) fn beyond(service: &Service, unit: Unit, slices: &[Slice]) -> Option<
         return None;
     }
     let is_spread = most > LEVELS * least;
-    if is_spread && !is_flat(growth(&past)) {
+    let growth = growth(&past);
+    if is_spread && growth.0 >= FLAT {
         return None;
     }
+    let is_known = is_spread && is_flat(growth);
     let knees = resampled(&past, &few);
     let (low, high) = middle_95(&knees);
     if high - low > WIDEST * ceiling.knee {
         return None;
     }
     // Beyond the knee in all likelihood, not just by its uncertainty.
-    let held = knees.iter().filter(|knee| most >= MORE * **knee).count() as f64 / knees.len() as f64;
+    let past = knees.iter().filter(|knee| most >= MORE * **knee).count() as f64 / knees.len() as f64;
+    let held = past.min(known(&knees, &ceiling));
     Some(Beyond {
         ceiling,
         units: few.iter().map(|begun| begun.units).sum(),
         interval: (low, high),
         least,
-        confidence: if is_spread { held } else { ONE_LEVEL * held },
+        confidence: if is_known { held } else { UNKNOWN * held },
     })
+}
+
+/// Least and most in progress, a tenth of the slices on either side apart.
+pub(crate) fn range(slices: &[&Slice]) -> Option<(f64, f64)> {
+    let mut busy: Vec<f64> = slices.iter().map(|slice| slice.progress).collect();
+    busy.sort_unstable_by(f64::total_cmp);
+    Some((*busy.get(busy.len() / 10)?, *busy.get(busy.len() * 9 / 10)?))
 }
 
 fn begun(service: &Service, unit: Unit) -> Vec<Begun> {
@@ -205,7 +213,7 @@ fn weighted(mut of: Vec<(f64, u32)>) -> Option<f64> {
     Some(middle.0)
 }
 
-fn median_rate<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
+pub(crate) fn median_rate<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     median(&slices.map(|slice| slice.rate).collect::<Vec<f64>>())
 }
 
@@ -214,7 +222,7 @@ fn within(ratio: f64, factor: f64) -> bool {
 }
 
 /// The rate is no matter of time.
-fn is_steady(past: &[&Slice]) -> bool {
+pub(crate) fn is_steady(past: &[&Slice]) -> bool {
     let (first, second) = past.split_at(past.len() / 2);
     let of = |half: &[&Slice]| median_rate(half.iter().copied());
     of(first).zip(of(second)).is_some_and(|(a, b)| within(a / b, STEADY))

@@ -11,7 +11,7 @@
 use weir_analysis::{Group, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
-use crate::beyond::{SPARE, beyond};
+use crate::beyond::{self, LEVELS, SMALLEST, SPARE, beyond, is_steady, median_rate, range};
 use crate::detector::Detector;
 use crate::names::{about, median};
 use crate::random::Random;
@@ -45,7 +45,7 @@ const ONE: f64 = 0.9;
 pub(crate) const MORE: f64 = 1.3;
 pub(crate) const PAST: f64 = 1.1;
 /// Growth of the rate with the number in progress, as an exponent: 1 without a limit, 0 at the ceiling.
-const FLAT: f64 = 0.25;
+pub(crate) const FLAT: f64 = 0.25;
 /// The exponent's standard errors that must fit below `BENT`.
 const SIGMAS: f64 = 2.0;
 const BENT: f64 = 0.5;
@@ -54,6 +54,11 @@ const FAR_OFF: f64 = 4.45;
 /// Of what waits beyond the knee, this share waits for the first of a response: else the network is slow, not the
 /// service.
 const UNANSWERED: f64 = 0.5;
+/// The knee is known if a resample's is within this share of it.
+const KNOWN: f64 = 0.1;
+/// Of what is in progress more, this share came; and the confidence where nothing below the knee was seen.
+const CAME: f64 = 0.67;
+const AT_MOST: f64 = 0.7;
 /// Resamples for the interval.
 pub(crate) const RESAMPLES: usize = 200;
 pub(crate) const SEED: u64 = 2015;
@@ -177,10 +182,12 @@ fn look(service: &Service) -> Option<Finding> {
             let beyond = beyond(service, unit, &slices)?;
             Some((beyond.ceiling, Some(beyond), slices, width))
         });
-    let (ceiling, beyond, slices, width) = known?;
+    let Some((ceiling, beyond, slices, width)) = known else {
+        return at_most(service, unit);
+    };
     let (low, high, held) = match &beyond {
         Some(beyond) => (beyond.interval.0, beyond.interval.1, beyond.confidence),
-        None => interval(&slices),
+        None => interval(&slices, &ceiling),
     };
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let more: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum();
@@ -200,7 +207,7 @@ fn look(service: &Service) -> Option<Finding> {
             decimal(most, 0)
         ),
         Some(beyond) => format!(
-            "{}: {} {name} are done a second, whether {} or {} are in progress: nearly all of the load lies beyond the knee. The {} that found less than {:.0} % of it took {:.3} s each (median), {} a second × {:.3} s = {} at once",
+            "{}: {} {name} are done a second, whether {} or {} are in progress. The {} that found less than {:.0} % of the knee took {:.3} s each (median), {} a second × {:.3} s = {} at once",
             service.name(),
             decimal(ceiling.rate, 0),
             decimal(beyond.least, 0),
@@ -277,6 +284,78 @@ fn look(service: &Service) -> Option<Finding> {
         ],
     );
     Some(about(service.name(), finding))
+}
+
+/// A service of which no load below the knee was seen: all that can be told is that it does no more. Its load grew, or
+/// the rate would be that of what came, and the rate did not.
+fn at_most(service: &Service, unit: Unit) -> Option<Finding> {
+    let (slices, width) = slices(service, unit, FEWER_UNITS)?;
+    let all: Vec<&Slice> = slices.iter().collect();
+    let (least, most) = range(&all)?;
+    let rate = median_rate(slices.iter())?;
+    let more: f64 = slices.iter().map(|slice| (slice.progress - least).max(0.0)).sum();
+    let is_level = least >= SMALLEST
+        && most > LEVELS * least
+        && all.len() >= beyond::ABOVE
+        && slices.iter().map(|slice| slice.waiting).sum::<f64>() >= UNANSWERED * more
+        && is_steady(&all)
+        && is_flat(growth(&all));
+    if !is_level || !has_grown(service, unit, width, rate * seconds(width), least) {
+        return None;
+    }
+    let name = unit.name();
+    let start = service.load.start();
+    let finding = finding(
+        "CAPACITY_CEILING",
+        "WARNING",
+        AT_MOST,
+        format!(
+            "{} does {} {name} a second and no more, all the time",
+            service.name(),
+            decimal(rate, 0)
+        ),
+        vec![
+            format!(
+                "{}: {} {name} are done a second, whether {} or {} are in progress, and more in progress was more that came: its limit is {} at once at most. How far below that it lies is not known, as there was no time with fewer",
+                service.name(),
+                decimal(rate, 0),
+                decimal(least, 0),
+                decimal(most, 0),
+                decimal(least, 0)
+            ),
+            format!(
+                "one takes {:.3} s with {} in progress and {:.3} s with {} (Little's law)",
+                least / rate,
+                decimal(least, 0),
+                most / rate,
+                decimal(most, 0)
+            ),
+            "it may also be a limit on the way: a load balancer, or the clients' own limit of connections".to_owned(),
+            format!(
+                "next: capture from before the load on, or with less of it; look on {} for limits of threads, connections and processors",
+                weir_analysis::address(service.key.0)
+            ),
+        ],
+        &Group::range(start, start + service.load.len() as u64 * service.load.width()),
+        &[("inProgressHigh", least), ("perSecond", rate)],
+    );
+    Some(about(service.name(), finding))
+}
+
+/// Whether the load grew where more came to be in progress: more began than usual (`usual` of a slice), not fewer ended.
+fn has_grown(service: &Service, unit: Unit, width: u64, usual: f64, least: f64) -> bool {
+    let bins = service.load.coarser(width);
+    let (mut before, mut grown, mut came) = (0.0, 0.0, 0.0);
+    for (level, load) in levels(&bins, |load| unit.steps(load)).zip(bins.iter()) {
+        let steps = unit.steps(load);
+        let rise = steps.change() as f64;
+        if before >= SPARE * least && rise > SETTLED * before {
+            grown += rise;
+            came += f64::from(steps.up) - usual;
+        }
+        before = level.last as f64;
+    }
+    grown > 0.0 && came >= CAME * grown
 }
 
 /// The service in slices that are long enough, with their width in ns; none if there is too little.
@@ -445,10 +524,10 @@ impl Line {
     }
 }
 
-/// 95 % interval of the knee, and the share of resamples that show a ceiling. Slices are drawn again with a fixed seed,
+/// 95 % interval of the knee, and the share of resamples that show it. Slices are drawn again with a fixed seed,
 /// each for one of its level: the levels of the load are given, only the answers are chance (stratified bootstrap:
 /// Davison and Hinkley 1997, "Bootstrap Methods and their Application", 3.2).
-fn interval(slices: &[Slice]) -> (f64, f64, f64) {
+fn interval(slices: &[Slice], told: &Ceiling) -> (f64, f64, f64) {
     let mut random = Random::new(SEED);
     let sorted = sorted(slices);
     let mut knees = Vec::new();
@@ -463,7 +542,13 @@ fn interval(slices: &[Slice]) -> (f64, f64, f64) {
     }
     knees.sort_unstable_by(f64::total_cmp);
     let (low, high) = middle_95(&knees);
-    (low, high, knees.len() as f64 / RESAMPLES as f64)
+    (low, high, known(&knees, told))
+}
+
+/// The share of resamples that show the knee: those whose own is near it.
+pub(crate) fn known(knees: &[f64], told: &Ceiling) -> f64 {
+    let near = knees.iter().filter(|knee| (*knee / told.knee - 1.0).abs() <= KNOWN);
+    near.count() as f64 / RESAMPLES as f64
 }
 
 /// Where the middle 95 % of sorted values begin and end.
@@ -535,7 +620,7 @@ mod tests {
         let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
         assert!((ceiling.knee / 40.0 - 1.0).abs() < 0.05, "{ceiling:?}");
         assert!((ceiling.rate / 200.0 - 1.0).abs() < 0.05, "{ceiling:?}");
-        let (low, high, held) = interval(&slices);
+        let (low, high, held) = interval(&slices, &ceiling);
         assert!(
             low < 40.0 && 40.0 < high && high - low < 10.0 && held > 0.9,
             "{low} {high} {held}"

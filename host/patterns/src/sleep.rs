@@ -84,6 +84,8 @@ const MORE_THAN_CHANCE: f64 = 1.5;
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
+/// The mean is of the intervals within this factor of the median.
+const NEAREST: f64 = 1.25;
 /// Standard deviation of those intervals, against their mean, up to which they are a period: 0.26 by chance.
 const SPREAD: f64 = 0.12;
 /// The middle half of the lengths lies within so much of the median: one cause makes them all. Silences without a
@@ -536,8 +538,8 @@ fn common<'a>(a: &'a [Nap], b: &'a [Nap]) -> Vec<(&'a Nap, &'a Nap)> {
     pairs
 }
 
-/// When they come: mean and standard deviation of the time from one to the next, s, and the share of the intervals that
-/// they rest on: those near the median, because a sleep that was not seen makes two one.
+/// When they come: mean and standard deviation of the time from one to the next, s, and the share of the intervals near
+/// the median: a sleep that was not seen makes two one, and one that is none makes one two. The mean is of those nearest.
 fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
     let mut all: Vec<f64> = naps
         .windows(2)
@@ -550,6 +552,8 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
     let n = all.len().max(1) as f64;
     let mean = all.iter().sum::<f64>() / n;
     let variance = all.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / n;
+    all.retain(|interval| (NEAREST.recip() * median..NEAREST * median).contains(interval));
+    let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
     (mean, variance.sqrt(), n / whole)
 }
 

@@ -177,7 +177,8 @@ fn ceilings_are_found_below_all_of_the_load() {
     };
     let levels = [(1.0, 1.45), (20.0, 0.4), (40.0, 0.5)];
     for (limit, wait, shares, least, most, seed) in [
-        (24, [200, 320], &levels[..], 0.8, 1.0, 70),
+        // Some twenty requests found few others.
+        (24, [200, 320], &levels[..], 0.7, 1.0, 70),
         (90, [500, 700], &levels[..], 0.8, 1.0, 71),
         (300, [900, 1300], &levels[..], 0.8, 1.0, 72),
         // At one level nothing tells how the rate grows.
@@ -189,8 +190,31 @@ fn ceilings_are_found_below_all_of_the_load() {
         println!("{limit} workers: {} {}", value(found, "inProgress"), found.confidence);
         assert!(near(value(found, "inProgress"), n, 0.05), "{found:#?}");
         assert!((least..most).contains(&found.confidence), "{found:#?}");
-        assert!(found.evidence[0].contains("lies beyond the knee"), "{found:#?}");
+        assert!(found.evidence[0].contains("that found less than"), "{found:#?}");
     }
+}
+
+/// A capture that begins and ends beyond the knee: the limit is not known, but that there is one, and at most how much.
+#[test]
+fn a_ceiling_is_told_where_nothing_below_it_was_seen() {
+    for (limit, wait, seed) in [(30, [200, 320], 75), (90, [400, 600], 76)] {
+        let n = f64::from(limit);
+        let users = [(0.0, (1.5 * n).round()), (30.0, (1.2 * n).round())];
+        let late = "[tap.tap]\nfrom_s = 8\n";
+        let run = run(&(workers(limit, wait, &users) + late), seed);
+        let found = only(&run, "CAPACITY_CEILING");
+        let rate = n * 2000.0 / f64::from(wait[0] + wait[1]);
+        assert!(near(value(found, "perSecond"), rate, 0.05), "{found:#?}");
+        assert!((1.0..1.6).contains(&(value(found, "inProgressHigh") / n)), "{found:#?}");
+        assert!(
+            !found.values.contains_key("inProgress") && found.confidence < 0.8,
+            "{found:#?}"
+        );
+    }
+    // With workers to spare the rate grows with what comes.
+    let users = [(0.0, 40.0), (30.0, 40.0)];
+    let run = run(&(workers(200, [200, 320], &users) + "[tap.tap]\nfrom_s = 8\n"), 77);
+    assert!(run.found("CAPACITY_CEILING").is_empty(), "{:#?}", run.answer.findings);
 }
 
 /// Long responses over a long way take their time; nobody waits in front for that.
