@@ -6,7 +6,7 @@ use crate::handshake::Handshake;
 use crate::limits::{self, Charged, Limits, SoFar};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
-use crate::setup::{FIRST_TIMEOUT, SetupState};
+use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Turn};
@@ -609,10 +609,16 @@ impl Flow {
         self.directions[0].rtt.min().map(|s| (s * 1e9) as u64)
     }
 
-    /// What was lost of a handshake in which something came again, in words.
+    /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
-        let handshake = &self.trouble.as_ref()?.handshake;
-        handshake.explain(&self.setup, self.server_rtt())
+        let trouble = self.trouble.as_ref();
+        let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.server_rtt()));
+        match (lost, self.setup.failure()) {
+            // What was lost of it says why nobody answered.
+            (Some(lost), Some(failure)) if self.setup.outcome == Outcome::Refused => Some(format!("{lost} {failure}")),
+            (Some(lost), _) => Some(lost),
+            (None, failure) => failure.map(str::to_owned),
+        }
     }
 
     /// Verdicts on what came again of the handshake.

@@ -229,6 +229,30 @@ impl SetupState {
         matches!(self.outcome, Outcome::Refused | Outcome::ResetLate) && self.has(setup_bit::RST_BY_SERVER)
     }
 
+    /// How it failed, as far as its packets alone tell.
+    pub const fn failure(&self) -> Option<&'static str> {
+        Some(match (self.outcome, self.answered()) {
+            (Outcome::Refused | Outcome::ResetLate, true) if self.reset_by_server() => {
+                "The server reset the connection after its SYN-ACK."
+            }
+            (Outcome::Refused, _) if self.reset_by_server() => {
+                "The server answered by a reset: nothing listens on that port, or a firewall refuses it."
+            }
+            (Outcome::ResetLate, _) if self.reset_by_server() => {
+                "The server's reset came a second or more after the SYN; what it may have sent before did not pass the tap."
+            }
+            (Outcome::Refused | Outcome::ResetLate, _) => "The client reset the connection before it was set up.",
+            (Outcome::Ignored, false) => {
+                "No answer to the SYN passed the tap: one of the two was lost, a firewall or a full queue drops it, or the \
+                 capture ended before; nothing tells which."
+            }
+            (Outcome::Ignored, true) => {
+                "The client did not answer the SYN-ACK: that or the ACK was lost, or the client went away."
+            }
+            _ => return None,
+        })
+    }
+
     /// Last SYN before the answer to the answer, s.
     pub fn response_seconds(&self) -> Option<f64> {
         self.response_ns().map(seconds)

@@ -223,6 +223,17 @@ fn the_sentence_about_each_slow_setup() {
         "None of 3 SYNs was answered, and 63.7 s after the last one the server reset the connection: it had held it half open, so SYNs arrived and its SYN-ACKs were lost between the server and the tap."
     );
     assert_eq!(explained(&all[..1], Some((0.0005, w)), None), "", "nothing came again");
+    // What failed without a repeat says so, too.
+    let refusal = "The server answered by a reset: nothing listens on that port, or a firewall refuses it.";
+    assert_eq!(explained(&all[..1], None, Some(0.0003)), refusal);
+    let at_last = explained(&all[..2], None, Some(3.0003));
+    assert!(
+        at_last.starts_with("The first SYN was") || at_last.starts_with("None of 2 SYNs"),
+        "{at_last}"
+    );
+    assert!(at_last.ends_with(refusal), "{at_last}");
+    let alone = explained(&all[..1], None, None);
+    assert!(alone.starts_with("No answer to the SYN passed the tap"), "{alone}");
 }
 
 #[test]

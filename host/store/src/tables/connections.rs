@@ -454,7 +454,7 @@ impl Row for Connection {
             Column::known(
                 "setup_explanation",
                 Cell::Text(|c| text(&c.setup.as_ref()?.explanation)),
-                "What was lost when a SYN or SYN-ACK came again, in words.",
+                "What was lost when a SYN or SYN-ACK came again, and how a setup failed, in words.",
             ),
         ];
         columns.extend(options!("client", client_options, "client's first SYN"));

@@ -142,8 +142,10 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
     const whole = { from: null, to: null };
     if (entry.finding.kind === "FAILED_CONNECTIONS") {
         const filter = ids.length > IDS_IN_FILTER ? FAILED : idsFilter(ids);
+        // A finding names at most a thousand; the filter finds all.
+        const { connections } = entry.finding.values ?? {};
         return {
-            label: `Which, when and why (${count(ids.length)})`,
+            label: `Which, when and why (${count(typeof connections === "number" ? connections : ids.length)})`,
             to: { view: "connections", ...whole, params: { filter, columns: FAILED_COLUMNS.join(",") } },
         };
     }

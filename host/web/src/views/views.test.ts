@@ -95,7 +95,10 @@ test("findings lead to their rows, and values have their units", () => {
         filter: "id = 7",
         columns: expect.stringContaining("setup_explanation"),
     });
-    expect(behind(entry("FAILED_CONNECTIONS", Array(201).fill("7")))?.to.params?.filter).toBe(FAILED);
+    const many = entry("FAILED_CONNECTIONS", Array(1000).fill("7"));
+    expect(behind(many)?.to.params?.filter).toBe(FAILED);
+    const all = { ...many, finding: { ...many.finding, values: { connections: 6305 } } };
+    expect(behind(all)?.label).toBe("Which, when and why (6,305)");
     expect(valueText("costSeconds", 0.25)).toBe("250 ms");
     expect(valueText("rate", 0.031)).toBe("3.1 %");
     expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
