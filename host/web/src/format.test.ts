@@ -12,6 +12,8 @@ test("durations take the unit that reads best", () => {
         [754, "12 min 34 s"],
         [600, "10 min"],
         [719.7, "12 min"],
+        [3600, "1 h"],
+        [7122, "1 h 59 min"],
         [7230, "2 h 1 min"],
     ];
     for (const [value, text] of pairs) expect(duration(value)).toBe(text);

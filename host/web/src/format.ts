@@ -26,7 +26,7 @@ export function duration(seconds: number | null | undefined): string {
     if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
     const size = Math.abs(seconds);
     if (size === 0) return "0 s";
-    if (size >= 7200) return two(Math.round(seconds / 60), "h", "min");
+    if (size >= 3600) return two(Math.round(seconds / 60), "h", "min");
     if (size >= 600) return two(Math.round(seconds), "min", "s");
     if (size >= 0.9995) return `${figure(seconds)} s`;
     if (size >= 0.0009995) return `${figure(seconds * 1e3)} ms`;

@@ -71,6 +71,37 @@ test("a file that is no capture says so, and the others stay", async () => {
     expectNoErrors(one);
 });
 
+test("a file above the limit is not sent, and the page says how to open it", async () => {
+    await one.page.route("**/api/v1/captures", async (route) => {
+        const response = await route.fetch();
+        const answer = (await response.json()) as { limits: Record<string, string> };
+        await route.fulfill({ response, json: { ...answer, limits: { ...answer.limits, uploadBytes: "1000" } } });
+    });
+    await one.show("view=overview");
+    const before = await captures();
+    await one.page
+        .getByLabel("Capture file")
+        .setInputFiles({ name: "huge.pcap", mimeType: "application/octet-stream", buffer: Buffer.alloc(2000) });
+    await one.page.getByText("huge.pcap has 2 kB, the server takes up to 1 kB").waitFor();
+    expect(await captures()).toEqual(before);
+    await one.page.unroute("**/api/v1/captures");
+    expectNoErrors(one);
+});
+
+test("a capture that ends in the middle of a packet is shown up to there, and says so", async () => {
+    await one.show("view=overview");
+    const content = readFileSync(DEMO);
+    await one.page.getByLabel("Capture file").setInputFiles({
+        name: "cut.pcap",
+        mimeType: "application/octet-stream",
+        buffer: content.subarray(0, Math.floor(content.length / 2) + 5),
+    });
+    await one.page.waitForFunction(() => document.querySelector("header select")?.textContent?.includes("cut.pcap"));
+    await one.page.locator("main .warning[role=alert]").waitFor();
+    expect(await one.page.locator(".tiles").innerText()).toMatch(/Connections\n[1-9]/);
+    expectNoErrors(one);
+});
+
 test("sending shows its progress and can be cancelled", async () => {
     await one.show("view=overview");
     const before = await captures();
