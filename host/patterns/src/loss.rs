@@ -17,6 +17,8 @@ const FEW: u64 = 5;
 const ABOVE: f64 = 2.0;
 /// Losses from which on chance and bursts are told apart.
 const LEAST: u64 = 20;
+/// Of repeats that nobody needed, so many may look like losses: where ACKs are late, up to 1 in 280 did in healthy runs.
+const MISTAKEN: f64 = 0.01;
 /// Pairs of losses in a slot, over those that chance makes by what was sent in it: bursts, if that is surely above 1 by
 /// so many standard deviations.
 const CLUSTERED: f64 = 3.0;
@@ -94,6 +96,14 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
             count(unknown)
         ));
     }
+    let needless = all
+        .needless
+        .iter()
+        .filter(|needless| usize::from(needless.pair) == pair);
+    let mistaken = MISTAKEN * needless.count() as f64;
+    if mistaken > sums.total() as f64 {
+        evidence.push("it may also be that nothing was lost: so many repeats were not needed that a few of them may look like losses".to_owned());
+    }
     let acks = all.by_pair[pair].acks;
     if acks != [0; 2] {
         evidence.push(format!(
@@ -121,7 +131,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
             _ => "INFO",
         },
         // By how much more is known than not.
-        0.5 + 0.49 * sums.total() as f64 / (sums.total() + unknown).max(1) as f64,
+        0.5 + 0.49 * sums.total() as f64 / (sums.total() as f64 + unknown as f64 + mistaken),
         format!(
             "{} of the data segments between {client} and {server} are lost",
             percent(share)

@@ -456,6 +456,27 @@ fn repeats_that_nobody_needed_are_told_with_what_they_come_from() {
 }
 
 /// A tap sees a scale that the client never gets: its first ACK tells.
+/// Timers that are shorter than round trip and delayed ACK repeat what arrives, and a few of these look like losses.
+#[test]
+fn a_few_of_many_needless_repeats_are_no_sure_losses() {
+    let mut scenario = Scenario::load("healthy").unwrap();
+    for host in &mut scenario.host {
+        host.stack = "windows".into();
+    }
+    let leg = &mut scenario.path[0].leg[0];
+    for link in [&mut leg.forward, &mut leg.backward] {
+        (link.delay_ms, link.jitter_ms) = (77.0, 4.4);
+    }
+    let run = play(scenario, 1.0, 91);
+    assert!(run.truth("wire").is_empty());
+    assert_eq!(run.found("NEEDLESS_REPEATS").len(), 1);
+    let losses = run.found("LOSS");
+    assert!(
+        !losses.is_empty() && losses.iter().all(|f| f.confidence < 0.9),
+        "{losses:#?}"
+    );
+}
+
 #[test]
 fn a_window_scale_that_is_taken_out_behind_the_tap_is_told() {
     let run = built_in("window-scale-mishap", 0.5, 7450);
