@@ -268,6 +268,9 @@ impl Aligner {
     /// Match what is in the windows and judge what every tap is well past, because a window is full or (`None`) all have
     /// ended.
     fn step(&mut self, full: Option<usize>) {
+        for tap in &mut self.taps {
+            tap.remove_copies();
+        }
         let groups: Vec<Grouped> = self.taps.iter().map(Tap::by_flow).collect();
         let mut matches: Vec<Matches> = Vec::with_capacity(self.pairs.len());
         for pair in &mut self.pairs {

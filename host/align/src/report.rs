@@ -211,6 +211,12 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
         ));
     }
     for tap in [from, to] {
+        if tap.mirrored > 0 {
+            out.push(format!(
+                "{}: a mirror port has packets twice; {} copies are left out",
+                tap.name, tap.mirrored
+            ));
+        }
         if tap.clamped > 0 {
             out.push(format!(
                 "{}: its clock was set back, or it stamps packets in batches; {} packets have no time of their own and are in no delay",

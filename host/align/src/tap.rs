@@ -17,6 +17,13 @@ const TCP: u8 = 6;
 /// Bits of [`Digest::bits`].
 const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
+const IS_COPY: u8 = 4;
+/// A mirror port's copy comes within so many packets and ns.
+const COPY_REACH: usize = 64;
+const COPY_SOON: u64 = 100_000;
+/// A direction of which a fifth are copies, and eight at least, is mirrored: networks do not copy as much.
+const MIRROR_PART: u64 = 5;
+const MIRROR_LEAST: u64 = 8;
 /// No flow.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -51,6 +58,19 @@ impl Digest {
 
     pub const fn timestamps(&self) -> bool {
         self.bits & HAS_TIMESTAMPS != 0
+    }
+
+    /// Nothing else can look like it so soon: an ACK without an IP id may be sent twice.
+    const fn is_alone_of_its_kind(&self) -> bool {
+        self.ip_id != 0 || self.len > 0 || self.flags & (flag::SYN | flag::FIN | flag::RST) != 0
+    }
+
+    /// The same fields.
+    fn is_copy_of(&self, other: &Self) -> bool {
+        self.ip_id == other.ip_id
+            && (self.flow, self.seq, self.ack, self.len) == (other.flow, other.seq, other.ack, other.len)
+            && (self.tsval, self.window, self.flags) == (other.tsval, other.window, other.flags)
+            && self.side() == other.side()
     }
 
     /// Sequence number after it: payload, SYN and FIN count.
@@ -137,6 +157,10 @@ pub(crate) struct Tap {
     /// Packets whose stamp equals the one before: moved there because their own ran backwards.
     pub clamped: u64,
     repeats: u32,
+    /// Packets from clients and from servers, and how many of them are copies of another one.
+    sides: [[u64; 2]; 2],
+    /// Copies of a mirror port, left out.
+    pub mirrored: u64,
     /// Connections by what they tell of the tap's place.
     pub places_seen: Map<Place, u64>,
 }
@@ -161,6 +185,8 @@ impl Tap {
             given_up: 0,
             clamped: 0,
             repeats: 0,
+            sides: [[0; 2]; 2],
+            mirrored: 0,
             places_seen: map(),
         }
     }
@@ -282,7 +308,7 @@ impl Tap {
         if p.option_bits & 1 != 0 {
             bits |= HAS_TIMESTAMPS;
         }
-        let digest = Digest {
+        let mut digest = Digest {
             time,
             seq: p.seq,
             ack: if p.tcp_flags & flag::ACK != 0 { p.ack } else { 0 },
@@ -308,7 +334,18 @@ impl Tap {
                 flow.syn_mark.get_or_insert((digest.tsval, digest.ip_id));
             }
         }
-        flow.ends.packet(&digest);
+        let recent = self.window.iter().rev().take(COPY_REACH);
+        let is_copy = recent
+            .take_while(|other| time - other.time < COPY_SOON)
+            .any(|other| other.bits & IS_COPY == 0 && digest.is_copy_of(other));
+        let [packets, copies] = &mut self.sides[digest.side()];
+        *packets += 1;
+        if is_copy {
+            *copies += u64::from(digest.is_alone_of_its_kind());
+            digest.bits |= IS_COPY;
+        } else {
+            flow.ends.packet(&digest);
+        }
         if self.repeats >= STUCK {
             self.clamped += 1;
         }
@@ -330,6 +367,16 @@ impl Tap {
         let before = (1..=reach).take_while(|&k| at >= k && same(at - k)).count();
         let after = (1..=reach).take_while(|&k| same(at + k)).count();
         before + after < reach
+    }
+
+    /// Remove the copies of directions that are mirrored: the wire had each packet once.
+    pub fn remove_copies(&mut self) {
+        let mirrored = self
+            .sides
+            .map(|[packets, copies]| copies >= MIRROR_LEAST && copies * MIRROR_PART >= packets);
+        let all = self.window.len();
+        self.window.retain(|p| p.bits & IS_COPY == 0 || !mirrored[p.side()]);
+        self.mirrored += (all - self.window.len()) as u64;
     }
 
     /// Remove packets that `keep` does not want.

@@ -345,13 +345,15 @@ impl Court<'_> {
                 out.rule(down, at, Passage::Copied);
             } else if fate == Fate::Alone {
                 out.tally.only[down] += 1;
+                if (self.seen_beyond)(down, at as usize) {
+                    continue; // The leg before has counted it.
+                }
                 let there = self.other_clock(down, window[at as usize].time);
                 let tap = self.tap(up);
                 if tap.first.is_none_or(|first| there < first) || there > tap.last {
                     out.tally.outside += 1;
                     out.rule(down, at, Passage::Outside);
-                } else if !(self.seen_beyond)(down, at as usize) {
-                    // Else the leg before has counted it.
+                } else {
                     out.tally.missed[up] += 1;
                     out.rule(down, at, Passage::Missed);
                     missed[up].push(there);

@@ -338,6 +338,48 @@ fn losses_and_copies_are_exact_on_each_leg() {
     }
 }
 
+/// It is outside of what that capture covers, and the leg before has said so.
+#[test]
+fn a_last_packet_that_one_capture_misses_is_outside_once() {
+    let world = World::new(95, PATH);
+    let mut captures = three_taps(&world);
+    let mut middle = world.capture(1, late, all);
+    middle.pop();
+    captures[1] = support::records_of(&middle);
+    let answer = support::align(&captures).unwrap();
+    assert_eq!(losses(&answer), world.lost);
+    assert_eq!(rest(&answer), [0, 1, 0]);
+    assert_eq!(answer.legs[1].outside, 0);
+}
+
+/// Bursts come in between a packet and its copy.
+#[test]
+fn copies_of_a_mirror_port_are_no_leg_s() {
+    for seed in 91..94 {
+        let world = World::new(seed, PATH);
+        let mut captures = three_taps(&world);
+        let mut mirrored = world.capture(1, late, all);
+        let copy = |meta: &Meta| Meta {
+            time: meta.time + 30_000,
+            ..*meta
+        };
+        mirrored.extend(mirrored.iter().map(copy).collect::<Vec<_>>());
+        mirrored.sort_by_key(|meta| meta.time);
+        captures[1] = support::records_of(&mirrored);
+        for window in [weir_align::WINDOW, 1500] {
+            let answer = support::align_within(&captures, window).unwrap();
+            assert_eq!(losses(&answer), world.lost, "seed {seed}");
+            assert_eq!(copies(&answer), world.copied, "seed {seed}");
+            assert_eq!(rest(&answer), [0; 3], "seed {seed}");
+            offsets_are_right(&answer, seed);
+            for leg in &answer.legs {
+                let said = leg.placement.iter().any(|words| words.starts_with("B: a mirror port"));
+                assert!(said, "{leg:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_tap_between_has_its_own_time_for_each_packet() {
     for seed in 31..=33 {
