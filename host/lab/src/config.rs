@@ -315,6 +315,10 @@ pub struct AppConfig {
     pub server_sndbuf: u32,
     /// SO_RCVBUF of the server; 0 leaves the kernel's choice.
     pub server_rcvbuf: u32,
+    /// Congestion control of the client, such as `cubic`; empty leaves the kernel's choice.
+    pub client_congestion: String,
+    /// Congestion control of the server.
+    pub server_congestion: String,
     /// How often each side looks at TCP_INFO of its sockets; 0: never.
     pub tcp_info_ms: f64,
     /// Port of the server.
@@ -349,6 +353,8 @@ impl Default for AppConfig {
             client_rcvbuf: 0,
             server_sndbuf: 0,
             server_rcvbuf: 0,
+            client_congestion: String::new(),
+            server_congestion: String::new(),
             tcp_info_ms: 0.0,
             port: 9000,
             refused: 0,
@@ -447,14 +453,13 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// A congestion control that it wants and that this kernel does not let namespaces have.
+    /// A congestion control that it wants and that this kernel does not have.
     pub fn missing_congestion_control(&self) -> Option<&str> {
-        let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").ok()?;
-        [&self.client_sysctl, &self.server_sysctl]
+        let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
+        [&self.app.client_congestion, &self.app.server_congestion]
             .into_iter()
-            .filter_map(|settings| settings.get("net.ipv4.tcp_congestion_control"))
             .map(String::as_str)
-            .find(|wanted| !allowed.split_whitespace().any(|name| name == *wanted))
+            .find(|wanted| !wanted.is_empty() && !available.split_whitespace().any(|name| name == *wanted))
     }
 
     /// The scenario as TOML.

@@ -106,8 +106,7 @@ requests = 1
 response_bytes = [1500000, 2000000]
 client_rcvbuf = 30000
 tcp_info_ms = 5
-[server_sysctl]
-"net.ipv4.tcp_congestion_control" = "reno"
+server_congestion = "reno"
 "#;
 
 fn small_buffer() -> String {

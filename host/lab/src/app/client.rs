@@ -164,6 +164,9 @@ impl Client<'_> {
         if app.client_rcvbuf > 0 {
             socket.set_recv_buffer_size(app.client_rcvbuf as usize)?;
         }
+        if !app.client_congestion.is_empty() {
+            socket.set_tcp_congestion(app.client_congestion.as_bytes())?;
+        }
         socket.set_tcp_nodelay(app.nodelay)?;
         socket.bind(&SocketAddr::from((CLIENT_ADDRESS, 0)).into())?;
         Ok(socket)

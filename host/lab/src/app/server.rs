@@ -65,12 +65,15 @@ pub(super) fn run(scenario: &Scenario, clock: Clock, records: RecordFile) -> Res
 fn listen(scenario: &Scenario) -> io::Result<TcpListener> {
     let app = &scenario.app;
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    // Accepted sockets inherit the buffers; the window scale depends on them, so they come before listen().
+    // Accepted sockets inherit all of this; the window scale depends on them, so they come before listen().
     if app.server_sndbuf > 0 {
         socket.set_send_buffer_size(app.server_sndbuf as usize)?;
     }
     if app.server_rcvbuf > 0 {
         socket.set_recv_buffer_size(app.server_rcvbuf as usize)?;
+    }
+    if !app.server_congestion.is_empty() {
+        socket.set_tcp_congestion(app.server_congestion.as_bytes())?;
     }
     socket.bind(&SocketAddr::from((SERVER_ADDRESS, app.port)).into())?;
     socket.listen(BACKLOG)?;
