@@ -450,8 +450,16 @@ impl State {
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.directions[side].rtt.sample(rtt.rtt);
-        // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2).
-        if side == 0 && (rtt.flight >= 2 * flow.setup.segment() || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake))
+        // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2), but not by
+        // less than the shortest timer; one of a part of what is in flight waited for no response, either.
+        let soon = || {
+            flow.server_rtt()
+                .is_some_and(|least| rtt.rtt < least + limits::DELAYED_ACK)
+        };
+        if side == 0
+            && (rtt.flight >= 2 * flow.setup.segment()
+                || (rtt.flight > 0 && rtt.ack == rtt.seq_end && soon())
+                || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake))
         {
             self.queues.sample(&flow.route(), r.time(), rtt.rtt);
         }

@@ -140,8 +140,9 @@ pub(crate) const DELAYED_ACK_MOST: u64 = 500_000_000;
 const MANY: usize = 192;
 /// Samples kept then, for comparison.
 const CONTEXT: usize = 8;
-/// Bursts compared.
+/// Bursts compared; and after a loss, when a congestion window may grow by a segment in two round trips only (RFC 9438 4.3).
 const BURSTS: usize = 4;
+const BURSTS_AFTER_LOSS: usize = 2 * BURSTS;
 /// Edges of the receiver's window remembered.
 const EDGES: usize = 64;
 /// A sender that waits for its buffer sends once in a round trip, or each time that a third of it is free (as Linux
@@ -325,7 +326,7 @@ struct Bursts {
     /// The last ACK and the window in bytes when it began, if known.
     window: Option<(u32, u32)>,
     /// Between those before, the newest first; 0: none.
-    before: [u32; BURSTS],
+    before: [u32; BURSTS_AFTER_LOSS],
     slow_start: SlowStart,
     /// A pause was surely that of a full send buffer.
     proven: bool,
@@ -349,13 +350,15 @@ impl Bursts {
     }
 
     /// A pause. Whether the burst was like the one before it and has not grown over the last ones: a send buffer has one
-    /// size, a congestion window grows by a segment in each round trip (RFC 5681 3.1). `next`: the next burst begins.
-    fn end(&mut self, next: u64, segment: u32) -> bool {
+    /// size, a congestion window grows by a segment in each round trip (RFC 5681 3.1), or in two after a loss. `next`: the
+    /// next burst begins.
+    fn end(&mut self, next: u64, segment: u32, lost: bool) -> bool {
         let burst = self.bytes;
         let last = f64::from(self.before[0]);
-        let oldest = self.before[BURSTS - 1];
+        let compared = &self.before[..if lost { BURSTS_AFTER_LOSS } else { BURSTS }];
+        let oldest = compared[compared.len() - 1];
         let steady = oldest > 0 && burst <= oldest.saturating_add(segment);
-        let near = f64::from(burst) * FLAT >= last && (steady || self.before.iter().any(|b| burst <= *b));
+        let near = f64::from(burst) * FLAT >= last && (steady || !lost && compared.iter().any(|b| burst <= *b));
         let like = near && !self.cut && f64::from(burst) <= last * FLAT;
         let mut before = self.before;
         before.rotate_right(1);
@@ -657,7 +660,8 @@ impl Transfer {
         let held = self.held(&tail, is_flight, path);
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
-        let like = self.bursts.end(b.first, path.segment) && gap <= longest && burst >= self.loss_flight;
+        let like =
+            self.bursts.end(b.first, path.segment, self.loss_flight > 0) && gap <= longest && burst >= self.loss_flight;
         if like {
             self.sender_bytes = self.sender_bytes.max(burst);
             if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
@@ -793,10 +797,9 @@ impl Transfer {
     pub fn loss(&mut self, silent: Option<u64>, time: u64, path: &Path) {
         let last = self.samples.last().map(|s| s.time).max(self.tail.map(|tail| tail.last));
         let from = silent.map_or(last.unwrap_or(time), |silent| time.saturating_sub(silent));
-        if let Some(last) = self.samples.last() {
-            let in_flight = last.flight_max.max(self.flight_since);
-            self.loss_flight = self.loss_flight.max(in_flight).max(self.peak);
-        }
+        // Of the first flight there is no sample.
+        let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
+        self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
         self.span(from, to, Cause::Recovery, path);
@@ -1267,6 +1270,34 @@ mod tests {
         }
     }
 
+    /// Which of these bursts, in segments, were like those before them.
+    fn like(bursts: impl IntoIterator<Item = u32>, lost: bool) -> Vec<bool> {
+        let mut b = Bursts::begin(0);
+        let mut end = |segments: u32| {
+            b.bytes = 1000 * segments;
+            b.end(0, 1000, lost)
+        };
+        bursts.into_iter().map(&mut end).collect()
+    }
+
+    /// After a loss a congestion window may grow by a segment in two round trips, and in steps of two segments.
+    #[test]
+    fn a_window_that_grows_slowly_after_a_loss_is_no_buffer() {
+        let slowly = || (0..20).map(|n| 10 + n / 4 * 2);
+        assert!(!like(slowly(), true).contains(&true));
+        assert!(like(slowly(), false).contains(&true));
+        let same = like([12; 12], true);
+        assert_eq!(same.iter().position(|like| *like), Some(8));
+    }
+
+    #[test]
+    fn a_loss_in_the_first_flight_counts() {
+        let mut t = Transfer::default();
+        t.flight(10_000);
+        t.loss(Some(MS), 100 * MS, &TAP_BETWEEN);
+        assert_eq!(t.loss_flight, 10_000);
+    }
+
     /// A flight of 15 segments ends without PSH, and the next one, of 20, fills the window: its sender paused for that.
     #[test]
     fn a_block_that_takes_half_a_round_trip_holds_two_bursts() {
@@ -1384,6 +1415,23 @@ mod tests {
         let charged = t.settle(0, last, last, &path);
         let share = charged.by.of(Cause::ReceiverWindow) as f64 / last as f64;
         assert!(share > 0.9, "{share}");
+    }
+
+    /// The sender had heard of a window of 2,500 bytes when it began a block, and of a larger one before its end.
+    #[test]
+    fn a_window_that_ends_within_a_small_block_held_it() {
+        for (bytes, stood) in [(2000, 0), (4000, 8 * MS), (5000, 0)] {
+            let mut t = Transfer::default();
+            t.saw(60 * MS, 0, Some(2500));
+            t.block(
+                BlockEnd::Push as u8,
+                &block(90 * MS, 98 * MS, 0, bytes),
+                None,
+                None,
+                &TAP_BETWEEN,
+            );
+            assert_eq!(t.edge_ns, stood, "{bytes}");
+        }
     }
 
     /// A window that was full in each round trip is not what an application waited for after all had been acknowledged.

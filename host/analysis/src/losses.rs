@@ -656,7 +656,7 @@ impl Losses {
     /// and mirror ports do.
     fn nobody_asked(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
         // Not even a probe timer is as short as a round trip (RFC 8985 7.2).
-        let Some(wait) = path.rtt else { return false };
+        let wait = path.rtt.unwrap_or(REORDERING);
         let quiet = |then: u64| then == 0 || time.saturating_sub(then) > wait + wait / 2;
         // Senders that resend what is acknowledged already do it for reasons of their own.
         let waits_for_ack = e.what & what::ACKED_UNKNOWN == 0 && before(e.acked, old.to);

@@ -456,6 +456,53 @@ fn what_waits_in_a_queue_behind_the_tap_is_not_the_servers_time() {
     assert_eq!(without.server_uncertain_seconds, None);
 }
 
+/// Two requests of a segment and a little more, just before the one that is asked about. Their first segments' ACKs come later by
+/// `wait`, and of what else was sent too if `both`.
+fn a_request_behind_two(wait: f64, both: bool) -> v1::Transaction {
+    let base = 0.020;
+    let mut packets = Vec::new();
+    for (k, sent) in [(0, 0.480), (1, 0.490), (2, 0.500)] {
+        let mut c = Conversation::new(40_001 + k);
+        c.syn(0.0, C, 100, 0, Some(8));
+        c.syn(base, S, 900, 101, Some(8));
+        c.packet(base + 0.001, C, "A", 101, 901, 0);
+        let mut end = 101;
+        if k < 2 {
+            c.packet(sent, C, "A", end, 901, MSS);
+            end += MSS;
+        }
+        c.packet(sent + 1e-6, C, "AP", end, 901, 300);
+        end += 300;
+        if k < 2 {
+            c.packet(sent + base + wait, S, "A", 901, if both { end } else { end - 300 }, 0);
+        }
+        c.packet(sent + base + wait + 0.007, S, "AP", 901, end, 500);
+        packets.extend(c.packets);
+    }
+    packets.sort_by_key(|p| p.time);
+    let a = analyze(&packets);
+    check_sums(&a);
+    let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 300;
+    a.transactions.iter().find(asked).unwrap().clone()
+}
+
+/// A receiver that has a part of a request only answers nothing yet, and no timer of its ACK is as short.
+#[test]
+fn an_ack_of_a_part_tells_of_a_queue() {
+    let queue = a_request_behind_two(0.012, false);
+    let shares = queue.shares.unwrap();
+    assert!((shares.server_processing_seconds - 0.007).abs() < 0.001, "{shares:?}");
+    assert!((queue.server_uncertain_seconds.unwrap() - 0.012).abs() < 0.001);
+    // Held back by its timer; until more had come.
+    for (wait, both) in [(0.025, false), (0.012, true)] {
+        assert_eq!(
+            a_request_behind_two(wait, both).server_uncertain_seconds,
+            None,
+            "{wait}"
+        );
+    }
+}
+
 /// The first window is ten segments (RFC 6928); what a response has beyond that waits for its ACKs, be it 55 bytes only.
 /// The server was done long before.
 #[test]

@@ -746,6 +746,28 @@ fn a_fin_with_the_same_ip_id_is_a_copy() {
     }
 }
 
+/// A mirror port may write a burst first and then its copies, and the round trip may not be known yet.
+#[test]
+fn copies_behind_their_burst_are_copies_before_any_round_trip() {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(1.0, C, 100, 0, Some(8));
+    c.syn(1.010, S, 900, 101, Some(8));
+    c.packet(1.040, C, "A", 101, 901, 0);
+    let first = c.packets.len();
+    for n in 0..4 {
+        c.packet(1.041 + f64::from(n) * 3e-6, C, "A", 101 + 1000 * n, 901, 1000);
+    }
+    for n in first..first + 4 {
+        let time = c.packets[n].time + 15_000;
+        c.packets.push(weir_engine::Meta { time, ..c.packets[n] });
+    }
+    c.packet(1.051, S, "A", 901, 4101, 0);
+    let d = only(&analyze(&c.packets)).client_to_server.unwrap();
+    let syn = 1;
+    assert_eq!((d.mirror_copies, d.retransmitted_packets), (4, syn));
+}
+
 /// What came again of a handshake: sent at these times, SYN-ACKs after 10 ms where `answered`.
 fn slow_setup(packets: &[(f64, bool)], ack: f64) -> Conversation {
     let mut c = Conversation::new(40_000);
