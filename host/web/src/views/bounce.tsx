@@ -75,6 +75,8 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
     const canvas = useRef<HTMLCanvasElement>(null);
     const [top, setTop] = useState(0);
     const [pointed, setPointed] = useState<{ x: number; y: number } | null>(null);
+    /** Where a button went down, px from the top. */
+    const pressed = useRef<number | null>(null);
     const [brush, setBrush] = useState<[number, number] | null>(null);
     const [[width, tall], setSize] = useState<[number, number]>([0, 0]);
     const palette = colors.value;
@@ -150,20 +152,23 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
         const [x, y] = placeOf(event);
         if (event.button !== 0 || x > width) return;
         (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
-        setBrush([y, y]);
+        pressed.current = y;
     };
     const onPointerMove = (event: PointerEvent) => {
         const [x, y] = placeOf(event);
-        if (brush) setBrush([brush[0], y]);
+        if (pressed.current !== null) setBrush([pressed.current, y]);
         setPointed({ x, y });
         cursor.value = all[rowAt(y)]?.time ?? null;
     };
-    const onPointerUp = () => {
-        if (!brush) return;
+    const onPointerUp = (event: PointerEvent) => {
+        if (pressed.current === null) return;
+        const [, y] = placeOf(event);
+        const edges = [pressed.current, y].sort((a, b) => a - b) as [number, number];
+        pressed.current = null;
         setBrush(null);
-        const [from, to] = [rowAt(Math.min(...brush)), rowAt(Math.max(...brush))];
+        const [from, to] = [rowAt(edges[0]), rowAt(edges[1])];
         const [first, last] = [all[Math.max(from, 0)], all[to]];
-        if (from === to || Math.abs(brush[1] - brush[0]) < ROW / 2) choose(to);
+        if (from === to || edges[1] - edges[0] < ROW / 2) choose(to);
         // The end of a range is not in it; links are written to the nanosecond.
         else if (first && last) zoomTo(first.time, last.time + 2e-9);
     };

@@ -18,7 +18,7 @@ import { Tabs } from "../packets/Tabs";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
 import { capture, go, param, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
-import { columnsWide, loadTiming, TimingChart, type Answer as Timing } from "./timing";
+import { columnsWide, loadTiming, TimingChart } from "./timing";
 import "../packets/packets.css";
 
 /** Width of a column of arrows, px: their heads are wider. */
@@ -59,30 +59,30 @@ export default function Exchange() {
     const packets = useLoad(shown.hasPackets ? `beneath ${key}` : null, (signal) =>
         loadTiming(shown, { ...query, limit: 0, share: 1 }, width, signal),
     );
-    const pictures = useTogether(answer, packets, useTimeline([]));
-    return (
-        <>
-            {connection === "" ? <FilterBox table="connections" example="server.port = 443" /> : <Tabs />}
-            <Loading of={pictures} what="Messages">
-                {([data, beneath, { lossy }]) => (
-                    <Kept of={[data, beneath, lossy]}>
-                        {() => <Both answer={data} packets={beneath} lossy={lossy} />}
-                    </Kept>
-                )}
-            </Loading>
-        </>
-    );
-}
-
-function Both(props: { answer: Answer; packets: Timing | null; lossy: Timeline["lossy"] }) {
-    const { answer, packets, lossy } = props;
+    // Each is drawn when it has come: both at once would take longer than a frame.
+    const timeline = useTimeline([]);
+    const above = useTogether(answer, timeline);
+    const beneath = useTogether(packets, timeline);
     // The same for both charts, so that one time stands above the other.
-    const names = hostsOf(answer.messages).hosts;
+    const names = above.data === null ? [] : hostsOf(above.data[0].messages).hosts;
     const left = Math.max(90, Math.min(320, 24 + 6.6 * Math.max(0, ...names.map((name) => name.length))));
     return (
         <>
-            <Messages answer={answer} left={left} lossy={lossy} />
-            {packets !== null && <TimingChart answer={packets} one={true} left={left} lossy={lossy} />}
+            {connection === "" ? <FilterBox table="connections" example="server.port = 443" /> : <Tabs />}
+            <Loading of={above} what="Messages">
+                {([data, { lossy }]) => (
+                    <Kept of={[data, left, lossy]}>{() => <Messages answer={data} left={left} lossy={lossy} />}</Kept>
+                )}
+            </Loading>
+            {shown.hasPackets && (
+                <Loading of={beneath} what="Packets">
+                    {([data, { lossy }]) => (
+                        <Kept of={[data, left, lossy]}>
+                            {() => <TimingChart answer={data} one={true} left={left} lossy={lossy} />}
+                        </Kept>
+                    )}
+                </Loading>
+            )}
         </>
     );
 }
