@@ -36,6 +36,8 @@ const STEPS: u64 = 1000;
 const PERIODS: f64 = 2.5;
 /// Times that are tried, one every half of their length.
 const TRIED: u64 = 1000;
+/// A time without new data is shaded if it is as long as the applications' sleeps, within these factors.
+const SLEEPS: (f64, f64) = (0.9, 1.3);
 /// Height of the chart, px, and that of a row at most.
 const HEIGHT: f64 = 520.0;
 const TALLEST: f64 = 16.0;
@@ -72,6 +74,8 @@ pub struct Timing {
     /// Why this time: what comes again and again in it, and of how many findings there is something to see in it.
     rhythm: Option<String>,
     seen: (usize, usize),
+    /// Length of an application's sleep, steps of time.
+    sleep: Option<f64>,
     /// Service of each row.
     lanes: Vec<Service>,
     connections: HashMap<u64, Followed>,
@@ -140,6 +144,8 @@ impl Timing {
             let finding = findings.iter().find(|finding| finding.kind == *kind)?;
             Some((*name, number(finding, "periodSeconds")?))
         });
+        let asleep = findings.iter().find(|finding| finding.kind == "APPLICATION_SLEEP");
+        let sleep = asleep.and_then(|finding| number(finding, "gapSeconds"));
         let whole = end - start;
         let length = match rhythm {
             Some((_, period)) => (PERIODS * period * 1e9) as u64,
@@ -176,6 +182,7 @@ impl Timing {
                 shown_from(from).filter(serious).count(),
                 shown.iter().filter(serious).count(),
             ),
+            sleep: sleep.map(|gap| gap * 1e9 * STEPS as f64 / length as f64),
             lanes: Vec::new(),
             connections: HashMap::new(),
             left_out: 0,
@@ -257,6 +264,23 @@ impl Timing {
         }
     }
 
+    /// Steps of time around the sleeps: those with new data, where as long as they last there is none in between.
+    fn sleeps(&self) -> Vec<(u64, u64)> {
+        let Some(sleep) = self.sleep else { return Vec::new() };
+        let data: BTreeSet<u64> = self
+            .marks
+            .iter()
+            .filter(|mark| mark.0 == DATA)
+            .map(|mark| mark.3)
+            .collect();
+        let steps = data.iter().zip(data.iter().skip(1));
+        let is_sleep = |from: u64, to: u64| (SLEEPS.0 * sleep..SLEEPS.1 * sleep).contains(&((to - from) as f64));
+        steps
+            .map(|(from, to)| (*from, *to))
+            .filter(|(from, to)| is_sleep(*from, *to))
+            .collect()
+    }
+
     /// The chart.
     pub(crate) fn figure(&self) -> Option<Figure> {
         if self.marks.is_empty() {
@@ -274,10 +298,25 @@ impl Timing {
             let x = plane.left + (at as f64 + 0.5) * step;
             let _ = write!(paths[usize::from(kind)], "M{x:.1} {top:.1}v{half:.1}");
         }
+        let sleeps = self.sleeps();
+        let mut stripes = String::new();
+        for (from, to) in &sleeps {
+            let x = |at: u64| plane.left + (at as f64 + 0.5) * step;
+            let bottom = plane.top + row * self.lanes.len() as f64;
+            let _ = write!(
+                stripes,
+                "M{:.1} {:.1}H{:.1}V{bottom:.1}H{:.1}z",
+                x(*from),
+                plane.top,
+                x(*to),
+                x(*from)
+            );
+        }
         let mut groups: Vec<(usize, Service)> = self.lanes.iter().copied().enumerate().collect();
         groups.dedup_by_key(|(_, service)| *service);
         let body = html! {
             (plane.time_axis())
+            @if !stripes.is_empty() { path.band d=(stripes) {} }
             @for (path, (colour, _)) in paths.iter().zip(KINDS) {
                 @if !path.is_empty() { g class=(colour) { path.dots d=(path) stroke-width="1.2" {} } }
             }
@@ -302,6 +341,10 @@ impl Timing {
                 format!(" No other time has more to see of the findings: of {seen} of {all} there is something.")
             }
         };
+        let shaded = match sleeps.len() {
+            0 => "",
+            _ => " Shaded: no new data in any row for as long as an application sleeps.",
+        };
         let left_out = match self.left_out {
             0 => String::new(),
             more => format!(" {} more found no row.", count(more as u64)),
@@ -311,7 +354,7 @@ impl Timing {
             caption: format!(
                 "Packets of {} connections in {}{rhythm}: each row holds one connection after the other, the server's packets in its \
                  upper half, the client's in its lower one. Where an application stops, a stripe of ACKs and repeats alone, or of \
-                 nothing, goes through all rows.{seen}{left_out}",
+                 nothing, goes through all rows.{shaded}{seen}{left_out}",
                 count(self.connections.len() as u64),
                 seconds((to - from) as f64 / 1e9)
             )
@@ -376,5 +419,27 @@ mod tests {
         let (from, to) = timing.span;
         assert_eq!(to - from, 2_000_000_000);
         assert!((100_000_000_000..200_000_000_000).contains(&from), "{from}");
+    }
+
+    #[test]
+    fn times_as_long_as_a_sleep_without_data_are_shaded() {
+        let lives: Vec<Life> = (0..10).map(|i| life(i, 0, 10_000_000_000)).collect();
+        let mut finding = Finding {
+            kind: "APPLICATION_SLEEP".to_owned(),
+            ..Finding::default()
+        };
+        finding.values.insert("gapSeconds".to_owned(), 0.3.into());
+        let mut timing = Timing::new(&lives, &[finding]).expect("enough connections");
+        assert_eq!(timing.sleep, Some(30.0));
+        // Data but for a sleep, a shorter pause and a longer one; ACKs all the time.
+        for step in 0..STEPS {
+            timing.marks.insert((ACK, 0, false, step));
+            if !(100..130).contains(&step) && !(300..312).contains(&step) && !(500..600).contains(&step) {
+                timing.marks.insert((DATA, step as usize % 10, true, step));
+            }
+        }
+        assert_eq!(timing.sleeps(), [(99, 130)]);
+        let figure = timing.figure().expect("marks");
+        assert!(figure.drawing.body.contains("class=\"band\""));
     }
 }
