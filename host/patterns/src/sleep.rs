@@ -395,6 +395,17 @@ impl ApplicationSleep {
         (first as f64) < OF_ITSELF * common.len() as f64
     }
 
+    /// Clients of a host that sleeps which fall silent with it: they wait for it, or sleep, too.
+    fn silent_clients(&self, first: &Sleeper, with: &[Sleeper]) -> Vec<Sleeper> {
+        let is_named = |number: usize| with.iter().any(|other| other.number == number);
+        let silent = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
+            let asks = track.servers >> first.number & 1 != 0 && !is_named(number);
+            (asks && track.begun_in(&first.naps) <= AWAKE_CLIENT)
+                .then(|| partner(number, address, track, &first.naps))?
+        });
+        silent.collect()
+    }
+
     /// Whether a host is silent because nobody asks it any more while another sleeps: it goes on at first.
     fn runs_dry(&self, own: &Sleeper, other: &Sleeper) -> bool {
         let Some((_, track)) = self.hosts.iter().nth(own.number) else {
@@ -636,7 +647,8 @@ impl Detector for ApplicationSleep {
                 shared >= LEAST && shared as f64 >= TOGETHER * other.naps.len() as f64
             });
             rest = others;
-            out.push(told(&first, &with, timeline));
+            let waiting = self.silent_clients(&first, &with);
+            out.push(told(&first, &with, &waiting, timeline));
         }
     }
 }
@@ -671,8 +683,8 @@ fn confidence(lengths: &[f64], is_regular: bool) -> f64 {
     }
 }
 
-/// The finding about hosts that sleep together.
-fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
+/// The finding about hosts that sleep together, and clients of the first that fall silent with it.
+fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timeline) -> Finding {
     let naps = &first.naps;
     let n = naps.len();
     let mut lengths: Vec<f64> = naps.iter().map(Nap::length).collect();
@@ -737,6 +749,14 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
             seconds(apart.get(apart.len() / 2).copied().unwrap_or(0)) * 1e3
         ));
     }
+    for client in waiting {
+        evidence.push(format!(
+            "{} is silent in {} of the {n}, too: it asks {}, so waiting for its answers explains that; whether it sleeps with it is not known",
+            address(client.address),
+            common(naps, &client.naps).len(),
+            address(first.address)
+        ));
+    }
     evidence.push(format!(
         "it costs {gap:.3} s of every transaction in progress then: {silent:.1} s in all ({:.1} % of the time) nothing gets on",
         share * 100.0
@@ -798,6 +818,7 @@ fn told(first: &Sleeper, with: &[Sleeper], timeline: &Timeline) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// Silences of so many ms each, so long after each beginning of a period of 5 s.
     fn sleeper(number: usize, after: u64, length: u64) -> Sleeper {
@@ -830,6 +851,39 @@ mod tests {
             let other = sleeper(1, after, length);
             assert_eq!(follows(&other, &sleep), follows_it, "{length} ms after {after} ms");
             assert!(length == 700 || !follows(&sleep, &other));
+        }
+    }
+
+    /// A server sleeps 0.5 s every 5 s. Its client begins nothing in those times and wakes behind it, or goes on a while.
+    #[test]
+    fn a_client_that_falls_silent_with_its_server_is_left_open() {
+        const MS: u64 = 1_000_000;
+        let (client, server) = ([1; 16], [2; 16]);
+        for goes_on in [false, true] {
+            let mut sleep = ApplicationSleep::default();
+            let mut random = Random::new(7);
+            let place = |hosts: &mut Hosts<Track>, host| hosts.number(host).unwrap_or_else(|| panic!("no place"));
+            let (server_at, client_at) = (place(&mut sleep.hosts, server), place(&mut sleep.hosts, client));
+            sleep.hosts.facts(client_at).servers = 1 << server_at;
+            for ms in 1_000..61_000u64 {
+                for (host, at) in [(client, client_at), (server, server_at)] {
+                    sleep.waited(host, ms * MS, 60 * MS);
+                    let track = sleep.hosts.facts(at);
+                    track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
+                    track.trip = MS;
+                    let wakes = if host == client { 510 } else { 500 };
+                    let is_awake = ms % 5_000 >= wakes || host == client && goes_on && ms % 5_000 < 60;
+                    if is_awake && random.below(5) < 2 {
+                        track.began(ms * MS);
+                    }
+                }
+            }
+            let mut found = Vec::new();
+            sleep.findings(&Timeline::default(), &mut found);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].who, address(server));
+            let is_open = |line: &String| line.starts_with(&address(client)) && line.ends_with("is not known");
+            assert_eq!(found[0].evidence.iter().any(is_open), !goes_on, "{found:?}");
         }
     }
 
