@@ -27,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent import futures
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -230,20 +231,22 @@ def verilator_environment():
 
 
 def lint():
-    """verilator -Wall over every module with what it needs; names of those with warnings."""
+    """verilator -Wall over every module with what it needs, on all cores; names of those with warnings."""
     verilator_environment()
-    bad = []
-    for path in sorted((ROOT / "hw").rglob("*.sv")) + sorted((ROOT / "rtl-tests" / "formal").glob("*.sv")):
-        if path.stem.endswith("_pkg"):
-            continue
-        files = sources(path.stem, [*SOURCE_DIRS, path.parent])
+    modules = sorted((ROOT / "hw").rglob("*.sv")) + sorted((ROOT / "rtl-tests" / "formal").glob("*.sv"))
+    modules = [path for path in modules if not path.stem.endswith("_pkg")]
+
+    def is_clean(path):
         command = ["verilator", "--lint-only", "-Wall", "--quiet", "--top-module", path.stem]
         # A harness is never built, and looks at parts of what it sees.
         command += ["-Wno-PROCASSINIT", "-Wno-UNUSEDSIGNAL"] if path.parent.name == "formal" else []
-        command += map(str, files)
-        if subprocess.run(command).returncode:
-            bad.append(path.stem)
-    return bad
+        command += map(str, sources(path.stem, [*SOURCE_DIRS, path.parent]))
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        sys.stdout.buffer.write(done.stdout)
+        return done.returncode == 0
+
+    with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [path.stem for path, clean in zip(modules, pool.map(is_clean, modules), strict=True) if not clean]
 
 
 def run(bench, test=None, waves=False, verbose=False):
