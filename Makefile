@@ -124,14 +124,13 @@ proto-lint: ## messages follow the buf STANDARD rules
 ifdef WEIR_BUILT
 export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
-hls-test rtl-test rtl-compare rtl-mutate: test-weir
+clippy hls-test rtl-test rtl-compare rtl-mutate: test-weir
 endif
 
 .PHONY: clippy
 clippy: ## Rust lints, warnings refused
 ifdef WEIR_BUILT
 	@! echo 'fn main() { let _ = 1 == 1; }' | clippy-driver rustc -o /dev/null - 2>/dev/null # it lints, and refuses
-	@$(MAKE) test-weir
 else
 	@$(CARGO) clippy $(MANIFEST) --workspace --all-targets -- -D warnings
 endif

@@ -22,7 +22,7 @@ use weir_record::Record;
 
 use clock::Fit;
 use delays::Delays;
-use pair::{Fate, Matches, Pair};
+use pair::{Fate, Matches, Pair, Side};
 use sightings::Seen;
 pub use sightings::{Between, Elsewhere, Pass, Passage, Sighting, Sightings};
 use tap::{Grouped, Map, Offer, Place, Tap, map};
@@ -237,6 +237,16 @@ impl Aligner {
         report::report(&self, sightings)
     }
 
+    /// What a tap has in common with another one.
+    fn side<'m>(&self, tap: usize, other: usize, matches: &'m [Matches]) -> &'m Side {
+        let k = self.pair_of(tap, other);
+        if self.pairs[k].a == tap {
+            &matches[k].a
+        } else {
+            &matches[k].b
+        }
+    }
+
     /// Pair of two taps.
     fn pair_of(&self, one: usize, other: usize) -> usize {
         let (a, b) = (one.min(other), one.max(other));
@@ -396,15 +406,9 @@ impl Aligner {
         let pair = &self.pairs[k];
         let seen_beyond = |which: usize, at: usize| {
             let tap = if which == 0 { pair.a } else { pair.b };
-            beyond[which].iter().any(|&other| {
-                let k = self.pair_of(tap, other);
-                let side = if self.pairs[k].a == tap {
-                    &matches[k].a
-                } else {
-                    &matches[k].b
-                };
-                !matches!(side.fate[at], Fate::Alone | Fate::Copy)
-            })
+            beyond[which]
+                .iter()
+                .any(|&other| !matches!(self.side(tap, other, matches).fate[at], Fate::Alone | Fate::Copy))
         };
         let court = Court {
             pair,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::pair::{Fate, Matches, Side};
+use crate::pair::{Fate, Matches};
 use crate::tap::{Digest, Map};
 use crate::verdict::Ruling;
 use crate::{Aligner, MAX_TAPS, tap};
@@ -110,6 +110,7 @@ impl Aligner {
         let Some(mut seen) = self.sightings.take() else { return };
         let pair = &self.pairs[k];
         let far = pair.a + pair.b - near;
+        let place = self.place_of(far);
         seen.near
             .extend(self.both(k, near, matches, ripe).map(|(at, partner)| Sighting {
                 number: self.taps[near].window[at].number,
@@ -128,7 +129,7 @@ impl Aligner {
                 continue;
             }
             seen.far.extend(self.elsewhere(k, near, p).map(|packet| Elsewhere {
-                tap: self.place_of(far),
+                tap: place,
                 passage: ruling.passage,
                 ..packet
             }));
@@ -173,16 +174,6 @@ impl Aligner {
     fn place_of(&self, tap: usize) -> usize {
         let order = self.order.iter().flatten();
         order.take_while(|other| **other != tap).count()
-    }
-
-    /// What a tap has in common with another one.
-    fn side<'m>(&self, tap: usize, other: usize, matches: &'m [Matches]) -> &'m Side {
-        let k = self.pair_of(tap, other);
-        if self.pairs[k].a == tap {
-            &matches[k].a
-        } else {
-            &matches[k].b
-        }
     }
 
     /// Whether the frame that tells of a packet is the one of the tap at this place of the path ([`Elsewhere::tap`]).

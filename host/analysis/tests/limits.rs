@@ -436,7 +436,12 @@ fn a_request_beside_an_upload(queue: bool) -> v1::Transaction {
     ask.packet(0.500, C, "AP", 101, 901, 300);
     ask.packet(0.500 + whole, S, "AP", 901, 401, 500);
     let packets: Vec<_> = upload.packets.into_iter().chain(ask.packets).collect();
-    let a = analyze(&packets);
+    the_request(&packets)
+}
+
+/// The one of 300 bytes.
+fn the_request(packets: &[Meta]) -> v1::Transaction {
+    let a = analyze(packets);
     check_sums(&a);
     let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 300;
     a.transactions.iter().find(asked).unwrap().clone()
@@ -480,10 +485,7 @@ fn a_request_behind_two(wait: f64, both: bool) -> v1::Transaction {
         packets.extend(c.packets);
     }
     packets.sort_by_key(|p| p.time);
-    let a = analyze(&packets);
-    check_sums(&a);
-    let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 300;
-    a.transactions.iter().find(asked).unwrap().clone()
+    the_request(&packets)
 }
 
 /// A receiver that has a part of a request only answers nothing yet, and no timer of its ACK is as short.

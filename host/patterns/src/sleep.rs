@@ -350,7 +350,7 @@ impl ApplicationSleep {
         if let Some(most) = sleepers.iter().max_by_key(|sleeper| sleeper.naps.len()).cloned() {
             let partners = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
                 let is_known = sleepers.iter().any(|sleeper| sleeper.number == number);
-                (!is_known).then(|| partner(number, address, track, &most.naps))?
+                (!is_known).then(|| partner(number, address, track, &most.naps, ASLEEP))?
             });
             let partners: Vec<Sleeper> = partners.collect();
             sleepers.extend(partners);
@@ -400,8 +400,7 @@ impl ApplicationSleep {
         let is_named = |number: usize| with.iter().any(|other| other.number == number);
         let silent = self.hosts.iter().enumerate().filter_map(|(number, (address, track))| {
             let asks = track.servers >> first.number & 1 != 0 && !is_named(number);
-            (asks && track.begun_in(&first.naps) <= AWAKE_CLIENT)
-                .then(|| partner(number, address, track, &first.naps))?
+            asks.then(|| partner(number, address, track, &first.naps, AWAKE_CLIENT))?
         });
         silent.collect()
     }
@@ -455,14 +454,15 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     })
 }
 
-/// A host of which less is asked: it is silent when another sleeps, although somebody waits for it.
-fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap]) -> Option<Sleeper> {
+/// A host of which less is asked: it is silent when another sleeps, although somebody waits for it. It begins the share
+/// `most` then of what it begins around them.
+fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap], most: f64) -> Option<Sleeper> {
     let mut silences = track.silences(WAITING);
     silences.retain(|silence| silence.chance <= BY_CHANCE);
     let own: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
     let own: Vec<Nap> = common(&own, naps).into_iter().map(|(own, _)| *own).collect();
     let often = own.len() >= LEAST && own.len() as f64 >= PARTNER * naps.len() as f64;
-    (often && track.begun_in(naps) <= ASLEEP).then_some(Sleeper {
+    (often && track.begun_in(naps) <= most).then_some(Sleeper {
         number,
         address,
         naps: own,

@@ -455,7 +455,6 @@ fn repeats_that_nobody_needed_are_told_with_what_they_come_from() {
     }
 }
 
-/// A tap sees a scale that the client never gets: its first ACK tells.
 /// Timers that are shorter than round trip and delayed ACK repeat what arrives, and a few of these look like losses.
 #[test]
 fn a_few_of_many_needless_repeats_are_no_sure_losses() {
@@ -477,6 +476,7 @@ fn a_few_of_many_needless_repeats_are_no_sure_losses() {
     );
 }
 
+/// A tap sees a scale that the client never gets: its first ACK tells.
 #[test]
 fn a_window_scale_that_is_taken_out_behind_the_tap_is_told() {
     let run = built_in("window-scale-mishap", 0.5, 7450);

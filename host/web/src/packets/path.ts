@@ -60,10 +60,11 @@ export const PATH_HEIGHT = 200;
 /** Room for the ends of the path, px. */
 const END = 96;
 
-/** Names of the files without their folders, where these still differ. */
-export function tapNames(taps: readonly Tap[]): ReadonlyMap<string, string> {
-    const names = new Map(taps.map(({ file }) => [file, file.replace(/.*\//, "")]));
-    return new Set(names.values()).size === taps.length ? names : new Map();
+/** Names of files without their folders, where these still differ. */
+export function tapName(taps: readonly Tap[]): (file: string) => string {
+    const bare = (file: string): string => file.replace(/.*\//, "");
+    const differ = new Set(taps.map(({ file }) => bare(file))).size === taps.length;
+    return differ ? bare : (file) => file;
 }
 
 /** One direction of a leg, in words. */
@@ -78,7 +79,7 @@ export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: 
 /** Taps from the client's side to the server's, and what happens between them. */
 export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[], width: number, c: Colors): void {
     const y = 100;
-    const names = tapNames(taps);
+    const nameOf = tapName(taps);
     const first = END + 60;
     const step = taps.length > 1 ? (width - 2 * first) / (taps.length - 1) : 0;
     const x = (at: number): number => first + at * step;
@@ -92,12 +93,7 @@ export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[],
     }
     taps.forEach((tap, at) => {
         p.mark("circle", x(at), y, 18, c.accent);
-        p.text(names.get(tap.file) ?? tap.file, x(at), y + 26, {
-            color: c.text,
-            size: 12,
-            bold: true,
-            align: "center",
-        });
+        p.text(nameOf(tap.file), x(at), y + 26, { color: c.text, size: 12, bold: true, align: "center" });
         const missed = Number(tap.missedByCapture ?? 0);
         p.text(`${count(tap.packets ?? "0")} packets`, x(at), y + 44, { color: c.muted, size: 11, align: "center" });
         if (missed > 0) {

@@ -4,7 +4,7 @@ import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration, figure, UNKNOWN } from "../format";
-import { drawPath, legWords, PATH_HEIGHT, tapNames, type Delay, type Leg, type Tap } from "../packets/path";
+import { drawPath, legWords, PATH_HEIGHT, tapName, type Delay, type Leg, type Tap } from "../packets/path";
 import { Picture } from "../packets/Picture";
 import { capture } from "../state/store";
 import { colors } from "../theme";
@@ -42,8 +42,7 @@ function One(props: { name: string }) {
 
 function Path(props: Taps) {
     const { taps, legs } = props;
-    const names = tapNames(taps);
-    const nameOf = (file: string) => names.get(file) ?? file;
+    const nameOf = tapName(taps);
     const ends = (leg: Leg) => `${nameOf(leg.from)} → ${nameOf(leg.to)}`;
     const words = legs.map(
         (leg) =>
