@@ -17,7 +17,7 @@ export default defineConfig({
     server: { proxy: { "/api": { target: server, changeOrigin: true } } },
     test: {
         environment: "node",
-        testTimeout: 30_000,
+        testTimeout: 60_000,
         hookTimeout: 60_000,
         fileParallelism: false,
     },
