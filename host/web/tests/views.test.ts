@@ -287,12 +287,14 @@ test("time lines: brushing zooms every view, 0 shows all again, the back button 
 
 test("the cursor of one chart stands in all, and its figures are told", async () => {
     await one.show("view=timeline");
-    const overlay = one.page.locator('[data-chart="losses"] canvas').last();
-    const picture = () => overlay.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-    const before = await picture();
+    const charts = one.page.locator("[data-chart] .plot");
+    const cursors = one.page.locator("[data-chart] .cursor");
+    expect([await cursors.count(), await charts.count()]).toEqual([0, 5]);
     await one.page.locator('[data-chart="concurrency"] .plot').focus();
     await one.page.keyboard.press("ArrowLeft");
-    await expect.poll(picture).not.toBe(before);
+    await expect.poll(() => cursors.count()).toBe(5);
+    const places = await cursors.evaluateAll((all) => all.map((line) => line.getBoundingClientRect().x));
+    expect(new Set(places).size).toBe(1);
     expect(await one.page.locator('[data-chart="concurrency"] [aria-live]').innerText()).toMatch(
         /connections \d.*requests in progress \d/,
     );

@@ -35,3 +35,11 @@ test("news of another capture load nothing; a new one joins the list", () => {
     expect(revision.value).toBe(before);
     expect(captures.value?.map(({ id }) => id)).toEqual(["shown", "other", "new"]);
 });
+
+test("a file that was read is loaded once", () => {
+    const before = revision.value;
+    captures.value = [{ ...capture("shown", "0"), state: "READING" }];
+    merge(capture("shown", "1"));
+    vi.advanceTimersByTime(5000);
+    expect(revision.value).toBe(before);
+});

@@ -37,7 +37,9 @@ export function merge(news: Capture): void {
     const known = captures.value ?? [];
     const before = known.find((one) => one.id === news.id);
     captures.value = before ? known.map((one) => (one.id === news.id ? news : one)) : [...known, news];
-    if (before && before.revision !== news.revision && capture.value?.id === news.id) bringNews();
+    // Of a file that was being read nothing was loaded that could be old.
+    const old = before?.state === "READY" && before.revision !== news.revision;
+    if (old && capture.value?.id === news.id) bringNews();
 }
 
 /** The server's copy of a live capture is up to two seconds old: to ask more often brings nothing, and would cancel what is on its way. */

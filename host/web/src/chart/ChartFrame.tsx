@@ -2,7 +2,6 @@
  * The frame around every chart: axes, brush to zoom, the cursor that all charts share, figures under the pointer, click
  * through, keyboard, PNG and SVG. A view says what is drawn (`paint`) and what lies at a place (`pick`).
  */
-import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nanoseconds } from "../format";
@@ -88,17 +87,16 @@ const LEGEND_ROW = 20;
 interface Painted {
     of: readonly unknown[];
     domain: readonly [number, number];
-    /** A copy of it, once it is moved. */
-    picture: HTMLCanvasElement | null;
 }
 
 export function ChartFrame(props: ChartProps) {
     const box = useRef<HTMLDivElement>(null);
-    const base = useRef<HTMLCanvasElement>(null);
-    const overlay = useRef<HTMLCanvasElement>(null);
+    /** Axes, and within them what is drawn. */
+    const frame = useRef<HTMLCanvasElement>(null);
+    const inner = useRef<HTMLCanvasElement>(null);
     const [width, setWidth] = useState(0);
     const [hover, setHover] = useState<Hover | null>(null);
-    const [brush, setBrush] = useState<{ x0: number; y0: number; x1: number; y1: number; box?: boolean } | null>(null);
+    const [brush, setBrush] = useState<Brush | null>(null);
     const step = useRef(-1);
     /** Where a button went down. */
     const pressed = useRef<[number, number] | null>(null);
@@ -125,69 +123,30 @@ export function ChartFrame(props: ChartProps) {
     };
 
     // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it. Nor for another time
-    // before its marks have come: until then what is there is moved.
+    // before its marks have come: until then what is there is moved, by the browser's compositor.
     const painted = useRef<Painted | null>(null);
     useLayoutEffect(() => {
-        const canvas = base.current;
-        if (width === 0 || !canvas) return;
+        if (width === 0 || !frame.current || !inner.current) return;
+        const axesOn = fit(frame.current, width, height);
+        if (axesOn && !props.bare) drawAxes(new CanvasPainter(axesOn), area, axes, start);
+        const { style } = inner.current;
         const of = [props, width, height, palette];
         const last = painted.current;
-        if (last === null || !last.of.every((one, at) => one === of[at])) {
-            const context = fit(canvas, width, height);
-            if (context) draw(new CanvasPainter(context));
-            painted.current = { of, domain: area.x.domain, picture: null };
+        if (last?.of.every((one, at) => one === of[at])) {
+            const [from, to] = [area.x.to(last.domain[0]) - area.left, area.x.to(last.domain[1]) - area.left];
+            style.transform = `translateX(${from}px) scaleX(${(to - from) / area.width})`;
             return;
         }
-        const picture = (last.picture ??= copyOf(canvas));
-        const context = fit(canvas, width, height);
-        if (!context) return;
-        if (!props.bare) drawAxes(new CanvasPainter(context), area, axes, start);
-        const { left, top, width: wide, height: tall } = area;
-        const [from, to] = [area.x.to(last.domain[0]), area.x.to(last.domain[1])];
-        const ratio = canvas.width / width;
-        new CanvasPainter(context).clip(left, top, wide, tall, () =>
-            context.drawImage(
-                picture,
-                left * ratio,
-                top * ratio,
-                wide * ratio,
-                tall * ratio,
-                from,
-                top,
-                to - from,
-                tall,
-            ),
-        );
+        painted.current = { of, domain: area.x.domain };
+        style.transform = "";
+        const context = fit(inner.current, area.width, area.height);
+        context?.translate(-area.left, -area.top);
+        if (context) props.paint(new CanvasPainter(context), area);
     }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
-    // The overlay follows the cursor without drawing the chart again.
-    useEffect(
-        () =>
-            effect(() => {
-                const at = cursor.value;
-                if (width === 0 || !overlay.current) return;
-                const context = fit(overlay.current, width, height);
-                if (!context) return;
-                const painter = new CanvasPainter(context);
-                if (brush) {
-                    const both = props.onBrush !== undefined || brush.box;
-                    const x = Math.min(brush.x0, brush.x1);
-                    const y = both ? Math.min(brush.y0, brush.y1) : area.top;
-                    const tall = both ? Math.abs(brush.y1 - brush.y0) : area.height;
-                    painter.rect(x, y, Math.abs(brush.x1 - brush.x0), tall, palette.brush, { color: palette.accent });
-                }
-                if (onTime && at !== null && at >= axes.x.domain[0] && at <= axes.x.domain[1]) {
-                    const x = area.x.to(at);
-                    painter.line([x, x], [area.top, area.top + area.height], { color: palette.cursor, dash: [3, 3] });
-                }
-                if (hover?.y !== undefined) painter.mark("ring", hover.x, hover.y, 13, palette.cursor);
-            }),
-        [width, height, hover, brush, area.x.domain[0], area.x.domain[1], palette],
-    );
-
     const place = (event: PointerEvent | MouseEvent): [number, number] => {
-        const frame = (overlay.current as HTMLCanvasElement).getBoundingClientRect();
-        return [event.clientX - frame.left, event.clientY - frame.top];
+        const { left, top } = (box.current as HTMLElement).getBoundingClientRect();
+        return [event.clientX - left, event.clientY - top];
     };
     const inside = (x: number, y: number) =>
         x >= area.left && x <= area.left + area.width && y >= area.top && y <= area.top + area.height;
@@ -360,7 +319,7 @@ export function ChartFrame(props: ChartProps) {
             {props.legend && props.legend.length > 0 && <Legend items={props.legend} />}
             <div
                 ref={box}
-                class="plot"
+                class={hover?.open ? "plot clickable" : "plot"}
                 style={{ height: `${height}px` }}
                 role="group"
                 aria-roledescription="chart"
@@ -375,8 +334,13 @@ export function ChartFrame(props: ChartProps) {
                 onDblClick={onTime ? zoomOut : undefined}
                 onKeyDown={onKeyDown}
             >
-                <canvas ref={base} aria-hidden="true" />
-                <canvas ref={overlay} aria-hidden="true" class={hover?.open ? "clickable" : undefined} />
+                <canvas ref={frame} aria-hidden="true" />
+                <div class="inside" style={within(area)}>
+                    <canvas ref={inner} aria-hidden="true" />
+                </div>
+                {onTime && <Cursor area={area} />}
+                {brush && <div class="brush" style={brushed(brush, area, props.onBrush !== undefined)} />}
+                {hover?.y !== undefined && <div class="ring" style={{ left: `${hover.x}px`, top: `${hover.y}px` }} />}
                 {hover && <Tip hover={hover} width={width} height={height} />}
                 <div class="unseen" aria-live="polite">
                     {hover
@@ -387,6 +351,37 @@ export function ChartFrame(props: ChartProps) {
             {props.below}
         </section>
     );
+}
+
+/** Where the plot lies, as a style. */
+const within = ({ left, top, width, height }: Pick<Area, "left" | "top" | "width" | "height">) => ({
+    left: `${left}px`,
+    top: `${top}px`,
+    width: `${width}px`,
+    height: `${height}px`,
+});
+
+interface Brush {
+    x0: number;
+    y0: number;
+    x1: number;
+    y1: number;
+    /** Both directions count. */
+    box?: boolean;
+}
+
+function brushed({ x0, y0, x1, y1, box }: Brush, area: Area, values: boolean) {
+    const [left, width] = [Math.min(x0, x1), Math.abs(x1 - x0)];
+    if (!box && !values) return within({ ...area, left, width });
+    return within({ left, top: Math.min(y0, y1), width, height: Math.abs(y1 - y0) });
+}
+
+/** The time under the pointer of any chart: it moves without the chart. */
+function Cursor(props: { area: Area }) {
+    const { top, height, x } = props.area;
+    const at = cursor.value;
+    if (at === null || at < x.domain[0] || at > x.domain[1]) return null;
+    return <div class="cursor" style={within({ left: x.to(at), top, width: 0, height })} />;
 }
 
 export function Tip(props: { hover: Hover; width: number; height: number }) {
@@ -472,14 +467,6 @@ function legendRows(items: readonly LegendItem[], width: number): { item: Legend
         x += wide;
     }
     return rows;
-}
-
-function copyOf(canvas: HTMLCanvasElement): HTMLCanvasElement {
-    const copy = document.createElement("canvas");
-    copy.width = canvas.width;
-    copy.height = canvas.height;
-    copy.getContext("2d")?.drawImage(canvas, 0, 0);
-    return copy;
 }
 
 /** Size a canvas for its CSS pixels, empty, in CSS coordinates. */

@@ -51,7 +51,8 @@ export interface Axes {
 const TOP = 10;
 const BOTTOM = 42;
 
-export function layout(axes: Axes, width: number, height: number, colors: Colors, left = 76): Area {
+export function layout(axes: Axes, width: number, height: number, colors: Colors, room = 76): Area {
+    const left = Math.round(room);
     const right = axes.y2 ? 68 : 18;
     const inner = Math.max(10, width - left - right);
     const tall = Math.max(10, height - TOP - BOTTOM);

@@ -150,17 +150,28 @@ export class CanvasPainter implements Painter {
     marks(xs: ArrayLike<number>, ys: ArrayLike<number>, looks: ArrayLike<number>, of: readonly Look[]): void {
         const c = this.context;
         const { a: ratio, e: left, f: top } = c.getTransform();
+        const { width, height } = c.canvas;
         const stamps = of.map((look) => stampOf(look, ratio));
-        const layer = new Layer(c.canvas.width, c.canvas.height);
-        for (let index = 0; index < xs.length; index += 1) {
-            const stamp = stamps[looks[index] as number];
-            if (stamp) layer.stamp(stamp, (xs[index] as number) * ratio + left, (ys[index] as number) * ratio + top);
-        }
-        const picture = new OffscreenCanvas(layer.width, layer.height);
-        picture.getContext("2d")?.putImageData(new ImageData(layer.pixels, layer.width, layer.height), 0, 0);
+        const strips = inStrips(ys.length, height, (index) => {
+            const half = (stamps[looks[index] as number]?.side ?? NaN) / 2;
+            const y = Math.round((ys[index] as number) * ratio + top);
+            return [y - half, y + half];
+        });
+        const layer = new Layer(width, STRIP);
+        const picture = new OffscreenCanvas(width, STRIP);
+        const pixels = picture.getContext("2d");
         c.save();
         c.setTransform(1, 0, 0, 1, 0, 0);
-        c.drawImage(picture, 0, 0);
+        for (const [strip, marks] of strips) {
+            layer.clear();
+            for (const index of marks) {
+                const stamp = stamps[looks[index] as number] as Stamp;
+                const y = (ys[index] as number) * ratio + top;
+                layer.stamp(stamp, (xs[index] as number) * ratio + left, y - strip * STRIP);
+            }
+            pixels?.putImageData(new ImageData(layer.pixels, width, STRIP), 0, 0);
+            c.drawImage(picture, 0, strip * STRIP);
+        }
         c.restore();
     }
 
@@ -191,8 +202,44 @@ export class CanvasPainter implements Painter {
     }
 }
 
+/** Height of a strip of pixels, so that what has no marks needs none: of a thousand lanes, or between two lines. */
+const STRIP = 64;
+
+/** Marks by the strip that they lie in, or the two, each in its order; `extent`: first pixel of a mark, and that after its last. */
+function inStrips(
+    count: number,
+    height: number,
+    extent: (index: number) => readonly [number, number],
+): Map<number, number[]> {
+    const strips = new Map<number, number[]>();
+    for (let index = 0; index < count; index += 1) {
+        const [top, bottom] = extent(index);
+        const last = Math.ceil(Math.min(bottom, height) / STRIP) - 1;
+        for (let strip = Math.max(0, Math.floor(top / STRIP)); strip <= last; strip += 1) {
+            const marks = strips.get(strip);
+            if (marks) marks.push(index);
+            else strips.set(strip, [index]);
+        }
+    }
+    return strips;
+}
+
+/** Those made last: the same marks are drawn at each step of a zoom. */
+const madeStamps = new Map<string, Stamp>();
+const MOST_STAMPS = 200;
+
+function stampOf(look: Look, ratio: number): Stamp {
+    const key = `${look.shape} ${look.size} ${look.color} ${ratio}`;
+    const made = madeStamps.get(key);
+    if (made) return made;
+    if (madeStamps.size >= MOST_STAMPS) madeStamps.clear();
+    const stamp = makeStamp(look, ratio);
+    madeStamps.set(key, stamp);
+    return stamp;
+}
+
 /** A mark as pixels, with room for what juts out and for its softened edge. */
-function stampOf({ shape, size, color }: Look, ratio: number): Stamp {
+function makeStamp({ shape, size, color }: Look, ratio: number): Stamp {
     const side = 2 * (Math.ceil((size * ratio * 1.25) / 2) + Math.ceil(ratio));
     const context = new OffscreenCanvas(side, side).getContext("2d", { willReadFrequently: true });
     if (!context) return { side, pixels: new Uint8ClampedArray(4 * side * side) };

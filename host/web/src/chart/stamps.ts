@@ -32,6 +32,10 @@ export class Layer {
         this.whole = new Uint32Array(this.pixels.buffer);
     }
 
+    clear(): void {
+        this.whole.fill(0);
+    }
+
     /** Lay a stamp over what is there, its centre at the pixel edge nearest to x, y. What is outside is cut off. */
     stamp(stamp: Stamp, x: number, y: number): void {
         const { side } = stamp;
@@ -51,7 +55,9 @@ export class Layer {
             }
             const to = corner + (places[one] as number);
             const alpha = alphas[one] as number;
-            if (alpha === 255 || this.pixels[4 * to + 3] === 0) this.whole[to] = colours[one] as number;
+            const under = this.whole[to] as number;
+            if (alpha === 255 || under >>> 24 === 0) this.whole[to] = colours[one] as number;
+            else if (under >>> 24 === 255) this.whole[to] = over(colours[one] as number, under, alpha);
             else this.blend(4 * to, stamp.pixels, 4 * (at[one] as number), alpha / 255);
         }
     }
@@ -83,4 +89,12 @@ export class Layer {
         }
         this.pixels[to + 3] = 255 * both;
     }
+}
+
+/** A colour over an opaque one, both as four bytes in one number: two parts at once, each rounded to within one. */
+function over(colour: number, under: number, alpha: number): number {
+    const share = alpha + (alpha >> 7);
+    const even = (colour & 0xff00ff) * share + (under & 0xff00ff) * (256 - share) + 0x800080;
+    const odd = ((colour >>> 8) & 0xff) * share + ((under >>> 8) & 0xff) * (256 - share) + 0x80;
+    return (0xff000000 | ((even >>> 8) & 0xff00ff) | (odd & 0xff00)) >>> 0;
 }

@@ -25,19 +25,18 @@ export function readTiming(answer: Columns): Timing {
             typeof kind === "string" ? kind : kind.name,
         ),
     );
-    const server = answer.numbers("server");
-    const by = (name: string): Float64Array => Float64Array.from(answer.numbers(name));
+    const by = (name: string): Float64Array => new Float64Array(answer.numbers(name));
     return {
         marks: {
             time: by("time"),
             last: by("time_last"),
-            lane: Uint32Array.from(by("lane")),
-            server: Uint8Array.from({ length: answer.rows }, (_, row) => Number(server[row])),
-            kind: Uint8Array.from(by("kind"), (number) => places[number] ?? 0),
+            lane: new Uint32Array(answer.numbers("lane")),
+            server: new Uint8Array(answer.numbers("server")),
+            kind: new Uint8Array(answer.numbers("kind")).map((number) => places[number] ?? 0),
             size: by("bytes"),
             least: by("bytes_min"),
             packets: by("count"),
-            packet: Uint32Array.from(by("packet")),
+            packet: new Uint32Array(answer.numbers("packet")),
             link: by("link_time"),
         },
         lanes: JSON.parse(meta("lanes")) as number[],

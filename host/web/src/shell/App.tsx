@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
-import { capture, captures, go, note, param, setParam, state } from "../state/store";
+import { capture, captures, go, note, param, setParam, state, viewName } from "../state/store";
 import { choice, isDark } from "../theme";
 import { START, VIEWS, type View } from "../views";
 import { CloseButton, Drop, OpenButton } from "./Drop";
@@ -18,7 +18,7 @@ export function App() {
         document.addEventListener("keydown", onKey);
         return () => document.removeEventListener("keydown", onKey);
     }, []);
-    const view = VIEWS.find((one) => one.name === state.value.view);
+    const view = VIEWS.find((one) => one.name === viewName.value);
     // Who came by keyboard goes on in the new view, not at the top of the page.
     const first = useRef(true);
     useEffect(() => {
@@ -65,7 +65,7 @@ export function App() {
             <div class="body">
                 <Navigation />
                 <main id="main" tabIndex={-1}>
-                    {view ? <Shown view={view} /> : <Unknown name={state.value.view} />}
+                    {view ? <Shown view={view} /> : <Unknown name={viewName.value} />}
                 </main>
             </div>
             <Help />
@@ -108,7 +108,7 @@ function Navigation() {
                                 <Link
                                     to={{ view: view.name }}
                                     title={`${view.about} (g ${view.key})`}
-                                    current={view.name === state.value.view}
+                                    current={view.name === viewName.value}
                                 >
                                     {view.title}
                                 </Link>

@@ -15,6 +15,9 @@ export const cursor = signal<number | null>(null);
 /** Counts up when a live capture has news: what was loaded is loaded again. */
 export const revision = signal(0);
 
+/** Name of the view: what depends on it alone is not made again for another range. */
+export const viewName = computed(() => state.value.view);
+
 /** The capture that is shown. */
 export const capture = computed<Capture | null>(() => {
     const all = captures.value;

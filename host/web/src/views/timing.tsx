@@ -49,41 +49,37 @@ export interface Answer {
     total: number;
 }
 
+/** Width of a column, px: about that of a mark, which says from where to where its packets stand. */
+const COLUMN = 2;
 /** Columns that the picture has: finer ones would be moved for nothing. */
-export const columnsWide = () => Math.min(4096, Math.max(256, Math.ceil((innerWidth - 300) / 64) * 64));
+export const columnsWide = () => Math.min(4096, Math.max(256, Math.ceil((innerWidth - 300) / 64 / COLUMN) * 64));
 
 /** `query`: with `share`, connections that have no lane of their own share some. */
 export async function loadTiming(shown: Capture, query: Parameters, width: number, signal: AbortSignal) {
-    const [packets, table] = await Promise.all([
+    const [packets, own] = await Promise.all([
         columns(of(shown, "/timing"), { ...query, width }, signal),
-        columns(
-            of(shown, "/connections"),
-            {
-                ...query,
-                share: null,
-                touch: "overlap",
-                columns: "id,client_address,client_port,server_address,server_port",
-            },
-            signal,
-        ),
+        query.limit === 0 ? [] : namedLanes(shown, query, signal),
     ]);
     const timing = readTiming(packets);
     const total = Number(packets.metadata.get("total"));
-    const ids = table.texts("id");
-    const clients = table.texts("client_address");
-    const servers = table.texts("server_address");
-    const own = () =>
-        ids.map((id, row) => ({
-            id,
-            name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
-        }));
     const common = () =>
         Array.from({ length: timing.shared }, (_, lane) => {
             // Connection n of all stands in lane n · shared / total.
             const before = (lane: number) => Math.ceil((lane * total) / timing.shared);
             return { id: null, name: `${count(before(lane + 1) - before(lane))} connections` };
         });
-    return { timing, lanes: timing.shared > 0 ? common() : own(), total } satisfies Answer;
+    return { timing, lanes: timing.shared > 0 ? common() : own, total } satisfies Answer;
+}
+
+async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal): Promise<Lane[]> {
+    const wanted = { touch: "overlap", columns: "id,client_address,client_port,server_address,server_port" };
+    const table = await columns(of(shown, "/connections"), { ...query, share: null, ...wanted }, signal);
+    const clients = table.texts("client_address");
+    const servers = table.texts("server_address");
+    return table.texts("id").map((id, row) => ({
+        id,
+        name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
+    }));
 }
 
 export default function TimingView() {
