@@ -20,10 +20,25 @@ apt_install() {
     command -v apt-get >/dev/null || die "no apt-get here; install what Debian calls: $*"
     [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || die "needs root or sudo to install: $*"
     say "installing $*"
-    local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@")
-    as_root "${install[@]}" >build/apt.log 2>&1 && return
-    { as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q && as_root "${install[@]}"; } >build/apt.log 2>&1 ||
+    apt_get install -y --no-install-recommends "$@" >build/apt.log 2>&1 && return
+    { apt_get update && apt_get install -y --no-install-recommends "$@"; } >build/apt.log 2>&1 ||
         { tail -n 20 build/apt.log >&2; die "apt-get could not install: $* (log: build/apt.log)"; }
+}
+
+apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"; }
+
+# Look for what Debian released since: Debian 12 gets its newer Rust as a security update. Package lists may be older
+# than that, and a root made by debootstrap does not name these updates.
+apt_security() {
+    local suite
+    # shellcheck disable=SC1091 # of the machine
+    suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}-security")
+    if ! grep -rqs "$suite" /etc/apt/sources.list /etc/apt/sources.list.d; then
+        say "adding Debian's security updates to /etc/apt/sources.list.d"
+        as_root tee /etc/apt/sources.list.d/debian-security.list >/dev/null \
+            <<<"deb http://deb.debian.org/debian-security $suite main"
+    fi
+    apt_get update >build/apt.log 2>&1 || { tail -n 20 build/apt.log >&2; die "apt-get update failed (log: build/apt.log)"; }
 }
 
 apt_lists() {
@@ -48,7 +63,9 @@ recent() {
 
 rust() {
     if ! recent cargo && ! recent /usr/bin/cargo; then
-        apt_install rustc-web cargo-web rust-web-clippy rustfmt-web
+        local packages=(rustc-web cargo-web rust-web-clippy rustfmt-web)
+        apt_install "${packages[@]}"
+        recent /usr/bin/cargo || { apt_security && apt_install "${packages[@]}"; }
         hash -r
         recent /usr/bin/cargo || die "cargo $RUST_MIN or later is needed, /usr/bin/cargo is $(/usr/bin/cargo --version)"
     fi
