@@ -73,11 +73,8 @@ impl Pcap {
                 need,
             });
         }
-        let header = input.peek(0, need);
-        let seconds = u64::from(u32_at(header, 0, self.big));
-        let fraction = u64::from(u32_at(header, 4, self.big));
-        let captured = u32_at(header, 8, self.big);
-        let wire = u32_at(header, 12, self.big);
+        let [seconds, fraction, captured, wire] = words(input.peek(0, need), self.big);
+        let (seconds, fraction) = (u64::from(seconds), u64::from(fraction));
         if captured as usize > MAX_PIECE - need {
             return Err(Cause::Corrupt(format!(
                 "a packet says that {captured} bytes of it were captured, more than {} cannot be",
@@ -106,6 +103,13 @@ impl Pcap {
             piece,
         }))
     }
+}
+
+/// The first four words.
+#[inline]
+fn words(bytes: &[u8], big: bool) -> [u32; 4] {
+    let bytes: &[u8; 16] = bytes.first_chunk().unwrap_or(&[0; 16]);
+    [0, 4, 8, 12].map(|at| u32_at(bytes, at, big))
 }
 
 #[inline]

@@ -75,6 +75,8 @@ struct Service {
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionPerTransaction {
     services: Vec<Service>,
+    /// The one that was asked for last.
+    last: usize,
     answered: u64,
     single: Group,
     setup_ns: u64,
@@ -83,7 +85,10 @@ pub(crate) struct ConnectionPerTransaction {
 
 impl ConnectionPerTransaction {
     fn service(&mut self, key: Key) -> Option<&mut Service> {
-        let place = match self.services.iter().position(|service| service.key == key) {
+        if self.services.get(self.last).is_some_and(|service| service.key == key) {
+            return self.services.get_mut(self.last);
+        }
+        self.last = match self.services.iter().position(|service| service.key == key) {
             Some(place) => place,
             None if self.services.len() < SERVICES => {
                 self.services.push(Service {
@@ -96,7 +101,7 @@ impl ConnectionPerTransaction {
             }
             None => return None,
         };
-        self.services.get_mut(place)
+        self.services.get_mut(self.last)
     }
 }
 

@@ -25,7 +25,8 @@ const PATIENCE: u32 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<T> {
     hosts: Vec<Host<T>>,
-    numbers: HashMap<[u8; 16], u8, FixedState>,
+    /// By address as one number, which is hashed and compared at once.
+    numbers: HashMap<u128, u8, FixedState>,
     hand: usize,
     strangers: u32,
 }
@@ -44,7 +45,7 @@ impl<T> Default for Hosts<T> {
 impl<T: Default> Hosts<T> {
     /// Number of a host, if it has a place.
     pub fn number(&mut self, address: [u8; 16]) -> Option<usize> {
-        if let Some(&number) = self.numbers.get(&address) {
+        if let Some(&number) = self.numbers.get(&u128::from_ne_bytes(address)) {
             let host = &mut self.hosts[usize::from(number)];
             host.credit = host.credit.saturating_add(1);
             return Some(usize::from(number));
@@ -61,7 +62,7 @@ impl<T: Default> Hosts<T> {
             facts: T::default(),
         };
         if self.hosts.len() < HOSTS {
-            self.numbers.insert(address, self.hosts.len() as u8);
+            self.numbers.insert(u128::from_ne_bytes(address), self.hosts.len() as u8);
             self.hosts.push(host);
             return Some(self.hosts.len() - 1);
         }
@@ -72,8 +73,8 @@ impl<T: Default> Hosts<T> {
             old.credit /= 2;
             return None;
         }
-        self.numbers.remove(&old.address);
-        self.numbers.insert(address, number as u8);
+        self.numbers.remove(&u128::from_ne_bytes(old.address));
+        self.numbers.insert(u128::from_ne_bytes(address), number as u8);
         *old = host;
         Some(number)
     }

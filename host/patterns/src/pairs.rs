@@ -16,7 +16,8 @@ type Common = (Option<[u8; 16]>, Option<[u8; 16]>);
 /// The first [`MOST`] pairs: 4 kB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    numbers: HashMap<Hosts, usize, FixedState>,
+    /// By addresses as numbers, which are hashed and compared at once.
+    numbers: HashMap<(u128, u128), usize, FixedState>,
     list: Vec<Hosts>,
     /// What all others have in common: client, server.
     others: Option<Common>,
@@ -25,7 +26,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// The number of a pair, at most [`MOST`].
     pub fn number(&mut self, ends: &Ends) -> usize {
-        match self.numbers.get(&(ends.client, ends.server)) {
+        match self.numbers.get(&as_numbers((ends.client, ends.server))) {
             Some(number) => *number,
             None if self.others == Some((None, None)) => MOST,
             None => self.stranger((ends.client, ends.server)),
@@ -36,7 +37,7 @@ impl Pairs {
     fn stranger(&mut self, hosts: Hosts) -> usize {
         if self.list.len() < MOST {
             self.list.push(hosts);
-            self.numbers.insert(hosts, self.list.len() - 1);
+            self.numbers.insert(as_numbers(hosts), self.list.len() - 1);
             return self.list.len() - 1;
         }
         let (client, server) = self.others.unwrap_or((Some(hosts.0), Some(hosts.1)));
@@ -79,6 +80,10 @@ impl Pairs {
         let (client, server) = self.names(number);
         format!("{client} > {server}")
     }
+}
+
+const fn as_numbers((client, server): Hosts) -> (u128, u128) {
+    (u128::from_ne_bytes(client), u128::from_ne_bytes(server))
 }
 
 #[cfg(test)]
