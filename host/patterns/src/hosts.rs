@@ -62,7 +62,8 @@ impl<T: Default> Hosts<T> {
             facts: T::default(),
         };
         if self.hosts.len() < HOSTS {
-            self.numbers.insert(u128::from_ne_bytes(address), self.hosts.len() as u8);
+            self.numbers
+                .insert(u128::from_ne_bytes(address), self.hosts.len() as u8);
             self.hosts.push(host);
             return Some(self.hosts.len() - 1);
         }
