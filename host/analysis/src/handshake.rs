@@ -274,12 +274,20 @@ impl Handshake {
             ));
         }
         let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
-        if syns == unanswered && self.syn_ack_repeats().any(timer) {
-            out.push(
+        let last = self.syn_ack_repeats().filter(|r| timer(r)).last();
+        if let (Some(last), true) = (last, syns == unanswered) {
+            out.push(if state.outcome == Outcome::Ignored || state.reset_by_server() {
+                format!(
+                    "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \
+                     whether it got them; the clients of a flood or a scan never answer.",
+                    self.syn_ack_repeats().count() + 1,
+                    duration(last.time - setup.syn_ack)
+                )
+            } else {
                 "The server sent its SYN-ACK again before the client answered: \
                  the first was lost between the tap and the client."
-                    .to_owned(),
-            );
+                    .to_owned()
+            });
         }
         if self.syn_ack_repeats().any(|r| r.late && !r.answers) {
             out.push(

@@ -247,7 +247,8 @@ impl SetupState {
                  capture ended before; nothing tells which."
             }
             (Outcome::Ignored, true) => {
-                "The client did not answer the SYN-ACK: that or the ACK was lost, or the client went away."
+                "The client did not answer the SYN-ACK, nor did it send its SYN again: it went away or was never there, or \
+                 one of the two was lost; nothing tells which."
             }
             _ => return None,
         })

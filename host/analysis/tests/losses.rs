@@ -856,6 +856,25 @@ fn a_syn_ack_behind_the_clients_ack_shows_that_lost() {
     assert_eq!((setup.outcome.as_str(), setup.syn_ack_count), ("OK", 1));
 }
 
+/// Nobody answers in a flood: that is no loss.
+#[test]
+fn a_client_that_answers_no_syn_ack_is_not_said_to_have_lost_them() {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    for at in [0.010, 1.010, 3.010] {
+        c.syn(at, S, 900, 101, Some(8));
+    }
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!(setup.outcome, "IGNORED");
+    let said = &setup.explanation;
+    assert!(
+        said.contains("3 times in 3.0 s, and the client answered none"),
+        "{said}"
+    );
+    assert!(!said.contains("lost"), "{said}");
+}
+
 /// The answer to the second SYN comes behind the ACK of the server's own repeat: nothing was lost after it.
 #[test]
 fn a_second_answer_behind_the_clients_ack_is_one() {
