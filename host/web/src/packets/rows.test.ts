@@ -28,7 +28,7 @@ function answer() {
         class: [null, "RETRANSMISSION"],
         cause: [null, "FAST"],
         place: [null, "BEHIND_TAP"],
-        note: [null, null],
+        note: [null, "BELOW PARTIAL SACK ZERO_WINDOW"],
     });
     return readRows(readColumns(tableToIPC(table, "stream")));
 }
@@ -45,7 +45,9 @@ test("rows say what is known, and no more", () => {
         original: 1,
     });
     expect(syn && remarks(syn)).toBe("");
-    expect(data && remarks(data)).toBe("sent again; SACK 1-2; retransmission, fast, behind tap");
+    expect(data && remarks(data)).toBe(
+        "sent again; SACK 1-2; retransmission, fast, behind tap; with new bytes; window closed",
+    );
     expect(syn && content(syn)).toBe("SYN");
     expect(data && content(data)).toBe("1,448 bytes");
 });

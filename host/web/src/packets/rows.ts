@@ -171,6 +171,32 @@ function gapOf(row: Row, names: readonly string[]): string {
     return `${names[last]} and ${names[last + onward(row)]}`;
 }
 
+/** What the engine noted of a packet (EVENT.what), in words; what its kind, its verdict or its SACK blocks say already is left out. */
+const NOTES: Readonly<Record<string, string>> = {
+    GAP: "bytes before it not seen",
+    BELOW: "",
+    PARTIAL: "with new bytes",
+    WILD: "far from its window",
+    RESYNC: "numbers begin anew",
+    COPY: "",
+    ACK_UNSEEN: "acknowledges what was not seen",
+    SACK: "",
+    DSACK: "",
+    ZERO_WINDOW: "window closed",
+    SMALL_WINDOW: "window below a segment",
+    WINDOW_OPEN: "window opens",
+    WINDOW_FULL: "fills the window",
+    PROBE: "window probe",
+    SYN_REPEAT: "SYN again",
+    SYN_ACK_REPEAT: "SYN-ACK again",
+    SYN_OTHER: "SYN that fits no handshake",
+    FIN_REPEAT: "FIN again",
+    ICMP: "ICMP error",
+    SYN_DATA: "SYN with data",
+    DUP_ACK: "third duplicate ACK",
+    WILD_ACK: "ACK far from what was sent",
+};
+
 /** What is remarkable about a packet, in words. */
 export function remarks(row: Row): string {
     const words: string[] = [];
@@ -178,11 +204,11 @@ export function remarks(row: Row): string {
     if (row.kind === "OUT_OF_ORDER") words.push("out of order");
     if (row.kind === "COPY") words.push("copy, keep-alive or probe");
     if (row.kind === "DSACK") words.push("tells that bytes came twice");
-    if (row.kind === "ZERO_WINDOW") words.push("window closed");
     if (row.sack !== null) words.push(`SACK ${row.sack}`);
     if (row.verdict !== "") words.push(row.verdict.toLowerCase().replaceAll("_", " "));
-    if (row.note !== null) words.push(row.note);
-    return words.join("; ");
+    for (const note of row.note?.split(" ") ?? []) words.push(NOTES[note] ?? note);
+    if (row.kind === "ZERO_WINDOW") words.push("window closed");
+    return [...new Set(words.filter(Boolean))].join("; ");
 }
 
 /** What a packet carries, as short as can be. */

@@ -37,7 +37,7 @@ export default function DialoguesView() {
 /** Steps of the retransmission rate; 0.5 % is the line of Microsoft's method (docs/src/losses.md). */
 const RATES: readonly { upTo: number; label: string; color: (c: Colors) => string }[] = [
     { upTo: 0.005, label: "up to 0.5 %", color: (c) => c.green },
-    { upTo: 0.01, label: "up to 1 %", color: (c) => c.yellow },
+    { upTo: 0.01, label: "up to 1 %", color: (c) => c.blue },
     { upTo: 0.05, label: "up to 5 %", color: (c) => c.orange },
     { upTo: Infinity, label: "above", color: (c) => c.red },
 ];

@@ -186,6 +186,11 @@ export function valueText(name: string, value: unknown): string {
     return figure(value);
 }
 
+/** Its name in words: what is a time says so by its unit. */
+export function valueName(name: string): string {
+    return name.replace(/(?<=.)Seconds$/, "").replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
 function FindingCard(props: { entry: FindingEntry; first: boolean }) {
     const { entry } = props;
     const { finding } = entry;
@@ -254,7 +259,7 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
                         <dl class="facts small">
                             {Object.entries(finding.values ?? {}).map(([name, value]) => (
                                 <div key={name}>
-                                    <dt>{name}</dt>
+                                    <dt>{valueName(name)}</dt>
                                     <dd>{valueText(name, value)}</dd>
                                 </div>
                             ))}

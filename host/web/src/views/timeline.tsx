@@ -94,7 +94,7 @@ function Charts(props: { timeline: Timeline }) {
                 name="throughput"
                 title="Throughput"
                 about="Payload on the wire in each direction, repeats included."
-                unit="bit/s"
+                unit=""
                 format={bits}
                 timeline={timeline}
                 series={[

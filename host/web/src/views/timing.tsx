@@ -33,6 +33,8 @@ const SORTS: readonly (readonly [string, string])[] = [
 const SHARED_LANE = 360;
 /** Lanes that connections share when there are more than have lanes of their own. */
 const SHARED = 12;
+/** Room below the last lane, whose clients' marks stand almost at its foot, px. */
+const FOOT = 6;
 /** Smallest lane that has room for its name, px. */
 const NAMED_LANE = 13;
 
@@ -265,7 +267,7 @@ export function TimingChart(props: ChartProps) {
                 name="timing"
                 title="Packet timing"
                 about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
-                height={Math.round(rows * lane) + 52}
+                height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
                     (named ? Math.min(420, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
@@ -273,7 +275,7 @@ export function TimingChart(props: ChartProps) {
                 y={{
                     kind: "linear",
                     plain: true,
-                    domain: [Math.max(rows, 1), 0],
+                    domain: [Math.max(rows, 1) + FOOT / lane, 0],
                     label: one
                         ? "all connections"
                         : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,

@@ -3,7 +3,7 @@ import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
 import { statistics } from "../chart/SeriesChart";
 import { arrange, rateColor } from "./dialogues";
-import { behind, told, valueText } from "./overview";
+import { behind, told, valueName, valueText } from "./overview";
 import { ratio } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
@@ -77,7 +77,7 @@ test("colours of rates change above their line, and unknown has its own", () => 
     expect([0, 0.005, 0.0051, 0.05, 0.2].map((rate) => rateColor(rate, c))).toEqual([
         c.green,
         c.green,
-        c.yellow,
+        c.blue,
         c.orange,
         c.red,
     ]);
@@ -100,6 +100,12 @@ test("findings lead to their rows, and values have their units", () => {
     const all = { ...many, finding: { ...many.finding, values: { connections: 6305 } } };
     expect(behind(all)?.label).toBe("Which, when and why (6,305)");
     expect(valueText("costSeconds", 0.25)).toBe("250 ms");
+    expect(["costSeconds", "seconds", "lostSynsAtLeast", "p99Seconds"].map(valueName)).toEqual([
+        "cost",
+        "seconds",
+        "lost syns at least",
+        "p99",
+    ]);
     expect(valueText("rate", 0.031)).toBe("3.1 %");
     expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
 });
