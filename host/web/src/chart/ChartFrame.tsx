@@ -411,8 +411,9 @@ export function Tip(props: { hover: Hover; width: number; height: number }) {
 function Legend(props: { items: readonly LegendItem[] }) {
     return (
         <ul class="legend">
-            {props.items.map((item) => (
-                <li key={item.label}>
+            {props.items.map((item, index) => (
+                // Not by its label, which holds figures: its mark would be drawn anew for each.
+                <li key={index}>
                     {item.toggle ? (
                         <button type="button" aria-pressed={!item.hidden} onClick={item.toggle}>
                             <Sample

@@ -80,6 +80,7 @@ function CapturePicker() {
         <div class="capture">
             <select
                 aria-label="Capture"
+                title={capture.value?.name}
                 value={capture.value?.id ?? ""}
                 onChange={(event) => go({ capture: event.currentTarget.value })}
             >

@@ -66,19 +66,55 @@ export function changed(before: State, change: Change): State {
     };
 }
 
+/**
+ * Ranges follow one another while a key is held: only where it rests is a step, written when what it shows has come. A
+ * browser refuses more than some 200 steps in 30 s, and each costs it as much as drawing a chart.
+ */
+const REST_MS = 120;
+let resting: ReturnType<typeof setTimeout> | undefined;
+
+/** The state that the address tells, too. */
+const told = signal<State>(first.state);
+
+/** The range that has no step yet gets it. */
+function settleRange(): void {
+    if (resting === undefined) return;
+    forgetRange();
+    const url = serialise(state.value);
+    if (url !== location.search) history.pushState(null, "", url);
+    told.value = state.value;
+}
+
+function forgetRange(): void {
+    clearTimeout(resting);
+    resting = undefined;
+}
+
 /** Go there. A new view or range is a step back in the browser's history; `replace` when it is only a refinement. */
 export function go(change: Change, how: { replace?: boolean } = {}): void {
-    const next = changed(state.value, change);
+    const before = state.value;
+    const next = changed(before, change);
     const url = serialise(next);
-    if (url === serialise(state.value)) return;
-    if (how.replace) history.replaceState(null, "", url);
-    else history.pushState(null, "", url);
+    if (url === serialise(before)) return;
+    const onlyRange = url === serialise({ ...before, from: next.from, to: next.to });
+    if (onlyRange && !how.replace) {
+        clearTimeout(resting);
+        resting = setTimeout(settleRange, REST_MS);
+    } else {
+        settleRange();
+        if (how.replace) history.replaceState(null, "", url);
+        else history.pushState(null, "", url);
+        told.value = next;
+    }
     state.value = next;
 }
 
-/** The URL that a change leads to, for links that can be opened in another tab. */
+/**
+ * The URL that a change leads to, for links that can be opened in another tab: a hundred of them are not written anew
+ * before the charts of a range that is on its way.
+ */
 export function href(change: Change): string {
-    return serialise(changed(state.value, change));
+    return serialise(changed(told.value, change));
 }
 
 export function param(name: string, otherwise = ""): string {
@@ -124,8 +160,9 @@ export function zoomOut(): void {
 
 if (typeof window !== "undefined") {
     window.addEventListener("popstate", () => {
+        forgetRange();
         const back = parse(location.search);
-        state.value = back.state;
+        told.value = state.value = back.state;
         note.value = back.note;
     });
 }

@@ -63,6 +63,9 @@ interface Histogram {
     bins: number;
 }
 
+/** Cells across, fewer than elsewhere: the histogram stands beside. */
+const WIDTH = 320;
+
 export default function TransactionMarks() {
     const shown = capture.value as Capture;
     const [from, to] = range.value;
@@ -72,7 +75,7 @@ export default function TransactionMarks() {
     const key = `${shown.id} ${from} ${to} ${filter} ${value} ${by}`;
     const ask = { from, to, filter, value, by };
     const marks = useLoad(`marks ${key}`, async (signal) =>
-        readMarks(await columns(of(shown, "/marks"), { ...ask, ...CELLS, scale: "log" }, signal)),
+        readMarks(await columns(of(shown, "/marks"), { ...ask, ...CELLS, width: WIDTH, scale: "log" }, signal)),
     );
     const histogram = useLoad(`histogram ${key}`, async (signal): Promise<Histogram> => {
         const data = await columns(of(shown, "/histogram"), { ...ask, bins: 60 }, signal);
