@@ -82,8 +82,7 @@ test.skipIf(CAPTURE === undefined)(
                 `${state}: ${tasks.length} tasks, longest ${tasks.at(-1)?.toFixed(1)} ms, ${over} above ${FRAME} ms; heap ${heap.toFixed(0)} MB; first view ${(first / 1e3).toFixed(0)} kB, ${KEYS.length} steps ${((moved - first) / 1e3).toFixed(0)} kB\n`,
             );
             expect(tasks.length).toBeGreaterThan(KEYS.length);
-            // A busy machine may disturb one or two.
-            expect(over).toBeLessThanOrEqual(3);
+            expect(over).toBe(0);
             expect(heap).toBeLessThan(HEAP);
             expect(first / 1e3).toBeLessThan(MOVED);
             await page.close();

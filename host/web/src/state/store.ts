@@ -1,5 +1,5 @@
 /** The page's state: one signal, mirrored in the URL. Views read it and change it here, never through `location`. */
-import { computed, signal } from "@preact/signals";
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
 import { parse, serialise, SHARED, type State } from "./url";
 import type { Capture } from "../api/types";
 
@@ -117,8 +117,13 @@ export function href(change: Change): string {
     return serialise(changed(told.value, change));
 }
 
+const params = new Map<string, ReadonlySignal<string | undefined>>();
+
+/** Who reads it is made again when it changes, and not for another range: charts would be drawn twice. */
 export function param(name: string, otherwise = ""): string {
-    return state.value.params[name] ?? otherwise;
+    let one = params.get(name);
+    if (!one) params.set(name, (one = computed(() => state.value.params[name])));
+    return one.value ?? otherwise;
 }
 
 export function setParam(name: string, value: string, how: { replace?: boolean } = {}): void {
