@@ -34,6 +34,8 @@ const BELOW: usize = 4;
 const ABOVE: usize = 5;
 /// Less work: this share of the ceiling.
 const LESS: f64 = 0.75;
+/// A slice below the knee that has no level with others counts if its rate is within this share of the line.
+const ALONG: f64 = 0.25;
 /// A slice has settled if its number in progress differs from that of the slice before by this share at most, or by so
 /// many standard deviations of a Poisson number. What begins in one slice ends in the next: elsewhere the rate is that of
 /// another number in progress.
@@ -464,6 +466,13 @@ fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
         .filter(|step| step.rate < LESS * ceiling.rate && step.progress < ceiling.knee)
         .map(|step| step.slices)
         .sum();
+    // A load that grows quickly has a slice of each level.
+    let along = slices.iter().filter(|slice| {
+        slice.rate < LESS * ceiling.rate
+            && slice.progress < ceiling.knee
+            && (slice.rate * ceiling.time / slice.progress - 1.0).abs() <= ALONG
+    });
+    let below = below.max(along.count());
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let highest = steps.last()?.progress;
     if ceiling.knee < ONE || below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
@@ -625,6 +634,19 @@ mod tests {
             low < 40.0 && 40.0 < high && high - low < 10.0 && held > 0.9,
             "{low} {high} {held}"
         );
+    }
+
+    /// Fourteen more in each slice: those below the knee are on levels of their own.
+    #[test]
+    fn a_load_that_grows_quickly_shows_its_knee() {
+        let slices: Vec<Slice> = (1..=36u32)
+            .map(|i| {
+                let progress = f64::from(14 * i);
+                at(progress, (progress / 0.95).min(250.0) * (0.9 + 0.1 * noise(i)))
+            })
+            .collect();
+        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        assert!((ceiling.knee / 237.5 - 1.0).abs() < 0.05, "{ceiling:?}");
     }
 
     #[test]
