@@ -5,21 +5,24 @@ use weir_messages::v1::Finding;
 
 use crate::durations::Peak;
 use crate::names::about;
-use crate::responses::Service;
+use crate::responses::{Row, Service};
 
 /// Responses from which on there is a pattern, and their share.
 const LEAST: u64 = 20;
 const SHARE: f64 = 0.01;
 /// Share of the waits that must be those of one timer: a queue makes ACKs late as well, but each by another time.
 const TIMER: f64 = 0.5;
+/// Share of the like responses that wait, from which on what they have in common makes them wait.
+const OFTEN: f64 = 0.2;
 /// Findings at most: the services that lose most.
 const FINDINGS: usize = 8;
 
 /// One finding for each service.
-pub(crate) fn findings(services: &[Service], out: &mut Vec<Finding>) {
+pub(crate) fn findings(services: &[Service], requests: &[Row], out: &mut Vec<Finding>) {
     let mut services: Vec<&Service> = services.iter().collect();
     services.sort_by_key(|service| std::cmp::Reverse(service.row.delayed_ns));
-    out.extend(services.into_iter().filter_map(told).take(FINDINGS));
+    let told = services.into_iter().filter_map(|service| told(service, requests));
+    out.extend(told.take(FINDINGS));
 }
 
 /// The timer that data of the service waits for, s, if it does.
@@ -37,7 +40,14 @@ fn peak(service: &Service) -> Option<Peak> {
     (peak.count as f64 >= TIMER * delays.count() as f64).then_some(peak)
 }
 
-fn told(service: &Service) -> Option<Finding> {
+/// Whether most waits are of requests that wait often: Nagle's algorithm holds back each message that is written so.
+fn is_usual(service: &Row, requests: &[Row]) -> bool {
+    let own = requests.iter().filter(|row| row.is_of(service));
+    let usual = own.filter(|row| row.delayed as f64 >= OFTEN * row.answered as f64);
+    2 * usual.map(|row| row.delayed).sum::<u64>() >= service.delayed
+}
+
+fn told(service: &Service, requests: &[Row]) -> Option<Finding> {
     let row = &service.row;
     let delays = &service.ack_delays;
     let peak = peak(service)?;
@@ -47,7 +57,8 @@ fn told(service: &Service) -> Option<Finding> {
     } else {
         ("the server", "the clients")
     };
-    let is_nagle = service.small * 2 >= delays.count();
+    let is_small = service.small * 2 >= delays.count();
+    let is_nagle = is_small && is_usual(row, requests);
     let cost = seconds(row.delayed_ns);
     let mut evidence = vec![
         format!(
@@ -71,15 +82,27 @@ fn told(service: &Service) -> Option<Finding> {
             count(service.small),
             count(delays.count())
         )
+    } else if is_small {
+        format!(
+            "{} of {} pieces that waited were less than a segment, but few messages of their kinds wait: Nagle's algorithm of {sender} would hold back each that is written so. After a timeout the congestion window has room for one segment, and the rest waits as well",
+            count(service.small),
+            count(delays.count())
+        )
     } else {
         format!("what waited were whole segments, so not Nagle's algorithm: a window or a buffer of {sender} had room for one write only")
     });
     evidence.push(format!(
         "it may also be: the application of {sender} waits itself for what each of its small writes brings back"
     ));
-    evidence.push(format!(
-        "next: each message of {sender} in one write, or Nagle's algorithm off (TCP_NODELAY); shorter delays of the ACKs of {receiver} only hide it"
-    ));
+    evidence.push(if is_nagle || !is_small {
+        format!(
+            "next: each message of {sender} in one write, or Nagle's algorithm off (TCP_NODELAY); shorter delays of the ACKs of {receiver} only hide it"
+        )
+    } else {
+        format!(
+            "next: find what is lost of the data of {sender}; shorter delays of the ACKs of {receiver} only hide it"
+        )
+    });
     let who = row.service();
     let finding = finding(
         "DELAYED_ACK",
@@ -91,4 +114,24 @@ fn told(service: &Service) -> Option<Finding> {
         &[("seconds", peak.seconds), ("share", share), ("costSeconds", cost)],
     );
     Some(about(who, finding))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 responses each, so many waited.
+    #[test]
+    fn few_waits_of_their_kind_are_not_nagles() {
+        let row = |request: &str, delayed: u64| {
+            let mut row = Row::new([1; 16], 80, request);
+            (row.answered, row.delayed) = (1_000, delayed);
+            row
+        };
+        for (delayed, expected) in [([30, 20, 20], false), ([900, 20, 0], true), ([300, 0, 0], true)] {
+            let requests = delayed.map(|delayed| row("blk[1xx]", delayed));
+            let service = row("", delayed.iter().sum());
+            assert_eq!(is_usual(&service, &requests), expected, "{delayed:?}");
+        }
+    }
 }

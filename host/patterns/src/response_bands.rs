@@ -19,6 +19,10 @@ const ABOVE_MEDIAN: f64 = 3.0;
 const ROUND_TRIPS: f64 = 5.0;
 /// Share of the responses in bands: if most are there, that is how long they take.
 const MOST: f64 = 0.5;
+/// So for a while, too: slices of time with so many responses, whose mean is within this share of the band. A line that
+/// is always as long makes all wait as long; a timer stops a few.
+const RESPONSES: u32 = 5;
+const LIKE: f64 = 0.1;
 /// Bands that are told, the largest; findings at most.
 const BANDS: usize = 6;
 const FINDINGS: usize = 8;
@@ -62,7 +66,7 @@ fn bands(row: &Row, least: f64) -> Vec<Peak> {
     };
     let mut bands = row.times.peaks(LEAST.max((SHARE * row.times.count() as f64) as u64));
     let least = least.max(SHORTEST).max(ABOVE_MEDIAN * median);
-    bands.retain(|band| band.seconds >= least);
+    bands.retain(|band| band.seconds >= least && (usual(row, band.seconds) as f64) < MOST * band.count as f64);
     let inside: u64 = bands.iter().map(|band| band.count).sum();
     if inside as f64 > MOST * row.times.count() as f64 {
         return Vec::new();
@@ -71,6 +75,13 @@ fn bands(row: &Row, least: f64) -> Vec<Peak> {
     bands.truncate(BANDS);
     bands.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     bands
+}
+
+/// Responses that came while that was what they took.
+fn usual(row: &Row, seconds: f64) -> u64 {
+    let slices = row.course.iter().filter(|slice| slice.count >= RESPONSES);
+    let like = slices.filter(|slice| (slice.sum / f64::from(slice.count) / seconds - 1.0).abs() <= LIKE);
+    like.map(|slice| u64::from(slice.count)).sum()
 }
 
 fn told(row: &Row, bands: &[Peak]) -> Finding {
@@ -123,4 +134,33 @@ fn told(row: &Row, bands: &[Peak]) -> Finding {
     let values: Vec<f64> = bands.iter().map(|band| band.seconds).collect();
     finding.values.insert("seconds".to_owned(), values.into());
     about(who, finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::responses::Slice;
+
+    /// 10 ms or so, ten times a second, and 900 ms a hundred times: one in ten all the time, or all of the last 10 s,
+    /// when a line was as long.
+    #[test]
+    fn a_line_that_is_always_as_long_is_no_timer() {
+        for (is_line, expected) in [(false, 1), (true, 0)] {
+            let mut row = Row::new([1; 16], 80, "");
+            for i in 0..1_000u64 {
+                let is_long = if is_line { i >= 900 } else { i.is_multiple_of(10) };
+                let ns = if is_long {
+                    900_000_000
+                } else {
+                    5_000_000 + i * 7_919 % 10_000 * 1_000
+                };
+                row.times.add(ns);
+                *row.course.at(i * 100_000_000) += Slice {
+                    count: 1,
+                    sum: ns as f64 / 1e9,
+                };
+            }
+            assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
+        }
+    }
 }

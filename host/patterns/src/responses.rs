@@ -80,6 +80,8 @@ pub(crate) struct Row {
     /// The request's blocks as in signatures; empty: all.
     pub request: Box<str>,
     pub answered: u64,
+    /// Responses whose segments are known one by one.
+    pub counted: u64,
     /// Response times (last request packet to last response packet), without losses and waits for ACKs.
     pub times: Durations,
     /// Begin of the response times over time.
@@ -93,12 +95,13 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn new(server: Address, port: u16, request: &str) -> Self {
+    pub fn new(server: Address, port: u16, request: &str) -> Self {
         Self {
             server,
             port,
             request: request.into(),
             answered: 0,
+            counted: 0,
             times: Durations::default(),
             course: Bins::bounded(250_000_000, COURSE),
             segments: Segments::default(),
@@ -111,6 +114,7 @@ impl Row {
     /// What another row has, too.
     fn include(&mut self, other: &Self) {
         self.answered += other.answered;
+        self.counted += other.counted;
         self.times += &other.times;
         self.course.merge(&other.course);
         self.segments += other.segments;
@@ -153,6 +157,8 @@ pub(crate) struct Service {
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     id: u64,
+    /// Place of the service.
+    service: usize,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
     /// Blocks of the server without a pause: the last packet, and what they brought.
@@ -168,6 +174,13 @@ struct Turn {
     late: Option<(bool, u64, u64)>,
     /// Data came right behind such an ACK: when, and how long it had waited, ns.
     waited: (u64, u64),
+}
+
+impl Turn {
+    /// Packets of the last blocks, more than their bytes need.
+    const fn needless(&self, mss: u64) -> u64 {
+        self.packets.saturating_sub(self.bytes.div_ceil(mss))
+    }
 }
 
 /// All of it.
@@ -213,12 +226,24 @@ impl Responses {
         let place = self.hasher.hash_one(id.0) as usize % TURNS;
         let turn = &mut self.turns[place];
         if turn.id != id.0 {
-            *turn = Turn {
+            let new = Turn {
                 id: id.0,
                 ..Turn::default()
             };
+            let old = std::mem::replace(turn, new);
+            self.give_up(&old);
         }
-        turn
+        &mut self.turns[place]
+    }
+
+    /// A turn goes before its transaction is told: its segments are the service's, of no known request.
+    fn give_up(&mut self, turn: &Turn) {
+        if let Some(service) = self.services.get_mut(turn.service) {
+            let segments = &mut service.row.segments;
+            *segments += turn.segments;
+            *segments += turn.finished;
+            segments.extra += turn.needless(service.mss);
+        }
     }
 
     fn service(&mut self, ends: &Ends) -> Option<usize> {
@@ -259,7 +284,7 @@ impl Responses {
     fn settle(&mut self, id: FlowId, service: usize) {
         let mss = self.services[service].mss;
         let turn = self.turn(id);
-        turn.segments.extra += turn.packets.saturating_sub(turn.bytes.div_ceil(mss));
+        turn.segments.extra += turn.needless(mss);
         (turn.bytes, turn.packets, turn.tiny) = (0, 0, 0);
     }
 
@@ -292,6 +317,7 @@ impl Responses {
         let turn = self.turn(block.id);
         let is_tiny = block.packets == 1 && (block.bytes as usize) < TINY;
         let tiny = if is_tiny { block.bytes } else { 0 };
+        turn.service = service;
         turn.last = block.last;
         turn.bytes += u64::from(block.bytes);
         turn.packets += u64::from(block.packets);
@@ -388,6 +414,7 @@ impl Detector for Responses {
         };
         row.answered += 1;
         row.segments += segments;
+        row.counted += u64::from(segments.all > 0);
         row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
         if has_waited {
             row.delayed += 1;
@@ -409,8 +436,42 @@ impl Detector for Responses {
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
         let services = self.services();
         tiny_segments::findings(&services, &self.requests, out);
-        delayed_ack::findings(&services, out);
+        delayed_ack::findings(&services, &self.requests, out);
         response_bands::findings(&services, &self.requests, out);
         slowing_responses::findings(&services, &self.requests, timeline, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection closes long after its last response; others take its place meanwhile.
+    #[test]
+    fn segments_outlive_their_turn() {
+        const CONNECTIONS: u64 = 20_000;
+        const TAKEN: u64 = CONNECTIONS - TURNS as u64;
+        let mut responses = Responses::default();
+        let block = |id: u64, first: u64| DataBlock {
+            id: FlowId(id),
+            ends: Ends {
+                client: [1; 16],
+                server: [2; 16],
+                client_port: 1,
+                server_port: 80,
+            },
+            from_server: true,
+            first,
+            last: first,
+            bytes: 29,
+            packets: 1,
+        };
+        for id in 1..=CONNECTIONS {
+            responses.block(&block(id, id * 1_000_000));
+            responses.block(&block(id, id * 1_000_000 + 1_000));
+        }
+        let segments = responses.services()[0].row.segments;
+        assert!((2 * TAKEN..=2 * CONNECTIONS).contains(&segments.all), "{segments:?}");
+        assert_eq!((segments.tiny, 2 * segments.extra), (segments.all, segments.all));
     }
 }

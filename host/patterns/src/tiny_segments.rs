@@ -76,9 +76,9 @@ fn told(service: &Service, requests: &[Row]) -> Finding {
         format!(
             "request {}: {} responses in {:.1} segments each where {:.1} would do",
             other.request,
-            count(other.answered),
-            other.segments.all as f64 / other.answered as f64,
-            (other.segments.all - other.segments.extra) as f64 / other.answered as f64
+            count(other.counted),
+            other.segments.all as f64 / other.counted as f64,
+            (other.segments.all - other.segments.extra) as f64 / other.counted as f64
         )
     }));
     evidence.push(
