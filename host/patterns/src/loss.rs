@@ -23,6 +23,10 @@ const MISTAKEN: f64 = 0.01;
 /// so many standard deviations.
 const CLUSTERED: f64 = 3.0;
 const SURE: f64 = 5.0;
+/// Uneven, if not in bursts: so many times as many.
+const UNEVEN: f64 = 1.2;
+/// Slots are put together by pairs, again and again, down to so many.
+const FEWEST: usize = 16;
 
 /// One for each pair with losses and without a period.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Finding>) {
@@ -84,6 +88,10 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
                 bursts.slot * 1e3,
                 bursts.clustered
             )
+        } else if let Some((times, width)) = bursts.uneven {
+            format!(
+                "they come more densely at some times than at others: {times:.1} times as many together within {width:.1} s as chance makes by what is sent. No rhythm is proven, for which more of its periods may be needed"
+            )
         } else {
             "they come at random: no more of them stand together than chance makes by what is sent, and no rhythm shows".to_owned()
         });
@@ -117,7 +125,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
         seconds(sums.wait),
         connections(sums.group.count())
     ));
-    evidence.push(if bursts.is_clear {
+    evidence.push(if bursts.is_clear || bursts.uneven.is_some() {
         "it may also be a queue that overflows in bursts of traffic: see whether throughput is highest then".to_owned()
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
@@ -170,6 +178,8 @@ struct Bursts {
     /// Pairs of losses in the same slot, over the number by chance.
     clustered: f64,
     is_clear: bool,
+    /// More than by chance in some width of slots, s: how many times as many.
+    uneven: Option<(f64, f64)>,
     /// Most in a slot, and its width, s.
     largest: u64,
     slot: f64,
@@ -181,25 +191,68 @@ impl Bursts {
             return Self::default();
         };
         let counts = exposure.counts(losses.iter().map(|loss| loss.at));
-        let rate = counts.iter().sum::<f64>() / exposure.sums().iter().sum::<f64>().max(1.0);
-        let pairs: f64 = counts.iter().map(|n| n * (n - 1.0)).sum();
-        // Of Poisson's law with mean m, n (n − 1) has the mean m² and the variance 4 m³ + 2 m².
-        let means = || exposure.sums().iter().map(|sent| rate * sent);
-        let expected: f64 = means().map(|m| m * m).sum();
-        let variance: f64 = means().map(|m| 4.0 * m.powi(3) + 2.0 * m * m).sum();
-        let clustered = pairs / expected.max(f64::MIN_POSITIVE);
+        let sums = exposure.sums();
+        let (clustered, sigmas) = together(&counts, sums);
         Self {
             clustered,
-            is_clear: clustered >= CLUSTERED && pairs - expected > SURE * variance.sqrt(),
+            is_clear: clustered >= CLUSTERED && sigmas > SURE,
+            uneven: uneven(&counts, sums, exposure.slot_seconds()),
             largest: counts.iter().fold(0.0, |most: f64, n| most.max(*n)) as u64,
             slot: exposure.slot_seconds(),
         }
     }
 }
 
+/// The width of slots in which losses stand together most surely, and how many times as many as chance makes.
+fn uneven(counts: &[f64], sums: &[f64], slot: f64) -> Option<(f64, f64)> {
+    let (mut counts, mut sums, mut width) = (counts.to_vec(), sums.to_vec(), slot);
+    let (mut most, mut found) = (SURE, None);
+    while counts.len() >= FEWEST {
+        let (times, sigmas) = together(&counts, &sums);
+        if sigmas > most && times >= UNEVEN {
+            (most, found) = (sigmas, Some((times, width)));
+        }
+        let wider = |of: &[f64]| of.chunks(2).map(|pair| pair.iter().sum()).collect();
+        (counts, sums, width) = (wider(&counts), wider(&sums), 2.0 * width);
+    }
+    found
+}
+
+/// Pairs in the same slot over those that chance makes by what was sent (`sums`), and the standard deviations by which
+/// they are more.
+fn together(counts: &[f64], sums: &[f64]) -> (f64, f64) {
+    let rate = counts.iter().sum::<f64>() / sums.iter().sum::<f64>().max(1.0);
+    let pairs: f64 = counts.iter().map(|n| n * (n - 1.0)).sum();
+    // Of Poisson's law with mean m, n (n − 1) has the mean m², the variance 4 m³ + 2 m² and the covariance 2 m² with n,
+    // the sum of which is given.
+    let power = |power: i32| sums.iter().map(|sent| (rate * sent).powi(power)).sum::<f64>();
+    let expected = power(2);
+    let total = power(1).max(f64::MIN_POSITIVE);
+    let variance = 4.0 * (power(3) - expected * expected / total).max(0.0) + 2.0 * expected;
+    let clustered = pairs / expected.max(f64::MIN_POSITIVE);
+    // A pair or two is chance, however few are expected.
+    (clustered, (pairs - expected) / (variance + 1.0).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
+
+    /// Losses by chance; four times as many in each other 8 s: no burst, but not even.
+    #[test]
+    fn what_is_denser_for_seconds_is_not_at_random() {
+        let mut random = Random::new(11);
+        for (least, is_uneven) in [(200, false), (50, true)] {
+            let mut draw = |slot: u64| {
+                let in_1000 = if (slot / 160).is_multiple_of(2) { 200 } else { least };
+                f64::from(u8::from(random.below(1_000) < in_1000))
+            };
+            let counts: Vec<f64> = (0..1920).map(&mut draw).collect();
+            let uneven = uneven(&counts, &[1.0; 1920], 0.05);
+            assert_eq!(uneven.is_some(), is_uneven, "{uneven:?}");
+        }
+    }
 
     #[test]
     fn a_share_of_few_is_no_share() {
