@@ -937,7 +937,11 @@ impl Findings {
             "ABORTIVE_CLOSE",
             "INFO",
             1.0,
-            format!("{} were closed by RST", connections(self.abortive.count)),
+            format!(
+                "{} {} closed by RST",
+                connections(self.abortive.count),
+                if self.abortive.count == 1 { "was" } else { "were" }
+            ),
             evidence,
             &self.abortive,
             &[("count", self.abortive.count as f64)],

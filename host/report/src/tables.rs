@@ -135,11 +135,11 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
             let figures = [
                 count(s.count),
                 optional(s.client_average_seconds),
-                decimal(s.request_bytes_average, 1),
+                decimal(s.request_bytes_average, 0),
                 optional(s.server_seconds_min),
                 optional(s.server_seconds_average),
                 optional(s.server_seconds_max),
-                decimal(s.response_bytes_average, 1),
+                decimal(s.response_bytes_average, 0),
                 optional(s.end_seconds_average),
                 optional(s.end_seconds_max),
                 some(s.losses),

@@ -338,7 +338,7 @@ impl Timing {
         let seen = match self.seen {
             (_, 0) => String::new(),
             (seen, all) => {
-                format!(" No other time has more to see of the findings: of {seen} of {all} there is something.")
+                format!(" Of {all} findings that packets can show it shows {seen}; no other time shows more.")
             }
         };
         let shaded = match sleeps.len() {
