@@ -298,6 +298,8 @@ pub(crate) struct Transfer {
     rate_max: f64,
     /// Most bytes in flight at a loss.
     loss_flight: u32,
+    /// When the last loss is recovered.
+    recovering: u64,
     /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
     pub sender_bytes: u32,
     pub receiver_bytes: u32,
@@ -426,7 +428,7 @@ impl Transfer {
         }
         let at_edge = self.at_edge(time.saturating_sub(r.rtt), r.seq_end, path);
         self.saw(time, r.ack, window);
-        self.stood_since_block(time);
+        self.stood_since_block(time, path);
         if let Some(window) = window {
             let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
@@ -510,9 +512,15 @@ impl Transfer {
     }
 
     /// The sender has sent nothing since the last block.
-    fn stood_since_block(&mut self, to: u64) {
-        if let Some(tail) = self.tail.filter(|tail| tail.at_edge) {
-            self.stood(tail.last, to);
+    fn stood_since_block(&mut self, to: u64, path: &Path) {
+        let Some(tail) = self.tail.filter(|tail| tail.at_edge) else {
+            return;
+        };
+        self.stood(tail.last, to);
+        if tail.last < self.recovering {
+            // The lost segment keeps the edge where it is; its repeat was no block.
+            let from = self.samples.last().map_or(0, |s| s.time).max(tail.last);
+            self.window_pause(from, to, path);
         }
     }
 
@@ -526,7 +534,7 @@ impl Transfer {
     /// `window`: the receiver's last, in bytes.
     pub fn block(&mut self, code: u8, b: &Block, before: Option<SoFar>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
-        self.stood_since_block(b.first);
+        self.stood_since_block(b.first, path);
         let full = u32::from(b.max_segment);
         let is_full = full > 0 && full + OPTIONS >= path.segment;
         let noted = self
@@ -797,11 +805,13 @@ impl Transfer {
     pub fn loss(&mut self, silent: Option<u64>, time: u64, path: &Path) {
         let last = self.samples.last().map(|s| s.time).max(self.tail.map(|tail| tail.last));
         let from = silent.map_or(last.unwrap_or(time), |silent| time.saturating_sub(silent));
+        self.grown(path);
         // Of the first flight there is no sample.
         let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
         self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
+        self.recovering = self.recovering.max(to);
         self.span(from, to, Cause::Recovery, path);
     }
 
@@ -1463,6 +1473,59 @@ mod tests {
         }
         let by = t.settle(81 * MS, time, time, &path).by;
         assert_eq!(by.of(Cause::Application) / MS, 400 - 81);
+    }
+
+    /// The edge was reached at 98 ms, one of the segments was lost, and its repeat is the last packet before the next block.
+    #[test]
+    fn a_window_that_a_lost_segment_keeps_full_held_its_sender() {
+        let mut t = Transfer::default();
+        let (edge, repeat, next) = (98 * MS, 150 * MS, 190 * MS);
+        t.saw(60 * MS, 0, Some(10_000));
+        t.block(
+            BlockEnd::Push as u8,
+            &block(90 * MS, edge, 0, 9000),
+            None,
+            None,
+            &TAP_BETWEEN,
+        );
+        t.loss(Some(repeat - edge), repeat, &TAP_BETWEEN);
+        let before = SoFar {
+            first: 90 * MS,
+            last: repeat,
+            bytes: 10_000,
+        };
+        let b = block(next, next, 9000, 1000);
+        t.block(BlockEnd::Push as u8, &b, Some(before), None, &TAP_BETWEEN);
+        let by = t.settle(90 * MS, next, next, &TAP_BETWEEN).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), next - edge, "{by:?}");
+        assert_eq!(by.of(Cause::Recovery), 0);
+    }
+
+    /// Flights of 10, 20, 31 and 53 segments; of the last one a segment was lost: slow start had gone on before that.
+    #[test]
+    fn a_flight_with_a_loss_tells_of_those_before_it() {
+        let mut t = Transfer::default();
+        let (mut so_far, mut seq, mut last) = (None, 0, 0);
+        for (flight, segments) in (0u64..).zip([10u32, 20, 31, 53]) {
+            let first = flight * 100 * MS;
+            last = first + MS;
+            let b = block(first, last, seq, 1000 * segments);
+            t.block(BlockEnd::Push as u8, &b, so_far, None, &TAP_BETWEEN);
+            seq += 1000 * segments;
+            so_far = Some(SoFar {
+                first: 0,
+                last,
+                bytes: seq.into(),
+            });
+        }
+        t.loss(Some(0), last, &TAP_BETWEEN);
+        let sure: Vec<_> = t
+            .spans
+            .iter()
+            .filter(|s| s.sure == Sure::Yes)
+            .map(|s| s.from / MS)
+            .collect();
+        assert_eq!(sure, [201]);
     }
 
     /// Ten small writes, sent at once, and the next when the ACK of the first had come; or later.
