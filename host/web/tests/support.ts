@@ -1,6 +1,6 @@
 /** A real server and a real browser. WEIR_BIN names the program; what it answers is compared with what it prints. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { expect } from "vitest";
@@ -111,6 +111,25 @@ export function launch(): Promise<Browser> {
         executablePath: CHROMIUM,
         args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
     });
+}
+
+/** Memory of the browser, all its processes, of what they share with no file, MB (Linux). It holds answers for the test, too. */
+export function memory(): number {
+    const all = readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name))
+        .flatMap((pid) => {
+            try {
+                const status = readFileSync(`/proc/${pid}/status`, "utf8");
+                const number = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0);
+                const taken = /^Name:.*chrom/.test(status) ? number("RssAnon") + number("VmSwap") : 0;
+                return [{ pid: Number(pid), parent: number("PPid"), taken }];
+            } catch {
+                return []; // It has ended.
+            }
+        });
+    const sum = (of: number): number =>
+        all.filter(({ parent }) => parent === of).reduce((kB, { pid, taken }) => kB + taken + sum(pid), 0);
+    return sum(process.pid) / 1000;
 }
 
 /** A page of the browser that remembers every error it prints. */
