@@ -101,7 +101,22 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
     if is_stuck(flow, side) && is_power && fell && least > 0 {
         return Some(Mishap::Applied(drop as u8));
     }
+    if let Some(drop) = drop_after_syn(flow, side, m.segment) {
+        return Some(Mishap::Applied(drop));
+    }
     (side == 0 && flow.setup.is_ack_bare()).then_some(Mishap::Ignored(shift))
+}
+
+/// A side's SYN, whose window is never scaled (RFC 7323 2.2), offers a segment or more, and no other of its packets does:
+/// nobody takes back what was offered (RFC 9293 3.8.6). A buffer that grows with what arrives makes the shift a little smaller
+/// than it was.
+fn drop_after_syn(flow: &Flow, side: usize, segment: u32) -> Option<u8> {
+    let shift = flow.setup.scale(side)?;
+    let offered = flow.setup.options(side)?.window;
+    let (_, most) = flow.windows[side].bytes(shift)?;
+    let drop = (f64::from(offered) / most.max(1) as f64).log2().round();
+    let fell = (most + 1..=u64::from(offered)).contains(&u64::from(segment));
+    (is_stuck(flow, side) && fell && drop >= f64::from(LEAST_SHIFT)).then_some(drop as u8)
 }
 
 /// Whether a side's windows were smaller than a segment for most of the time.

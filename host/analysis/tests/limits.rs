@@ -132,6 +132,21 @@ fn a_receiver_without_room_is_no_mishap() {
     assert!(!is_mishap(&[&without_room(40_001, 1_200, 150)]));
 }
 
+/// A box makes the scale of a kernel's SYN-ACK 0: after 65,160 come windows of 67 to 75, as its buffer grows. They are no
+/// power of two below.
+#[test]
+fn windows_that_are_never_what_the_syn_ack_offered_are_a_mishap() {
+    let with_syn_ack = |offered| {
+        let mut packets = without_room(40_001, 67, 75);
+        packets[1].window = offered;
+        packets
+    };
+    let a = analyze(&with_syn_ack(65_160));
+    assert!((value(finding(&a, "WINDOW_SCALE_MISHAP"), "shift") - 10.0).abs() < 1e-9);
+    // Offered less than a segment from the beginning: a small buffer.
+    assert!(!is_mishap(&[&with_syn_ack(1_200)]));
+}
+
 #[test]
 fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
     let a = analyze(&load_balancer().packets);

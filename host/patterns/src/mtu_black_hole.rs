@@ -1,4 +1,5 @@
-//! Large segments vanish again and again while small ones pass. Memory: 4,096 segments that are sent again (48 bytes),
+//! Large segments vanish again and again while small ones pass, until the connection ends or its sender makes them smaller
+//! (packetization layer path MTU discovery, RFC 4821). Memory: 4,096 segments that are sent again (56 bytes),
 //! what passed between 4,096 pairs of hosts (48 bytes; others of the same place push them out), and 4,096 pairs with stuck
 //! connections (about 100 bytes, and 8 for each connection).
 
@@ -35,8 +36,23 @@ struct Stuck {
     seq: u32,
     length: u32,
     repeats: u32,
+    /// What its sender made of it at last, if it was sent so often before: its beginning, so long.
+    cut: Option<u32>,
     first: u64,
     last: u64,
+}
+
+impl Stuck {
+    /// The segment came again.
+    fn again(&mut self, verdict: &Verdict) {
+        self.last = self.last.max(verdict.time);
+        if verdict.length < self.length && self.repeats >= REPEATS {
+            self.cut = Some(self.cut.map_or(verdict.length, |cut| cut.min(verdict.length)));
+        } else {
+            self.repeats += 1;
+            self.length = self.length.min(verdict.length);
+        }
+    }
 }
 
 /// What passed between two hosts, by sender: client, server.
@@ -57,6 +73,8 @@ struct Pair {
     /// Those while small ones passed and no large one, and those while large ones passed.
     stuck: Group,
     chance: u64,
+    /// Those of them that went on in smaller segments.
+    cut: u64,
     /// Time from the first repeat to the last, ns, and the sizes of the segments.
     ns: u64,
     least: u32,
@@ -109,6 +127,7 @@ impl Detector for MtuBlackHole {
             seq: verdict.seq,
             length: verdict.length,
             repeats: 0,
+            cut: None,
             first: verdict.time,
             last: verdict.time,
         };
@@ -117,9 +136,7 @@ impl Detector for MtuBlackHole {
             return;
         };
         if stuck.seq == verdict.seq {
-            stuck.repeats += 1;
-            stuck.length = stuck.length.min(verdict.length);
-            stuck.last = stuck.last.max(verdict.time);
+            stuck.again(verdict);
         } else if stuck.repeats < REPEATS {
             *stuck = Stuck { repeats: 1, ..new };
         }
@@ -137,7 +154,12 @@ impl Detector for MtuBlackHole {
         let ends = transaction.ends();
         let passed = self.passages.between(&ends);
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
-            if bytes > SINGLE && bytes < LARGE {
+            // A sender that has cut its segments tells nothing of larger ones.
+            let cut = self
+                .stuck
+                .peek(&(transaction.id(), side == 1))
+                .and_then(|stuck| stuck.cut);
+            if bytes > SINGLE && bytes < LARGE || cut.is_some_and(|cut| bytes > cut.into()) {
                 continue;
             }
             let is_large = bytes >= LARGE;
@@ -185,6 +207,7 @@ impl Detector for MtuBlackHole {
                     pair.least.min(stuck.length)
                 };
                 pair.most = pair.most.max(stuck.length);
+                pair.cut += u64::from(stuck.cut.is_some());
                 pair.ns += stuck.last - stuck.first;
                 pair.stuck.include(connection.id, stuck.first, stuck.last);
             }
@@ -214,9 +237,20 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         least,
         most,
         passed,
+        cut,
         ..
     } = pair;
     let hit = stuck.count();
+    let fate = match *cut {
+        0 => "the answers never came".to_owned(),
+        cut if cut == hit => {
+            "then the sender made smaller segments of it (path MTU probing), and those passed".to_owned()
+        }
+        cut => format!(
+            "in {} the sender then made smaller segments of it (path MTU probing), the other answers never came",
+            connections(cut)
+        ),
+    };
     let cost = seconds(pair.ns);
     let bytes = |n: &u32| count((*n).into());
     finding(
@@ -229,7 +263,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         ),
         vec![
             format!(
-                "{} are stuck at a segment of {} to {} bytes that was sent {} times or more and never acknowledged",
+                "{} are stuck at a segment of {} to {} bytes that was sent {} times or more and never acknowledged as a whole",
                 connections(hit),
                 bytes(least),
                 bytes(most),
@@ -243,7 +277,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
                 bytes(least)
             ),
             format!(
-                "what it cost: {} s from the first repeats to the last, and the answers never came",
+                "what it cost: {} s from the first repeats to the last; {fate}",
                 decimal(cost, 3)
             ),
             "it may also be: a device that drops these packets for what is in them, or a tunnel that cannot carry more"
