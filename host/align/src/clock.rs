@@ -603,6 +603,43 @@ mod tests {
         }
     }
 
+    /// Packets in bursts that keep their order behind jitter of several shapes: few are near the least delay, and in the last
+    /// shape none is.
+    #[test]
+    fn whatever_the_jitter_the_truth_is_within_the_stated_width() {
+        for seed in 1..=120 {
+            let mut random = Random(seed);
+            let (most, ppm) = (random.between(1e5, 8e6), random.between(-120.0, 120.0));
+            let share_back = random.between(0.1, 0.5);
+            let jitter = |random: &mut Random| {
+                let mut uniform = || random.next();
+                most * match seed % 4 {
+                    0 => uniform(),
+                    1 if uniform() < 0.3 => 0.05 * uniform(),
+                    1 => 0.7 + 0.3 * uniform(),
+                    2 => -(1.0 - uniform()).ln() / 2.0,
+                    _ => (0..4).map(|_| uniform()).sum::<f64>() / 4.0,
+                }
+            };
+            let (mut clock, mut out, mut t) = (Clock::new(), [0.0f64; 2], 0.0);
+            for k in 0..3000 {
+                t += if k % 10 == 0 { random.between(0.0, 0.04) } else { 2e-5 };
+                let backward = random.next() < share_back;
+                let last = &mut out[usize::from(backward)];
+                *last = last.max(1e9 * t + 10e6 + jitter(&mut random));
+                let delay = *last - 1e9 * t;
+                let apparent = if backward { -delay } else { delay };
+                let difference = (t * ppm * 1e3 + apparent).round() as i64;
+                clock.add(START + (t * 1e9) as u64, difference, backward);
+            }
+            for s in clock.fit().stretches() {
+                let truth = (s.start - START) as f64 / 1e9 * ppm * 1e3;
+                let error = (s.offset * 1e9 - truth).abs();
+                assert!(error <= 0.5e9 * s.width + 1.0, "seed {seed}: {error} ns, {s:?}");
+            }
+        }
+    }
+
     #[test]
     fn the_middle_is_right_on_an_even_path() {
         for (seed, ppm) in [(1, 0.0), (2, 43.0), (3, -120.0)] {
