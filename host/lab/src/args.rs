@@ -100,7 +100,7 @@ impl Args {
                 let check = check(&report)?;
                 text += &check.to_string();
                 write_misses(&report, &check)?;
-                let failures = check.failures(&scenario.pass.unwrap_or_default());
+                let failures = check.failures(&scenario.pass.clone().unwrap_or_default());
                 for failure in &failures {
                     text += &format!("  FAILED {failure}\n");
                 }

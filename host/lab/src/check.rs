@@ -2,10 +2,13 @@
 
 use crate::config::PassConfig;
 use crate::error::LabError;
+use crate::findings::findings;
 use crate::limits::{LimitScore, score_limits};
+use crate::marks::{MarkScore, score_marks};
 use crate::run::LabReport;
 use crate::score::{Score, Share, score};
 use crate::server_time::{ServerTimeScore, score_server_time};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The judgements of one run, or of several.
@@ -17,6 +20,10 @@ pub struct Check {
     pub limits: LimitScore,
     /// The server's time.
     pub server_time: ServerTimeScore,
+    /// ECN marks.
+    pub marks: MarkScore,
+    /// Kinds of findings that are there.
+    pub findings: BTreeSet<String>,
 }
 
 /// Judges a run.
@@ -25,6 +32,8 @@ pub fn check(report: &LabReport) -> Result<Check, LabError> {
         segments: score(report)?,
         limits: score_limits(report)?,
         server_time: score_server_time(report)?,
+        marks: score_marks(report)?,
+        findings: findings(report)?,
     })
 }
 
@@ -34,9 +43,11 @@ impl Check {
         self.segments.add(&other.segments);
         self.limits.add(&other.limits);
         self.server_time.add(&other.server_time);
+        self.marks.add(&other.marks);
+        self.findings.extend(other.findings.iter().cloned());
     }
 
-    fn shares(&self, pass: &PassConfig) -> [Share; 4] {
+    fn shares(&self, pass: &PassConfig) -> [Share; 5] {
         let (right, all) = self.limits.right();
         let (unknown, busy) = self.limits.unknown_ms();
         let times = &self.server_time;
@@ -55,6 +66,12 @@ impl Check {
                 times.judged,
                 pass.server_time_unknown,
             ),
+            Share::at_least(
+                "ECN marks in the records",
+                self.marks.right,
+                self.marks.judged,
+                pass.marks,
+            ),
         ]
     }
 
@@ -62,6 +79,8 @@ impl Check {
     pub fn failures(&self, pass: &PassConfig) -> Vec<String> {
         let mut out = self.segments.failures(pass);
         out.extend(self.shares(pass).iter().filter_map(Share::failure));
+        let missing = pass.findings.iter().filter(|kind| !self.findings.contains(*kind));
+        out.extend(missing.map(|kind| format!("no finding {kind}")));
         out
     }
 
@@ -71,6 +90,7 @@ impl Check {
         segments
             .chain(self.limits.misses())
             .chain(self.server_time.misses.iter().cloned())
+            .chain(self.marks.misses.iter().cloned())
     }
 }
 
@@ -79,6 +99,10 @@ impl fmt::Display for Check {
         write!(f, "{}", self.segments)?;
         for share in self.shares(&PassConfig::default()).iter().filter(|s| s.whole > 0) {
             writeln!(f, "{share}")?;
+        }
+        if !self.findings.is_empty() {
+            let kinds: Vec<_> = self.findings.iter().map(String::as_str).collect();
+            writeln!(f, "  findings: {}", kinds.join(", "))?;
         }
         let ServerTimeScore { late, lossy, .. } = self.server_time;
         if late + lossy > 0 {

@@ -1,6 +1,8 @@
 //! The scenario: what the two legs do to frames, and what the application does.
 
 use crate::error::LabError;
+use crate::netns::MTU;
+use crate::window_scale::{self, WindowScale};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -105,7 +107,7 @@ pub struct TapConfig {
 }
 
 /// What the analysis must reach, as shares (`docs/src/lab.md`).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PassConfig {
     /// Cases of the classes that the scenario is about; fewer test nothing.
@@ -132,6 +134,10 @@ pub struct PassConfig {
     pub server_time: f64,
     /// Transactions whose server time is said to be uncertain by more than 1 ms and 5 %.
     pub server_time_unknown: f64,
+    /// ECN marks at the tap that the records have, of all marks that were made or are there.
+    pub marks: f64,
+    /// Kinds of findings that must be there.
+    pub findings: Vec<String>,
 }
 
 impl Default for PassConfig {
@@ -149,12 +155,14 @@ impl Default for PassConfig {
             limits_unknown: 0.05,
             server_time: 0.0,
             server_time_unknown: 1.0,
+            marks: 1.0,
+            findings: Vec::new(),
         }
     }
 }
 
 /// What one direction of one leg does to frames. A frame meets, in this order: loss, the queue and its rate, delay and
-/// jitter, reordering, duplication.
+/// jitter, reordering, duplication; a box that changes SYNs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkConfig {
@@ -168,6 +176,14 @@ pub struct LinkConfig {
     pub rate_mbit: f64,
     /// Bytes that may wait or be in transmission when a rate is set; a frame that does not fit is dropped.
     pub queue_bytes: u64,
+    /// Bytes in this queue above which it marks frames that say they know ECN (CE, RFC 3168), the frame itself counted; 0: never.
+    /// The marks should keep it from filling: what does not fit is dropped all the same.
+    pub ecn_mark_bytes: u64,
+    /// IP packets of more bytes that may not be fragmented vanish, and no ICMP tells; 0: none do.
+    pub black_hole_above: u32,
+    /// What a box does to the window scale option of SYNs and SYN-ACKs: `"remove"` or `{ set = 2 }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_scale: Option<WindowScale>,
     /// Probability that a frame is held back so that later ones overtake it.
     pub reorder: f64,
     /// How long such a frame is held back, milliseconds.
@@ -196,6 +212,9 @@ impl Default for LinkConfig {
             loss: 0.0,
             rate_mbit: 0.0,
             queue_bytes: 256 * 1024,
+            ecn_mark_bytes: 0,
+            black_hole_above: 0,
+            window_scale: None,
             reorder: 0.0,
             reorder_ms: 2.0,
             duplicate: 0.0,
@@ -295,6 +314,8 @@ pub struct AppConfig {
     pub think_ms: Span,
     /// Pause of the client before each read of a response: a slow reader, whose window closes.
     pub read_pause_ms: f64,
+    /// The client gives up when no byte of a response comes for so long; 0: it waits as long as the run may last.
+    pub patience_ms: f64,
     /// Work of the server between a request and its response.
     pub server_ms: Span,
     /// Response size.
@@ -343,6 +364,7 @@ impl Default for AppConfig {
             request_pause_ms: Span::Fixed(0.0),
             think_ms: Span::Fixed(10.0),
             read_pause_ms: 0.0,
+            patience_ms: 0.0,
             server_ms: Span::Fixed(5.0),
             response_bytes: Span::Fixed(2000.0),
             response_chunks: Span::Fixed(1.0),
@@ -377,7 +399,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 32] = [
+const BUILT_IN: [(&str, &str); 37] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -413,6 +435,17 @@ const BUILT_IN: [(&str, &str); 32] = [
     ("limits-link", include_str!("../scenarios/limits-link.toml")),
     ("limits-reader", include_str!("../scenarios/limits-reader.toml")),
     ("limits-turns", include_str!("../scenarios/limits-turns.toml")),
+    ("black-hole", include_str!("../scenarios/black-hole.toml")),
+    (
+        "black-hole-probing",
+        include_str!("../scenarios/black-hole-probing.toml"),
+    ),
+    ("window-scale", include_str!("../scenarios/window-scale.toml")),
+    (
+        "window-scale-behind",
+        include_str!("../scenarios/window-scale-behind.toml"),
+    ),
+    ("ecn", include_str!("../scenarios/ecn.toml")),
 ];
 
 impl Scenario {
@@ -524,6 +557,18 @@ impl LinkConfig {
             in_range("rate_mbit", self.rate_mbit, 0.001, 100_000.0)?;
             in_range("queue_bytes", self.queue_bytes as f64, 1514.0, 1e9)?;
         }
+        // Less than what every path must carry (RFC 791) is a mistake; above what the hosts send, it would do nothing.
+        if self.black_hole_above != 0 {
+            in_range("black_hole_above", f64::from(self.black_hole_above), 68.0, MTU as f64)?;
+        }
+        if let Some(WindowScale::Set(shift)) = self.window_scale {
+            in_range(
+                "window_scale.set",
+                f64::from(shift),
+                0.0,
+                f64::from(window_scale::LARGEST),
+            )?;
+        }
         if let Some(periodic) = &self.periodic {
             in_range("periodic.period_s", periodic.period_s, 0.001, MAX_SECONDS)?;
             in_range("periodic.lossy_s", periodic.lossy_s, 0.0, periodic.period_s)?;
@@ -551,6 +596,7 @@ impl AppConfig {
         in_range("ignored", f64::from(self.ignored), 0.0, 1000.0)?;
         in_range("ignored_timeout_ms", self.ignored_timeout_ms, 1.0, longest_ms)?;
         in_range("read_pause_ms", self.read_pause_ms, 0.0, longest_ms)?;
+        in_range("patience_ms", self.patience_ms, 0.0, longest_ms)?;
         in_range("tcp_info_ms", self.tcp_info_ms, 0.0, 1000.0)?;
         in_range("port", f64::from(self.port), 1.0, 65_533.0)?;
         span_in_range("connection_gap_ms", self.connection_gap_ms, 0.0, longest_ms)?;
@@ -614,6 +660,7 @@ mod tests {
             [leg1.c2s]
             delay_ms = 1.5
             syn_loss = [{ port = 9000, skip = 3, limit = 1 }]
+            window_scale = "remove"
             periodic = { period_s = 2.0, lossy_s = 0.5 }
             [app]
             request_bytes = [100, 400]
@@ -632,6 +679,7 @@ mod tests {
                 limit: Some(1)
             }]
         );
+        assert_eq!(scenario.leg1.c2s.window_scale, Some(WindowScale::Remove));
         assert_eq!(scenario.leg1.c2s.periodic.unwrap().probability, 1.0);
         assert_eq!(scenario.app.request_bytes, Span::Range([100.0, 400.0]));
         assert_eq!(scenario.app.close, [CloseMode::ClientRst, CloseMode::ServerFin]);
@@ -649,6 +697,14 @@ mod tests {
             ("[leg1.c2s]\nlos = 0.1", "unknown field `los`"),
             ("[client_sysctl]\n\"kernel.panic\" = \"1\"", "must be a name under net."),
             ("[app]\nclose = []", "app.close"),
+            (
+                "[leg1.c2s]\nblack_hole_above = 20",
+                "leg1.c2s.black_hole_above is 20; it must be 68 to 1500",
+            ),
+            (
+                "[leg1.c2s]\nwindow_scale = { set = 15 }",
+                "leg1.c2s.window_scale.set is 15; it must be 0 to 14",
+            ),
         ] {
             let error = Scenario::parse(text, "file.toml").unwrap_err().to_string();
             assert!(error.contains(expected), "{error:?} for {text:?}");

@@ -2,15 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const IP_PROTOCOL_TCP: u8 = 6;
+/// Where the IP header begins.
+pub(crate) const IP_AT: usize = 14;
 /// TCP flag bit: SYN (RFC 9293 section 3.1).
 pub const TCP_SYN: u8 = 0x02;
 const OPTION_END: u8 = 0;
-const OPTION_NOTHING: u8 = 1;
+/// The option of one byte that says nothing.
+pub(crate) const OPTION_NOTHING: u8 = 1;
 /// RFC 2018 2.
 const OPTION_SACK_PERMITTED: u8 = 4;
+/// RFC 7323 3.2.
+const OPTION_TIMESTAMPS: u8 = 8;
 const TCP_FIN: u8 = 0x01;
 const TCP_RST: u8 = 0x04;
 const TCP_ACK: u8 = 0x10;
@@ -38,17 +44,20 @@ pub struct TcpSummary {
     pub ip_id: u16,
     /// A SYN that permits SACK.
     pub sack_permitted: bool,
+    /// Timestamp of the sender (RFC 7323 3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tsval: Option<u32>,
 }
 
 impl TcpSummary {
     /// Reads an Ethernet frame; `None` when it is not whole TCP over IPv4.
     pub fn parse(frame: &[u8]) -> Option<TcpSummary> {
-        let ip = frame.get(14..)?;
-        if be16(frame, 12)? != ETHERTYPE_IPV4 || ip.first()? >> 4 != 4 || *ip.get(9)? != IP_PROTOCOL_TCP {
+        let ip = frame.get(IP_AT..)?;
+        if !is_ipv4(frame) || *ip.get(9)? != IP_PROTOCOL_TCP {
             return None;
         }
         let ip_header_len = usize::from(ip.first()? & 0x0f) * 4;
-        let total_len = usize::from(be16(ip, 2)?);
+        let total_len = usize::from(ip_total_len(frame)?);
         let fragment_offset = be16(ip, 6)? & 0x1fff;
         if ip_header_len < 20 || fragment_offset != 0 {
             return None;
@@ -65,8 +74,9 @@ impl TcpSummary {
             ack: be32(tcp, 8)?,
             len: u32::try_from(payload_len).ok()?,
             flags: *tcp.get(13)?,
-            sack_permitted: has_option(tcp.get(20..tcp_header_len)?, OPTION_SACK_PERMITTED),
+            sack_permitted: option_at(tcp.get(20..tcp_header_len)?, OPTION_SACK_PERMITTED).is_some(),
             ip_id: be16(ip, 4)?,
+            tsval: find_option(frame, OPTION_TIMESTAMPS).and_then(|(_, option)| be32(frame.get(option)?, 2)),
         })
     }
 
@@ -80,24 +90,53 @@ impl TcpSummary {
         self.len + u32::from(self.flags & TCP_SYN != 0) + u32::from(self.flags & TCP_FIN != 0)
     }
 
+    /// FIN is set.
+    pub fn is_fin(&self) -> bool {
+        self.flags & TCP_FIN != 0
+    }
+
     /// SYN is set: a SYN or a SYN-ACK.
     pub fn is_syn(&self) -> bool {
         self.flags & TCP_SYN != 0
     }
 }
 
-/// Whether TCP options have one of this kind (RFC 9293 3.1).
-fn has_option(mut options: &[u8], wanted: u8) -> bool {
-    while let [kind, rest @ ..] = options {
-        match (*kind, rest) {
-            (kind, _) if kind == wanted => return true,
-            (OPTION_END, _) => return false,
-            (OPTION_NOTHING, rest) => options = rest,
-            (_, [len, ..]) if *len >= 2 => options = options.get(usize::from(*len)..).unwrap_or_default(),
-            _ => return false,
-        }
+/// An Ethernet frame with IPv4 in it.
+pub(crate) fn is_ipv4(frame: &[u8]) -> bool {
+    be16(frame, 12) == Some(ETHERTYPE_IPV4) && frame.get(IP_AT).is_some_and(|first| first >> 4 == 4)
+}
+
+/// Length of the IPv4 packet, header included.
+pub(crate) fn ip_total_len(frame: &[u8]) -> Option<u16> {
+    be16(frame, IP_AT + 2)
+}
+
+/// Where the TCP header of a frame that [`TcpSummary::parse`] reads begins, and where in it an option of this kind and of a
+/// known length is.
+pub(crate) fn find_option(frame: &[u8], wanted: u8) -> Option<(usize, Range<usize>)> {
+    let tcp_at = IP_AT + usize::from(frame.get(IP_AT)? & 0x0f) * 4;
+    let first = tcp_at + 20;
+    let end = tcp_at + usize::from(frame.get(tcp_at + 12)? >> 4) * 4;
+    let options = frame.get(first..end)?;
+    let at = option_at(options, wanted)?;
+    let option = at..at + usize::from(*options.get(at + 1)?);
+    options.get(option.clone())?;
+    Some((tcp_at, first + option.start..first + option.end))
+}
+
+/// Where TCP options have one of this kind (RFC 9293 3.1).
+fn option_at(options: &[u8], wanted: u8) -> Option<usize> {
+    let mut at = 0;
+    while let [kind, rest @ ..] = options.get(at..)? {
+        at += match (*kind, rest) {
+            (kind, _) if kind == wanted => return Some(at),
+            (OPTION_NOTHING, _) => 1,
+            (OPTION_END, _) => return None,
+            (_, [len, ..]) if *len >= 2 => usize::from(*len),
+            _ => return None,
+        };
     }
-    false
+    None
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -117,6 +156,8 @@ fn ipv4(bytes: &[u8], at: usize) -> Option<IpAddr> {
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::checksum::tests::checked_frame;
+    use crate::rng::Rng;
 
     /// A TCP frame of `payload` bytes; checksums are left zero.
     pub(crate) fn tcp_frame(dst_port: u16, flags: u8, seq: u32, payload: usize) -> Vec<u8> {
@@ -145,17 +186,20 @@ pub(crate) mod tests {
             (77, 9, 0x18, 0x1234)
         );
         assert!(!summary.is_syn());
+        assert_eq!(summary.tsval, None);
+        let mut rng = Rng::new(1, 0);
+        let timed = checked_frame(&mut rng, 0x10, &[1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(TcpSummary::parse(&timed).unwrap().tsval, Some(0x0102_0304));
     }
 
     #[test]
     fn options_are_walked() {
-        assert!(has_option(&[2, 4, 5, 180, 1, 3, 3, 7, 4, 2], OPTION_SACK_PERMITTED));
-        assert!(
-            !has_option(&[2, 4, 4, 4, 0, 4, 2], OPTION_SACK_PERMITTED),
-            "inside of another, behind the end"
-        );
-        assert!(!has_option(&[8, 0, 4, 2], OPTION_SACK_PERMITTED), "no length");
-        assert!(!has_option(&[8], OPTION_SACK_PERMITTED));
+        let at = |options: &[u8]| option_at(options, OPTION_SACK_PERMITTED);
+        assert_eq!(at(&[2, 4, 5, 180, 1, 3, 3, 7, 4, 2]), Some(8));
+        assert_eq!(at(&[2, 4, 4, 4, 0, 4, 2]), None, "inside of another, behind the end");
+        assert_eq!(at(&[8, 0, 4, 2]), None, "no length");
+        assert_eq!(at(&[8]), None);
+        assert_eq!(at(&[8, 9, 4]), None, "longer than all of them");
     }
 
     #[test]

@@ -13,13 +13,18 @@
 mod analysis;
 mod app;
 mod args;
+mod black_hole;
 pub mod check;
+mod checksum;
 mod clock;
 pub mod config;
+mod ecn;
 mod error;
+pub mod findings;
 pub mod frame;
 pub mod limits;
 pub mod link;
+pub mod marks;
 mod netns;
 mod packet_socket;
 pub mod pcap;
@@ -28,6 +33,7 @@ mod run;
 pub mod score;
 pub mod server_time;
 pub mod truth;
+pub mod window_scale;
 pub mod wire;
 
 pub use app::app_main;

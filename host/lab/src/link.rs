@@ -1,10 +1,13 @@
 //! One direction of one leg: decides what happens to each frame. No clock, no I/O: the same frames at the same times
 //! with the same seed meet the same fate.
 
+use crate::black_hole;
 use crate::config::{LinkConfig, PeriodicLoss};
+use crate::ecn;
 use crate::frame::TcpSummary;
 use crate::rng::Rng;
 use crate::truth::Cause;
+use crate::window_scale::WindowScale;
 use std::collections::VecDeque;
 
 const NS_PER_MS: f64 = 1e6;
@@ -26,6 +29,8 @@ pub struct Passage {
     pub exit_ns: u64,
     /// Waited this long for frames ahead of it in the queue.
     pub queue_wait_ns: u64,
+    /// The queue marks it (ECN).
+    pub is_marked: bool,
     /// Was late this much by jitter.
     pub jitter_ns: u64,
     /// Was held back this long for others to overtake.
@@ -79,7 +84,7 @@ impl Link {
     }
 
     /// Decides about a frame that enters at `now_ns`; times must not go backwards.
-    pub fn decide(&mut self, now_ns: u64, frame_len: u64, tcp: Option<&TcpSummary>) -> Decision {
+    pub fn decide(&mut self, now_ns: u64, frame: &[u8], tcp: Option<&TcpSummary>) -> Decision {
         let draws = Draws {
             loss: self.rng.unit(),
             periodic: self.rng.unit(),
@@ -91,6 +96,10 @@ impl Link {
             burst_turn: self.rng.unit(),
             burst: self.rng.unit(),
         };
+        let limit = self.config.black_hole_above;
+        if limit > 0 && black_hole::swallows(frame, limit) {
+            return Decision::Drop(Cause::BlackHole);
+        }
         if self.loses_syn(tcp, draws.syn) {
             return Decision::Drop(Cause::SynLoss);
         }
@@ -109,9 +118,12 @@ impl Link {
         if draws.loss < self.config.loss {
             return Decision::Drop(Cause::RandomLoss);
         }
-        let Some((queue_wait_ns, sent_ns)) = self.transmit(now_ns, frame_len) else {
+        let Some((queue_wait_ns, sent_ns)) = self.transmit(now_ns, frame.len() as u64) else {
             return Decision::Drop(Cause::QueueFull);
         };
+        // The frame itself is in the queue by now.
+        let mark_above = self.config.ecn_mark_bytes;
+        let is_marked = mark_above > 0 && self.queued_bytes > mark_above && ecn::is_capable(frame);
 
         let undisturbed_ns = sent_ns + ns(self.config.delay_ms, NS_PER_MS);
         let own_jitter_ns = (ns(self.config.jitter_ms, NS_PER_MS) as f64 * draws.jitter) as u64;
@@ -128,10 +140,16 @@ impl Link {
         Decision::Pass(Passage {
             exit_ns,
             queue_wait_ns,
+            is_marked,
             jitter_ns: in_order_ns - undisturbed_ns,
             held_back_ns,
             copy_exit_ns: is_copied.then(|| exit_ns + ns(self.config.duplicate_ms, NS_PER_MS)),
         })
+    }
+
+    /// What the box on this link does to SYNs.
+    pub fn window_scale(&self) -> Option<WindowScale> {
+        self.config.window_scale
     }
 
     fn is_lost_in_burst(&mut self, draws: &Draws) -> bool {
@@ -228,7 +246,9 @@ mod tests {
         };
         let run = |seed, purpose| {
             let mut link = Link::new(config.clone(), seed, purpose, 0);
-            (0..200).map(|i| link.decide(i * MS, 1000, None)).collect::<Vec<_>>()
+            (0..200)
+                .map(|i| link.decide(i * MS, &[0; 1000], None))
+                .collect::<Vec<_>>()
         };
         assert_eq!(run(5, 1), run(5, 1));
         assert_ne!(run(5, 1), run(6, 1));
@@ -244,7 +264,7 @@ mod tests {
                 ..LinkConfig::default()
             });
             (0..500)
-                .map(|i| matches!(link.decide(i, 100, None), Decision::Drop(_)))
+                .map(|i| matches!(link.decide(i, &[0; 100], None), Decision::Drop(_)))
                 .collect::<Vec<_>>()
         };
         assert_eq!(lost(0.0), lost(0.5));
@@ -258,7 +278,7 @@ mod tests {
         });
         let n = 100_000;
         let lost = (0..n)
-            .filter(|&i| matches!(link.decide(i, 100, None), Decision::Drop(Cause::RandomLoss)))
+            .filter(|&i| matches!(link.decide(i, &[0; 100], None), Decision::Drop(Cause::RandomLoss)))
             .count();
         // Binomial: mean 2000, standard deviation 44; five deviations.
         assert!((1780..=2220).contains(&lost), "{lost}");
@@ -271,7 +291,9 @@ mod tests {
             reorder: 0.05,
             ..LinkConfig::default()
         });
-        let passages: Vec<_> = (0..20_000).map(|i| passage(link.decide(i * MS, 100, None))).collect();
+        let passages: Vec<_> = (0..20_000)
+            .map(|i| passage(link.decide(i * MS, &[0; 100], None)))
+            .collect();
         let copies = passages.iter().filter(|p| p.copy_exit_ns.is_some()).count();
         let held = passages.iter().filter(|p| p.held_back_ns > 0).count();
         assert!((1788..=2212).contains(&copies), "{copies}");
@@ -287,7 +309,7 @@ mod tests {
             delay_ms: 1.0,
             ..LinkConfig::default()
         });
-        let exits: Vec<_> = (0..3).map(|_| passage(link.decide(0, 1000, None))).collect();
+        let exits: Vec<_> = (0..3).map(|_| passage(link.decide(0, &[0; 1000], None))).collect();
         assert_eq!(
             exits.iter().map(|p| p.exit_ns).collect::<Vec<_>>(),
             [2 * MS, 3 * MS, 4 * MS]
@@ -296,13 +318,47 @@ mod tests {
             exits.iter().map(|p| p.queue_wait_ns).collect::<Vec<_>>(),
             [0, MS, 2 * MS]
         );
-        assert_eq!(link.decide(MS - 1, 1000, None), Decision::Drop(Cause::QueueFull));
+        assert_eq!(link.decide(MS - 1, &[0; 1000], None), Decision::Drop(Cause::QueueFull));
         // The first has left: there is room again, and its transmission follows the third's.
-        let fourth = passage(link.decide(MS, 1000, None));
+        let fourth = passage(link.decide(MS, &[0; 1000], None));
         assert_eq!((fourth.exit_ns, fourth.queue_wait_ns), (5 * MS, 2 * MS));
         // Long idle: no wait.
-        let later = passage(link.decide(100 * MS, 1000, None));
+        let later = passage(link.decide(100 * MS, &[0; 1000], None));
         assert_eq!((later.exit_ns, later.queue_wait_ns), (102 * MS, 0));
+    }
+
+    #[test]
+    fn a_long_queue_marks_what_is_capable_and_drops_what_does_not_fit() {
+        let mut link = link(LinkConfig {
+            rate_mbit: 8.0,
+            queue_bytes: 5000,
+            ecn_mark_bytes: 2000,
+            ..LinkConfig::default()
+        });
+        let frame = |tos: u8| {
+            let mut frame = tcp_frame(80, 0x10, 1, 946);
+            frame[15] = tos;
+            frame
+        };
+        let mut is_marked = |now, tos| passage(link.decide(now, &frame(tos), None)).is_marked;
+        assert!(!is_marked(0, 2) && !is_marked(0, 2), "up to the threshold");
+        assert!(is_marked(0, 2) && !is_marked(0, 0) && is_marked(0, 1));
+        assert_eq!(link.decide(0, &frame(2), None), Decision::Drop(Cause::QueueFull));
+        assert!(!passage(link.decide(4 * MS, &frame(2), None)).is_marked, "drained");
+    }
+
+    #[test]
+    fn a_black_hole_swallows_large_frames_only() {
+        let mut link = link(LinkConfig {
+            black_hole_above: 1000,
+            ..LinkConfig::default()
+        });
+        let mut is_lost = |payload| {
+            let mut frame = tcp_frame(80, 0x10, 1, payload);
+            frame[20] = 0x40;
+            link.decide(0, &frame, None) == Decision::Drop(Cause::BlackHole)
+        };
+        assert!(is_lost(961) && !is_lost(960));
     }
 
     #[test]
@@ -315,7 +371,7 @@ mod tests {
         let mut last = 0;
         for i in 0..2000 {
             let now = i * 100_000;
-            let p = passage(link.decide(now, 100, None));
+            let p = passage(link.decide(now, &[0; 100], None));
             assert!(p.exit_ns >= last);
             assert!((5 * MS..=7 * MS).contains(&(p.exit_ns - now)));
             assert_eq!(p.exit_ns, now + 5 * MS + p.jitter_ns);
@@ -331,7 +387,9 @@ mod tests {
             reorder_ms: 3.0,
             ..LinkConfig::default()
         });
-        let exits: Vec<_> = (0..200).map(|i| passage(link.decide(i * MS, 100, None))).collect();
+        let exits: Vec<_> = (0..200)
+            .map(|i| passage(link.decide(i * MS, &[0; 100], None)))
+            .collect();
         for (i, p) in exits.iter().enumerate() {
             let held = if p.held_back_ns > 0 { 3 * MS } else { 0 };
             assert_eq!(p.exit_ns, i as u64 * MS + MS + held);
@@ -355,7 +413,8 @@ mod tests {
             1,
             1000 * MS,
         );
-        let mut lost_at = |ms: u64| link.decide((1000 + ms) * MS, 100, None) == Decision::Drop(Cause::PeriodicLoss);
+        let mut lost_at =
+            |ms: u64| link.decide((1000 + ms) * MS, &[0; 100], None) == Decision::Drop(Cause::PeriodicLoss);
         assert!(!lost_at(0) && !lost_at(499));
         assert!(lost_at(500) && lost_at(749));
         assert!(!lost_at(750) && !lost_at(1499));
@@ -375,7 +434,7 @@ mod tests {
         });
         let n = 100_000;
         let lost: Vec<_> = (0..n)
-            .map(|i| link.decide(i, 100, None) == Decision::Drop(Cause::BurstLoss))
+            .map(|i| link.decide(i, &[0; 100], None) == Decision::Drop(Cause::BurstLoss))
             .collect();
         let frames = lost.iter().filter(|lost| **lost).count() as f64;
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
@@ -391,7 +450,7 @@ mod tests {
         });
         let mut is_lost = |flags, payload| {
             let tcp = TcpSummary::parse(&tcp_frame(80, flags, 1, payload)).unwrap();
-            link.decide(0, 60, Some(&tcp)) == Decision::Drop(Cause::AckLoss)
+            link.decide(0, &[0; 60], Some(&tcp)) == Decision::Drop(Cause::AckLoss)
         };
         assert!(is_lost(0x10, 0));
         assert!(!is_lost(0x18, 5) && !is_lost(0x12, 0) && !is_lost(0x11, 0) && !is_lost(0x14, 0));
@@ -411,7 +470,7 @@ mod tests {
         });
         let mut is_lost = |port, flags| {
             let tcp = TcpSummary::parse(&tcp_frame(port, flags, 1, 0)).unwrap();
-            link.decide(0, 60, Some(&tcp)) == Decision::Drop(Cause::SynLoss)
+            link.decide(0, &[0; 60], Some(&tcp)) == Decision::Drop(Cause::SynLoss)
         };
         assert!(!is_lost(80, 0x02), "the first is let through");
         assert!(!is_lost(81, 0x02), "another port");

@@ -562,6 +562,7 @@ impl<'a> Engine<'a> {
                     number,
                     captured,
                     mirrored,
+                    marked,
                     direction,
                     frame,
                 } => {
@@ -571,6 +572,7 @@ impl<'a> Engine<'a> {
                             time_ns,
                             captured,
                             mirrored,
+                            marked,
                         });
                     }
                     if !captured {

@@ -10,7 +10,7 @@ use crate::error::LabError;
 use crate::frame::TcpSummary;
 use crate::run::LabReport;
 use crate::truth::{Direction, Journey, Passage};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use weir_analysis::{Class, Connection, Ends, Place, Sink, Transaction, Verdict};
@@ -31,11 +31,12 @@ pub enum Truth {
     Spurious,
     /// The same without SACK, so that no D-SACK can tell.
     SpuriousBlind,
-    /// The same of a FIN without data: hosts that have closed do not tell of what came twice.
+    /// The same of a FIN without data, or to a host that had sent and got a FIN: hosts that have closed do not tell of what
+    /// came twice.
     SpuriousFin,
     /// Sent again; lost between its sender and the tap.
     LostBefore,
-    /// Sent again; lost between the tap and its receiver.
+    /// Sent again; lost between the tap and its receiver, or thrown away by that for its old timestamp.
     LostBehind,
     /// A SYN sent again; all before it were lost between the tap and the server. It looks like [`Self::SpuriousSyn`].
     LostSyn,
@@ -118,6 +119,9 @@ pub struct Score {
 /// A SYN-ACK that follows another one sooner is none of a timer's (RFC 6298 2.1: 1 s), ns.
 const SYN_ACK_TIMER_LEAST: u64 = 500_000_000;
 
+/// Linux takes timestamps that are older by so much.
+const PAWS_WINDOW: i32 = 1;
+
 /// Connection, by the ports of client and server, and direction.
 type Stream = (u16, u16, Direction);
 
@@ -127,6 +131,8 @@ struct Sent<'a> {
     seq: u32,
     from: i64,
     to: i64,
+    /// It arrived and was thrown away.
+    discarded: bool,
 }
 
 impl Sent<'_> {
@@ -136,7 +142,7 @@ impl Sent<'_> {
     }
 
     fn is_lost(&self) -> bool {
-        self.journey.arrived_ns.is_empty()
+        self.journey.arrived_ns.is_empty() || self.discarded
     }
 
     /// A SYN or SYN-ACK.
@@ -210,8 +216,62 @@ fn analyze(capture: &Path) -> Result<HashMap<Stream, Answers>, LabError> {
     Ok(answers)
 }
 
+/// Ports of client and server.
+fn ports(journey: &Journey, tcp: &TcpSummary) -> (u16, u16) {
+    match journey.direction {
+        Direction::C2s => (tcp.src_port, tcp.dst_port),
+        Direction::S2c => (tcp.dst_port, tcp.src_port),
+    }
+}
+
+/// Frames that their host threw away: their timestamp was older than that of the last one that filled a gap (PAWS, RFC 7323
+/// 5.3 and 4.3). A segment that was held back while its predecessor was sent again meets this.
+fn discarded(journeys: &[Journey]) -> HashSet<u64> {
+    /// What a host knows of its peer.
+    #[derive(Default)]
+    struct Host {
+        recent: Option<u32>,
+        acknowledged: u32,
+    }
+    let mut events: Vec<(u64, bool, &Journey)> = Vec::new();
+    for journey in journeys {
+        events.push((journey.time_ns, false, journey));
+        events.extend(journey.arrived_ns.iter().map(|&at| (at, true, journey)));
+    }
+    events.sort_by_key(|event| event.0);
+    let mut hosts: HashMap<Stream, Host> = HashMap::new();
+    let (mut taken, mut out) = (HashSet::new(), HashSet::new());
+    for (_, arrives, journey) in events {
+        let Some(tcp) = &journey.tcp else { continue };
+        let (client, server) = ports(journey, tcp);
+        if !arrives {
+            // Its sender is the receiver of the other direction.
+            let host = hosts.entry((client, server, journey.direction.other())).or_default();
+            host.acknowledged = tcp.ack;
+            continue;
+        }
+        let Some(tsval) = tcp.tsval else { continue };
+        let host = hosts.entry((client, server, journey.direction)).or_default();
+        let is_old = |recent: u32| recent.wrapping_sub(tsval) as i32 > PAWS_WINDOW;
+        if !tcp.is_syn() && host.recent.is_some_and(is_old) {
+            out.insert(journey.frame);
+            continue;
+        }
+        taken.insert(journey.frame);
+        // One that is old from beginning to end is none that counts.
+        let beyond = |seq: u32| seq.wrapping_sub(host.acknowledged) as i32;
+        if tcp.is_syn() || beyond(tcp.seq) <= 0 && beyond(tcp.seq.wrapping_add(tcp.sequence_len())) >= 0 {
+            host.recent = Some(tsval);
+        }
+    }
+    // A copy may have come in time.
+    out.retain(|frame| !taken.contains(frame));
+    out
+}
+
 /// Holds answers against journeys.
 fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
+    let discarded = discarded(journeys);
     let mut streams: BTreeMap<Stream, Vec<Sent<'_>>> = BTreeMap::new();
     let mut permits: HashMap<(u16, u16), [bool; 2]> = HashMap::new();
     let mut syn_acks: HashMap<(u16, u16), u64> = HashMap::new();
@@ -219,10 +279,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
         let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.sequence_len() > 0) else {
             continue;
         };
-        let (client, server) = match journey.direction {
-            Direction::C2s => (tcp.src_port, tcp.dst_port),
-            Direction::S2c => (tcp.dst_port, tcp.src_port),
-        };
+        let (client, server) = ports(journey, tcp);
         let stream = streams.entry((client, server, journey.direction)).or_default();
         permits.entry((client, server)).or_default()[journey.direction as usize] |= tcp.sack_permitted;
         if let Some(passage) = journey.tap.iter().find(|passage| passage.captured)
@@ -240,7 +297,18 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
             seq: tcp.seq,
             from,
             to: from + i64::from(tcp.sequence_len()),
+            discarded: discarded.contains(&journey.frame),
         });
+    }
+    let mut closed: HashMap<Stream, u64> = HashMap::new();
+    for (&(client, server, direction), sent) in &streams {
+        let fin = |s: &&Sent<'_>| s.journey.tcp.as_ref().is_some_and(TcpSummary::is_fin);
+        let of_receiver = streams.get(&(client, server, direction.other()));
+        let sent_ns = of_receiver.and_then(|all| Some(all.iter().find(fin)?.journey.time_ns));
+        let came_ns = sent.iter().filter(fin).flat_map(|s| &s.journey.arrived_ns).min();
+        if let (Some(sent_ns), Some(came_ns)) = (sent_ns, came_ns) {
+            closed.insert((client, server, direction), sent_ns.max(*came_ns));
+        }
     }
     let mut score = Score::default();
     let none = Answers::default();
@@ -248,6 +316,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
         let (client, server, _) = *stream;
         let judge = Judge {
             stream: *stream,
+            closed_ns: closed.get(stream).copied(),
             first_syn_ack: syn_acks.get(&(client, server)).copied(),
             sack: permits.get(&(client, server)) == Some(&[true; 2]),
             seen: seen(sent),
@@ -297,6 +366,8 @@ struct Judge<'a> {
     /// Both sides permit SACK.
     sack: bool,
     sent: &'a [Sent<'a>],
+    /// When the receiver had sent its FIN and had that of the sender.
+    closed_ns: Option<u64>,
     /// When the connection's first SYN-ACK passed the tap.
     first_syn_ack: Option<u64>,
     seen: Vec<(u64, i64, i64)>,
@@ -413,12 +484,11 @@ impl Judge<'_> {
         }
         if self.covered_before(i, |s| !s.is_lost()) {
             // Only the receiver can know, and it did not hear of it.
-            let fin = self.sent[i]
-                .journey
-                .tcp
-                .as_ref()
-                .is_some_and(|tcp| tcp.len == 0 && !tcp.is_syn());
-            let truth = match (fin, self.sack) {
+            let journey = self.sent[i].journey;
+            let fin = journey.tcp.as_ref().is_some_and(|tcp| tcp.len == 0 && !tcp.is_syn());
+            let came_ns = journey.arrived_ns.iter().min();
+            let is_late = self.closed_ns.zip(came_ns).is_some_and(|(closed, came)| closed < *came);
+            let truth = match (fin || is_late, self.sack) {
                 (true, _) => Truth::SpuriousFin,
                 (false, true) => Truth::Spurious,
                 (false, false) => Truth::SpuriousBlind,
@@ -828,6 +898,7 @@ mod tests {
             time_ns: time_ns + 5 * MS,
             captured: true,
             mirrored: false,
+            marked: false,
         };
         Journey {
             frame,
@@ -847,6 +918,7 @@ mod tests {
                 flags: 0x10,
                 ip_id: 0,
                 sack_permitted: true,
+                tsval: None,
             }),
         }
     }
@@ -1039,6 +1111,62 @@ mod tests {
             ];
             let truth = if mirrored { Truth::Mirrored } else { Truth::Copied };
             assert_eq!(judged(&copied, &[]).row(truth, |a| a == Answer::Nothing), 1);
+        }
+    }
+
+    /// The original comes after a repeat of its predecessor, and its host throws it away.
+    #[test]
+    fn a_segment_that_paws_throws_away_is_lost_behind_the_tap() {
+        let with_stamps = |stamps: [Option<u32>; 5]| {
+            let mut all = vec![
+                sent(1, 0, 0, true, false),
+                sent(2, 1, 1, true, true),
+                sent(3, 2, 2, true, true),
+                sent(4, 0, 30, true, true),
+                sent(5, 1, 90, true, true),
+            ];
+            all[1].arrived_ns = vec![60 * MS];
+            for (journey, tsval) in all.iter_mut().zip(stamps) {
+                if let Some(tcp) = &mut journey.tcp {
+                    tcp.tsval = tsval;
+                }
+            }
+            // What the receiver has acknowledged all the while.
+            let mut ack = handshake(6, Direction::C2s, 0, true, true);
+            if let (Some(tcp), Some(first)) = (&mut ack.tcp, &all[0].tcp) {
+                (tcp.flags, tcp.ack) = (0x10, first.seq);
+            }
+            all.push(ack);
+            all
+        };
+        let wrapped = u32::MAX - 10;
+        for (first, repeat, lost) in [(Some(wrapped), 30, 2), (Some(wrapped), 2, 1), (None, 30, 1)] {
+            let stamp = |ms| first.map(|first: u32| first.wrapping_add(ms));
+            let all = with_stamps([0, 1, 2, repeat, 90].map(stamp));
+            assert_eq!(judged(&all, &[]).row(Truth::LostBehind, |_| true), lost);
+            assert_eq!(judged(&all, &[]).judged(), lost);
+            let mut copied = all.clone();
+            copied[1].arrived_ns.insert(0, 11 * MS);
+            assert_eq!(judged(&copied, &[]).judged(), 1, "a copy was in time");
+        }
+    }
+
+    #[test]
+    fn a_host_that_has_closed_tells_nothing() {
+        for (back_ms, truth) in [(20, Truth::SpuriousFin), (50, Truth::Spurious)] {
+            let mut all = vec![
+                sent(1, 0, 0, true, true),
+                sent(2, 0, 10, true, true),
+                sent(3, 0, 30, true, true),
+            ];
+            let mut back = handshake(4, Direction::C2s, back_ms, true, true);
+            for (journey, flags) in [(&mut all[1], 0x11), (&mut back, 0x11)] {
+                if let Some(tcp) = &mut journey.tcp {
+                    tcp.flags = flags;
+                }
+            }
+            all.push(back);
+            assert_eq!(judged(&all, &[]).row(truth, |_| true), 1, "{truth:?}");
         }
     }
 

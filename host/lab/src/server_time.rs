@@ -207,6 +207,7 @@ mod tests {
                 flags: if syn { 2 } else { 16 },
                 ip_id: 0,
                 sack_permitted: false,
+                tsval: None,
             }),
         }
     }

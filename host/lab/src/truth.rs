@@ -13,7 +13,17 @@ pub enum Direction {
     S2c,
 }
 
-/// What happened to a frame. The first seven are drops.
+impl Direction {
+    /// The way back.
+    pub fn other(self) -> Self {
+        match self {
+            Self::C2s => Self::S2c,
+            Self::S2c => Self::C2s,
+        }
+    }
+}
+
+/// What happened to a frame. The first eight are drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -27,12 +37,18 @@ pub enum Cause {
     BurstLoss,
     /// Lost because it carries nothing but an ACK.
     AckLoss,
+    /// Lost because it is larger than the path carries.
+    BlackHole,
     /// The queue in front of the rate limit was full.
     QueueFull,
     /// The wire already holds as many frames as it may.
     WireFull,
     /// Waited in the queue behind other frames.
     QueueDelay,
+    /// The queue was long, and marked it: congestion experienced.
+    EcnMark,
+    /// Another window scale was put into it, or none.
+    WindowScale,
     /// Was late by jitter, its own or that of the frame before it.
     Jitter,
     /// Was held back so that later frames could overtake it.
@@ -55,6 +71,7 @@ impl Cause {
                 | Cause::SynLoss
                 | Cause::BurstLoss
                 | Cause::AckLoss
+                | Cause::BlackHole
                 | Cause::QueueFull
                 | Cause::WireFull
         )
@@ -98,6 +115,8 @@ pub struct Passage {
     pub captured: bool,
     /// It is there only in the capture: a mirror's copy.
     pub mirrored: bool,
+    /// A queue before the tap marked it (ECN).
+    pub marked: bool,
 }
 
 /// Everything that became of one frame.

@@ -2,6 +2,7 @@
 //! what passes the tap, what arrives and what was done come out, in time order.
 
 use crate::config::{Scenario, TapConfig};
+use crate::ecn;
 use crate::frame::TcpSummary;
 use crate::link::{Decision, Link};
 use crate::rng::Rng;
@@ -26,6 +27,8 @@ pub enum Output {
         captured: bool,
         /// It is there only in the capture.
         mirrored: bool,
+        /// A queue on its way marked it (ECN).
+        marked: bool,
         /// Which way it goes.
         direction: Direction,
         /// The whole frame.
@@ -46,10 +49,12 @@ pub enum Output {
     Truth(WireTruth),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Travelling {
     number: u64,
     direction: Direction,
+    /// A queue has marked it (ECN).
+    marked: bool,
     frame: Rc<[u8]>,
 }
 
@@ -132,6 +137,7 @@ impl Wire {
         let travelling = Travelling {
             number: self.frames_taken,
             direction,
+            marked: false,
             frame: Rc::from(frame),
         };
         self.cross(now_ns, Place::Tap, travelling);
@@ -158,6 +164,7 @@ impl Wire {
             let frame = Rc::clone(&travelling.frame);
             let direction = travelling.direction;
             let number = travelling.number;
+            let marked = travelling.marked;
             match place {
                 Place::Tap => {
                     let captured = self.capture(time_ns, &travelling);
@@ -166,6 +173,7 @@ impl Wire {
                         number,
                         captured,
                         mirrored: false,
+                        marked,
                         direction,
                         frame,
                     });
@@ -176,6 +184,7 @@ impl Wire {
                     number,
                     captured: true,
                     mirrored: true,
+                    marked,
                     direction,
                     frame,
                 }),
@@ -221,18 +230,13 @@ impl Wire {
             tcp: TcpSummary::parse(&travelling.frame),
         }));
         if cause == Cause::CaptureCopy {
-            let copy = Travelling {
-                number: travelling.number,
-                direction: travelling.direction,
-                frame: Rc::clone(&travelling.frame),
-            };
-            self.schedule(now_ns + copy_ns, Place::Mirror, copy);
+            self.schedule(now_ns + copy_ns, Place::Mirror, travelling.clone());
         }
         cause != Cause::CaptureDrop
     }
 
     /// Sends a frame over one leg towards `to`.
-    fn cross(&mut self, now_ns: u64, to: Place, travelling: Travelling) {
+    fn cross(&mut self, now_ns: u64, to: Place, mut travelling: Travelling) {
         let direction = travelling.direction;
         // Client to server meets leg 1 first, server to client leg 2.
         let leg = match (direction, to) {
@@ -243,10 +247,11 @@ impl Wire {
         let frame_len = travelling.frame.len();
         let link = &mut self.links[leg][direction as usize];
         let decision = if self.events.len() < MAX_FRAMES_HELD {
-            link.decide(now_ns, frame_len as u64, tcp.as_ref())
+            link.decide(now_ns, &travelling.frame, tcp.as_ref())
         } else {
             Decision::Drop(Cause::WireFull)
         };
+        let window_scale = link.window_scale();
 
         // `exit_ns`: when the frame (or copy) in question leaves the leg, unless it was dropped.
         let number = travelling.number;
@@ -285,18 +290,24 @@ impl Wire {
                     .push_back(truth(cause, Some(extra_ns), Some(passage.exit_ns)));
             }
         }
+        if passage.is_marked {
+            ecn::mark(Rc::make_mut(&mut travelling.frame));
+            travelling.marked = true;
+            self.outputs
+                .push_back(truth(Cause::EcnMark, None, Some(passage.exit_ns)));
+        }
+        if let Some(window_scale) = window_scale
+            && tcp.as_ref().is_some_and(TcpSummary::is_syn)
+            && window_scale.rewrite(Rc::make_mut(&mut travelling.frame))
+        {
+            self.outputs
+                .push_back(truth(Cause::WindowScale, None, Some(passage.exit_ns)));
+        }
         let copy = passage.copy_exit_ns.map(|copy_exit_ns| {
             let gap_ns = copy_exit_ns - passage.exit_ns;
             self.outputs
                 .push_back(truth(Cause::Duplicate, Some(gap_ns), Some(copy_exit_ns)));
-            (
-                copy_exit_ns,
-                Travelling {
-                    number,
-                    direction,
-                    frame: Rc::clone(&travelling.frame),
-                },
-            )
+            (copy_exit_ns, travelling.clone())
         });
         self.schedule(passage.exit_ns, to, travelling);
         if let Some((copy_exit_ns, copy)) = copy {
@@ -318,6 +329,7 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checksum::tests::checked_frame;
     use crate::frame::tests::tcp_frame;
 
     const MS: u64 = 1_000_000;
@@ -394,6 +406,38 @@ mod tests {
                 usize::from(passed)
             );
             assert!(!outputs.iter().any(|o| matches!(o, Output::Deliver { .. })));
+        }
+    }
+
+    /// What a box changes, those behind it see: in the tap's capture if it is before the tap.
+    #[test]
+    fn marks_and_scales_are_in_the_frames_behind_the_leg() {
+        let boxes = "rate_mbit = 8\necn_mark_bytes = 1000\nwindow_scale = { set = 2 }";
+        for (leg, at_tap) in [(1, true), (2, false)] {
+            let mut wire = Wire::new(&scenario(&format!("[leg{leg}.c2s]\n{boxes}")), 0);
+            let mut rng = Rng::new(1, 0);
+            let syn = checked_frame(&mut rng, 2, &[1, 3, 3, 7]);
+            wire.take(0, Direction::C2s, &syn);
+            let mut data = tcp_frame(80, 0x18, 1, 1000);
+            data[15] = 2;
+            wire.take(0, Direction::C2s, &data);
+            let (mut deeds, mut at_tap_is, mut at_end_is) = (Vec::new(), Vec::new(), Vec::new());
+            let facts = |frame: &[u8]| (frame[15], if frame.len() > 500 { 0 } else { frame[57] });
+            for output in drain(&mut wire) {
+                match output {
+                    Output::Truth(truth) if truth.cause != Cause::QueueDelay => {
+                        deeds.push((truth.leg, truth.cause, truth.frame));
+                    }
+                    Output::Tap { frame, marked, .. } => at_tap_is.push((facts(&frame), marked)),
+                    Output::Deliver { frame, .. } => at_end_is.push(facts(&frame)),
+                    Output::Truth(_) => {}
+                }
+            }
+            let changed = [(0, 2), (3, 0)];
+            assert_eq!(at_end_is, changed);
+            assert_eq!(deeds, [(leg, Cause::WindowScale, 1), (leg, Cause::EcnMark, 2)]);
+            let [syn, data] = if at_tap { changed } else { [(0, 7), (2, 0)] };
+            assert_eq!(at_tap_is, [(syn, false), (data, at_tap)]);
         }
     }
 

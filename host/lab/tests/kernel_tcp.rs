@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 use weir_lab::config::PassConfig;
+use weir_lab::findings::findings;
 use weir_lab::frame::TcpSummary;
 use weir_lab::limits::score_limits;
+use weir_lab::marks::score_marks;
 use weir_lab::pcap::{self, PcapFrame};
 use weir_lab::score::score;
+use weir_lab::truth::Cause;
 use weir_lab::{LabConfig, LabError, LabReport, Scenario, run};
 
 /// Everything at once: each kind of deed, each kind of close, a refused and an ignored connection.
@@ -109,6 +112,58 @@ tcp_info_ms = 5
 server_congestion = "reno"
 "#;
 
+/// A leg that swallows large packets, and a server that finds out and sends smaller ones.
+const BLACK_HOLE: &str = r#"
+name = "black-hole"
+seed = 4
+time_limit_s = 40
+snap_length = 96
+[leg1.s2c]
+delay_ms = 8
+black_hole_above = 1300
+[leg2.c2s]
+delay_ms = 8
+[app]
+connections = 12
+concurrency = 6
+requests = 2
+response_bytes = [200, 6000]
+[server_sysctl]
+"net.ipv4.tcp_mtu_probing" = "1"
+"#;
+
+/// The same server, and a path that carries nothing for some seconds.
+fn outage() -> String {
+    let nothing = "periodic = { period_s = 100, lossy_s = 3, phase_s = 0.3 }";
+    BLACK_HOLE
+        .replace("\"black-hole\"", "\"outage\"")
+        .replace("black_hole_above = 1300", nothing)
+}
+
+/// Boxes that change frames: marks of a queue, and a window scale in one direction.
+const BOXES: &str = r#"
+name = "boxes"
+seed = 6
+time_limit_s = 40
+[leg1.c2s]
+delay_ms = 4
+window_scale = "remove"
+[leg2.s2c]
+delay_ms = 8
+rate_mbit = 20
+queue_bytes = 1000000
+ecn_mark_bytes = 10000
+[app]
+connections = 4
+concurrency = 2
+requests = 2
+response_bytes = [100000, 300000]
+[client_sysctl]
+"net.ipv4.tcp_ecn" = "1"
+[server_sysctl]
+"net.ipv4.tcp_ecn" = "1"
+"#;
+
 fn small_buffer() -> String {
     SMALL_WINDOW
         .replace("small-window", "small-buffer")
@@ -164,6 +219,15 @@ fn main() -> ExitCode {
         }
         the_limits_are_those_of_the_kernel(&config);
         println!("ok: a run with a small {limit}");
+    }
+
+    boxes_leave_checksums_right(&config(BOXES));
+    println!("ok: a run with boxes that change frames");
+    for (text, is_there) in [(BLACK_HOLE.to_string(), true), (outage(), false)] {
+        let report = run(&config(&text)).unwrap();
+        let found = findings(&report).unwrap();
+        assert_eq!(found.contains("MTU_BLACK_HOLE"), is_there, "{}: {found:?}", report.name);
+        println!("ok: a run with a {}", report.name);
     }
 
     stopped_by_its_limit(&config("time_limit_s = 1\n[app]\nserver_ms = 20000"));
@@ -226,6 +290,41 @@ fn the_limits_are_those_of_the_kernel(config: &LabConfig) {
     let (right, all) = score.right();
     // One may differ: a busy machine wakes the programs late.
     assert!(all == 9 && right >= 8, "{right} of {all}: {misses:#?}");
+}
+
+/// The kernel drops what has a wrong checksum; the captures must not show any, either.
+fn boxes_leave_checksums_right(config: &LabConfig) {
+    let report = run(config).unwrap();
+    print!("{report}");
+    for (cause, least) in [(Cause::EcnMark, 50), (Cause::WindowScale, 4)] {
+        let times = report.deeds.get(&cause).copied().unwrap_or(0);
+        assert!(times >= least, "{cause:?}: {times}");
+    }
+    assert_eq!((report.transactions, report.failed), (8, 0));
+    for path in [&report.client_tap, &report.tap, &report.server_tap] {
+        for frame in frames(path) {
+            assert!(is_right(&frame.bytes), "{}: {frame:?}", path.display());
+        }
+    }
+    let marks = score_marks(&report).unwrap();
+    assert_eq!(
+        (marks.judged, marks.right),
+        (report.deeds[&Cause::EcnMark], marks.judged)
+    );
+}
+
+/// Both checksums of a frame without IP options.
+fn is_right(frame: &[u8]) -> bool {
+    let sum = |bytes: &[u8]| -> u32 {
+        let words = bytes.chunks(2);
+        words
+            .map(|w| u32::from(w[0]) * 256 + w.get(1).map_or(0, |b| u32::from(*b)))
+            .sum()
+    };
+    let pseudo = sum(&frame[26..34]) + 6 + (frame.len() - 34) as u32;
+    [sum(&frame[14..34]), sum(&frame[34..]) + pseudo]
+        .iter()
+        .all(|sum| sum % 0xffff == 0)
 }
 
 fn frames(path: &Path) -> Vec<PcapFrame> {

@@ -174,7 +174,11 @@ impl Client<'_> {
 
     /// Requests and responses, then the close.
     fn converse(&self, socket: Socket, plan: &ConnectionPlan, record: &mut ConnectionRecord) -> io::Result<()> {
-        socket.set_read_timeout(Some(Duration::from_secs_f64(self.scenario.time_limit_s)))?;
+        let patience_s = match self.scenario.app.patience_ms {
+            0.0 => self.scenario.time_limit_s,
+            ms => ms / 1e3,
+        };
+        socket.set_read_timeout(Some(Duration::from_secs_f64(patience_s)))?;
         let mut stream = TcpStream::from(socket);
         let last = plan.requests.len().saturating_sub(1);
         for (index, request) in plan.requests.iter().enumerate() {
