@@ -36,6 +36,8 @@ const ABOVE: usize = 5;
 const LESS: f64 = 0.75;
 /// A slice below the knee that has no level with others counts if its rate is within this share of the line.
 const ALONG: f64 = 0.25;
+/// Confidence at most where such slices were needed: resamples draw the same ones each time.
+const ALONE: f64 = 0.7;
 /// A slice has settled if its number in progress differs from that of the slice before by this share at most, or by so
 /// many standard deviations of a Poisson number. What begins in one slice ends in the next: elsewhere the rate is that of
 /// another number in progress.
@@ -177,20 +179,25 @@ impl Detector for Capacity {
 
 fn look(service: &Service) -> Option<Finding> {
     let unit = Unit::of(service);
-    let known = slices(service, unit, UNITS)
-        .and_then(|(slices, width)| Some((ceiling(&slices)?, None, slices, width)))
-        .or_else(|| {
-            let (slices, width) = slices(service, unit, FEWER_UNITS)?;
-            let beyond = beyond(service, unit, &slices)?;
-            Some((beyond.ceiling, Some(beyond), slices, width))
-        });
-    let Some((ceiling, beyond, slices, width)) = known else {
+    let seen = |alone: bool| {
+        let (slices, width) = slices(service, unit, UNITS)?;
+        Some((ceiling(&slices, alone)?, None, slices, width))
+    };
+    let beyond = || {
+        let (slices, width) = slices(service, unit, FEWER_UNITS)?;
+        let beyond = beyond(service, unit, &slices)?;
+        Some((beyond.ceiling, Some(beyond), slices, width))
+    };
+    let by_levels = seen(false).or_else(beyond);
+    let alone = by_levels.is_none();
+    let Some((ceiling, beyond, slices, width)) = by_levels.or_else(|| seen(true)) else {
         return at_most(service, unit);
     };
     let (low, high, held) = match &beyond {
         Some(beyond) => (beyond.interval.0, beyond.interval.1, beyond.confidence),
-        None => interval(&slices, &ceiling),
+        None => interval(&slices, &ceiling, alone),
     };
+    let held = if alone { held.min(ALONE) } else { held };
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let more: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum();
     if past.iter().map(|s| s.waiting).sum::<f64>() < UNANSWERED * more {
@@ -457,8 +464,8 @@ fn bounds(steps: &[Step]) -> Option<Ceiling> {
     fits.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ceiling)| ceiling)
 }
 
-/// The ceiling, if there is one.
-fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
+/// The ceiling, if there is one; `alone`: below the knee slices count that have no level with others.
+fn ceiling(slices: &[Slice], alone: bool) -> Option<Ceiling> {
     let steps = steps(slices);
     let ceiling = bounds(&steps)?;
     let below: usize = steps
@@ -472,7 +479,7 @@ fn ceiling(slices: &[Slice]) -> Option<Ceiling> {
             && slice.progress < ceiling.knee
             && (slice.rate * ceiling.time / slice.progress - 1.0).abs() <= ALONG
     });
-    let below = below.max(along.count());
+    let below = if alone { along.count().max(below) } else { below };
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let highest = steps.last()?.progress;
     if ceiling.knee < ONE || below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
@@ -536,7 +543,7 @@ impl Line {
 /// 95 % interval of the knee, and the share of resamples that show it. Slices are drawn again with a fixed seed,
 /// each for one of its level: the levels of the load are given, only the answers are chance (stratified bootstrap:
 /// Davison and Hinkley 1997, "Bootstrap Methods and their Application", 3.2).
-fn interval(slices: &[Slice], told: &Ceiling) -> (f64, f64, f64) {
+fn interval(slices: &[Slice], told: &Ceiling, alone: bool) -> (f64, f64, f64) {
     let mut random = Random::new(SEED);
     let sorted = sorted(slices);
     let mut knees = Vec::new();
@@ -547,7 +554,7 @@ fn interval(slices: &[Slice], told: &Ceiling) -> (f64, f64, f64) {
                 drawn.push(level[random.below(level.len())]);
             }
         }
-        knees.extend(ceiling(&drawn).map(|ceiling| ceiling.knee));
+        knees.extend(ceiling(&drawn, alone).map(|ceiling| ceiling.knee));
     }
     knees.sort_unstable_by(f64::total_cmp);
     let (low, high) = middle_95(&knees);
@@ -626,10 +633,10 @@ mod tests {
                 at(progress, (progress / 0.2).min(200.0) * noise(i))
             })
             .collect();
-        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        let ceiling = ceiling(&slices, false).unwrap_or_else(|| panic!("no ceiling"));
         assert!((ceiling.knee / 40.0 - 1.0).abs() < 0.05, "{ceiling:?}");
         assert!((ceiling.rate / 200.0 - 1.0).abs() < 0.05, "{ceiling:?}");
-        let (low, high, held) = interval(&slices, &ceiling);
+        let (low, high, held) = interval(&slices, &ceiling, false);
         assert!(
             low < 40.0 && 40.0 < high && high - low < 10.0 && held > 0.9,
             "{low} {high} {held}"
@@ -645,7 +652,8 @@ mod tests {
                 at(progress, (progress / 0.95).min(250.0) * (0.9 + 0.1 * noise(i)))
             })
             .collect();
-        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        assert_eq!(ceiling(&slices, false), None);
+        let ceiling = ceiling(&slices, true).unwrap_or_else(|| panic!("no ceiling"));
         assert!((ceiling.knee / 237.5 - 1.0).abs() < 0.05, "{ceiling:?}");
     }
 
@@ -657,7 +665,7 @@ mod tests {
                 at(f64::from(i), (f64::from(i) / 0.2).min(200.0) * noise(i) * asleep)
             })
             .collect();
-        let ceiling = ceiling(&slices).unwrap_or_else(|| panic!("no ceiling"));
+        let ceiling = ceiling(&slices, false).unwrap_or_else(|| panic!("no ceiling"));
         assert!((ceiling.knee / 40.0 - 1.0).abs() < 0.05, "{ceiling:?}");
     }
 
@@ -666,11 +674,11 @@ mod tests {
         let linear: Vec<Slice> = (1..=120)
             .map(|i| at(f64::from(i), f64::from(i) / 0.2 * noise(i)))
             .collect();
-        assert_eq!(ceiling(&linear), None);
+        assert_eq!(ceiling(&linear, false), None);
         let slower: Vec<Slice> = (1..=120)
             .map(|i| at(f64::from(i), f64::from(i).powf(0.7) * noise(i)))
             .collect();
-        assert_eq!(ceiling(&slower), None);
+        assert_eq!(ceiling(&slower, false), None);
     }
 
     #[test]
@@ -678,7 +686,7 @@ mod tests {
         let slices: Vec<Slice> = (1..=200)
             .map(|i| at(30.0 * noise(i).powi(5), 50.0 * noise(i * 7)))
             .collect();
-        assert_eq!(ceiling(&slices), None);
+        assert_eq!(ceiling(&slices, false), None);
     }
 
     #[test]
