@@ -253,14 +253,16 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
         let Some(tsval) = tcp.tsval else { continue };
         let host = hosts.entry((client, server, journey.direction)).or_default();
         let is_old = |recent: u32| recent.wrapping_sub(tsval) as i32 > PAWS_WINDOW;
-        if !tcp.is_syn() && host.recent.is_some_and(is_old) {
+        let beyond = |seq: u32| seq.wrapping_sub(host.acknowledged) as i32;
+        let end = beyond(tcp.seq.wrapping_add(tcp.sequence_len()));
+        // What has come by then is no loss: an original that its own repeat has overtaken.
+        if !tcp.is_syn() && end > 0 && host.recent.is_some_and(is_old) {
             out.insert(journey.frame);
             continue;
         }
         taken.insert(journey.frame);
         // One that is old from beginning to end is none that counts.
-        let beyond = |seq: u32| seq.wrapping_sub(host.acknowledged) as i32;
-        if tcp.is_syn() || beyond(tcp.seq) <= 0 && beyond(tcp.seq.wrapping_add(tcp.sequence_len())) >= 0 {
+        if tcp.is_syn() || beyond(tcp.seq) <= 0 && end >= 0 {
             host.recent = Some(tsval);
         }
     }
@@ -1148,6 +1150,16 @@ mod tests {
             let mut copied = all.clone();
             copied[1].arrived_ns.insert(0, 11 * MS);
             assert_eq!(judged(&copied, &[]).judged(), 1, "a copy was in time");
+            // Its own repeat was faster, and is acknowledged.
+            let mut overtaken = all;
+            overtaken[1].arrived_ns = vec![110 * MS];
+            let mut ack = overtaken[5].clone();
+            ack.time_ns = 105 * MS;
+            if let (Some(tcp), Some(repeat)) = (&mut ack.tcp, &overtaken[4].tcp) {
+                tcp.ack = repeat.seq.wrapping_add(repeat.len);
+            }
+            overtaken.push(ack);
+            assert_eq!(judged(&overtaken, &[]).judged(), 1, "overtaken");
         }
     }
 
