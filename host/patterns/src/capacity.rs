@@ -179,9 +179,10 @@ impl Detector for Capacity {
 
 fn look(service: &Service) -> Option<Finding> {
     let unit = Unit::of(service);
+    let seen = slices(service, unit, UNITS);
     let seen = |alone: bool| {
-        let (slices, width) = slices(service, unit, UNITS)?;
-        Some((ceiling(&slices, alone)?, None, slices, width))
+        let (slices, width) = seen.as_ref()?;
+        Some((ceiling(slices, alone)?, None, slices.clone(), *width))
     };
     let beyond = || {
         let (slices, width) = slices(service, unit, FEWER_UNITS)?;

@@ -154,12 +154,12 @@ impl Detector for MtuBlackHole {
         let ends = transaction.ends();
         let passed = self.passages.between(&ends);
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
+            if bytes > SINGLE && bytes < LARGE {
+                continue;
+            }
             // A sender that has cut its segments tells nothing of larger ones.
-            let cut = self
-                .stuck
-                .peek(&(transaction.id(), side == 1))
-                .and_then(|stuck| stuck.cut);
-            if bytes > SINGLE && bytes < LARGE || cut.is_some_and(|cut| bytes > cut.into()) {
+            let stuck = self.stuck.peek(&(transaction.id(), side == 1));
+            if stuck.and_then(|stuck| stuck.cut).is_some_and(|cut| bytes > cut.into()) {
                 continue;
             }
             let is_large = bytes >= LARGE;
