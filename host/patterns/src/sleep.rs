@@ -344,7 +344,7 @@ impl ApplicationSleep {
             .filter_map(|(number, (address, track))| sleeper(number, address, track))
             .collect();
         let caused = self.those(&sleepers, |hosts, own, other| {
-            hosts.runs_dry(own, other) || follows(own, other)
+            hosts.runs_dry(own, other) || follows(own, other) || hosts.falls_later(own, other)
         });
         sleepers.retain(|sleeper| !caused.contains(&sleeper.number));
         if let Some(most) = sleepers.iter().max_by_key(|sleeper| sleeper.naps.len()).cloned() {
@@ -352,6 +352,7 @@ impl ApplicationSleep {
                 let is_known = sleepers.iter().any(|sleeper| sleeper.number == number);
                 (!is_known).then(|| partner(number, address, track, &most.naps, ASLEEP))?
             });
+            let partners = partners.filter(|partner| !self.falls_later(partner, &most));
             let partners: Vec<Sleeper> = partners.collect();
             sleepers.extend(partners);
         }
@@ -413,6 +414,20 @@ impl ApplicationSleep {
         let common = common(&own.naps, &other.naps).len();
         common as f64 >= WITH_SERVER * own.naps.len() as f64 && track.begun_in(&other.naps) > ASLEEP
     }
+
+    /// Whether a host goes on when another falls asleep, however soon it then has nothing more to do: who sleeps with
+    /// it falls silent with it.
+    fn falls_later(&self, own: &Sleeper, other: &Sleeper) -> bool {
+        let Some((_, track)) = self.hosts.iter().nth(own.number) else {
+            return false;
+        };
+        let common = common(&own.naps, &other.naps);
+        let later = common
+            .iter()
+            .filter(|(own, theirs)| own.from as f64 > (theirs.from + track.trip) as f64 + QUIET * own.before as f64)
+            .count();
+        common.len() as f64 >= WITH_SERVER * own.naps.len() as f64 && 2 * later > common.len()
+    }
 }
 
 /// Whether there are sleeps of a host, and which.
@@ -432,6 +447,7 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     silences.retain(|silence| {
         (shortest..2 * shortest).contains(&silence.empty()) && is_busy(silence, slots, shortest, busy)
     });
+    drop_strange(&mut silences);
     silences.sort_by_key(|silence| silence.from);
     let heard = silences.iter().filter(|silence| track.is_heard(silence)).count();
     let awake = silences
@@ -452,6 +468,16 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
         heard,
         awake,
     })
+}
+
+/// Where one cause makes them all as long, a silence of another length has another cause: a load that begins, say.
+fn drop_strange(silences: &mut Vec<Silence>) {
+    let mut lengths: Vec<f64> = silences.iter().map(|silence| silence.empty() as f64).collect();
+    lengths.sort_by(f64::total_cmp);
+    if !lengths.is_empty() && are_alike(&lengths) {
+        let usual = lengths[lengths.len() / 2];
+        silences.retain(|silence| (KIND.recip() * usual..=KIND * usual).contains(&(silence.empty() as f64)));
+    }
 }
 
 /// A host of which less is asked: it is silent when another sleeps, although somebody waits for it. It begins the share
@@ -674,13 +700,14 @@ fn cost(naps: &[Nap], hosts: &[[u8; 16]], timeline: &Timeline) -> Option<f64> {
 }
 
 /// Of sorted lengths.
-fn confidence(lengths: &[f64], is_regular: bool) -> f64 {
+fn are_alike(lengths: &[f64]) -> bool {
     let at = |quarter: usize| lengths[(lengths.len() * quarter / 4).min(lengths.len() - 1)];
-    if is_regular || at(3) - at(1) <= ALIKE * at(2) {
-        SURE
-    } else {
-        UNSURE
-    }
+    at(3) - at(1) <= ALIKE * at(2)
+}
+
+/// Of sorted lengths.
+fn confidence(lengths: &[f64], is_regular: bool) -> f64 {
+    if is_regular || are_alike(lengths) { SURE } else { UNSURE }
 }
 
 /// The finding about hosts that sleep together, and clients of the first that fall silent with it.
@@ -885,6 +912,57 @@ mod tests {
             let is_open = |line: &String| line.starts_with(&address(client)) && line.ends_with("is not known");
             assert_eq!(found[0].evidence.iter().any(is_open), !goes_on, "{found:?}");
         }
+    }
+
+    /// A client sleeps 0.9 s every 5 s. Its server answers for 0.1 s what it was asked before, then some wait for what the
+    /// client holds; or it sleeps as well.
+    #[test]
+    fn a_server_that_goes_on_for_a_while_does_not_sleep_with_its_client() {
+        const MS: u64 = 1_000_000;
+        let (client, server) = ([1; 16], [2; 16]);
+        for (goes_on, who) in [
+            (100, address(client)),
+            (0, format!("{}, {}", address(client), address(server))),
+        ] {
+            let mut sleep = ApplicationSleep::default();
+            let mut random = Random::new(11);
+            for ms in 1_000..61_000u64 {
+                for (host, from, to) in [(client, 0, 900), (server, goes_on, 912)] {
+                    let at = sleep.hosts.number(host).unwrap_or_else(|| panic!("no place"));
+                    let track = sleep.hosts.facts(at);
+                    track.moments.fill(WAITING, ms * MS, (ms + 60) * MS);
+                    track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
+                    track.trip = MS;
+                    if !(from..to).contains(&(ms % 5_000)) && random.below(5) < 2 {
+                        track.began(ms * MS);
+                    }
+                }
+            }
+            let mut found = Vec::new();
+            sleep.findings(&Timeline::default(), &mut found);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].who, who, "it goes on for {goes_on} ms");
+        }
+    }
+
+    #[test]
+    fn a_silence_of_another_length_is_none_of_them() {
+        let silence = |empty: usize| Silence {
+            from: 0,
+            to: empty + 1,
+            strays: 0,
+            busy: 0.4,
+            chance: 0.0,
+        };
+        let kept = |lengths: &[usize]| {
+            let mut silences: Vec<Silence> = lengths.iter().map(|empty| silence(*empty)).collect();
+            drop_strange(&mut silences);
+            silences.iter().map(Silence::empty).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[270, 268, 400, 272, 266, 275, 190]), [270, 268, 272, 266, 275]);
+        // Where they differ, all may be.
+        let all = [270, 310, 400, 350, 290, 450];
+        assert_eq!(kept(&all), all);
     }
 
     #[test]
