@@ -216,7 +216,7 @@ const fn rank(cause: Cause) -> u8 {
         Cause::ZeroWindow => 9,
         Cause::SmallWindow => 8,
         Cause::Recovery => 6,
-        Cause::Nagle => 5,
+        Cause::Nagle | Cause::CongestionWindow => 5,
         Cause::ReceiverWindow => 7,
         Cause::Application => 3,
         Cause::SendBuffer => 2,
@@ -300,6 +300,8 @@ pub(crate) struct Transfer {
     loss_flight: u32,
     /// When the last loss is recovered.
     recovering: u64,
+    /// Round trips since the last loss.
+    acks_since_loss: u32,
     /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
     pub sender_bytes: u32,
     pub receiver_bytes: u32,
@@ -423,6 +425,7 @@ impl Transfer {
             self.charge_some(path);
         }
         self.acks = self.acks.saturating_add(1);
+        self.acks_since_loss = self.acks_since_loss.saturating_add(1);
         if is_delayed(r.rtt, r.flight, path) {
             self.delayed_acks = self.delayed_acks.saturating_add(1);
         }
@@ -633,10 +636,7 @@ impl Transfer {
         let trigger = self.trigger(tail.last, b.first, path);
         let small = b.bytes < path.segment;
         let cause = match trigger {
-            Some(ack) if small && is_delayed(ack.rtt, ack.flight, path) => {
-                self.nagle = self.nagle.saturating_add(1);
-                Cause::Nagle
-            }
+            Some(ack) if small && is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
             _ if !(tail.whole || self.clocked(&tail, b.first, path))
                 || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
             {
@@ -796,9 +796,20 @@ impl Transfer {
             return;
         };
         if is_delayed(ack.rtt, ack.flight, path) {
-            self.nagle = self.nagle.saturating_add(1);
-            self.span(ack.time.saturating_sub(ack.rtt), b.last, Cause::Nagle, path);
+            let cause = self.held_back(ack, path);
+            self.span(ack.time.saturating_sub(ack.rtt), b.last, cause, path);
         }
+    }
+
+    /// What made less than a segment wait for a delayed ACK: Nagle's algorithm, or the congestion window, which begins with
+    /// one segment after a timeout and grows by one with each ACK (RFC 5681 3.1).
+    fn held_back(&mut self, ack: Sample, path: &Path) -> Cause {
+        let in_flight = ack.flight_max.div_ceil(path.segment.max(1));
+        if self.loss_flight > 0 && self.acks_since_loss <= in_flight.max(1) {
+            return Cause::CongestionWindow;
+        }
+        self.nagle = self.nagle.saturating_add(1);
+        Cause::Nagle
     }
 
     /// Evidence of a loss at `time`, after a silence of the sender (`None`: a long one).
@@ -812,6 +823,7 @@ impl Transfer {
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
         self.recovering = self.recovering.max(to);
+        self.acks_since_loss = 0;
         self.span(from, to, Cause::Recovery, path);
     }
 

@@ -376,6 +376,32 @@ fn nagle_and_a_delayed_ack() {
     assert!((0.45..=0.53).contains(&limits.nagle), "{limits:?}");
 }
 
+/// After a timeout the congestion window has room for one segment: a message in two pieces waits once for the ACK of the
+/// first. If it waits again, that is Nagle's algorithm.
+#[test]
+fn after_a_timeout_one_segment_at_a_time_is_not_nagles() {
+    let mut c = start(0.010, Some(8), Some(8));
+    c.packet(0.1, C, "AP", 101, 901, 127);
+    c.packet(0.4, C, "AP", 101, 901, 127);
+    c.packet(0.4101, S, "A", 901, 228, 0);
+    let (mut at, mut seq) = (0.5, 228);
+    for (message, nagle) in [(1, 0.0..=0.0), (2, 0.04..=0.06)] {
+        for bytes in [178, 1284] {
+            c.packet(at, C, "AP", seq, 901, bytes);
+            seq += bytes;
+            at += 0.050;
+            c.packet(at, S, "A", 901, seq, 0);
+            at += 0.002;
+        }
+        at += 0.1;
+        let a = analyze(&c.packets);
+        check_sums(&a);
+        let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
+        assert!(nagle.contains(&limits.nagle), "message {message}: {limits:?}");
+        assert!(limits.congestion >= 0.34, "message {message}: {limits:?}");
+    }
+}
+
 /// A response over 60 ms, flight by flight, each of so many segments; the last ends with PSH, as all the others.
 fn flights(segments: &[u32]) -> v1::LimitSeconds {
     let trip = 0.060;
