@@ -5,6 +5,7 @@ import { App } from "./shell/App";
 import { captures, note } from "./state/store";
 import { applyTheme } from "./theme";
 import "./style.css";
+import "./packets/packets.css";
 
 applyTheme(document.documentElement);
 render(<App />, document.getElementById("app") as HTMLElement);

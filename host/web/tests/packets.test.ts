@@ -144,7 +144,7 @@ test("a chart is saved as SVG and as PNG", async () => {
 test("one connection: its figures, both directions, its own time in the link", async () => {
     const [id, rows] = lossy();
     await one.show(`view=connection&connection=${id}`);
-    const facts = await one.page.locator(".facts").first().innerText();
+    const facts = await one.page.locator(".attributes").first().innerText();
     expect(facts).toContain(`Packets\n${rows.length}`);
     expect(Number(parameter(one.page, "from"))).toBeLessThanOrEqual(since(rows[0]?.time ?? ""));
     expect(Number(parameter(one.page, "to"))).toBeGreaterThan(since(rows.at(-1)?.time ?? ""));

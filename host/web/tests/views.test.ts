@@ -428,3 +428,36 @@ test.each(["light", "dark"] as const)("axe finds nothing, %s", async (theme) => 
     await other.page.close();
     expectNoErrors(other);
 });
+
+test("a view looks the same whichever was shown before, and asks for no icon", async () => {
+    const asked: string[] = [];
+    one.page.on("request", (request) => asked.push(request.url()));
+    await one.show("view=overview");
+    const styles = () => one.page.evaluate(() => document.styleSheets.length);
+    const before = await styles();
+    for (const view of ["Diagnosis", "Connection", "Live", "Overview"]) {
+        await one.page.locator("nav").getByRole("link", { name: view, exact: true }).click();
+        await settled(one.page);
+    }
+    expect(await styles()).toBe(before);
+    expect(asked.filter((url) => url.includes("icon"))).toEqual([]);
+    expectNoErrors(one);
+});
+
+test("tables of figures are not cut: names give way, and what is short is shown whole", async () => {
+    const cut = () =>
+        one.page.$$eval("main .scroll", (all) =>
+            all
+                .filter(
+                    (box) =>
+                        box.scrollWidth > box.clientWidth ||
+                        (!box.classList.contains("long") && box.scrollHeight > box.clientHeight),
+                )
+                .map((box) => box.getAttribute("aria-label")),
+        );
+    for (const view of ["setups", "marks", "diagnosis", "delays", "dialogues"]) {
+        await one.show(`view=${view}`);
+        expect(await cut(), view).toEqual([]);
+    }
+    expectNoErrors(one);
+});

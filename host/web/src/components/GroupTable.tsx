@@ -37,8 +37,8 @@ interface Props {
 
 export function GroupTable(props: Props) {
     return (
-        <section class="panel scroll" aria-label={props.label} tabIndex={0}>
-            <table class="figures wide">
+        <section class="panel scroll long" aria-label={props.label} tabIndex={0}>
+            <table class="figures">
                 <caption>{props.caption}</caption>
                 <thead>
                     <tr>
@@ -56,7 +56,10 @@ export function GroupTable(props: Props) {
                         return (
                             <tr key={group.name} class={props.hidden?.(group) ? "off" : undefined}>
                                 <th scope="row">
-                                    {props.lead?.(group)} {to === null ? group.name : <Link to={to}>{group.name}</Link>}
+                                    <span class="named">
+                                        {props.lead?.(group)}
+                                        {to === null ? group.name : <Link to={to}>{group.name}</Link>}
+                                    </span>
                                 </th>
                                 {props.columns.map(({ head, cell }) => (
                                     <td key={head}>{cell(group)}</td>

@@ -29,7 +29,7 @@ export function Phases(props: { phases: readonly PhaseFigures[] }) {
                 What each service did while the load was level. Choose a phase to see its time in every view.
             </p>
             <div class="scroll" role="region" aria-label="Load phases" tabIndex={0}>
-                <table class="figures wide">
+                <table class="figures">
                     <thead>
                         <tr>
                             <th scope="col">phase</th>

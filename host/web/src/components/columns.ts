@@ -50,7 +50,7 @@ export function widthOf(info: ColumnInfo): number {
     if (info.type === "time") return 130;
     if (info.type === "text") return /address/.test(info.name) ? 140 : 130;
     if (info.type === "id") return 110;
-    return Math.max(70, Math.min(150, heading(info.name).length * 6.8 + 24));
+    return Math.max(70, Math.min(150, heading(info.name).length * 7.4 + 34));
 }
 
 /** Text of a cell. `start`: ns since 1970 of the capture's second 0. */

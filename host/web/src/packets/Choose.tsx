@@ -17,7 +17,7 @@ export function Choose() {
         from,
         to,
         touch: "overlap",
-        sort: "-shares_total_seconds",
+        sort: "-duration_seconds",
         limit: SHOWN,
         columns: "id,client_address,client_port,server_address,server_port,setup_outcome,duration_seconds",
     };
@@ -33,7 +33,7 @@ export function Choose() {
                         <p class="note">
                             {data.rows === 0
                                 ? "No connection lies in this range."
-                                : `The ${count(data.rows)} of ${count(data.metadata.get("total"))} that took most time; all are in the table of connections.`}
+                                : `${count(data.rows)} of ${count(data.metadata.get("total"))}, longest first; all are in the table of connections.`}
                         </p>
                         <ul class="choose">
                             {data.texts("id").map((id, row) => (

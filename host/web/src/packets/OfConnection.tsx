@@ -6,7 +6,6 @@ import { capture, param, state } from "../state/store";
 import { Choose } from "./Choose";
 import { useConnection, useSpan, type One } from "./connection";
 import { Tabs } from "./Tabs";
-import "./packets.css";
 
 export function OfConnection(props: { children: (one: One) => ComponentChildren }) {
     const id = param("connection");

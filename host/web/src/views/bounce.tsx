@@ -237,7 +237,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             <ul class="legend">
                 {SIZES.map((size) => (
                     <li key={size.label}>
-                        <i class="swatch" style={{ background: palette[size.colour] }} /> {size.label}
+                        <i class="dash" style={{ background: palette[size.colour] }} /> {size.label}
                     </li>
                 ))}
             </ul>

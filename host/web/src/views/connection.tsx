@@ -61,7 +61,7 @@ function Facts(props: { one: One }) {
     ];
     return (
         <section class="panel" aria-label="Connection in figures">
-            <dl class="facts">
+            <dl class="attributes">
                 {facts.map(([name, value]) => (
                     <div key={name}>
                         <dt>{name}</dt>

@@ -12,7 +12,6 @@ import { pie as slices, seconds, SHARES, sum, type TimeShares } from "../packets
 import { capture, go, param, setParam, state, type Change } from "../state/store";
 import { colors } from "../theme";
 import { quoted } from "./open";
-import "../packets/packets.css";
 
 const BY = [
     ["server", "server"],

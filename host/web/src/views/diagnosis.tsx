@@ -9,7 +9,6 @@ import { bytes, count, duration, figure, percent } from "../format";
 import { LIMITS } from "../packets/shares";
 import { capture, go, param, state } from "../state/store";
 import { colors } from "../theme";
-import "../packets/packets.css";
 
 const SIDES = [
     ["server", "servers"],

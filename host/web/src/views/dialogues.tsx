@@ -224,8 +224,8 @@ function DialogueTable(props: { data: Dialogues }) {
             </th>
         ));
     return (
-        <section class="panel scroll" aria-label="Dialogues as a table" tabIndex={0}>
-            <table class="figures wide">
+        <section class="panel scroll long" aria-label="Dialogues as a table" tabIndex={0}>
+            <table class="figures">
                 <caption>
                     Dialogues by payload
                     {total > dialogues.length ? ` (${count(dialogues.length)} of ${count(total)})` : ""}; → to the

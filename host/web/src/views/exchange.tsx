@@ -14,12 +14,11 @@ import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
-import { Tabs } from "../packets/Tabs";
+import { OfConnection } from "../packets/OfConnection";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
 import { capture, go, param, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { columnsWide, loadTiming, TimingChart } from "./timing";
-import "../packets/packets.css";
 
 /** Width of a column of arrows, px: their heads are wider. */
 const ARROW_COLUMN = 4;
@@ -34,12 +33,21 @@ interface Answer {
 }
 
 export default function Exchange() {
+    const connection = param("connection");
+    if (connection !== "") return <OfConnection>{() => <Charts filter={`id = ${connection}`} />}</OfConnection>;
+    return (
+        <>
+            <FilterBox table="connections" example="server.port = 443" />
+            <Charts filter={param("filter")} />
+        </>
+    );
+}
+
+function Charts(props: { filter: string }) {
     const shown = capture.value as Capture;
     const { from, to } = state.value;
-    const connection = param("connection");
-    const filter = connection === "" ? param("filter") : `id = ${connection}`;
     const width = columnsWide();
-    const query = { filter, from, to };
+    const query = { filter: props.filter, from, to };
     const dependencies = param("dependencies") === "1";
     const key = `${shown.id} ${JSON.stringify(query)} ${width}`;
     const answer = useLoad(`exchange ${key} ${dependencies}`, async (signal): Promise<Answer> => {
@@ -68,7 +76,6 @@ export default function Exchange() {
     const left = Math.max(90, Math.min(320, 24 + 6.6 * Math.max(0, ...names.map((name) => name.length))));
     return (
         <>
-            {connection === "" ? <FilterBox table="connections" example="server.port = 443" /> : <Tabs />}
             <Loading of={above} what="Messages">
                 {([data, { lossy }]) => (
                     <Kept of={[data, left, lossy]}>{() => <Messages answer={data} left={left} lossy={lossy} />}</Kept>

@@ -12,7 +12,6 @@ import { Select } from "../components/Select";
 import { bits, clock, count, figure, nanoseconds } from "../format";
 import { capture, param } from "../state/store";
 import { colors, type Colors } from "../theme";
-import "../packets/packets.css";
 
 /** Seconds that are shown, to choose from. */
 const WINDOWS = ["30", "60", "300", "900"];
@@ -107,7 +106,7 @@ function Counters(props: { of: Capture }) {
     ];
     return (
         <section class="panel" aria-label="What is kept">
-            <dl class="facts">
+            <dl class="attributes">
                 {kept.map(([name, value, dropped]) => (
                     <div key={name}>
                         <dt>{name}</dt>

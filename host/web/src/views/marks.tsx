@@ -376,18 +376,17 @@ function Statistics(props: {
             hidden={(group) => hidden(group.name)}
             lead={({ name }) => {
                 const number = marks?.names.findIndex((kind) => kind.name === name) ?? -1;
+                if (number < 0) return <span class="swatch" />;
                 return (
-                    number >= 0 && (
-                        <button
-                            type="button"
-                            class="swatch"
-                            aria-pressed={!hidden(name)}
-                            aria-label={`Draw ${name}`}
-                            onClick={() => toggle(name)}
-                        >
-                            <Sample {...lookOf(number, name)} />
-                        </button>
-                    )
+                    <button
+                        type="button"
+                        class="swatch"
+                        aria-pressed={!hidden(name)}
+                        aria-label={`Draw ${name}`}
+                        onClick={() => toggle(name)}
+                    >
+                        <Sample {...lookOf(number, name)} />
+                    </button>
                 );
             }}
             // The filter language has no words for the other groups.

@@ -8,7 +8,6 @@ import { drawPath, legWords, PATH_HEIGHT, tapName, type Delay, type Leg, type Ta
 import { Picture } from "../packets/Picture";
 import { capture } from "../state/store";
 import { colors } from "../theme";
-import "../packets/packets.css";
 
 interface Taps {
     taps: Tap[];

@@ -12,12 +12,11 @@ import { bytes, clock, count, duration } from "../format";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { firstFrom, nearest, nextWhere } from "../packets/marks";
+import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
-import { Tabs } from "../packets/Tabs";
 import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
 import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
-import "../packets/packets.css";
 
 /** Lanes on a page, to choose from: more are a picture too tall to move in a frame. */
 const LANES = ["50", "100", "200", "500"];
@@ -85,18 +84,27 @@ async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal
 }
 
 export default function TimingView() {
+    const connection = param("connection");
+    if (connection !== "") return <OfConnection>{() => <Lanes filter={`id = ${connection}`} />}</OfConnection>;
+    return (
+        <>
+            <FilterBox table="connections" example='server.port = 443 AND setup.outcome != "OK"' />
+            <Lanes filter={param("filter")} />
+        </>
+    );
+}
+
+function Lanes(props: { filter: string }) {
     const shown = capture.value as Capture;
     // The last packet stands at the end of the range: the whole capture is asked for without one.
     const { from, to } = state.value;
-    const connection = param("connection");
-    const filter = connection === "" ? param("filter") : `id = ${connection}`;
     const limit = Number(param("lanes", "200"));
     const one = param("rows") === "together";
     // Whoever chose a page of connections wants a lane for each.
     const paged = param("offset") !== "";
     const offset = Number(param("offset", "0"));
     const lanes = one ? { limit: 0, share: 1 } : { limit, offset, share: paged ? undefined : SHARED };
-    const query = { filter, sort: param("sort"), ...lanes, from, to };
+    const query = { filter: props.filter, sort: param("sort"), ...lanes, from, to };
     const width = columnsWide();
     const answer = useLoad(`timing ${shown.id} ${JSON.stringify(query)} ${width}`, (signal) =>
         loadTiming(shown, query, width, signal),
@@ -104,11 +112,6 @@ export default function TimingView() {
     const picture = useTogether(answer, useTimeline([]));
     return (
         <>
-            {connection === "" ? (
-                <FilterBox table="connections" example='server.port = 443 AND setup.outcome != "OK"' />
-            ) : (
-                <Tabs />
-            )}
             <div class="controls">
                 <Select label="Order" name="sort" value={param("sort")} options={SORTS} />
                 <Select
@@ -277,7 +280,9 @@ export function TimingChart(props: ChartProps) {
                     plain: true,
                     domain: [Math.max(rows, 1) + FOOT / lane, 0],
                     label: one
-                        ? "all connections"
+                        ? total === 1
+                            ? "one connection"
+                            : "all connections"
                         : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
                     ticks: one
                         ? [

@@ -23,14 +23,13 @@ import {
 } from "../packets/waterfall";
 import { capture, go, param, range, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
-import "../packets/packets.css";
 
-/** Bars on a page. */
 const SORTS = [
     ["request_time", "time"],
     ["-end_seconds", "longest first"],
 ] as const;
-const PAGE = 200;
+/** Bars on a page: the axis of time stands not far below the first. */
+const PAGE = 100;
 /** Share of the range below which bars are too short to be read. */
 const FEW = 0.2;
 
@@ -84,7 +83,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
     const sums = totals(of);
     const whole = Object.values(sums).reduce((sum, seconds) => sum + seconds, 0);
     const rows = Math.max(all.length, 1);
-    const height = Math.min(26, Math.max(5, 620 / rows));
+    const height = Math.min(26, 620 / rows);
     const named = height >= 12;
     const [begin, end] = [Math.min(...all.map((each) => each.start)), Math.max(...all.map(endOf))];
     const [from, to] = range.value;
@@ -131,7 +130,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
                 kind: "linear",
                 plain: true,
                 domain: [rows, 0],
-                label: "",
+                label: named ? "" : `${count(all.length)} transactions`,
                 ticks: named ? all.map((each, at) => ({ value: at + 0.5, label: short(each.signature) })) : [],
             }}
             legend={PARTS.filter((part) => sums[part.name] > 0).map((part) => ({
