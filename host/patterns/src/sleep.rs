@@ -7,6 +7,7 @@
 //!
 //! Memory: 32 hosts, 350 kB each at most (550 s; longer times in wider slots).
 
+use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 use weir_analysis::{
@@ -470,13 +471,13 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     })
 }
 
-/// Where one cause makes them all as long, a silence of another length has another cause: a load that begins, say.
+/// Where one cause makes them all as long, a silence nearer to twice or half of it has another: a load that begins, say.
 fn drop_strange(silences: &mut Vec<Silence>) {
     let mut lengths: Vec<f64> = silences.iter().map(|silence| silence.empty() as f64).collect();
     lengths.sort_by(f64::total_cmp);
     if !lengths.is_empty() && are_alike(&lengths) {
         let usual = lengths[lengths.len() / 2];
-        silences.retain(|silence| (KIND.recip() * usual..=KIND * usual).contains(&(silence.empty() as f64)));
+        silences.retain(|silence| (usual / SQRT_2..=usual * SQRT_2).contains(&(silence.empty() as f64)));
     }
 }
 

@@ -7,6 +7,8 @@ use crate::bins::Bins;
 use crate::names::{about, clock};
 use crate::phases::{Phase, phases};
 use crate::responses::{Row, Service, Slice};
+use crate::services::{Load, Services};
+use crate::steps::levels;
 use crate::timeline::Timeline;
 
 /// Responses of a slice of time that count, and slices that do.
@@ -35,15 +37,12 @@ struct Slowing<'a> {
 
 /// One finding for each service: about the request that it costs most.
 pub(crate) fn findings(services: &[Service], requests: &[Row], timeline: &Timeline, out: &mut Vec<Finding>) {
-    if services.is_empty() {
-        return;
-    }
-    let open = open(timeline);
     let mut found: Vec<Slowing<'_>> = Vec::new();
     for service in services {
+        let load = load(&service.row, timeline.services());
         let own = requests.iter().filter(|row| row.is_of(&service.row));
         let rows = own.chain(std::iter::once(&service.row));
-        found.extend(rows.filter_map(|row| slowing(row, &open)).reduce(|most, other| {
+        found.extend(rows.filter_map(|row| slowing(row, &load)).reduce(|most, other| {
             // All requests together only where no single one shows it.
             let is_more = other.cost > most.cost && !other.row.request.is_empty();
             if is_more { other } else { most }
@@ -54,49 +53,31 @@ pub(crate) fn findings(services: &[Service], requests: &[Row], timeline: &Timeli
     out.extend(found.iter().take(FINDINGS).map(|slowing| told(slowing, &phases)));
 }
 
-/// Mean of the connections open at once, in the slices of the time line.
-fn open(timeline: &Timeline) -> Bins<Mean> {
-    let bins = timeline.bins();
-    let mut open = Bins::new(bins.width());
-    let mut now = 0i64;
-    for (i, bin) in bins.iter().enumerate() {
-        now += i64::from(bin.opened);
-        *open.at(bins.start() + i as u64 * bins.width()) += Mean {
-            sum: now.max(0) as f64,
-            count: 1,
-        };
-        now -= i64::from(bin.closed);
+/// Load of the service and of those in front of it and behind it: others tell nothing of it.
+fn load(row: &Row, services: &Services) -> Bins<Load> {
+    let Some(own) = services.iter().find(|service| service.key == (row.server, row.port)) else {
+        return Bins::new(row.course.width());
+    };
+    let front = services.iter().filter(|front| own.is_behind(&front.key.0));
+    let mut sum = own.load.clone();
+    for other in front.chain(services.behind(own)).filter(|other| other.key != own.key) {
+        sum.merge(&other.load);
     }
-    open
-}
-
-/// A mean in the making.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    sum: f64,
-    count: u32,
-}
-
-impl std::ops::AddAssign for Mean {
-    fn add_assign(&mut self, other: Self) {
-        self.sum += other.sum;
-        self.count += other.count;
-    }
+    sum
 }
 
 /// Whether the response times of a row follow the load, or else time.
-fn slowing<'a>(row: &'a Row, open: &Bins<Mean>) -> Option<Slowing<'a>> {
+fn slowing<'a>(row: &'a Row, load: &Bins<Load>) -> Option<Slowing<'a>> {
     let course = &row.course;
     let slices: Vec<(u64, Slice)> = times(course).filter(|(_, slice)| slice.count >= RESPONSES).collect();
     if slices.len() < SLICES {
         return None;
     }
-    let load = open.coarser(course.width());
+    let load = load.coarser(course.width());
+    let open: Vec<f64> = levels(&load, |load| load.connections).map(|level| level.mean).collect();
     let at = |time: u64| {
         let number = time.saturating_sub(load.start()) / load.width();
-        load.iter()
-            .nth(number as usize)
-            .map_or(0.0, |mean| mean.sum / f64::from(mean.count.max(1)))
+        open.get(number as usize).copied().unwrap_or(0.0)
     };
     let loads: Vec<f64> = slices.iter().map(|(time, _)| at(*time + course.width() / 2)).collect();
     let order: Vec<f64> = (0..slices.len()).map(|i| i as f64).collect();
@@ -177,7 +158,7 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
     };
     let (follows, few, many) = if slowing.with_load {
         (
-            "load (connections open at once)",
+            "load (connections open at once of it and of those in front of it or behind it)",
             "with the least load",
             "with the most",
         )
@@ -248,6 +229,37 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_analysis::{Ends, Opened};
+    use weir_record::FlowId;
+
+    #[test]
+    fn load_is_that_of_the_tiers_a_service_belongs_to() {
+        const MS: u64 = 1_000_000;
+        let mut services = Services::default();
+        // Client, server, connections: a front, its service behind, what that asks, and another service.
+        for (client, server, count) in [(1, 2, 3), (2, 3, 40), (3, 4, 500), (7, 8, 6_000)] {
+            for i in 0..count {
+                let ends = Ends {
+                    client: [client; 16],
+                    server: [server; 16],
+                    client_port: i,
+                    server_port: 80,
+                };
+                let opened = Opened {
+                    id: FlowId(i.into()),
+                    time: 1_000 * MS,
+                    ends,
+                    is_syn: true,
+                };
+                services.opened(&opened, 0);
+            }
+        }
+        for (server, expected) in [(2, 43), (3, 543), (4, 540), (8, 6_000), (9, 0)] {
+            let load = load(&Row::new([server; 16], 80, ""), &services);
+            let open = levels(&load, |load| load.connections).last();
+            assert_eq!(open.map_or(0, |level| level.last), expected, "{server}");
+        }
+    }
 
     #[test]
     fn ranks_share_what_is_equal_and_order_is_all_that_counts() {
