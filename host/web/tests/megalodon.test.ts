@@ -175,3 +175,23 @@ test("time lines: connections opened per second add up to all connections", asyn
     expect((average * since(answer.summary.end)) / answer.connections.length).toBeCloseTo(1, 2);
     expectNoErrors(one);
 });
+
+test("a half-open connection leads to the finding that explains it", async () => {
+    execFileSync(WEIR, ["scenario", "half-open", "-o", folder], { stdio: "ignore" });
+    const half = await serve(join(folder, "half-open-tap.pcap"));
+    const { page, show, errors } = await tab(browser, half);
+    await show("view=connections&filter=setup.outcome%20%3D%20IGNORED");
+    await page.getByRole("grid").press("ArrowDown");
+    const link = page.locator(".detail").getByRole("link", { name: /^Finding: .* never completed/ });
+    await link.press("Enter");
+    await settled(page);
+    expect(parameter(page, "finding")).toMatch(/^HALF_OPEN /);
+    const chosen = page.locator(".finding:focus");
+    expect(await chosen.locator("h3").innerText()).toMatch(/never completed their connections$/);
+    expect(await chosen.locator(".evidence").count()).toBe(1);
+    await show("view=connections&filter=setup.outcome%20%3D%20OK&row=0");
+    expect(await page.locator(".detail").innerText()).not.toContain("Finding:");
+    expect(errors).toEqual([]);
+    await page.close();
+    await half.stop();
+});

@@ -29,7 +29,7 @@ export interface Connection {
     id: string;
     client: End;
     server: End;
-    setup?: { outcome: string; description: string; explanation?: string };
+    setup?: { outcome: string; description: string; explanation?: string; synAckCount?: number };
     close?: { kind: string };
     durationSeconds: number;
     turns?: number;

@@ -3,6 +3,7 @@ import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
+import { Explained } from "../components/Explained";
 import { Loading, useLoad } from "../components/load";
 import { bytes, clock, count, duration, UNKNOWN } from "../format";
 import { nameOf, span, type One, type Side } from "../packets/connection";
@@ -69,7 +70,19 @@ function Facts(props: { one: One }) {
                     </div>
                 ))}
             </dl>
-            {connection.setup?.explanation && <p class="note">{connection.setup.explanation}</p>}
+            {connection.setup?.explanation && (
+                <p class="note">
+                    {connection.setup.explanation}{" "}
+                    <Explained
+                        attempt={{
+                            service: nameOf(connection.server),
+                            time: props.one.from,
+                            outcome: connection.setup.outcome,
+                            synAcks: connection.setup.synAckCount ?? 0,
+                        }}
+                    />
+                </p>
+            )}
         </section>
     );
 }

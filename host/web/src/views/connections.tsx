@@ -1,14 +1,16 @@
 /** All connections: sorted, filtered, with the columns that the question needs. */
 import { DataTable, type Value } from "../components/DataTable";
+import { Explained } from "../components/Explained";
 import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
+import { nameOf } from "../packets/connection";
 import { param, setParam } from "../state/store";
 import { FAILED, FAILED_COLUMNS, quoted } from "./open";
 
 const ENDS = "id first_packet_time client_address client_port server_address server_port".split(" ");
 
 /** Of the chosen row. */
-const NEEDS = [...ENDS, "setup_explanation"];
+const NEEDS = [...ENDS, "setup_outcome", "setup_syn_ack_count", "setup_explanation"];
 
 const USUAL = [
     ...ENDS,
@@ -97,6 +99,16 @@ function ways(id: string, value: Value) {
             {client !== null && <Link to={only(`client.address = ${quoted(client)}`)}>Only this client</Link>}
             {server !== null && port !== null && (
                 <Link to={only(`server.address = ${quoted(server)} AND server.port = ${port}`)}>Only this server</Link>
+            )}
+            {server !== null && port !== null && (
+                <Explained
+                    attempt={{
+                        service: nameOf({ address: server, port: Number(port) }),
+                        time: Number(value("first_packet_time")),
+                        outcome: value("setup_outcome") ?? "",
+                        synAcks: Number(value("setup_syn_ack_count")),
+                    }}
+                />
             )}
             <span>{value("setup_explanation")}</span>
         </>

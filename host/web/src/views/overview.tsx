@@ -1,5 +1,5 @@
 /** Where everyone starts: the findings, worst first, with what is behind each; the capture's figures and its time. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { json, of } from "../api/client";
 import type { Capture, FindingEntry, Summary } from "../api/types";
 import { SeriesChart } from "../chart/SeriesChart";
@@ -8,7 +8,7 @@ import { Loading, useLoad } from "../components/load";
 import { Phases } from "../components/Phases";
 import { useTimeline } from "../components/timeline";
 import { bytes, clock, count, duration, figure, percent } from "../format";
-import { capture, go, zoomTo, type Change } from "../state/store";
+import { capture, go, param, zoomTo, type Change } from "../state/store";
 import { startOf } from "../chart/ChartFrame";
 import { colors } from "../theme";
 import { FAILED, FAILED_COLUMNS, idsFilter, IDS_IN_FILTER } from "./open";
@@ -194,7 +194,13 @@ export function valueName(name: string): string {
 function FindingCard(props: { entry: FindingEntry; first: boolean }) {
     const { entry } = props;
     const { finding } = entry;
-    const [open, setOpen] = useState(props.first);
+    // A link leads to it.
+    const chosen = param("finding") === entry.key;
+    const [open, setOpen] = useState(props.first || chosen);
+    const card = useRef<HTMLLIElement>(null);
+    useEffect(() => {
+        if (chosen) card.current?.focus();
+    }, [chosen]);
     const { facts, alternatives, next } = told(finding.evidence ?? []);
     const advice = next.length > 0 ? next : entry.advice === undefined ? [] : [entry.advice];
     const rows = behind(entry);
@@ -203,7 +209,7 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
     const from = entry.from;
     const to = entry.to;
     return (
-        <li class={`panel finding ${finding.severity.toLowerCase()}`}>
+        <li ref={card} tabIndex={-1} class={`panel finding ${finding.severity.toLowerCase()}`}>
             <h3>
                 <span class="severity">{finding.severity.toLowerCase()}</span> {finding.title}
             </h3>
