@@ -50,11 +50,13 @@ export interface Axes {
 
 const TOP = 10;
 const BOTTOM = 42;
+/** Of a tick's label, px. */
+const LETTER = 6.6;
+const rightRoom = (axes: Axes) => (axes.y2 ? 68 : 18);
 
 export function layout(axes: Axes, width: number, height: number, colors: Colors, room = 76): Area {
     const left = Math.round(room);
-    const right = axes.y2 ? 68 : 18;
-    const inner = Math.max(10, width - left - right);
+    const inner = Math.max(10, width - left - rightRoom(axes));
     const tall = Math.max(10, height - TOP - BOTTOM);
     return {
         left,
@@ -94,7 +96,9 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         const x = area.x.to(tick.value);
         if (x < left - 1 || x > right + 1) continue;
         painter.line([x, x], [top, bottom], { color: colors.grid });
-        painter.text(tick.label, x, bottom + 12, { color: colors.muted, align: "center", size: 11 });
+        // The last label keeps inside the picture.
+        const most = right + rightRoom(axes) - (tick.label.length * LETTER) / 2;
+        painter.text(tick.label, Math.min(x, most), bottom + 12, { color: colors.muted, align: "center", size: 11 });
     }
     if (axes.y2 && area.y2) {
         for (const tick of ticksOf(axes.y2, height / 40, start)) {

@@ -153,6 +153,8 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
         if (!scroller.current) return;
         const watch = new ResizeObserver(([entry]) => entry && setViewport(entry.contentRect.height));
         watch.observe(scroller.current);
+        // Who follows a link to a row goes on from there by keyboard.
+        if (chosen >= 0 && document.activeElement?.id === "main") scroller.current.focus();
         return () => watch.disconnect();
     }, []);
     // Another filter or order begins at its top; a link's row is scrolled to.

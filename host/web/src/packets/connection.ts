@@ -71,5 +71,9 @@ export function useSpan(one: One | null): void {
     }, [one, from, to]);
 }
 
+/** Without data there are no sequences to draw: a setup that failed is told by its few packets. */
+export const carried = ({ connection: { clientToServer, serverToClient } }: One) =>
+    Number(clientToServer.payloadBytes) + Number(serverToClient.payloadBytes) > 0;
+
 export const nameOf = (end: End) =>
     end.address.includes(":") ? `[${end.address}]:${end.port}` : `${end.address}:${end.port}`;

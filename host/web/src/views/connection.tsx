@@ -6,7 +6,7 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Explained } from "../components/Explained";
 import { Loading, useLoad } from "../components/load";
 import { bytes, clock, count, duration, UNKNOWN } from "../format";
-import { nameOf, span, type One, type Side } from "../packets/connection";
+import { carried, nameOf, span, type One, type Side } from "../packets/connection";
 import { drawFlight, drawSequence } from "../packets/draw";
 import { HOST_KINDS } from "../packets/kinds";
 import { OfConnection } from "../packets/OfConnection";
@@ -23,6 +23,7 @@ import {
 import { extent } from "../packets/steps";
 import { capture, go, param, range, setParam } from "../state/store";
 import { colors } from "../theme";
+import { PacketTable } from "./packets";
 
 /** Repeats and SACKs that are marked, at most; the lines show all packets. */
 const MOST_MARKS = 20_000;
@@ -33,7 +34,7 @@ export default function ConnectionView() {
             {(one) => (
                 <>
                     <Facts one={one} />
-                    <Charts one={one} />
+                    {carried(one) ? <Charts one={one} /> : <PacketTable one={one} />}
                 </>
             )}
         </OfConnection>
@@ -227,6 +228,7 @@ function SequenceChart(props: { one: One; sequence: Sequence; marks: Mark[] }) {
             left={96}
             y={{
                 kind: "linear",
+                whole: true,
                 domain: valuesBetween(sequence, from, to),
                 label: "bytes since the first",
                 format: (value) => count(Math.round(value)),

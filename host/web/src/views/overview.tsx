@@ -146,7 +146,8 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
         const { connections } = entry.finding.values ?? {};
         return {
             label: `Which, when and why (${count(typeof connections === "number" ? connections : ids.length)})`,
-            to: { view: "connections", ...whole, params: { filter, columns: FAILED_COLUMNS.join(",") } },
+            // With the first chosen, its reason stands there in full.
+            to: { view: "connections", ...whole, params: { filter, columns: FAILED_COLUMNS.join(","), row: "0" } },
         };
     }
     const cut = ids.length > IDS_IN_FILTER ? `first ${IDS_IN_FILTER} of ${count(ids.length)}` : count(ids.length);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { startOf } from "../chart/ChartFrame";
 import { Loading } from "../components/load";
 import { clock, count, duration, UNKNOWN } from "../format";
-import { nameOf, type One } from "../packets/connection";
+import { carried, nameOf, type One } from "../packets/connection";
 import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
 import { PAGE, remarks, rowFrom, usePage, type Page, type Row } from "../packets/rows";
@@ -22,7 +22,7 @@ interface Column {
 const optional = (value: number | null) => (value === null ? UNKNOWN : count(value));
 
 const COLUMNS: readonly Column[] = [
-    { name: "No.", title: "Frame in the file, from 1", width: 70, number: true, text: (row) => count(row.number) },
+    { name: "No.", title: "Frame in the file, from 1", width: 92, number: true, text: (row) => count(row.number) },
     {
         name: "Time",
         title: "Time of day, UTC",
@@ -83,10 +83,10 @@ const TEMPLATE = COLUMNS.map((column) => `${column.width}px`).join(" ");
 const WIDE = COLUMNS.reduce((sum, column) => sum + column.width, 0);
 
 export default function Packets() {
-    return <OfConnection>{(one) => <Shown one={one} />}</OfConnection>;
+    return <OfConnection>{(one) => <PacketTable one={one} />}</OfConnection>;
 }
 
-function Shown(props: { one: One }) {
+export function PacketTable(props: { one: One }) {
     const { one } = props;
     const answer = usePage(one.connection.id);
     return (
@@ -168,8 +168,8 @@ function Table(props: { one: One; page: Page }) {
                 <Pages what="packets" offset={page.offset} shown={rows.length} total={page.total} size={PAGE} />
             </div>
             <p class="note">
-                Enter or a double click shows a packet in the graph; n and p go to the next and previous repeat, reset
-                or closed window.
+                {carried(one) && "Enter or a double click shows a packet in the graph. "}Keys n and p go to the next and
+                previous repeat, reset or closed window.
             </p>
             <div
                 ref={scroller}
