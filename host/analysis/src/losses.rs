@@ -188,6 +188,10 @@ pub(crate) struct Losses {
     /// same id: some hosts send the same in every packet (RFC 6864).
     last_id: (u32, u16),
     constant_id: bool,
+    /// What came twice at the receiver and once at the tap.
+    network_copies: u32,
+    /// First byte and IP id of a segment when it was new, as its copy told last.
+    numbered: Option<(u32, u16)>,
     /// Time of the last segment below the expected.
     last_below: u64,
     last_repeat: u64,
@@ -227,6 +231,7 @@ impl Losses {
         let before_this = self.acked.replace(ack);
         self.sacked.retain(|r| before(ack, r.to));
         self.acknowledged_too_soon(before_this, ack, time, path);
+        self.stops_at(ack);
         for i in 0..self.gaps.len() {
             let gap = self.gaps[i];
             if gap.delivered || !before(gap.range.from, ack) {
@@ -268,9 +273,6 @@ impl Losses {
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
     /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost.
     fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) {
-        if path.sack {
-            return; // D-SACK tells
-        }
         // A tenth for a smallest round trip that is not quite the smallest.
         let Some(soonest) = path.far.map(|far| far - far / 10) else {
             return;
@@ -287,6 +289,20 @@ impl Losses {
             {
                 self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
             }
+        }
+    }
+
+    /// The ACK that a fill brought stops where a later repeat begins: the receiver had nothing of it (RFC 6582 3.2).
+    /// Of a mirror's copy, ACKs say nothing.
+    fn stops_at(&mut self, ack: u32) {
+        let stopped = |e: &Entry| {
+            e.class == Class::Retransmission
+                && e.place == Place::Unknown
+                && e.range.from == ack
+                && self.counts.mirror_copies < MIRRORED
+        };
+        if let Some(i) = self.open.iter().position(stopped) {
+            self.change(i, Place::BehindTap, sign::PARTIAL_ACK);
         }
     }
 
@@ -422,27 +438,37 @@ impl Losses {
         }
     }
 
-    /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708).
+    /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
+    /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
     fn arrived_twice(&mut self, twice: Range) {
         let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0;
         // The last one of several is what came too much; a copy only if nothing was sent again.
         let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
-        if let Some(i) = found(Class::Retransmission) {
-            let entry = self.open[i];
-            let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
-            let place = if entry.place.is_spurious() {
-                entry.place
-            } else if entry.evidence.has(sign::UNSEEN) {
-                // The receiver got a first copy that never passed the tap.
-                Place::Capture
-            } else if waited {
-                Place::AckBeforeTap
-            } else {
-                Place::Nowhere
-            };
-            self.change(i, place, sign::DSACKED);
-        } else if let Some(i) = found(Class::Copy) {
-            self.change(i, Place::Nowhere, sign::DSACKED);
+        let (repeat, copy) = (found(Class::Retransmission), found(Class::Copy));
+        let filled = |i: usize| {
+            let evidence = self.open[i].evidence;
+            evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
+        };
+        let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
+        let of_network = |i: usize| filled(i) && (copy_of_repeat(i) || self.network_copies > 0);
+        match (repeat.filter(|&i| !of_network(i)), copy) {
+            (Some(i), _) => {
+                let entry = self.open[i];
+                let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+                let place = if entry.place.is_spurious() {
+                    entry.place
+                } else if entry.evidence.has(sign::UNSEEN) {
+                    // The receiver got a first copy that never passed the tap.
+                    Place::Capture
+                } else if waited {
+                    Place::AckBeforeTap
+                } else {
+                    Place::Nowhere
+                };
+                self.change(i, place, sign::DSACKED);
+            }
+            (None, Some(i)) => self.change(i, Place::Nowhere, sign::DSACKED),
+            (None, None) => self.network_copies += 1,
         }
     }
 
@@ -540,6 +566,11 @@ impl Losses {
             self.counts.out_of_order += 1;
             entry.evidence = entry.evidence.with(sign);
             return self.harmless(entry, Class::Reordered);
+        }
+        if unseen == 0 && delivered == 0 && self.numbered_as_new(e, path) {
+            self.counts.duplicates += 1;
+            entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
+            return self.copy(entry, path);
         }
         if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, time, path) {
             entry.evidence = entry.evidence.with(sign::NOBODY_ASKED);
@@ -682,6 +713,27 @@ impl Losses {
         mirrored && path.sack
     }
 
+    /// The IP id is one that the sender used when this was new: counted from such an id, there is one for each segment
+    /// between them and for each that was sent again meanwhile; what is sent again now gets a later one.
+    fn numbered_as_new(&self, e: &Event, path: Path) -> bool {
+        let Some((seq, id)) = self
+            .numbered
+            .filter(|_| e.ip_id != 0 && e.length > 0 && !self.constant_id)
+        else {
+            return false;
+        };
+        let bytes = e.seq.wrapping_sub(seq) as i32;
+        let segments = path.segments(bytes.unsigned_abs()) as i64 * i64::from(bytes.signum());
+        let later = e.ip_id.wrapping_sub(id) as i16;
+        let meanwhile = |o: &&Entry| {
+            o.class == Class::Retransmission
+                && o.place != Place::Unknown
+                && (1..later).contains(&(o.ip_id.wrapping_sub(id) as i16))
+        };
+        let again = self.open.iter().filter(meanwhile).count() as i64;
+        later.unsigned_abs() <= NEAR_ID && i64::from(later) <= segments + again
+    }
+
     /// No copy: those bring nothing new, and have the id of what they are copies of.
     fn is_made_anew(&self, e: &Event, old: Range) -> bool {
         let made_later = |o: &Entry| {
@@ -752,6 +804,10 @@ impl Losses {
     fn copy(&mut self, mut entry: Entry, path: Path) -> Segment {
         entry.class = Class::Copy;
         entry.place = Place::Capture;
+        let again = |e: &Entry| e.class == Class::Retransmission && e.range.overlap(entry.range) > 0;
+        if entry.length > 0 && entry.evidence.has(sign::SAME_IP_ID) && !self.open.iter().any(again) {
+            self.numbered = Some((entry.range.from, entry.ip_id));
+        }
         self.counts.mirror_copies += 1;
         self.keep(entry, path);
         Segment::Harmless
@@ -779,7 +835,10 @@ impl Losses {
         let acked = self.acked.is_some_and(|ack| at_or_before(entry.range.to, ack));
         let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
         let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
-        let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
+        // A mirror's copy brings no D-SACK either.
+        let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+        let copy = entry.place == Place::Unknown && !waited && self.counts.mirror_copies >= MIRRORED;
+        let doubtful = copy || entry.evidence.has(sign::NOBODY_ASKED);
         // Two D-SACKs of the same bytes look like one; then a repeat of them says nothing of the repeats before it.
         let doubtful = doubtful
             || self.open[i + 1..].iter().any(|later| {

@@ -132,7 +132,7 @@ macro_rules! signs {
 }
 
 signs! {
-    /// Same IP id, end and ACK as the packet before it.
+    /// Same IP id, end and ACK as the packet before it, or an id of the time when it was new.
     SAME_IP_ID = 0, 0.99;
     /// Nothing asked for it and no timer can have run.
     NOBODY_ASKED = 1, 0.8;

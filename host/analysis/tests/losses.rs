@@ -994,3 +994,156 @@ fn a_copy_of_a_retransmission_is_a_copy() {
     let d = server(&c);
     assert_eq!((d.retransmitted_packets, d.network_duplicates), (1, 1));
 }
+
+/// A full segment of the server, by its number.
+fn full(c: &mut Conversation, at: f64, n: u32) {
+    c.packet(at, S, "A", 901 + 1460 * n, A, 1460);
+}
+
+/// The packet `back` before the last once more.
+fn mirror(c: &mut Conversation, at: f64, back: usize) {
+    let copy = c.packets[c.packets.len() - 1 - back];
+    c.packets.push(weir_engine::Meta {
+        time: support::T0 + ns(at),
+        ..copy
+    });
+}
+
+/// A mirror that copies a burst as a whole: one copy right behind its packet tells how the ids are counted, and the others
+/// have ids of the time when their segments were new. What is sent again has a later one.
+#[test]
+fn copies_have_the_ids_of_when_they_were_new() {
+    for (mirrored, counts) in [(true, (5, 1)), (false, (1, 5))] {
+        let mut c = start();
+        full(&mut c, 0.100, 0);
+        mirror(&mut c, 0.100_01, 0);
+        for n in 1..6 {
+            full(&mut c, 0.140, n);
+        }
+        // Three duplicate ACKs, so that the sender has a reason.
+        for _ in 0..4 {
+            c.packet(0.180, C, "A", A, 901 + 1460, 0);
+        }
+        full(&mut c, 0.190, 1);
+        for n in 2..6 {
+            if mirrored {
+                mirror(&mut c, 0.190_01, 8);
+            } else {
+                full(&mut c, 0.190_01, n);
+            }
+        }
+        let d = server(&c);
+        assert_eq!((d.network_duplicates, d.retransmitted_packets), counts, "{mirrored}");
+    }
+}
+
+/// What filled a hole in SACK was needed; a D-SACK of it is about the network's copy, where that was seen.
+#[test]
+fn a_d_sack_of_a_copied_fill_is_about_the_copy() {
+    for copied in [false, true] {
+        let mut c = start();
+        for n in [0, 2, 3, 4] {
+            seg(&mut c, 0.100, n);
+        }
+        c.sack(0.130, C, A, 1901, &[edges(2, 5)]);
+        seg(&mut c, 0.145, 1);
+        if copied {
+            mirror(&mut c, 0.145_05, 0);
+        }
+        c.sack(0.180, C, A, 5901, &[edges(1, 2)]);
+        let place = if copied { Place::BeforeTap } else { Place::Capture };
+        assert_eq!(verdicts(&c)[0].place, place, "{copied}");
+    }
+}
+
+/// The same where the network copies behind the tap: a D-SACK of what was sent once shows that it does. But an ACK that
+/// comes sooner than one of the repeat can is of the first copy, which came late.
+#[test]
+fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
+    for (copies, late, place) in [
+        (false, false, Place::Nowhere),
+        (true, false, Place::BehindTap),
+        (true, true, Place::Nowhere),
+    ] {
+        let mut c = start();
+        for n in 0..4 {
+            let at = 0.050 + 0.040 * f64::from(n);
+            seg(&mut c, at, n);
+            ack(&mut c, at + 0.030, n + 1);
+        }
+        if copies {
+            c.sack(0.201, C, A, 4901, &[edges(2, 3)]);
+        }
+        for n in 4..8 {
+            seg(&mut c, 0.300, n);
+        }
+        c.sack(0.330, C, A, 4901, &[edges(5, 8)]);
+        seg(&mut c, 0.342, 4);
+        if late {
+            // A SACK block above tells of the ACK at once.
+            seg(&mut c, 0.343, 9);
+            c.sack(0.350, C, A, 8901, &[edges(9, 10)]);
+        }
+        c.sack(0.375, C, A, 8901, &[edges(4, 5)]);
+        assert_eq!(verdicts(&c)[0].place, place, "{copies} {late}");
+    }
+}
+
+/// Without SACK: a repeat that its sender did not wait with has no place until the ACK of the one before it stops there.
+#[test]
+fn an_ack_that_stops_at_a_repeat_shows_its_first_copy_lost() {
+    for (stops, place) in [(1, Place::BehindTap), (6, Place::Unknown)] {
+        let mut c = start();
+        for m in &mut c.packets {
+            m.options.sack_permitted = false;
+        }
+        for n in 0..6 {
+            seg(&mut c, 0.100, n);
+        }
+        seg(&mut c, 0.350, 0);
+        seg(&mut c, 0.351, 1);
+        ack(&mut c, 0.390, stops);
+        // It tells what was acknowledged when it came.
+        seg(&mut c, 0.400, 5);
+        assert_eq!(verdicts(&c)[1].place, place, "{stops}");
+    }
+}
+
+/// The id of a mirrored retransmission is not of the time when its segment was new.
+#[test]
+fn a_copy_of_a_retransmission_tells_no_ids() {
+    let mut c = start();
+    for n in 0..6 {
+        full(&mut c, 0.100, n);
+    }
+    full(&mut c, 0.350, 0);
+    mirror(&mut c, 0.350_01, 0);
+    full(&mut c, 0.350_1, 1);
+    let d = server(&c);
+    assert_eq!((d.network_duplicates, d.retransmitted_packets), (1, 2));
+}
+
+/// Behind a mirror that makes copies, a repeat that nothing asked for is not said to have been needed because no D-SACK came.
+#[test]
+fn a_mirrors_copies_bring_no_d_sack() {
+    for (copies, place) in [(8, Place::Unknown), (0, Place::BehindTap)] {
+        let mut c = start();
+        for n in 0..8 {
+            let at = 0.100 + 0.040 * f64::from(n);
+            seg(&mut c, at, n);
+            if n < copies {
+                mirror(&mut c, at, 0);
+            }
+            ack(&mut c, at + 0.030, n + 1);
+        }
+        for n in 8..20 {
+            seg(&mut c, 0.500, n);
+        }
+        c.sack(0.530, C, A, 8901, &[edges(9, 10), edges(11, 12)]);
+        seg(&mut c, 0.542, 8);
+        seg(&mut c, 0.542, 10);
+        seg(&mut c, 0.542_1, 13);
+        c.packet(0.580, C, "AP", A, 901 + 20_000, 10);
+        assert_eq!(verdicts(&c).last().unwrap().place, place, "{copies}");
+    }
+}
