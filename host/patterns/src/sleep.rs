@@ -359,7 +359,8 @@ impl ApplicationSleep {
         }
         let waiting = self.those(&sleepers, Self::only_waits);
         sleepers.retain(|sleeper| !waiting.contains(&sleeper.number));
-        sleepers.sort_by_key(|sleeper| std::cmp::Reverse((sleeper.naps.len(), sleeper.address)));
+        // One that was seen to sleep by itself comes before those known by it.
+        sleepers.sort_by_key(|sleeper| std::cmp::Reverse((sleeper.awake > 0, sleeper.naps.len(), sleeper.address)));
         sleepers
     }
 
@@ -434,6 +435,7 @@ impl ApplicationSleep {
 /// Whether there are sleeps of a host, and which.
 fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     let mut silences = track.silences(TWO_WAITING);
+    drop_echoes(&mut silences);
     silences.sort_by(|a, b| a.chance.total_cmp(&b.chance));
     let told = silences
         .iter()
@@ -471,6 +473,21 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     })
 }
 
+/// What waited for the host is answered at once when it wakes, and nothing for a while after it: a silence right behind
+/// one that was longer is its echo, or a piece of it. In the order of time.
+fn drop_echoes(silences: &mut Vec<Silence>) {
+    let mut before: Option<Silence> = None;
+    silences.retain(|silence| {
+        let is_echo = before.is_some_and(|before| {
+            before.chance <= BY_CHANCE
+                && silence.empty() < before.empty()
+                && 2 * silence.from.saturating_sub(before.to) < silence.empty()
+        });
+        before = Some(*silence);
+        !is_echo
+    });
+}
+
 /// Where one cause makes them all as long, a silence nearer to twice or half of it has another: a load that begins, say.
 fn drop_strange(silences: &mut Vec<Silence>) {
     let mut lengths: Vec<f64> = silences.iter().map(|silence| silence.empty() as f64).collect();
@@ -486,8 +503,16 @@ fn drop_strange(silences: &mut Vec<Silence>) {
 fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap], most: f64) -> Option<Sleeper> {
     let mut silences = track.silences(WAITING);
     silences.retain(|silence| silence.chance <= BY_CHANCE);
-    let own: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
-    let own: Vec<Nap> = common(&own, naps).into_iter().map(|(own, _)| *own).collect();
+    let pieces: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
+    // Of one sleep there may be several, with data between that TCP had ready.
+    let mut own: Vec<(Nap, u64)> = Vec::new();
+    for (piece, theirs) in common(&pieces, naps) {
+        match own.last_mut() {
+            Some((nap, from)) if *from == theirs.from => nap.to = piece.to,
+            _ => own.push((*piece, theirs.from)),
+        }
+    }
+    let own: Vec<Nap> = own.into_iter().map(|(nap, _)| nap).collect();
     let often = own.len() >= LEAST && own.len() as f64 >= PARTNER * naps.len() as f64;
     (often && track.begun_in(naps) <= most).then_some(Sleeper {
         number,
@@ -946,17 +971,66 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_silence_of_another_length_is_none_of_them() {
-        let silence = |empty: usize| Silence {
-            from: 0,
-            to: empty + 1,
+    fn silence(from: usize, empty: usize) -> Silence {
+        Silence {
+            from,
+            to: from + empty + 1,
             strays: 0,
             busy: 0.4,
             chance: 0.0,
-        };
+        }
+    }
+
+    #[test]
+    fn a_shorter_silence_right_behind_a_longer_is_its_echo() {
+        for (from, empty, is_echo) in [
+            (1_520, 330, true),
+            (1_660, 330, true),
+            (1_700, 330, false),
+            (1_520, 600, false),
+        ] {
+            let mut silences = vec![silence(1_000, 500), silence(from, empty)];
+            drop_echoes(&mut silences);
+            assert_eq!(silences.len(), if is_echo { 1 } else { 2 }, "{empty} at {from}");
+        }
+    }
+
+    /// Data that TCP had ready passes in another's sleep, three times: that cuts it, and does not make it two.
+    #[test]
+    fn a_sleep_that_is_cut_counts_once() {
+        const MS: u64 = 1_000_000;
+        let mut track = Track::default();
+        let mut random = Random::new(5);
+        let mut naps = Vec::new();
+        for ms in 1_000..61_000u64 {
+            track.moments.fill(WAITING, ms * MS, (ms + 60) * MS);
+            let phase = ms % 5_000;
+            let is_ready = (400..412).contains(&phase) && phase % 4 == 0;
+            if phase >= 780 && random.below(5) < 2 || is_ready {
+                track.began(ms * MS);
+            }
+            if ms >= 5_000 && phase == 0 {
+                naps.push(Nap {
+                    from: ms * MS,
+                    to: (ms + 780) * MS,
+                    before: MS,
+                    strays: 0,
+                });
+            }
+        }
+        let found = partner(0, [1; 16], &track, &naps, ASLEEP).unwrap_or_else(|| panic!("awake"));
+        assert_eq!(found.naps.len(), naps.len());
+        assert!(
+            found.naps.iter().all(|nap| (0.75..0.8).contains(&nap.length())),
+            "{:?}",
+            found.naps
+        );
+    }
+
+    #[test]
+    fn a_silence_of_another_length_is_none_of_them() {
         let kept = |lengths: &[usize]| {
-            let mut silences: Vec<Silence> = lengths.iter().map(|empty| silence(*empty)).collect();
+            let mut silences: Vec<Silence> = lengths.iter().map(|empty| silence(0, *empty)).collect();
             drop_strange(&mut silences);
             silences.iter().map(Silence::empty).collect::<Vec<_>>()
         };
