@@ -161,6 +161,14 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
+    /// Tells of connections that are not over.
+    pub fn live() -> Self {
+        Self {
+            syn_loss: SynLoss::live(),
+            ..Self::default()
+        }
+    }
+
     fn pair(&mut self, ends: &Ends) -> (u16, &mut Pair) {
         let number = self.pairs.number(ends);
         while self.by_pair.len() <= number {
@@ -371,6 +379,9 @@ impl Detector for Losses {
             let (_, pair) = self.pair(&transaction.ends());
             pair.messages[0] += 1;
             pair.messages[1] += u64::from(facts.server.is_some());
+        } else if self.syn_loss.is_live() {
+            let (pair, _) = self.pair(&transaction.ends());
+            self.syn_loss.set_up(transaction.id(), facts, pair);
         }
     }
 

@@ -3,11 +3,13 @@
 //! What a repeat of a SYN does not tell by itself, the server's habits may: what is known of them comes from its other
 //! connections, so that it is decided when findings are asked for.
 //!
-//! Memory: the newest [`ATTEMPTS`] connections (7 MB).
+//! Memory: the newest [`ATTEMPTS`] connections (7 MB); live, up to [`OPEN`] that are not over (2 MB).
 
 use std::collections::{HashSet, VecDeque};
 
-use weir_analysis::{Class, Ended, Group, Outcome, Place, Verdict, decimal, finding as make, seconds};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use weir_analysis::{Class, Ended, Finished, Group, Outcome, Place, Verdict, decimal, finding as make, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -18,6 +20,10 @@ use crate::timeline::Timeline;
 
 /// Connections kept.
 const ATTEMPTS: usize = 1 << 17;
+/// Live: connections that were set up and are not over, at most.
+const OPEN: usize = 1 << 14;
+/// No SYN timer is as short (RFC 6298 2.1: 1 s; in use, 250 ms and more), ns.
+const SYN_TIMER: u64 = 100_000_000;
 /// Setups in a row that are a batch, at least; and runs of that length that chance may make: in the whole input, or as a
 /// share of those that there are.
 const SHORTEST: usize = 3;
@@ -91,9 +97,47 @@ pub(crate) struct SynLoss {
     attempts: VecDeque<Attempt>,
     /// Of the connection whose verdicts came last.
     current: Option<(FlowId, Toll)>,
+    /// Live: what is known of connections that are not over; verdicts come with their end.
+    open: Option<HashMap<FlowId, Attempt, FixedState>>,
 }
 
 impl SynLoss {
+    /// Tells of connections that are not over.
+    pub fn live() -> Self {
+        Self {
+            open: Some(HashMap::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Tells of them, so that it wants to hear of setups.
+    pub const fn is_live(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// A connection was set up.
+    pub fn set_up(&mut self, id: FlowId, facts: &Finished, pair: u16) {
+        let Some(end) = facts.end else { return };
+        if let Some(open) = self.open.as_mut().filter(|open| open.len() < OPEN) {
+            // The SYN that was answered was not the first. What was lost is not known before all is.
+            let toll = Toll {
+                either: u8::from(facts.request >= SYN_TIMER),
+                ..Toll::default()
+            };
+            let attempt = Attempt {
+                at: facts.request_time,
+                id,
+                micros: micros(end),
+                answer: facts.server.map_or(0, micros),
+                lived: micros(end),
+                pair,
+                toll,
+                failure: None,
+            };
+            open.insert(id, attempt);
+        }
+    }
+
     /// A SYN or SYN-ACK came again.
     pub fn segment(&mut self, verdict: &Verdict) {
         if !verdict.handshake || verdict.class != Class::Retransmission {
@@ -125,6 +169,9 @@ impl SynLoss {
 
     /// A connection is over; its verdicts came right before.
     pub fn connection(&mut self, connection: &Ended, pair: u16) {
+        if let Some(open) = &mut self.open {
+            open.remove(&connection.id);
+        }
         let Some(outcome) = connection.setup.filter(|outcome| *outcome != Outcome::Midstream) else {
             return;
         };
@@ -239,7 +286,8 @@ impl Habits {
 
 /// Findings, one for each pair of hosts with batches.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline, out: &mut Vec<Finding>) {
-    let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().copied().collect();
+    let open = all.syn_loss.open.iter().flat_map(HashMap::values);
+    let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().chain(open).copied().collect();
     attempts.sort_by_key(|attempt| (attempt.pair, attempt.at));
     let load = Load::new(timeline);
     let (_, end) = timeline.span();

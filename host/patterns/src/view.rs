@@ -4,6 +4,7 @@ use weir_analysis::Sliding;
 
 use crate::detector::Detectors;
 use crate::failing_setups::FailingSetups;
+use crate::losses::Losses;
 use crate::timeline::Timeline;
 
 /// A timeline and detectors that began at the same time.
@@ -21,6 +22,7 @@ impl View {
             timeline: Timeline::since(start),
             detectors: Detectors {
                 failing_setups: FailingSetups::live(),
+                losses: Losses::live(),
                 ..Detectors::default()
             },
         }

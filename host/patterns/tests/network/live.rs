@@ -172,3 +172,20 @@ fn findings_open_and_close_and_memory_stays() {
     let quiet = [9, 39, 59].map(|minute| sizes[&minute]);
     assert!(quiet.iter().all(|&size| size < quiet[0] * 3 / 2), "{sizes:?}");
 }
+
+/// SYNs are lost in batches from 20 to 45 s on.
+#[test]
+fn batches_of_lost_syns_are_told_while_they_come() {
+    let folder = Folder::new();
+    let (healthy, start) = capture("healthy", 0.2, &folder);
+    let (syn_loss, _) = capture("syn-loss", 1.0, &folder);
+    let mut daemon = Daemon::new();
+    daemon.take(&healthy, 0);
+    daemon.take(&syn_loss, MINUTE);
+    daemon.take(&healthy, 2 * MINUTE);
+    let opened = daemon.times("SYN_LOSS_BURST", Kind::Opened);
+    assert_eq!(opened.len(), 1, "{opened:?}");
+    let begin = start + MINUTE + 20 * SECOND;
+    // Who loses one is set up a second later; connections go on for seconds, and are over four after their end.
+    assert!(opened[0] < begin + 5 * SECOND, "{}", opened[0] - begin);
+}
