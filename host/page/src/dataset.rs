@@ -12,6 +12,7 @@ use crate::collect::{Dropped, Parts, Path};
 use crate::error::Refused;
 use crate::groups::Groups;
 use crate::lines::Lines;
+use crate::marks::{VALUES, value};
 use crate::packets::Packets;
 use crate::span::seconds;
 use crate::waits::Waits;
@@ -36,7 +37,7 @@ pub struct Life {
     pub segments: [[u32; 2]; 2],
 }
 
-/// What is asked of a transaction again and again.
+/// What is asked of a transaction again and again: transactions lie far apart in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
     /// First packet of the request, ns.
@@ -47,6 +48,13 @@ pub struct Exchange {
     pub connection: Option<u32>,
     /// A handshake.
     pub is_setup: bool,
+    /// In the order of [`VALUES`], s; NaN: not known.
+    pub times: [f64; VALUES.len()],
+    pub losses: u32,
+    /// Place in its connection; 0: a setup.
+    pub index: u32,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
 }
 
 /// A capture.
@@ -178,6 +186,11 @@ impl Dataset {
                     end: end.map(|end| begin + length(asked + end)),
                     connection: rows.get(&t.connection_id).copied(),
                     is_setup,
+                    times: VALUES.map(|(_, what)| value(t, what).unwrap_or(f64::NAN)),
+                    losses: t.losses,
+                    index: t.index,
+                    request_bytes: t.request_bytes,
+                    response_bytes: t.response_bytes,
                 }
             })
             .collect();

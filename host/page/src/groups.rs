@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use weir_messages::v1::Transaction;
-
 use crate::dataset::Dataset;
 
 /// Kinds of a chart that have a number of their own; the rest is `other`.
@@ -32,18 +30,34 @@ pub const CHART_WORDS: &[(&str, By)] = &[
     ("loss", By::Loss),
 ];
 
-/// Kinds of all transactions.
+/// Groups of all transactions. Those of most rows come first, setups not counted.
 #[derive(Debug)]
-pub struct Kinds {
+pub struct Grouping {
     /// Names by number.
     pub names: Vec<String>,
     /// Number of each row.
-    pub of: Vec<u8>,
+    pub of: Vec<u32>,
+}
+
+impl Grouping {
+    /// Names of the kinds of a chart.
+    pub fn kinds(&self) -> Vec<String> {
+        let mut kinds: Vec<String> = self.names.iter().take(MOST).cloned().collect();
+        if self.names.len() > MOST {
+            kinds.push("other".into());
+        }
+        kinds
+    }
+
+    /// Kind of a row in a chart.
+    pub fn kind(&self, row: usize) -> u8 {
+        self.of[row].min(MOST as u32) as u8
+    }
 }
 
 /// Made when they are asked for first.
 #[derive(Debug, Default)]
-pub struct Groups([OnceLock<Kinds>; 5]);
+pub struct Groups([OnceLock<Grouping>; 5]);
 
 /// Whose connection is not kept.
 const UNKNOWN: &str = "unknown";
@@ -56,7 +70,9 @@ pub fn name(data: &Dataset, row: usize, by: By) -> Cow<'_, str> {
         .map(|row| &data.connections[row as usize]);
     match by {
         By::Signature => transaction.signature.as_str().into(),
-        By::Position => position(transaction).map_or("setup", |place| POSITIONS[place]).into(),
+        By::Position => position(transaction.index)
+            .map_or("setup", |place| POSITIONS[place])
+            .into(),
         By::Server => match connection.and_then(|c| c.server.as_ref()) {
             Some(end) => endpoint(&end.address, end.port).into(),
             None => UNKNOWN.into(),
@@ -83,20 +99,20 @@ pub fn endpoint(address: &str, port: u32) -> String {
 const POSITIONS: [&str; 4] = ["first", "second", "third", "later"];
 
 /// First, second, third, later of its connection; a setup has none.
-pub fn position(transaction: &Transaction) -> Option<usize> {
-    let place = (transaction.index as usize).checked_sub(1)?;
+pub fn position(index: u32) -> Option<usize> {
+    let place = (index as usize).checked_sub(1)?;
     Some(place.min(POSITIONS.len() - 1))
 }
 
 impl Groups {
-    /// Kinds of all rows; those of most rows first, setups not counted.
-    pub fn kinds(&self, data: &Dataset, by: By) -> &Kinds {
+    /// Groups of all rows.
+    pub fn by(&self, data: &Dataset, by: By) -> &Grouping {
         let place = CHART_WORDS.iter().position(|(_, known)| *known == by).unwrap_or(0);
-        self.0[place].get_or_init(|| kinds(data, by))
+        self.0[place].get_or_init(|| grouping(data, by))
     }
 }
 
-fn kinds(data: &Dataset, by: By) -> Kinds {
+fn grouping(data: &Dataset, by: By) -> Grouping {
     let mut numbers: HashMap<Cow<'_, str>, (u32, u64)> = HashMap::new();
     let of: Vec<u32> = (0..data.transactions.len())
         .map(|row| {
@@ -108,19 +124,13 @@ fn kinds(data: &Dataset, by: By) -> Kinds {
         .collect();
     let mut ranked: Vec<(Cow<'_, str>, u32, u64)> =
         numbers.into_iter().map(|(name, (n, count))| (name, n, count)).collect();
-    let all = ranked.len();
     ranked.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-    let mut kind_of = vec![MOST as u8; all];
-    let mut names = Vec::new();
-    for (kind, (name, number, _)) in ranked.into_iter().take(MOST).enumerate() {
-        kind_of[number as usize] = kind as u8;
-        names.push(name.into_owned());
+    let mut rank_of = vec![0; ranked.len()];
+    for (rank, (_, number, _)) in (0..).zip(&ranked) {
+        rank_of[*number as usize] = rank;
     }
-    if all > MOST {
-        names.push("other".into());
-    }
-    Kinds {
-        names,
-        of: of.into_iter().map(|number| kind_of[number as usize]).collect(),
+    Grouping {
+        names: ranked.into_iter().map(|(name, ..)| name.into_owned()).collect(),
+        of: of.into_iter().map(|number| rank_of[number as usize]).collect(),
     }
 }

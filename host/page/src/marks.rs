@@ -1,17 +1,15 @@
 //! `/setups` and `/marks`: a mark for each row, or for the rows of each cell of the plane.
 
-use std::collections::HashMap;
-
 use serde_json::json;
 use weir_messages::v1::Transaction;
 
 use crate::batch;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Exchange};
 use crate::error::Refused;
 use crate::groups::{By, CHART_WORDS};
 use crate::params::Params;
 use crate::reply::Reply;
-use crate::span::{Columns, seconds};
+use crate::span::seconds;
 use crate::timeline::{USUAL, WIDTH};
 
 /// Most marks of an answer: about 25 bytes each.
@@ -24,7 +22,7 @@ const SHORTEST: f64 = 1e-9;
 /// Outcomes of setups, in the order of their numbers.
 pub const OUTCOMES: [&str; 5] = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE"];
 
-/// Which time of a transaction.
+/// Which time of a transaction: its place in [`VALUES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     End,
@@ -40,6 +38,14 @@ pub const VALUES: [(&str, What); 4] = [
     ("server", What::Server),
     ("response", What::Response),
 ];
+
+impl Exchange {
+    /// That time of it.
+    pub fn value(&self, what: What) -> Option<f64> {
+        let time = self.times[what as usize];
+        (!time.is_nan()).then_some(time)
+    }
+}
 
 /// That time of a transaction.
 pub fn value(transaction: &Transaction, what: What) -> Option<f64> {
@@ -65,6 +71,7 @@ pub struct Point {
 /// Rows of a chart.
 #[derive(Debug, Default)]
 pub struct Points {
+    /// By time.
     pub points: Vec<Point>,
     pub without_value: u64,
     pub names: Vec<String>,
@@ -127,23 +134,24 @@ pub fn transactions(data: &Dataset, params: &mut Params) -> Result<(Points, crat
     let by: By = params.word("by", CHART_WORDS)?;
     let rows = data.select_transactions(&filter)?;
     let with_setups = names_kind(&filter);
-    let kinds = data.groups.kinds(data, by);
+    let grouping = data.groups.by(data, by);
     let mut out = Points {
-        names: kinds.names.clone(),
+        names: grouping.kinds(),
         ..Points::default()
     };
     for row in &rows[span.part(&rows, |row| data.exchanges[*row as usize].begin)] {
         let place = *row as usize;
-        if data.exchanges[place].is_setup && !with_setups {
+        let exchange = &data.exchanges[place];
+        if exchange.is_setup && !with_setups {
             continue;
         }
-        match value(&data.transactions[place], what) {
+        match exchange.value(what) {
             None => out.without_value += 1,
             Some(value) => out.points.push(Point {
-                time: data.exchanges[place].begin,
+                time: exchange.begin,
                 value,
-                kind: kinds.of[place],
-                has_loss: data.transactions[place].losses > 0,
+                kind: grouping.kind(place),
+                has_loss: exchange.losses > 0,
                 row: *row,
             }),
         }
@@ -204,20 +212,28 @@ impl Mark {
 /// The vertical axis.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
-    low: f64,
-    high: f64,
+    /// Its ends, on its scale.
+    ends: (f64, f64),
     log: bool,
     height: usize,
 }
 
 impl Axis {
+    fn new(low: f64, high: f64, log: bool, height: usize) -> Self {
+        let ends = (Self::on(low, log), Self::on(high, log));
+        Self { ends, log, height }
+    }
+
+    fn on(value: f64, log: bool) -> f64 {
+        if log { value.max(SHORTEST).ln() } else { value }
+    }
+
     fn of(&self, value: f64) -> usize {
-        let on = |value: f64| if self.log { value.max(SHORTEST).ln() } else { value };
-        let (low, high) = (on(self.low), on(self.high));
+        let (low, high) = self.ends;
         if high <= low {
             return 0;
         }
-        let place = (on(value) - low) / (high - low) * self.height as f64;
+        let place = (Self::on(value, self.log) - low) / (high - low) * self.height as f64;
         // Below the axis and above it: the cells at its ends.
         (place.max(0.0) as usize).min(self.height - 1)
     }
@@ -236,7 +252,7 @@ fn answer(points: Points, span: crate::span::Span, mut params: Params) -> Result
     if low > high {
         return Err(Refused::invalid(format_args!("low, high: {low} is above {high}")));
     }
-    let mut axis = Axis { low, high, log, height };
+    let mut axis = Axis::new(low, high, log, height);
     let marks = reduce(&points.points, span, &mut width, &mut axis, MARKS);
     let exact = marks.iter().all(|mark| mark.count == 1);
     let columns = batch::Columns::default()
@@ -264,37 +280,61 @@ fn reduce(points: &[Point], span: crate::span::Span, width: &mut usize, axis: &m
     if points.len() <= most {
         return points.iter().map(Mark::of).collect();
     }
-    let mut cells = cells(points, &span.columns(*width), axis);
+    let columns = span.columns(*width);
+    let cells = points.iter().map(|point| Cell {
+        column: columns.of(point.time) as u32,
+        height: axis.of(point.value),
+        mark: Mark::of(point),
+    });
+    let kinds = points
+        .iter()
+        .map(|point| usize::from(point.kind) + 1)
+        .max()
+        .unwrap_or(0);
+    let mut cells = merged(cells, axis.height, kinds);
     while cells.len() > most {
         *width = width.div_ceil(2);
         axis.height = axis.height.div_ceil(2);
-        cells = coarser(cells);
+        let wider = cells.into_iter().map(|cell| Cell {
+            column: cell.column / 2,
+            height: cell.height / 2,
+            ..cell
+        });
+        cells = merged(wider, axis.height, kinds);
     }
-    let mut marks: Vec<Mark> = cells.into_values().collect();
+    let mut marks: Vec<Mark> = cells.into_iter().map(|cell| cell.mark).collect();
     marks.sort_unstable_by_key(|mark| (mark.shown.time, mark.shown.row));
     marks
 }
 
-/// By column, height and kind.
-type Cells = HashMap<(u16, u16, u8), Mark>;
-
-fn cells(points: &[Point], columns: &Columns, axis: &Axis) -> Cells {
-    let mut cells = Cells::new();
-    for point in points {
-        let at = (columns.of(point.time) as u16, axis.of(point.value) as u16, point.kind);
-        let mark = Mark::of(point);
-        cells.entry(at).and_modify(|known| known.add(&mark)).or_insert(mark);
-    }
-    cells
+/// Rows of one kind in a cell of the plane.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    column: u32,
+    height: usize,
+    mark: Mark,
 }
 
-/// Cells twice as wide and high.
-fn coarser(cells: Cells) -> Cells {
-    let mut out = Cells::with_capacity(cells.len() / 2);
-    for ((column, height, kind), mark) in cells {
-        out.entry((column / 2, height / 2, kind))
-            .and_modify(|known| known.add(&mark))
-            .or_insert(mark);
+/// Those of the same place and kind as one. They come column by column, so that one column is looked up at a time.
+fn merged(cells: impl Iterator<Item = Cell>, height: usize, kinds: usize) -> Vec<Cell> {
+    let slot = |cell: &Cell| cell.height * kinds + usize::from(cell.mark.shown.kind);
+    let mut places: Vec<Option<usize>> = vec![None; height * kinds];
+    let mut out: Vec<Cell> = Vec::new();
+    let mut first = 0;
+    for cell in cells {
+        if out.last().is_some_and(|last| last.column != cell.column) {
+            for done in &out[first..] {
+                places[slot(done)] = None;
+            }
+            first = out.len();
+        }
+        match places[slot(&cell)] {
+            Some(place) => out[place].mark.add(&cell.mark),
+            None => {
+                places[slot(&cell)] = Some(out.len());
+                out.push(cell);
+            }
+        }
     }
     out
 }
@@ -319,9 +359,12 @@ mod tests {
     fn no_row_is_lost_and_no_extreme() {
         let mut next = numbers();
         let span = Span { from: 17, to: 99_999 };
-        let points: Vec<Point> = (0..20_000)
-            .map(|row| Point {
-                time: span.from + next(span.to - span.from),
+        let mut times: Vec<u64> = (0..20_000).map(|_| span.from + next(span.to - span.from)).collect();
+        times.sort_unstable();
+        let points: Vec<Point> = (0..)
+            .zip(times)
+            .map(|(row, time)| Point {
+                time,
                 value: next(1_000_000) as f64 / 1e6,
                 kind: next(3) as u8,
                 has_loss: next(10) == 0,
@@ -330,12 +373,7 @@ mod tests {
             .collect();
         for most in [1, 10, 300, 5000, 19_999, 20_000] {
             let (mut width, log) = (333, true);
-            let mut axis = Axis {
-                low: 0.0,
-                high: 1.0,
-                log,
-                height: 77,
-            };
+            let mut axis = Axis::new(0.0, 1.0, log, 77);
             // Three kinds in one cell are three marks.
             let most = most.max(3);
             let marks = reduce(&points, span, &mut width, &mut axis, most);

@@ -1,23 +1,19 @@
 //! `/statistics` and `/histogram`: how long it took, exact over all rows of a range.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
-
 use serde_json::{Value, json};
-use weir_messages::v1::Transaction;
 
 use crate::batch;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Exchange};
 use crate::error::Refused;
-use crate::groups::{CHART_WORDS, name, position};
-use crate::marks::{self, VALUES, value};
+use crate::groups::{CHART_WORDS, position};
+use crate::marks::{self, VALUES};
 use crate::params::Params;
 use crate::reply::Reply;
 
 /// Shortest time told apart in a histogram, s.
 const SHORTEST: f64 = 1e-9;
 
-/// A group, gathered in one pass: each transaction is far from the next in memory.
+/// A group, gathered in one pass.
 #[derive(Debug, Default)]
 struct Group {
     count: u64,
@@ -30,16 +26,16 @@ struct Group {
 }
 
 impl Group {
-    fn add(&mut self, transaction: &Transaction) {
+    fn add(&mut self, exchange: &Exchange) {
         self.count += 1;
-        self.losses += u64::from(transaction.losses);
-        self.request_bytes += transaction.request_bytes;
-        self.response_bytes += transaction.response_bytes;
-        if let Some(place) = position(transaction) {
+        self.losses += u64::from(exchange.losses);
+        self.request_bytes += exchange.request_bytes;
+        self.response_bytes += exchange.response_bytes;
+        if let Some(place) = position(exchange.index) {
             self.positions[place] += 1;
         }
         for ((_, what), times) in VALUES.iter().zip(&mut self.times) {
-            times.extend(value(transaction, *what));
+            times.extend(exchange.value(*what));
         }
     }
 
@@ -68,16 +64,22 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let limit = params.number("limit", 50usize, 1, 1000)?;
     params.end()?;
     let rows = data.select_transactions(&filter)?;
-    let mut groups: HashMap<Cow<'_, str>, Group> = HashMap::new();
+    let grouping = data.groups.by(data, by);
+    // Place of each group that the range has.
+    let mut places: Vec<Option<u32>> = vec![None; grouping.names.len()];
+    let mut groups: Vec<(&str, Group)> = Vec::new();
     for row in &rows[span.part(&rows, |row| data.exchanges[*row as usize].begin)] {
-        let group = groups.entry(name(data, *row as usize, by)).or_default();
-        group.add(&data.transactions[*row as usize]);
+        let number = grouping.of[*row as usize] as usize;
+        let place = *places[number].get_or_insert_with(|| {
+            groups.push((&grouping.names[number], Group::default()));
+            groups.len() as u32 - 1
+        });
+        groups[place as usize].1.add(&data.exchanges[*row as usize]);
     }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
+    groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
     let left_out = groups.len().saturating_sub(limit);
     groups.truncate(limit);
-    let groups: Vec<Value> = groups.into_iter().map(|(name, group)| group.json(&name)).collect();
+    let groups: Vec<Value> = groups.into_iter().map(|(name, group)| group.json(name)).collect();
     Ok(Reply::json(&json!({ "groups": groups, "leftOut": left_out })))
 }
 
@@ -122,17 +124,18 @@ pub fn histogram(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let high = on(values().reduce(f64::max).unwrap_or(1.0));
     // One value alone has a bin of its own.
     let step = if high > low { (high - low) / bins as f64 } else { 1.0 };
-    let mut counts: BTreeMap<(u8, usize), u32> = BTreeMap::new();
+    let mut all = vec![0; points.names.len() * bins];
     for point in &points.points {
         let bin = (((on(point.value) - low) / step) as usize).min(bins - 1);
-        *counts.entry((point.kind, bin)).or_default() += 1;
+        all[usize::from(point.kind) * bins + bin] += 1;
     }
+    let counts: Vec<(usize, u32)> = (0..).zip(all).filter(|(_, count)| *count > 0).collect();
     let edge = |bin: usize| (low + bin as f64 * step).exp();
     let columns = batch::Columns::default()
-        .u8("kind", counts.keys().map(|(kind, _)| *kind).collect())
-        .f64("low", counts.keys().map(|(_, bin)| edge(*bin)).collect())
-        .f64("high", counts.keys().map(|(_, bin)| edge(bin + 1)).collect())
-        .u32("count", counts.values().copied().collect())
+        .u8("kind", counts.iter().map(|(place, _)| (place / bins) as u8).collect())
+        .f64("low", counts.iter().map(|(place, _)| edge(place % bins)).collect())
+        .f64("high", counts.iter().map(|(place, _)| edge(place % bins + 1)).collect())
+        .u32("count", counts.iter().map(|(_, count)| *count).collect())
         .says("kinds", points.kinds())
         .says("rows", points.rows())
         .says("without_value", points.without_value);
