@@ -148,8 +148,7 @@ impl Service {
     }
 }
 
-/// All services. Memory: at most 64 of 1 MB and their times (8 bytes for each bucket of a histogram that is not
-/// empty; seldom more than 50 kB).
+/// All services. Memory: at most 64 of 1 MB and their times (at most 2 kB for each histogram; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
     places: HashMap<Key, usize, foldhash::fast::FixedState>,

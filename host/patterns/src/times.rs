@@ -11,10 +11,12 @@ const SHORTEST: f64 = 1000.0;
 /// 2³² µs, more than an hour.
 const BUCKETS: u16 = 512;
 
-/// Counts of durations in buckets of a logarithm, ascending; empty ones are not there. 8 bytes a bucket.
+/// Counts of durations in buckets of a logarithm: 4 bytes for each from the lowest to the highest that was needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    counts: Vec<(u16, u32)>,
+    /// The lowest.
+    first: u16,
+    counts: Vec<u32>,
     longest: u64,
 }
 
@@ -27,15 +29,29 @@ impl Times {
     }
 
     fn put(&mut self, bucket: u16, count: u32) {
-        match self.counts.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
-            Ok(at) => self.counts[at].1 += count,
-            Err(at) => self.counts.insert(at, (bucket, count)),
+        if self.counts.is_empty() {
+            self.first = bucket;
         }
+        if bucket < self.first {
+            let more = usize::from(self.first - bucket);
+            self.counts.splice(..0, std::iter::repeat_n(0, more));
+            self.first = bucket;
+        }
+        let place = usize::from(bucket - self.first);
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += count;
+    }
+
+    /// Buckets and what is in them, ascending.
+    fn buckets(&self) -> impl Iterator<Item = (u16, u32)> {
+        (self.first..).zip(self.counts.iter().copied())
     }
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+        self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
     /// The longest, ns: exact.
@@ -47,7 +63,7 @@ impl Times {
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = (q * self.count() as f64).ceil().max(1.0) as u64;
         let mut sum = 0;
-        let &(bucket, _) = self.counts.iter().find(|&&(_, count)| {
+        let (bucket, _) = self.buckets().find(|&(_, count)| {
             sum += u64::from(count);
             sum >= rank
         })?;
@@ -71,7 +87,7 @@ impl Times {
 
 impl AddAssign for Times {
     fn add_assign(&mut self, other: Self) {
-        for (bucket, count) in other.counts {
+        for (bucket, count) in other.buckets().filter(|&(_, count)| count > 0) {
             self.put(bucket, count);
         }
         self.longest = self.longest.max(other.longest);
