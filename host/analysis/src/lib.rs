@@ -43,6 +43,7 @@ mod surroundings;
 mod turns;
 mod verdict;
 mod windows;
+mod writes;
 
 use weir_messages::v1;
 use weir_record::{

@@ -11,6 +11,7 @@ use weir_record::{Block, BlockEnd, Rtt};
 use crate::seq::before;
 use crate::silly::{Heard, Silly};
 use crate::slow_start::SlowStart;
+use crate::writes::Writes;
 
 /// Causes, in the order of [`Charges`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +123,11 @@ impl Path {
         if exact { room } else { room.max(window / 10) }
     }
 
+    /// Whether the largest segment of the block is full, but for options.
+    fn is_full(&self, b: &Block) -> bool {
+        b.max_segment > 0 && u32::from(b.max_segment) + OPTIONS >= self.segment
+    }
+
     /// How far a packet may be from where it is expected, ns.
     fn slack(&self) -> u64 {
         (self.round_trip() / 4).max(SLACK)
@@ -208,15 +214,18 @@ enum Sure {
     IfGrows,
     /// By the pauses themselves, whatever the trips around look like.
     Yes,
+    /// Nothing that was written was left to send, whatever was sent again.
+    Dry,
 }
 
 /// What outranks what when spans overlap.
-const fn rank(cause: Cause) -> u8 {
-    match cause {
+const fn rank(span: &Span) -> u8 {
+    match span.cause {
+        Cause::SendBuffer if matches!(span.sure, Sure::Dry) => 6,
         Cause::ZeroWindow => 9,
         Cause::SmallWindow => 8,
-        Cause::Recovery => 6,
-        Cause::Nagle | Cause::CongestionWindow => 5,
+        Cause::Recovery => 5,
+        Cause::Nagle | Cause::CongestionWindow => 4,
         Cause::ReceiverWindow => 7,
         Cause::Application => 3,
         Cause::SendBuffer => 2,
@@ -284,6 +293,7 @@ pub(crate) struct Transfer {
     /// Time since the last sample in which the sender had surely used up the window that it had heard of, ns.
     edge_ns: u64,
     bursts: Bursts,
+    writes: Writes,
     /// The receiver's windows.
     pub silly: Silly,
     /// Of the transfer in progress: where its charges begin and end.
@@ -539,7 +549,7 @@ impl Transfer {
         self.flight(b.flight);
         self.stood_since_block(b.first, path);
         let full = u32::from(b.max_segment);
-        let is_full = full > 0 && full + OPTIONS >= path.segment;
+        let is_full = path.is_full(b);
         let noted = self
             .tail
             .filter(|tail| before.is_some_and(|before| before.last == tail.last));
@@ -560,6 +570,7 @@ impl Transfer {
             Some(tail) => self.pause(tail, b, path),
             None => self.bursts = Bursts::begin(b.first),
         }
+        self.written(b, before, path);
         let end = b.seq.wrapping_add(b.bytes);
         let acked = end.wrapping_sub(b.flight);
         let pushed = BlockEnd::from_u8(code) == Some(BlockEnd::Push);
@@ -605,6 +616,33 @@ impl Transfer {
             end,
             at_edge,
         });
+    }
+
+    /// What was written may have come to its end at the last block, whatever was sent again since then.
+    fn written(&mut self, b: &Block, before: Option<SoFar>, path: &Path) {
+        let from = before.map_or(b.first, |before| self.tail.map_or(before.last, |tail| tail.last));
+        let gap = b.first.saturating_sub(from);
+        match (before, self.tail) {
+            (None, _) => self.writes = Writes::begin(b.seq, 0),
+            (Some(before), None) => {
+                let sent = u32::try_from(before.bytes).unwrap_or(u32::MAX);
+                self.writes = Writes::begin(b.seq.wrapping_sub(sent), sent);
+            }
+            (Some(_), Some(tail)) => {
+                let is_pause = tail.pushed && tail.end == b.seq && gap >= SHORTEST_PAUSE.max(path.round_trip() / 8);
+                if is_pause && self.writes.pause(tail.end, path.window) {
+                    let span = Span {
+                        from,
+                        to: self.all_acknowledged(from, b.first, path).unwrap_or(b.first),
+                        cause: Cause::SendBuffer,
+                        sure: Sure::Dry,
+                        flight: 0,
+                    };
+                    self.push(span, path);
+                }
+            }
+        }
+        self.writes.block(b, path.is_full(b), gap);
     }
 
     /// Whether the receiver's window was small while the block was sent.
@@ -673,7 +711,7 @@ impl Transfer {
         if like {
             self.sender_bytes = self.sender_bytes.max(burst);
             if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
-                last.sure = Sure::Yes;
+                last.sure = last.sure.max(Sure::Yes);
             }
             self.prove();
         }
@@ -863,7 +901,10 @@ impl Transfer {
             from, to, cause, sure, ..
         } = span;
         // What is surely the application's stays apart from what a full window can outrank.
-        let same = |s: &&mut Span| s.cause == cause && (s.sure == sure || cause != Cause::Application);
+        let same = |s: &&mut Span| {
+            s.cause == cause
+                && (s.sure == sure || cause != Cause::Application && s.sure < Sure::Dry && sure < Sure::Dry)
+        };
         if let Some(last) = self.spans.iter_mut().rev().take(3).find(same)
             && from <= last.to
             && last.from <= to
@@ -1035,7 +1076,7 @@ impl Transfer {
             let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
             let paused = in_spans(&[Cause::Application]) > 0;
             let is_buffer = |span: &Span| {
-                span.cause == Cause::SendBuffer && span.sure == Sure::Yes && span.from < s.time && span.to > since
+                span.cause == Cause::SendBuffer && span.sure >= Sure::Yes && span.from < s.time && span.to > since
             };
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
@@ -1167,9 +1208,9 @@ impl Transfer {
             return;
         }
         let outranked = |s: &Span| match s.cause {
-            Cause::SendBuffer => !flat && (s.sure != Sure::Yes || cause == Cause::ReceiverWindow),
+            Cause::SendBuffer => !flat && (s.sure < Sure::Yes || cause == Cause::ReceiverWindow),
             // What looks like the end of a message is the end of the window.
-            Cause::Application => s.sure != Sure::Yes && cause == Cause::ReceiverWindow,
+            Cause::Application => s.sure < Sure::Yes && cause == Cause::ReceiverWindow,
             _ => false,
         };
         let covers = |s: &&Span| s.from < to && s.to > from && !outranked(s);
@@ -1190,8 +1231,8 @@ impl Transfer {
                 .iter()
                 .filter(covers)
                 .filter(|s| s.from <= a && s.to >= b)
-                .map(|s| s.cause)
-                .max_by_key(|cause| rank(*cause));
+                .max_by_key(|s| rank(s))
+                .map(|s| s.cause);
             self.pending.by.add(over.unwrap_or(cause), b - a);
         }
     }
@@ -1511,6 +1552,34 @@ mod tests {
         let by = t.settle(90 * MS, next, next, &TAP_BETWEEN).by;
         assert_eq!(by.of(Cause::ReceiverWindow), next - edge, "{by:?}");
         assert_eq!(by.of(Cause::Recovery), 0);
+    }
+
+    /// The last of ten segments went alone, with PSH: nothing was left but to send a lost one again.
+    #[test]
+    fn a_sender_that_has_run_dry_waits_for_its_buffer_while_a_loss_is_recovered() {
+        let (dry, repeat, next) = (91 * MS, 150 * MS, 190 * MS);
+        for (last, held) in [(1, next - dry), (2, 0)] {
+            let mut t = Transfer::default();
+            let (mut so_far, mut seq) = (None, 0);
+            for (time, segments) in [(90 * MS, 9), (dry, last), (next, 2)] {
+                if time == next {
+                    t.loss(Some(repeat - dry), repeat, &TAP_BETWEEN);
+                }
+                let b = Block {
+                    packets: segments as u16,
+                    ..block(time, time, seq, 1000 * segments)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &TAP_BETWEEN);
+                seq += 1000 * segments;
+                so_far = Some(SoFar {
+                    first: 90 * MS,
+                    last: if time == dry { repeat } else { time },
+                    bytes: seq.into(),
+                });
+            }
+            let by = t.settle(90 * MS, next, next, &TAP_BETWEEN).by;
+            assert_eq!(by.of(Cause::SendBuffer), held, "{by:?}");
+        }
     }
 
     /// Flights of 10, 20, 31 and 53 segments; of the last one a segment was lost: slow start had gone on before that.
