@@ -92,7 +92,9 @@ const SPREAD: f64 = 0.12;
 /// The middle half of the lengths lies within so much of the median: one cause makes them all. Silences without a
 /// period and of all lengths may be of work that comes in steps.
 const ALIKE: f64 = 0.15;
-/// Confidence with a period or one length, and with neither.
+/// Share of the silences that come right behind another, from which on they may be pieces of longer ones.
+const PIECES: f64 = 0.25;
+/// Confidence with a period or one length, and with neither, or where they may be pieces.
 const SURE: f64 = 0.95;
 const UNSURE: f64 = 0.6;
 /// Awakenings whose exact time is kept.
@@ -731,6 +733,12 @@ fn are_alike(lengths: &[f64]) -> bool {
     at(3) - at(1) <= ALIKE * at(2)
 }
 
+/// Silences that begin behind another sooner than half of their own length.
+fn right_behind(naps: &[Nap]) -> usize {
+    let is_near = |pair: &&[Nap]| 2 * pair[1].from.saturating_sub(pair[0].to) < pair[1].to - pair[1].from;
+    naps.windows(2).filter(is_near).count()
+}
+
 /// Of sorted lengths.
 fn confidence(lengths: &[f64], is_regular: bool) -> f64 {
     if is_regular || are_alike(lengths) { SURE } else { UNSURE }
@@ -820,7 +828,18 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
             decimal(cost, 0)
         ));
     }
-    let confidence = confidence(&lengths, is_regular);
+    let pieces = right_behind(naps);
+    let are_pieces = pieces as f64 >= PIECES * n as f64;
+    if are_pieces {
+        evidence.push(format!(
+            "{pieces} of the {n} begin right behind another: they may be pieces of longer sleeps, in which something else of the host went on"
+        ));
+    }
+    let confidence = if are_pieces {
+        UNSURE
+    } else {
+        confidence(&lengths, is_regular)
+    };
     if confidence < SURE {
         evidence.push(
             "it may also be no sleep: silences without a period and of such different lengths also come where work begins and ends in steps, after the sleep of another host or behind a limit of workers"
@@ -1025,6 +1044,32 @@ mod tests {
             "{:?}",
             found.naps
         );
+    }
+
+    /// Twenty sleeps of 1 s, of which each is seen whole or in two pieces.
+    #[test]
+    fn pieces_are_less_sure() {
+        for (cut, expected) in [(0, SURE), (2, SURE), (8, UNSURE)] {
+            let nap = |from: u64, length: u64| Nap {
+                from: from * 1_000_000,
+                to: (from + length) * 1_000_000,
+                before: 1_000_000,
+                strays: 0,
+            };
+            let naps: Vec<Nap> = (0..20u64)
+                .flat_map(|i| {
+                    let from = 7_000 * i + 900 * (i % 3);
+                    let second = (i < cut).then(|| nap(from + 440, 430));
+                    std::iter::once(nap(from, 430)).chain(second)
+                })
+                .collect();
+            let sleeper = Sleeper {
+                naps,
+                ..sleeper(0, 0, 430)
+            };
+            let found = told(&sleeper, &[], &[], &Timeline::default());
+            assert_eq!(found.confidence, expected, "{found:?}");
+        }
     }
 
     #[test]
