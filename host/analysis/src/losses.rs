@@ -38,6 +38,8 @@ const NEAR_ID: u16 = 256;
 /// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
 /// 4.5).
 const FAR: u32 = 1 << 30;
+/// ns; a full segment at 12 Mbit/s.
+const SLOW_LINK: u64 = 1_000_000;
 /// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
 const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
@@ -163,6 +165,12 @@ impl Path {
         self.rtt.map_or(TIMEOUT_UNKNOWN, |rtt| rtt + TIMEOUT_FLOOR.max(rtt / 2))
     }
 
+    /// An answer of the receiver takes this long, ns: a tenth less than the smallest round trip, which may not quite be
+    /// the smallest, and a millisecond at least, which long segments take on slow links and short ones do not.
+    fn soonest(self) -> Option<u64> {
+        self.far.map(|far| far.saturating_sub(SLOW_LINK.max(far / 10)))
+    }
+
     /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
     fn is_probe_time(self, since: u64) -> bool {
         // RFC 8985 7.2: PTO = 2 SRTT; the round trip known here may be above the sender's.
@@ -273,10 +281,7 @@ impl Losses {
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
     /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost.
     fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) {
-        // A tenth for a smallest round trip that is not quite the smallest.
-        let Some(soonest) = path.far.map(|far| far - far / 10) else {
-            return;
-        };
+        let Some(soonest) = path.soonest() else { return };
         for i in 0..self.open.len() {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);

@@ -1147,3 +1147,23 @@ fn a_mirrors_copies_bring_no_d_sack() {
         assert_eq!(verdicts(&c).last().unwrap().place, place, "{copies}");
     }
 }
+
+/// On a short path the ACK of a short segment comes sooner than those of the long ones that the round trip was measured with.
+#[test]
+fn short_paths_tell_nothing_by_time() {
+    let mut c = start();
+    for m in &mut c.packets {
+        m.options.sack_permitted = false;
+    }
+    for n in 0..6 {
+        let at = 0.100 + 0.010 * f64::from(n);
+        seg(&mut c, at, n);
+        ack(&mut c, at + 0.000_5, n + 1);
+    }
+    for n in 0..4 {
+        c.packet(0.300, S, "AP", 6901 + 20 * n, A, 20);
+    }
+    c.packet(0.600, S, "AP", 6901, A, 20);
+    c.packet(0.600_3, C, "AP", A, 6921, 10);
+    assert_eq!(only_verdict(&c).place, Place::Unknown);
+}
