@@ -166,9 +166,11 @@ impl Path {
     }
 
     /// An answer of the receiver takes this long, ns: a tenth less than the smallest round trip, which may not quite be
-    /// the smallest, and a millisecond at least, which long segments take on slow links and short ones do not.
+    /// the smallest. With SACK a D-SACK tells more, and it is a millisecond less at least, which long segments take on
+    /// slow links and short ones do not.
     fn soonest(self) -> Option<u64> {
-        self.far.map(|far| far.saturating_sub(SLOW_LINK.max(far / 10)))
+        let least = if self.sack { SLOW_LINK } else { 0 };
+        self.far.map(|far| far.saturating_sub(least.max(far / 10)))
     }
 
     /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
