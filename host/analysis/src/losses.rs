@@ -198,8 +198,9 @@ pub(crate) struct Losses {
     /// same id: some hosts send the same in every packet (RFC 6864).
     last_id: (u32, u16),
     constant_id: bool,
-    /// What came twice at the receiver and once at the tap.
+    /// What came twice at the receiver and once at the tap, and repeats of holes that came twice.
     network_copies: u32,
+    fills_twice: u32,
     /// First byte and IP id of a segment when it was new, as its copy told last.
     numbered: Option<(u32, u16)>,
     /// Time of the last segment below the expected.
@@ -457,7 +458,10 @@ impl Losses {
             evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
         };
         let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
-        let of_network = |i: usize| filled(i) && (copy_of_repeat(i) || self.network_copies > 0);
+        self.fills_twice += u32::from(repeat.is_some_and(filled));
+        // A network copies what is sent once far more often than what is sent again.
+        let copies = self.network_copies > 2 * self.fills_twice;
+        let of_network = |i: usize| filled(i) && (copies || copy_of_repeat(i));
         match (repeat.filter(|&i| !of_network(i)), copy) {
             (Some(i), _) => {
                 let entry = self.open[i];
@@ -475,7 +479,8 @@ impl Losses {
                 self.change(i, place, sign::DSACKED);
             }
             (None, Some(i)) => self.change(i, Place::Nowhere, sign::DSACKED),
-            (None, None) => self.network_copies += 1,
+            // One byte is a probe's.
+            (None, None) => self.network_copies += u32::from(twice.len() > 1),
         }
     }
 

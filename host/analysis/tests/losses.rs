@@ -1061,9 +1061,9 @@ fn a_d_sack_of_a_copied_fill_is_about_the_copy() {
 #[test]
 fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
     for (copies, late, place) in [
-        (false, false, Place::Nowhere),
-        (true, false, Place::BehindTap),
-        (true, true, Place::Nowhere),
+        (2, false, Place::Nowhere),
+        (3, false, Place::BehindTap),
+        (3, true, Place::Nowhere),
     ] {
         let mut c = start();
         for n in 0..4 {
@@ -1071,8 +1071,8 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
             seg(&mut c, at, n);
             ack(&mut c, at + 0.030, n + 1);
         }
-        if copies {
-            c.sack(0.201, C, A, 4901, &[edges(2, 3)]);
+        for n in 0..copies {
+            c.sack(0.201 + 0.001 * f64::from(n), C, A, 4901, &[edges(n, n + 1)]);
         }
         for n in 4..8 {
             seg(&mut c, 0.300, n);
