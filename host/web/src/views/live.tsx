@@ -131,8 +131,10 @@ function Now(props: { of: Capture }) {
     const from = Math.max(0, to - width);
     const wanted = ["time", ...CHARTS.flatMap((chart) => chart.lines.map((line) => line.column))].join();
     const answer = useLoad(to > from ? `live ${shown.id} ${from} ${to}` : null, async (signal): Promise<Timeline> => {
-        const data = await columns(of(shown, "/timeline"), { from, to, width: WIDTH, columns: wanted }, signal);
-        return { from, to, step: (to - from) / WIDTH, times: data.numbers("time"), columns: data, lossy: [] };
+        // Rates of a second: of less, one event would read as dozens.
+        const count = Math.min(WIDTH, Math.ceil(to - from));
+        const data = await columns(of(shown, "/timeline"), { from, to, width: count, columns: wanted }, signal);
+        return { from, to, step: (to - from) / count, times: data.numbers("time"), columns: data, lossy: [] };
     });
     return (
         <>
