@@ -510,9 +510,10 @@ impl Flow {
             }
             if e.what & what::WINDOW_FULL != 0 {
                 let flight = e.seq.wrapping_add(e.length).wrapping_sub(e.acked);
-                sent.full(time, flight);
+                sent.full(time, flight, e.seq.wrapping_add(e.length));
             }
             if lost {
+                sent.again(time, e.expected, &own);
                 let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * 64);
                 sent.loss(silent, time, &own);
             } else if e.what & what::GAP != 0 {

@@ -188,6 +188,8 @@ struct Sample {
     flight_max: u32,
     /// Window in bytes, if known.
     window: Option<u32>,
+    /// The one under which the timed segment was sent.
+    window_before: Option<u32>,
     /// Whether the timed segment went to the edge of the window that its sender knew of, if that is known.
     at_edge: Option<bool>,
     /// Time since the sample before in which the sender surely stood there, ns.
@@ -303,6 +305,8 @@ pub(crate) struct Transfer {
     closed: Option<(u64, bool)>,
     /// When the window was full last.
     full: Option<u64>,
+    /// Since when nothing new was sent there, as what is sent again tells, and where it was.
+    stands: Option<(u64, u32)>,
     last_ack: Option<u32>,
     flight_since: u32,
     rate_max: f64,
@@ -439,14 +443,16 @@ impl Transfer {
         if is_delayed(r.rtt, r.flight, path) {
             self.delayed_acks = self.delayed_acks.saturating_add(1);
         }
-        let at_edge = self.at_edge(time.saturating_sub(r.rtt), r.seq_end, path);
+        let sent = time.saturating_sub(r.rtt);
+        let at_edge = self.at_edge(sent, r.seq_end, path);
+        let window_before = self.most_left(sent, r.seq_end, path).map(|(_, window)| window);
         self.saw(time, r.ack, window);
         self.stood_since_block(time, path);
         if let Some(window) = window {
             let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
                 time,
-                sent: time.saturating_sub(r.rtt),
+                sent,
                 ack: r.ack,
                 window,
                 binds,
@@ -460,6 +466,7 @@ impl Transfer {
             flight: r.flight,
             flight_max: self.flight_since.max(r.flight),
             window,
+            window_before,
             at_edge,
             edge_ns: std::mem::take(&mut self.edge_ns),
         });
@@ -467,7 +474,7 @@ impl Transfer {
     }
 
     /// Whether a segment that passed the tap at `time` and ends at `end` left no room in the window that its sender had
-    /// heard of: the ACK before it by the round trip from the tap to the sender and back.
+    /// heard of: the ACK before it by the round trip from the tap to the sender and back. None: not known.
     fn at_edge(&self, time: u64, end: u32, path: &Path) -> Option<bool> {
         let heard = time.saturating_sub(path.other);
         let last = self.samples.iter().rev().find(|s| s.time <= heard)?;
@@ -477,7 +484,13 @@ impl Transfer {
         }
         let window = last.window?;
         let left = last.ack.wrapping_add(window).wrapping_sub(end) as i32;
-        Some(i64::from(left) < i64::from(ROOM * path.segment))
+        let room = ROOM * path.segment;
+        if i64::from(left) >= i64::from(room) {
+            return Some(false);
+        }
+        // Where the ACKs of a flight come at once, that sample and what the sender had heard may be a flight apart.
+        let most = self.most_left(time, end, path).map_or(left, |(left, _)| left);
+        (i64::from(most) < i64::from(2 * room)).then_some(true)
     }
 
     /// The receiver's window as the tap knew it at a time.
@@ -878,11 +891,21 @@ impl Transfer {
         }
     }
 
-    /// The receiver's window was full: nothing more until it moves on.
-    pub fn full(&mut self, time: u64, flight: u32) {
+    /// The receiver's window was full: nothing more until it moves on. `end`: of what has been sent.
+    pub fn full(&mut self, time: u64, flight: u32, end: u32) {
         self.flight(flight);
         self.receiver_bytes = flight;
         self.full = Some(time);
+        self.stands = Some((time, end));
+    }
+
+    /// Something was sent again; `end`: of what has been sent. If that is still where the window was full, the sender has stood there.
+    pub fn again(&mut self, time: u64, end: u32, path: &Path) {
+        let stands = self.stands.take().filter(|(_, at)| *at == end);
+        if let Some((since, _)) = stands {
+            self.window_pause(since, time, path);
+            self.stands = Some((time, end));
+        }
     }
 
     fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
@@ -933,7 +956,7 @@ impl Transfer {
             self.charged = Some((start, last));
         }
         let drop = self.samples.len().saturating_sub(CONTEXT);
-        self.samples.drain(..drop);
+        self.last_ack = self.samples.drain(..drop).next_back().map(|s| s.ack).or(self.last_ack);
         self.spans.retain(|s| s.to > last);
         if self.spans.len() >= MANY {
             self.spans.remove(0);
@@ -1045,7 +1068,12 @@ impl Transfer {
         let Some(first) = samples.first() else { return trips };
         let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
         // Of the piece in hand: its beginning, the ACK there, its round trips with data behind them, most in flight.
-        let (mut since, mut acked) = (start, self.last_ack);
+        // What came before the transfer may have been acknowledged without a sample.
+        let begun = self.writes.begun_at();
+        let last_ack = self
+            .last_ack
+            .map(|ack| begun.filter(|at| before(ack, *at)).unwrap_or(ack));
+        let (mut since, mut acked) = (start, last_ack);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
@@ -1116,6 +1144,7 @@ impl Transfer {
                 buffered,
                 paused,
                 window: s.window,
+                held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 acked: bytes.unwrap_or(0),
@@ -1140,7 +1169,7 @@ impl Transfer {
     fn classify(&mut self, trips: &[Trip], i: usize, path: &Path) -> (Cause, bool) {
         let t = &trips[i];
         // No more can be in flight than the window allows: where it seems so, the round trip is not the smallest one.
-        if let Some(window) = t.window
+        if let Some(window) = t.held_by
             && (t.at_edge
                 || t.gross + f64::from(path.room(window, t.exact)) >= f64::from(window)
                     && t.gross <= f64::from(window) * FLAT)
@@ -1263,6 +1292,9 @@ struct Trip {
     paused: bool,
     /// Receiver's window in bytes, if known.
     window: Option<u32>,
+    /// That, or the one under which the last timed segment was sent, if larger. (The ACK may come before the receiver has read
+    /// what it acknowledges.)
+    held_by: Option<u32>,
     /// Most timed segments went to the edge of the window.
     at_edge: bool,
     /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
@@ -1644,5 +1676,87 @@ mod tests {
         assert_eq!(pause(100 * MS + MS), Some(Cause::SendBuffer));
         assert_eq!(pause(104 * MS), Some(Cause::Application));
         assert_eq!(pause(90 * MS), Some(Cause::Application));
+    }
+
+    fn rtt(rtt: u64, ack: u32, flight: u32) -> Rtt {
+        Rtt {
+            rtt,
+            seq_end: ack,
+            ack,
+            flight,
+            window: 0,
+        }
+    }
+
+    /// Beside the receiver all ACKs of a flight come within a millisecond, and only some of them are in samples.
+    #[test]
+    fn an_edge_that_moved_on_may_have_been_heard_of() {
+        for (window, at_edge) in [(40_000, None), (14_000, Some(true))] {
+            let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+            t.sample(100_000, &rtt(100_000, 1000, 9000), Some(19_000), &path);
+            t.sample(MS, &rtt(100_000, 10_000, 0), Some(window), &path);
+            assert_eq!(t.at_edge(80 * MS + 500_000, 20_000, &path), at_edge);
+        }
+    }
+
+    /// The ACK of a whole flight came before its receiver had read it.
+    #[test]
+    fn a_flight_was_held_by_the_window_it_was_sent_under() {
+        for (before, held) in [(80_000, false), (42_000, true)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.last_ack = Some(0);
+            t.sample(160 * MS, &rtt(60 * MS, 10_000, 0), Some(before), &path);
+            t.sample(260 * MS, &rtt(60 * MS, 50_000, 0), Some(42_000), &path);
+            let by = t.settle(160 * MS, 260 * MS, 260 * MS, &path).by;
+            assert_eq!(by.of(Cause::ReceiverWindow) > 0, held, "{before}");
+        }
+    }
+
+    /// The end of the transfer before was sent again, so that no sample tells of its ACK.
+    #[test]
+    fn a_transfer_was_not_acknowledged_before_it_began() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.last_ack = Some(0);
+        t.block(
+            BlockEnd::Push as u8,
+            &block(100 * MS, 101 * MS, 300_000, 10_000),
+            None,
+            None,
+            &path,
+        );
+        t.sample(160 * MS, &rtt(60 * MS, 310_000, 0), None, &path);
+        t.settle(100 * MS, 160 * MS, 160 * MS, &path);
+        assert_eq!(t.peak, 10_000);
+    }
+
+    #[test]
+    fn a_transfer_of_many_samples_is_measured_from_the_last_that_was_dropped() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.last_ack = Some(0);
+        for n in 1..500 {
+            t.sample(u64::from(n) * 100 * MS, &rtt(60 * MS, n * 10_000, 0), None, &path);
+        }
+        t.settle(0, 50_000 * MS, 50_000 * MS, &path);
+        assert_eq!(t.peak, 10_000);
+    }
+
+    /// One lost segment is sent again in each round trip, and the first new one at 400 ms.
+    #[test]
+    fn a_window_that_stays_full_from_repeat_to_repeat_held_its_sender() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.full(10 * MS, 40_000, 50_000);
+        for (time, end) in [
+            (100, 50_000),
+            (200, 50_000),
+            (300, 50_000),
+            (400, 51_000),
+            (500, 51_000),
+        ] {
+            t.again(time * MS, end, &path);
+            t.loss(None, time * MS, &path);
+        }
+        let by = t.settle(10 * MS, 500 * MS, 500 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), 290 * MS);
+        assert_eq!(by.of(Cause::Recovery), 200 * MS);
     }
 }

@@ -80,6 +80,11 @@ impl Writes {
         }
     }
 
+    /// Where the transfer begins in the sequence space, if that is known.
+    pub fn begun_at(&self) -> Option<u32> {
+        (self.segment > 0).then_some(self.begun.at)
+    }
+
     /// A block of the transfer, after a gap. `is_full`: with a full segment.
     pub fn block(&mut self, b: &Block, is_full: bool, gap: u64) {
         if is_full {

@@ -594,3 +594,31 @@ fn a_pause_after_all_was_acknowledged_is_not_the_windows() {
     assert!(limits.receiver_window < 0.005, "{limits:?}");
     assert!((limits.application - (0.399 + 2.0 * 0.239)).abs() < 0.005, "{limits:?}");
 }
+
+/// Ten segments fill the window; four of them are lost, and one is sent again in each round trip.
+#[test]
+fn a_window_is_full_until_the_first_hole_is_filled_and_the_next_and_the_next() {
+    let trip = 0.1;
+    let mut c = start(trip, None, None);
+    c.packets[1].window = 10 * MSS as u16;
+    let seq = |segment: u32| 101 + segment * MSS;
+    for n in 0..10 {
+        c.packet(0.2 + f64::from(n) * 1e-4, C, "A", seq(n), 901, MSS);
+    }
+    let mut at = 0.2 + trip;
+    for n in 0..6 {
+        c.packet(at + f64::from(n) * 1e-4, S, "A", 901, seq(0), 0).window = 10 * MSS as u16;
+    }
+    for (lost, next) in [(0, 2), (2, 4), (4, 6), (6, 10)] {
+        c.packet(at + 0.001, C, "A", seq(lost), 901, MSS);
+        at += trip;
+        let window = if next == 10 { 10 } else { 10 - next };
+        c.packet(at, S, "A", 901, seq(next), 0).window = (window * MSS) as u16;
+    }
+    c.packet(at + 0.001, C, "AP", seq(10), 901, MSS);
+    c.packet(at + 0.001 + trip, S, "AP", 901, seq(11), 100);
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
+    assert!((0.39..0.42).contains(&limits.receiver_window), "{limits:?}");
+}
