@@ -8,13 +8,12 @@ import type { Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { nearest } from "../chart/nearest";
-import { FilterBox } from "../components/FilterBox";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, clock, count, duration } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
-import { OfConnection } from "../packets/OfConnection";
+import { Selected } from "../packets/Selected";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
 import { capture, go, param, setParam, state, zoomTo } from "../state/store";
 import { colors } from "../theme";
@@ -33,13 +32,10 @@ interface Answer {
 }
 
 export default function Exchange() {
-    const connection = param("connection");
-    if (connection !== "") return <OfConnection>{() => <Charts filter={`id = ${connection}`} />}</OfConnection>;
     return (
-        <>
-            <FilterBox table="connections" example="server.port = 443" />
-            <Charts filter={param("filter")} />
-        </>
+        <Selected table="connections" example="server.port = 443">
+            {(filter) => <Charts filter={filter} />}
+        </Selected>
     );
 }
 

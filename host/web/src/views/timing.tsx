@@ -4,7 +4,6 @@ import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
-import { FilterBox } from "../components/FilterBox";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { Select } from "../components/Select";
@@ -12,7 +11,7 @@ import { bytes, clock, count, duration } from "../format";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { firstFrom, nearest, nextWhere } from "../packets/marks";
-import { OfConnection } from "../packets/OfConnection";
+import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
 import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
 import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
@@ -84,13 +83,10 @@ async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal
 }
 
 export default function TimingView() {
-    const connection = param("connection");
-    if (connection !== "") return <OfConnection>{() => <Lanes filter={`id = ${connection}`} />}</OfConnection>;
     return (
-        <>
-            <FilterBox table="connections" example='server.port = 443 AND setup.outcome != "OK"' />
-            <Lanes filter={param("filter")} />
-        </>
+        <Selected table="connections" example='server.port = 443 AND setup.outcome != "OK"'>
+            {(filter) => <Lanes filter={filter} />}
+        </Selected>
     );
 }
 

@@ -4,12 +4,11 @@ import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
-import { FilterBox, filterParam } from "../components/FilterBox";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, clock, count, duration, percent } from "../format";
-import { OfConnection } from "../packets/OfConnection";
+import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
 import {
     bars,
@@ -34,14 +33,10 @@ const PAGE = 100;
 const FEW = 0.2;
 
 export default function Waterfall() {
-    const connection = param("connection");
-    if (connection !== "")
-        return <OfConnection>{() => <Shown filter={`connection_id = ${connection}`} />}</OfConnection>;
     return (
-        <>
-            <FilterBox table="transactions" example="end_seconds > 1" />
-            <Shown filter={param(filterParam("transactions"))} />
-        </>
+        <Selected table="transactions" example="end_seconds > 1">
+            {(filter) => <Shown filter={filter} />}
+        </Selected>
     );
 }
 
