@@ -10,9 +10,9 @@ use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
 /// Repeats kept; the SYN timers of all stacks give up sooner.
 const REPEATS: usize = 16;
-/// No SYN timer is as short as this (RFC 6298 2.1: 1 s; in use, 250 ms and more): the same SYN
+/// No SYN timer is as short as this, ns (RFC 6298 2.1: 1 s; in use, 250 ms and more): the same SYN
 /// again sooner is a copy.
-const SYN_TIMER_LEAST: u64 = 100_000_000;
+pub const SYN_TIMER_LEAST: u64 = 100_000_000;
 /// An answer this much later than a round trip is the server's own timer, not its answer.
 const SERVER_TIMER_LEAST: u64 = 500_000_000;
 

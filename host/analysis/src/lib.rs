@@ -55,6 +55,7 @@ pub use closing::Kind as CloseKind;
 use findings::Findings;
 pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
+pub use handshake::SYN_TIMER_LEAST;
 pub use lanes::{Lanes, StreamHealth};
 use marked::Marked;
 pub use marked::{Moment, Range};

@@ -123,6 +123,11 @@ impl Path {
         if exact { room } else { room.max(window / 10) }
     }
 
+    /// A gap between blocks from which on the sender paused, ns.
+    fn least_pause(&self) -> u64 {
+        SHORTEST_PAUSE.max(self.round_trip() / 8)
+    }
+
     /// Whether the largest segment of the block is full, but for options.
     fn is_full(&self, b: &Block) -> bool {
         b.max_segment > 0 && u32::from(b.max_segment) + OPTIONS >= self.segment
@@ -583,7 +588,7 @@ impl Transfer {
             Some(tail) => self.pause(tail, b, path),
             None => self.bursts = Bursts::begin(b.first),
         }
-        self.written(b, before, path);
+        self.written(b, is_full, before, path);
         let end = b.seq.wrapping_add(b.bytes);
         let acked = end.wrapping_sub(b.flight);
         let pushed = BlockEnd::from_u8(code) == Some(BlockEnd::Push);
@@ -632,7 +637,7 @@ impl Transfer {
     }
 
     /// What was written may have come to its end at the last block, whatever was sent again since then.
-    fn written(&mut self, b: &Block, before: Option<SoFar>, path: &Path) {
+    fn written(&mut self, b: &Block, is_full: bool, before: Option<SoFar>, path: &Path) {
         let from = before.map_or(b.first, |before| self.tail.map_or(before.last, |tail| tail.last));
         let gap = b.first.saturating_sub(from);
         match (before, self.tail) {
@@ -642,7 +647,7 @@ impl Transfer {
                 self.writes = Writes::begin(b.seq.wrapping_sub(sent), sent);
             }
             (Some(_), Some(tail)) => {
-                let is_pause = tail.pushed && tail.end == b.seq && gap >= SHORTEST_PAUSE.max(path.round_trip() / 8);
+                let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
                 if is_pause && self.writes.pause(tail.end, path.window) {
                     let span = Span {
                         from,
@@ -655,7 +660,7 @@ impl Transfer {
                 }
             }
         }
-        self.writes.block(b, path.is_full(b), gap);
+        self.writes.block(b, is_full, gap);
     }
 
     /// Whether the receiver's window was small while the block was sent.
@@ -675,7 +680,7 @@ impl Transfer {
             self.window_pause(tail.last, b.first, path);
             return;
         }
-        if !tail.pushed || gap < SHORTEST_PAUSE.max(path.round_trip() / 8) {
+        if !tail.pushed || gap < path.least_pause() {
             self.bursts.longest = self.bursts.longest.max(gap);
             return;
         }

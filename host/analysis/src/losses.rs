@@ -465,7 +465,7 @@ impl Losses {
         match (repeat.filter(|&i| !of_network(i)), copy) {
             (Some(i), _) => {
                 let entry = self.open[i];
-                let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+                let waited = entry.cause.is_timer();
                 let place = if entry.place.is_spurious() {
                     entry.place
                 } else if entry.evidence.has(sign::UNSEEN) {
@@ -620,7 +620,7 @@ impl Losses {
         for s in signs.signs() {
             evidence = evidence.with(s);
         }
-        let waited = matches!(cause, Cause::Timeout | Cause::TailProbe);
+        let waited = cause.is_timer();
         // Without SACK, a timer's recovery sends again what was received, too; and nobody tells of
         // a FIN that came twice.
         let timer = cause == Cause::Timeout && e.length > 0 && (path.sack || !signs.has(sign::BATCH));
@@ -661,7 +661,7 @@ impl Losses {
 
     /// About when the copy before a repeat passed the tap.
     fn first_copy(&self, entry: &Entry, e: &Event, path: Path) -> u64 {
-        let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+        let waited = entry.cause.is_timer();
         match self.open.last().filter(|_| entry.evidence.has(sign::BATCH)) {
             Some(before_this) => before_this.lost_at,
             // The timer ran from the last packet: RFC 6298 5.
@@ -848,7 +848,7 @@ impl Losses {
         let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
         let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
         // A mirror's copy brings no D-SACK either.
-        let waited = matches!(entry.cause, Cause::Timeout | Cause::TailProbe);
+        let waited = entry.cause.is_timer();
         let copy = entry.place == Place::Unknown && !waited && self.counts.mirror_copies >= MIRRORED;
         let doubtful = copy || entry.evidence.has(sign::NOBODY_ASKED);
         // Two D-SACKs of the same bytes look like one; then a repeat of them says nothing of the repeats before it.

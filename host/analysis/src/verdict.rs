@@ -39,6 +39,13 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// The sender had waited for an ACK.
+    pub(crate) const fn is_timer(self) -> bool {
+        matches!(self, Self::Timeout | Self::TailProbe)
+    }
+}
+
 /// Where the packet was lost whose loss this segment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {

@@ -18,11 +18,29 @@ fn start() -> Conversation {
     c
 }
 
+/// The same where no D-SACK will come.
+fn start_without_sack() -> Conversation {
+    let mut c = start();
+    for m in &mut c.packets {
+        m.options.sack_permitted = false;
+    }
+    c
+}
+
 const A: u32 = 201;
 
 /// Segments of 1000 bytes of the server, by their number.
 fn seg(c: &mut Conversation, at: f64, n: u32) {
     c.packet(at, S, "A", 901 + 1000 * n, A, 1000);
+}
+
+/// The packet `back` before the last once more.
+fn mirror(c: &mut Conversation, at: f64, back: usize) {
+    let copy = c.packets[c.packets.len() - 1 - back];
+    c.packets.push(weir_engine::Meta {
+        time: support::T0 + ns(at),
+        ..copy
+    });
 }
 
 fn ack(c: &mut Conversation, at: f64, n: u32) {
@@ -395,12 +413,8 @@ fn a_repeat_that_nobody_asked_for_is_a_copy() {
     for n in 0..3 {
         seg(&mut c, 0.100, n);
     }
-    let copied = c.packets[c.packets.len() - 2];
     seg(&mut c, 0.101, 3);
-    c.packets.push(weir_engine::Meta {
-        time: support::T0 + ns(0.1012),
-        ..copied
-    });
+    mirror(&mut c, 0.1012, 2);
     ack(&mut c, 0.130, 4);
     let d = server(&c);
     assert_eq!(
@@ -457,10 +471,7 @@ fn a_timeout_with_a_d_sack_shows_an_ack_lost_before_the_tap() {
 #[test]
 fn without_sack_a_lonely_timeout_has_no_place() {
     for (segments, place) in [(1, Place::Unknown), (4, Place::BehindTap)] {
-        let mut c = start();
-        for m in &mut c.packets {
-            m.options.sack_permitted = false;
-        }
+        let mut c = start_without_sack();
         for n in 0..segments {
             seg(&mut c, 0.100, n);
         }
@@ -474,10 +485,7 @@ fn without_sack_a_lonely_timeout_has_no_place() {
 #[test]
 fn an_ack_sooner_than_a_round_trip_is_that_of_the_first_copy() {
     for (at, spurious) in [(0.460, 1), (0.480, 0)] {
-        let mut c = start();
-        for m in &mut c.packets {
-            m.options.sack_permitted = false; // no D-SACK will come
-        }
+        let mut c = start_without_sack();
         for n in 0..4u32 {
             seg(&mut c, 0.060 + 0.04 * f64::from(n), n);
             ack(&mut c, 0.090 + 0.04 * f64::from(n), n + 1);
@@ -910,10 +918,7 @@ fn mirrored_handshakes_are_not_repeated_ones() {
 /// RFC 6582 3.2, without SACK: the ACK of the first repeat stops at the second hole.
 #[test]
 fn a_partial_ack_asks_for_the_next_hole() {
-    let mut c = start();
-    for m in &mut c.packets {
-        m.options.sack_permitted = false;
-    }
+    let mut c = start_without_sack();
     for n in 0..6 {
         seg(&mut c, 0.100, n);
     }
@@ -984,12 +989,8 @@ fn a_copy_of_a_retransmission_is_a_copy() {
     }
     c.sack(0.130, C, A, 901, &[edges(1, 4)]);
     seg(&mut c, 0.141, 0);
-    let copy = *c.packets.last().unwrap();
     seg(&mut c, 0.141_001, 4);
-    c.packets.push(weir_engine::Meta {
-        time: support::T0 + ns(0.141_002),
-        ..copy
-    });
+    mirror(&mut c, 0.141_002, 1);
     ack(&mut c, 0.171, 5);
     let d = server(&c);
     assert_eq!((d.retransmitted_packets, d.network_duplicates), (1, 1));
@@ -998,15 +999,6 @@ fn a_copy_of_a_retransmission_is_a_copy() {
 /// A full segment of the server, by its number.
 fn full(c: &mut Conversation, at: f64, n: u32) {
     c.packet(at, S, "A", 901 + 1460 * n, A, 1460);
-}
-
-/// The packet `back` before the last once more.
-fn mirror(c: &mut Conversation, at: f64, back: usize) {
-    let copy = c.packets[c.packets.len() - 1 - back];
-    c.packets.push(weir_engine::Meta {
-        time: support::T0 + ns(at),
-        ..copy
-    });
 }
 
 /// A mirror that copies a burst as a whole: one copy right behind its packet tells how the ids are counted, and the others
@@ -1093,10 +1085,7 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
 #[test]
 fn an_ack_that_stops_at_a_repeat_shows_its_first_copy_lost() {
     for (stops, place) in [(1, Place::BehindTap), (6, Place::Unknown)] {
-        let mut c = start();
-        for m in &mut c.packets {
-            m.options.sack_permitted = false;
-        }
+        let mut c = start_without_sack();
         for n in 0..6 {
             seg(&mut c, 0.100, n);
         }

@@ -9,7 +9,9 @@ use std::collections::{HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Class, Ended, Finished, Group, Outcome, Place, Verdict, decimal, finding as make, seconds};
+use weir_analysis::{
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -22,8 +24,6 @@ use crate::timeline::Timeline;
 const ATTEMPTS: usize = 1 << 17;
 /// Live: connections that were set up and are not over, at most.
 const OPEN: usize = 1 << 14;
-/// No SYN timer is as short (RFC 6298 2.1: 1 s; in use, 250 ms and more), ns.
-const SYN_TIMER: u64 = 100_000_000;
 /// Setups in a row that are a batch, at least; and runs of that length that chance may make: in the whole input, or as a
 /// share of those that there are.
 const SHORTEST: usize = 3;
@@ -121,7 +121,7 @@ impl SynLoss {
         if let Some(open) = self.open.as_mut().filter(|open| open.len() < OPEN) {
             // The SYN that was answered was not the first. What was lost is not known before all is.
             let toll = Toll {
-                either: u8::from(facts.request >= SYN_TIMER),
+                either: u8::from(facts.request >= SYN_TIMER_LEAST),
                 ..Toll::default()
             };
             let attempt = Attempt {

@@ -1,9 +1,8 @@
 /** The finding that explains why a setup failed: a flood, or SYN-ACKs that nobody answers. */
-import { json, of } from "../api/client";
 import type { Capture, FindingEntry } from "../api/types";
 import { capture } from "../state/store";
 import { Link } from "./Link";
-import { useLoad } from "./load";
+import { useFindings } from "./findings";
 
 export interface Attempt {
     /** `address:port`, as findings name it. */
@@ -31,9 +30,7 @@ export function explains(entry: FindingEntry, attempt: Attempt): boolean {
 export function Explained(props: { attempt: Attempt }) {
     const { attempt } = props;
     const shown = capture.value as Capture;
-    const answer = useLoad(mayBe(attempt) ? `findings ${shown.id}` : null, (signal) =>
-        json<{ findings: FindingEntry[] }>(of(shown, "/findings"), {}, signal),
-    );
+    const answer = useFindings(mayBe(attempt) ? shown : null);
     const found = answer.data?.findings.find((entry) => explains(entry, attempt));
     if (!found) return null;
     return <Link to={{ view: "overview", params: { finding: found.key } }}>{`Finding: ${found.finding.title}`}</Link>;

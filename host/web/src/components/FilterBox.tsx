@@ -4,7 +4,7 @@ import { json, of } from "../api/client";
 import type { Capture, Completion } from "../api/types";
 import { capture, param, setParam } from "../state/store";
 
-interface Props {
+export interface FilterProps {
     /** What it is over. */
     table: "connections" | "transactions";
     /** An example, shown while it is empty. */
@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** Name of the state's choice that holds the filter of a table. */
-export const filterParam = (table: Props["table"]) => (table === "connections" ? "filter" : "requests");
+export const filterParam = (table: FilterProps["table"]) => (table === "connections" ? "filter" : "requests");
 
 /** Place of the caret in bytes of UTF-8, as the server counts. */
 export function byteAt(text: string, caret: number): number {
@@ -27,7 +27,7 @@ export function replaceBytes(text: string, from: number, to: number, insert: str
     return { text: head + decoder.decode(bytes.slice(to)), caret: head.length };
 }
 
-export function FilterBox(props: Props) {
+export function FilterBox(props: FilterProps) {
     const name = filterParam(props.table);
     const applied = param(name);
     const [text, setText] = useState(applied);

@@ -1,12 +1,10 @@
 /** Around a view of the connection that was chosen, or of what the filter of a table selects. */
 import type { ComponentChildren } from "preact";
-import { FilterBox, filterParam } from "../components/FilterBox";
+import { FilterBox, filterParam, type FilterProps } from "../components/FilterBox";
 import { param } from "../state/store";
 import { OfConnection } from "./OfConnection";
 
-interface Props {
-    table: "connections" | "transactions";
-    example: string;
+interface Props extends FilterProps {
     children: (filter: string) => ComponentChildren;
 }
 

@@ -4,6 +4,7 @@ import { json, of } from "../api/client";
 import type { Capture, FindingEntry, Summary } from "../api/types";
 import { SeriesChart } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
+import { useFindings } from "../components/findings";
 import { Loading, useLoad } from "../components/load";
 import { Phases } from "../components/Phases";
 import { useTimeline } from "../components/timeline";
@@ -16,9 +17,7 @@ import { FAILED, FAILED_COLUMNS, idsFilter, IDS_IN_FILTER } from "./open";
 export default function Overview() {
     const shown = capture.value as Capture;
     const summary = useLoad(`summary ${shown.id}`, (signal) => json<Summary>(of(shown, "/summary"), {}, signal));
-    const findings = useLoad(`findings ${shown.id}`, (signal) =>
-        json<{ findings: FindingEntry[] }>(of(shown, "/findings"), {}, signal),
-    );
+    const findings = useFindings(shown);
     return (
         <div class="overview">
             <section aria-labelledby="findings-title">
