@@ -115,7 +115,7 @@ impl<R: Registers> Mailbox<R> {
             while let Some(received) = self.receive()? {
                 if received.opcode & UNSOLICITED != 0 {
                     self.keep(received);
-                } else if received.opcode == opcode as u32 && received.sequence == self.sequence {
+                } else if self.answers(&received, opcode) {
                     return match Status::from_u32(received.status.into()) {
                         Some(Status::Ok) => Ok(received.payload),
                         status => Err(CardError::Refused {
@@ -133,6 +133,12 @@ impl<R: Registers> Mailbox<R> {
             }
             std::thread::sleep(self.timing.poll);
         }
+    }
+
+    /// A damaged request comes back with the sequence that it had on arrival, and only one request is on its way.
+    fn answers(&self, reply: &Received, opcode: Opcode) -> bool {
+        reply.opcode == opcode as u32
+            && (reply.sequence == self.sequence || u32::from(reply.status) == Status::BadCrc as u32)
     }
 
     /// Unsolicited messages since the last call, oldest first.

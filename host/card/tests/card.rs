@@ -243,6 +243,25 @@ fn a_reply_is_found_among_other_words() {
 }
 
 #[test]
+fn a_request_that_was_damaged_in_its_sequence_is_told_at_once() {
+    // Words of somebody else between the first word and the second.
+    let mut card = attach(Mock::new(|request| {
+        vec![encode(opcode(request), 0, Status::BadCrc as u16, &[0]).unwrap()]
+    }));
+    let error = card.state().unwrap_err();
+    assert!(
+        matches!(
+            error,
+            CardError::Refused {
+                status: Some(Status::BadCrc),
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn refusal_silence_and_a_full_mailbox_are_told() {
     let mut card = attach(Mock::new(|request| vec![reply(request, Status::BadState, &[3])]));
     let error = card.start().unwrap_err();
