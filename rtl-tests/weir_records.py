@@ -124,6 +124,7 @@ class What(enum.IntFlag):
     EXPECTED_UNKNOWN = 1 << 25
     ACKED_UNKNOWN = 1 << 26
     WILD_ACK = 1 << 27
+    IDS_SKIPPED = 1 << 28
 
 
 class CloseCause(enum.IntEnum):
@@ -281,7 +282,8 @@ LAYOUTS = {
         ("since_data", 52, 4, 1, True),
         ("window", 56, 2, 1, True),
         ("ip_id", 58, 2, 1, True),
-        ("dup_acks", 60, 2, 1, True),
+        ("dup_acks", 60, 1, 1, True),
+        ("id_step", 61, 1, 1, True),
         ("ttl", 62, 1, 1, True),
         ("tcp_flags", 63, 1, 1, True),
     ],
@@ -311,6 +313,7 @@ LAYOUTS = {
         ("rtt_max", 53, 3, 1, True),
         ("rtt_count", 56, 1, 1, True),
         ("fine", 57, 1, 1, True),
+        ("ip_id", 58, 2, 1, True),
     ],
     (Kind.CLOSE, False): [
         ("last", 24, 8, 1, True),

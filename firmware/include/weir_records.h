@@ -112,6 +112,7 @@ enum weir_rtt_how {
 #define WEIR_WHAT_EXPECTED_UNKNOWN (1u << 25)
 #define WEIR_WHAT_ACKED_UNKNOWN (1u << 26)
 #define WEIR_WHAT_WILD_ACK (1u << 27)
+#define WEIR_WHAT_IDS_SKIPPED (1u << 28)
 
 // CLOSE.arg.
 enum weir_close_cause {
@@ -292,7 +293,8 @@ struct weir_event {
     uint8_t since_data[4];
     uint8_t window[2];
     uint8_t ip_id[2];
-    uint8_t dup_acks[2];
+    uint8_t dup_acks;
+    uint8_t id_step;
     uint8_t ttl;
     uint8_t tcp_flags;
 };
@@ -329,7 +331,8 @@ struct weir_interval {
     uint8_t rtt_max[3];
     uint8_t rtt_count;
     uint8_t fine;
-    uint8_t reserved0[6];
+    uint8_t ip_id[2];
+    uint8_t reserved0[4];
 };
 
 // Totals.

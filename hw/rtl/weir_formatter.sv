@@ -188,6 +188,7 @@ module weir_formatter
     r.rtt_max = job.old.interval.side[side].rtt_max;
     r.rtt_count = job.old.interval.side[side].rtt_count;
     r.fine = 8'(job.old.interval.fine);
+    r.ip_id = old_side[side].ip_id;
     return r;
   endfunction
 
@@ -273,8 +274,10 @@ module weir_formatter
   function automatic record_event_t event_record();
     record_event_t r;
     logic unseen;
+    logic [15:0] id_step;
     logic [31:0] since;
     r = '0;
+    id_step = meta.ip_id - old_side[s].ip_id;
     unseen = job.what[WhatAckUnseenBit] && !job.what[WhatGapBit] && !job.what[WhatBelowBit] && !job.what[WhatWildBit];
     since = now[31:0] - job.old.block[s].last;
     r.header = header(KIND_EVENT, job.records[JobEventMore], 1'b0, s, 1'b0, 8'd0, job.updated.order.generation);
@@ -295,7 +298,8 @@ module weir_formatter
       r.window = meta.window;
       r.tcp_flags = meta.flags;
       if (!o.opened && !job.old.block[s].idle) r.since_data = since >> 6;
-      if (!o.opened && !o.pending) r.dup_acks = 16'(job.old.window[!s].chain);
+      if (!o.opened && !o.pending) r.dup_acks = 8'(job.old.window[!s].chain);
+      if (!o.opened && meta.ip_id != 0 && old_side[s].ip_id != 0) r.id_step = id_step[15:8] != 0 ? '1 : id_step[7:0];
     end
     return r;
   endfunction

@@ -53,6 +53,10 @@ module weir_order_out
       word.meta.seq == snd.next - 1;
   assign fits = after(facts.payload_end, snd.next);
 
+  // IP ids that the sender used since its packet before this one, and one more.
+  logic [15:0] id_step;
+  assign id_step = word.meta.ip_id - snd.ip_id;
+
   logic ahead, new_bytes;
   // In order or a gap.
   assign ahead = decision.data && !decision.distant && !decision.below;
@@ -102,6 +106,8 @@ module weir_order_out
         after(rcv.next, snd.ack);
     out.may_probe = keep_alive || (decision.data && !decision.distant && word.meta.payload == 1 && !facts.fin &&
         (distance == 0 || distance == '1));
+    out.ids_skipped = decision.data && snd.has_next && distance == 0 && facts.has_id && snd.ip_id != 0 &&
+        id_step inside {[2 : 17]};
     out.syn_answered = decision.first_syn_ack && setup.syns == 1;
     out.syn_ack_answered = decision.client_ends && state == STATE_SYN_ACK && setup.syn_acks == 1;
     for (int i = 0; i < 2; i++) begin

@@ -115,6 +115,7 @@ package weir_records_pkg;
   localparam int WhatExpectedUnknownBit = 25;
   localparam int WhatAckedUnknownBit = 26;
   localparam int WhatWildAckBit = 27;
+  localparam int WhatIdsSkippedBit = 28;
 
   // CLOSE.arg.
   typedef enum logic [7:0] {
@@ -283,7 +284,8 @@ package weir_records_pkg;
   typedef struct packed {
     logic [7:0] tcp_flags;
     logic [7:0] ttl;
-    logic [15:0] dup_acks;
+    logic [7:0] id_step;
+    logic [7:0] dup_acks;
     logic [15:0] ip_id;
     logic [15:0] window;
     logic [31:0] since_data;
@@ -318,7 +320,8 @@ package weir_records_pkg;
 
   // Running totals of one direction and extremes of the interval. Written for each direction that had packets in it.
   typedef struct packed {
-    logic [47:0] reserved0;
+    logic [31:0] reserved0;
+    logic [15:0] ip_id;
     logic [7:0] fine;
     logic [7:0] rtt_count;
     logic [23:0] rtt_max;

@@ -198,6 +198,7 @@ class Model:
             packets=counters["packets"],
             payload=counters["payload"],
             fine=interval["fine"],
+            ip_id=self.sides(self.old)[side]["ip_id"],
             **{name: mine[name] for name in ("flight_max", "window_min", "window_max")},
             **{name: mine[name] for name in ("rtt_min", "rtt_max", "rtt_count")},
         )
@@ -290,6 +291,8 @@ class Model:
                 fields["since_data"] = ((self.now - block["last"]) & M32) >> 6
             if not opened and not self.order["pending"]:
                 fields["dup_acks"] = self.old["window"][1 - s]["chain"]
+            if not opened and meta["ip_id"] and sides[s]["ip_id"]:
+                fields["id_step"] = min((meta["ip_id"] - sides[s]["ip_id"]) & 0xFFFF, 255)
         flags = (Flag.MORE if job["records"] >> EVENT_MORE & 1 else 0) | (
             Flag.MERGED if job["interval"]["folded"] else 0
         )

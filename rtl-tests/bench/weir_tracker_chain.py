@@ -22,6 +22,7 @@ class Words:
 
     def __init__(self, index=3):
         self.index, self.items, self.time, self.used = index, [], START, False
+        self.ids = [100, 200]
 
     def word(self, kind, lookup, shed=(), **meta):
         fine = self.time // FINE
@@ -31,13 +32,14 @@ class Words:
         shed = dict.fromkeys(shed, 1)
         self.items.append((pack("word_t", word), pack("lookup_t", lookup), pack("shed_t", shed, PACKAGE)))
 
-    def packet(self, after, client, seq, ack, flags, payload=0, shed=(), expired=0, **meta):
+    def packet(self, after, client, seq, ack, flags, payload=0, shed=(), expired=0, id_step=1, **meta):
         self.time += after
+        self.ids[client] = self.ids[client] + id_step & 0xFFFF
         fresh = not self.used or expired
         self.used = True
         options = {"scale": 255}
         meta = {"class_": 0, "key": KEY, "from_low": client, "seq": seq, "ack": ack, "flags": flags, **meta}
-        meta |= {"payload": payload, "window": 60000, "options": options, "ip_id": len(self.items) + 1}
+        meta |= {"payload": payload, "window": 60000, "options": options, "ip_id": self.ids[client]}
         self.word(PACKET, {"tracked": 1, "fresh": fresh, "expired": expired}, shed, **meta)
 
     def visit(self, after, expired=0):
@@ -189,6 +191,35 @@ async def records_left_out(dut, gap):
     assert len(events) == 1 and events[0]["what"] & What.GAP and events[0]["flags"] & Flag.MERGED
     close = next(r for r in found if r["kind"] == Kind.CLOSE)
     assert close["client_payload"] == 150 and not close["flags"] & Flag.MERGED
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=[0, 1])
+async def ids_that_were_skipped(dut, gap):
+    """In sequence, with data or FIN, 2^20 ns after the data before: two to seventeen ids are a sign that packets are missing."""
+    words = Words()
+    words.handshake()
+    seq, expected = 101, []
+    for after, step, flags, payload, sign in [
+        (1 * US, 2, ACK, 10, True),  # no data before
+        (1 * MS, 2, ACK, 10, False),  # too soon
+        ((1 << 20) - 1, 2, ACK, 10, False),
+        (1 << 20, 2, ACK, 10, True),
+        (2 * MS, 17, ACK | PSH, 10, True),
+        (2 * MS, 18, ACK, 10, False),
+        (2 * MS, 1, ACK, 10, False),
+        (2 * MS, 0x10000 - 300, ACK, 10, False),
+        (2 * MS, 3, ACK, 0, False),  # a pure ACK
+        (2 * MS, 3, ACK | FIN, 0, True),
+    ]:
+        words.packet(after, 1, seq, 901, flags, payload, id_step=step)
+        seq += payload
+        expected += [step] if sign else []
+    words.end()
+    found, _ = await run(dut, words, gap)
+    events = [r for r in found if r["kind"] == Kind.EVENT]
+    assert [r["id_step"] for r in events if r["what"] & What.IDS_SKIPPED] == expected
+    assert [r["ip_id"] for r in found if r["kind"] == Kind.INTERVAL] == [words.ids[1], words.ids[0]]
 
 
 @cocotb.test()

@@ -34,6 +34,9 @@ const MAX_TIME: u64 = 1 << 63;
 const ONE_SIDED_AFTER: u64 = 1 << 32;
 /// Ports that PORT counts.
 const PORTS: usize = 16;
+/// `IDS_SKIPPED` (4.8): the highest `id_step`, and the least `since_data`, 64 ns.
+const MOST_IDS_SKIPPED: u16 = 17;
+const LEAST_PAUSE: u32 = 1 << (20 - 6);
 
 /// Conditions that make the next interval fine (section 5).
 const TROUBLE: u32 = what::GAP
@@ -565,6 +568,7 @@ impl Engine {
             window: 0,
             ip_id: meta.ip_id,
             dup_acks: 0,
+            id_step: 0,
             ttl: meta.ttl,
             tcp_flags: 0,
         };
@@ -847,6 +851,7 @@ fn take_interval(flow: &mut Flow) -> Ended {
                 rtt_max: side.rtt_max,
                 rtt_count: side.rtt_count,
                 fine: u8::from(fine),
+                ip_id: side.ip_id,
             });
         }
         side.flight_max = in_flight;
@@ -1036,6 +1041,8 @@ struct Step {
     other_syn: bool,
     new_bytes: bool,
     new_start: u32,
+    /// Payload or FIN at the next expected.
+    in_sequence: bool,
     setup: Option<SetupEnd>,
     rtt: Option<(usize, RttHow, u64, u32)>,
     /// BLOCK of the SYN's payload.
@@ -1048,14 +1055,16 @@ struct Before {
     peer_next: u32,
     acked: u32,
     since_data: u32,
-    dup_acks: u16,
+    dup_acks: u8,
+    /// IP id above that of the packet before; 0: the same, or either is 0.
+    id_step: u16,
     /// Bits that only stand beside others.
     beside: u32,
 }
 
 impl Before {
     #[inline]
-    fn of(flow: &Flow, s: usize, time: u64) -> Self {
+    fn of(flow: &Flow, s: usize, meta: &Meta, time: u64) -> Self {
         let (sender, receiver) = (&flow.sides[s], &flow.sides[1 - s]);
         let idle = sender.is(side::IDLE);
         let mut beside = 0;
@@ -1076,7 +1085,12 @@ impl Before {
             } else {
                 u32::try_from(since).unwrap_or(u32::MAX)
             },
-            dup_acks: if flow.pending() { 0 } else { u16::from(receiver.chain) },
+            dup_acks: if flow.pending() { 0 } else { receiver.chain },
+            id_step: if meta.ip_id == 0 || sender.ip_id == 0 {
+                0
+            } else {
+                meta.ip_id.wrapping_sub(sender.ip_id)
+            },
             beside,
         }
     }
@@ -1128,7 +1142,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     let r = 1 - s;
     let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
     let is_rst = meta.flags & tcp::RST != 0;
-    let before = Before::of(flow, s, time);
+    let before = Before::of(flow, s, meta, time);
     // SETUP tells of the sides as they were before the packet that ends it.
     let pending = flow.pending().then_some(flow.sides);
     let mut step = Step::default();
@@ -1157,6 +1171,9 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if !is_syn && !is_rst {
         window_conditions(flow, s, meta, &mut step);
         end = data(flow, s, meta, time, &mut step, own_block);
+        if step.in_sequence && (2..=MOST_IDS_SKIPPED).contains(&before.id_step) && before.since_data >= LEAST_PAUSE {
+            step.what |= what::IDS_SKIPPED;
+        }
     }
     if step.what & what::COPY != 0 {
         flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
@@ -1387,6 +1404,7 @@ fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
                     sender.next = end;
                 }
             } else {
+                step.in_sequence = d == 0 && sender.is(side::HAS_NEXT);
                 if d > 0 {
                     step.what |= what::GAP;
                     // The missing bytes belong to the block that comes, if none is open.
@@ -1727,6 +1745,7 @@ fn write_event(s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<
         window: meta.window,
         ip_id: meta.ip_id,
         dup_acks: before.dup_acks,
+        id_step: u8::try_from(before.id_step).unwrap_or(u8::MAX),
         ttl: meta.ttl,
         tcp_flags: meta.flags,
     };

@@ -409,6 +409,8 @@ pub mod what {
     pub const ACKED_UNKNOWN: u32 = 1 << 26;
     /// ack is 2^30 or more away from the last one, or of no SYN of this handshake: not used, unless RESYNC.
     pub const WILD_ACK: u32 = 1 << 27;
+    /// The next bytes (or FIN) in sequence, 2^20 ns or more after the data before, with an IP id 2 to 17 above that of the direction's previous packet: where the sender counts by connection, packets before this one were not seen.
+    pub const IDS_SKIPPED: u32 = 1 << 28;
     /// Bits and their names, lowest first.
     pub const NAMES: &[(u32, &str)] = &[
         (GAP, "GAP"),
@@ -439,6 +441,7 @@ pub mod what {
         (EXPECTED_UNKNOWN, "EXPECTED_UNKNOWN"),
         (ACKED_UNKNOWN, "ACKED_UNKNOWN"),
         (WILD_ACK, "WILD_ACK"),
+        (IDS_SKIPPED, "IDS_SKIPPED"),
     ];
 }
 
@@ -1178,7 +1181,9 @@ pub struct Event {
     /// IPv4 identification (IPv6: 0).
     pub ip_id: u16,
     /// Duplicate ACKs in a row that the other side had sent (saturates at 63; 0 while the setup is pending).
-    pub dup_acks: u16,
+    pub dup_acks: u8,
+    /// IP id above that of the direction's previous packet, modulo 2^16, saturating; 0: the same, or either is 0.
+    pub id_step: u8,
     /// TTL or hop limit.
     pub ttl: u8,
     /// CWR..FIN.
@@ -1205,7 +1210,8 @@ impl Event {
         put::<4>(&mut r, 52, u64::from(self.since_data));
         put::<2>(&mut r, 56, u64::from(self.window));
         put::<2>(&mut r, 58, u64::from(self.ip_id));
-        put::<2>(&mut r, 60, u64::from(self.dup_acks));
+        put::<1>(&mut r, 60, u64::from(self.dup_acks));
+        put::<1>(&mut r, 61, u64::from(self.id_step));
         put::<1>(&mut r, 62, u64::from(self.ttl));
         put::<1>(&mut r, 63, u64::from(self.tcp_flags));
         r
@@ -1225,7 +1231,8 @@ impl Event {
             since_data: get::<4>(r, 52) as u32,
             window: get::<2>(r, 56) as u16,
             ip_id: get::<2>(r, 58) as u16,
-            dup_acks: get::<2>(r, 60) as u16,
+            dup_acks: get::<1>(r, 60) as u8,
+            id_step: get::<1>(r, 61) as u8,
             ttl: get::<1>(r, 62) as u8,
             tcp_flags: get::<1>(r, 63) as u8,
         }
@@ -1333,6 +1340,8 @@ pub struct Interval {
     pub rtt_count: u8,
     /// 1: a fine interval (10 ms), 0: a normal one (100 ms).
     pub fine: u8,
+    /// IPv4 identification of the interval's last TCP packet (others, IPv6: 0).
+    pub ip_id: u16,
 }
 
 impl Interval {
@@ -1355,6 +1364,7 @@ impl Interval {
         put::<3>(&mut r, 53, u64::from(self.rtt_max));
         put::<1>(&mut r, 56, u64::from(self.rtt_count));
         put::<1>(&mut r, 57, u64::from(self.fine));
+        put::<2>(&mut r, 58, u64::from(self.ip_id));
         r
     }
 
@@ -1372,6 +1382,7 @@ impl Interval {
             rtt_max: get::<3>(r, 53) as u32,
             rtt_count: get::<1>(r, 56) as u8,
             fine: get::<1>(r, 57) as u8,
+            ip_id: get::<2>(r, 58) as u16,
         }
     }
 }

@@ -114,6 +114,7 @@ fn event(size: Size, id: u64, index: u64) -> Event {
         window: 500,
         ip_id: index as u16,
         dup_acks: 0,
+        id_step: 0,
         ttl: 64,
         tcp_flags: 0x10,
     };

@@ -122,7 +122,7 @@ impl Row for Event {
             ),
             Column::known(
                 "duplicate_acks",
-                Cell::U16(|e| e.tcp(e.content.dup_acks)),
+                Cell::U16(|e| e.tcp(u16::from(e.content.dup_acks))),
                 "Duplicate ACKs in a row that the other side had sent (saturates at 63).",
             ),
             Column::always("ttl", Cell::U8(|e| Some(e.content.ttl)), "TTL or hop limit."),
