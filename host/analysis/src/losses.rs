@@ -1140,6 +1140,7 @@ mod tests {
             window: 0,
             ip_id: 0,
             dup_acks: 0,
+            id_step: 0,
             ttl: 64,
             tcp_flags: ACK,
         }
