@@ -34,8 +34,8 @@ const MAX_TIME: u64 = 1 << 63;
 const ONE_SIDED_AFTER: u64 = 1 << 32;
 /// Ports that PORT counts.
 const PORTS: usize = 16;
-/// `IDS_SKIPPED` (4.8): the highest `id_step`, and the least `since_data`, 64 ns.
-const MOST_IDS_SKIPPED: u16 = 17;
+/// `IDS_SKIPPED` (4.8): the highest `id_step`, and the least `since_data` in its units of 64 ns.
+const MOST_IDS_SKIPPED: u8 = 17;
 const LEAST_PAUSE: u32 = 1 << (20 - 6);
 
 /// Conditions that make the next interval fine (section 5).
@@ -1056,8 +1056,7 @@ struct Before {
     acked: u32,
     since_data: u32,
     dup_acks: u8,
-    /// IP id above that of the packet before; 0: the same, or either is 0.
-    id_step: u16,
+    id_step: u8,
     /// Bits that only stand beside others.
     beside: u32,
 }
@@ -1089,7 +1088,7 @@ impl Before {
             id_step: if meta.ip_id == 0 || sender.ip_id == 0 {
                 0
             } else {
-                meta.ip_id.wrapping_sub(sender.ip_id)
+                u8::try_from(meta.ip_id.wrapping_sub(sender.ip_id)).unwrap_or(u8::MAX)
             },
             beside,
         }
@@ -1745,7 +1744,7 @@ fn write_event(s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<
         window: meta.window,
         ip_id: meta.ip_id,
         dup_acks: before.dup_acks,
-        id_step: u8::try_from(before.id_step).unwrap_or(u8::MAX),
+        id_step: before.id_step,
         ttl: meta.ttl,
         tcp_flags: meta.flags,
     };

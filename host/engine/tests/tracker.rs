@@ -434,6 +434,170 @@ fn mirror_copies_spoil_neither_rtt_nor_counts() {
     assert_eq!((more.client_copies, more.server_copies), (6, 5));
 }
 
+/// Packets of the client from 1 ms after the handshake on, all in order: ns since the one before, its IP id above that, flags,
+/// payload.
+fn after_handshake(ip_id: u16, steps: &[(u64, u16, u8, u32)]) -> Vec<Meta> {
+    let mut words = exchange();
+    words.truncate(3);
+    for word in &mut words {
+        word.ip_id = ip_id;
+    }
+    let last = words[2];
+    let (mut time, mut seq, mut ip_id) = (last.time + 1_000_000, last.seq, ip_id);
+    for &(after, step, flags, payload) in steps {
+        time += after;
+        ip_id = ip_id.wrapping_add(step);
+        words.push(Meta {
+            time,
+            ip_id,
+            ..tcp(0, true, flags, seq, 5001, payload)
+        });
+        seq += payload;
+    }
+    words
+}
+
+/// Where `IDS_SKIPPED` is said: the event's `ip_id` and `id_step`.
+fn ids_skipped(words: &[Meta]) -> Vec<(u16, u8)> {
+    events(&run(Config::appliance(), words))
+        .iter()
+        .filter(|event| event.what & what::IDS_SKIPPED != 0)
+        .map(|event| (event.ip_id, event.id_step))
+        .collect()
+}
+
+/// The pause from which on skipped IP ids tell.
+const PAUSE: u64 = 1 << 20;
+
+#[test]
+fn ids_that_were_skipped_tell_from_2_to_17_and_after_a_pause() {
+    let words = after_handshake(
+        1000,
+        &[
+            (0, 2, ACK, 10),                        // 1002, no data before
+            (PAUSE - 1, 2, ACK, 10),                // 1004
+            (PAUSE, 2, ACK, 10),                    // 1006
+            (PAUSE, 17, ACK, 10),                   // 1023
+            (PAUSE, 18, ACK, 10),                   // 1041
+            (PAUSE, 1, ACK, 10),                    // 1042
+            (PAUSE, 0, ACK, 10),                    // 1042
+            (PAUSE, 0x102, ACK, 10),                // 1300
+            (PAUSE, 0u16.wrapping_sub(2), ACK, 10), // 1298
+            (1_500_000_000, 2, ACK, 10),            // 1300, idle
+            (PAUSE, 3, ACK, 0),                     // 1303, an ACK alone ...
+            (1000, 3, ACK | PSH, 10),               // 1306, ... is no data before
+            (PAUSE, 3, ACK | FIN, 0),               // 1309
+        ],
+    );
+    let expected = [(1002, 2), (1006, 2), (1023, 17), (1300, 2), (1306, 3), (1309, 3)];
+    assert_eq!(ids_skipped(&words), expected);
+}
+
+#[test]
+fn ids_that_were_skipped_tell_over_the_wrap_but_not_from_or_to_0() {
+    let wraps = after_handshake(65_530, &[(0, 1, ACK, 10), (PAUSE, 10, ACK, 10)]);
+    assert_eq!(ids_skipped(&wraps), [(5, 10)]);
+    let zero = after_handshake(65_530, &[(0, 1, ACK, 10), (PAUSE, 5, ACK, 10), (PAUSE, 5, ACK, 10)]);
+    assert_eq!((zero[4].ip_id, zero[5].ip_id), (0, 5));
+    assert_eq!(ids_skipped(&zero), []);
+}
+
+#[test]
+fn ids_that_were_skipped_tell_of_what_comes_next_only() {
+    let at = |seq: u32, flags, payload| {
+        let mut words = after_handshake(1000, &[(0, 1, ACK, 10), (PAUSE, 5, flags, payload)]);
+        words[4].seq = words[4].seq.wrapping_add(seq);
+        ids_skipped(&words)
+    };
+    assert_eq!(at(0, ACK, 10), [(1006, 5)]);
+    assert_eq!(at(1, ACK, 10), []); // GAP
+    assert_eq!(at(1u32.wrapping_neg(), ACK, 10), []); // BELOW, PARTIAL
+    assert_eq!(at(1 << 30, ACK, 10), []); // WILD
+    assert_eq!(at(0, RST, 10), []);
+    assert_eq!(at(1u32.wrapping_neg(), SYN, 10), []);
+    // Of a side of which nothing was seen, everything is next.
+    let first = Meta {
+        ip_id: 3,
+        ..tcp(0, true, ACK, 1, 1, 10)
+    };
+    let mut words = vec![Meta { flags: RST, ..first }, Meta { ip_id: 6, ..first }];
+    words[1].time += PAUSE;
+    assert_eq!(ids_skipped(&words), []);
+}
+
+#[test]
+fn ids_that_were_skipped_count_every_packet_of_the_side() {
+    // The server's data after its SYN-ACK, the setup pending; ids of the client do not matter.
+    let mut words = exchange();
+    words.truncate(2);
+    words[0].ip_id = 70;
+    words[1].ip_id = 80;
+    let data = Meta {
+        ip_id: 83,
+        ..tcp(600, false, ACK, 5001, 1001, 10)
+    };
+    words.push(data);
+    assert_eq!(ids_skipped(&words), [(83, 3)]);
+    // An ACK in between, and a RST that nobody would take.
+    for (flags, seq) in [(ACK, 5001), (RST, 5001 + (1 << 20))] {
+        let mut words = words.clone();
+        words.insert(
+            2,
+            Meta {
+                ip_id: 82,
+                ..tcp(500, false, flags, seq, 1001, 0)
+            },
+        );
+        assert_eq!(ids_skipped(&words), []);
+    }
+}
+
+#[test]
+fn an_event_has_its_step_of_the_ip_id() {
+    let mut words = after_handshake(1000, &[]);
+    for (i, ip_id) in [1255, 1511, 1510, 0, 7, 7].into_iter().enumerate() {
+        // Each is a FIN, again from the second on.
+        words.push(Meta {
+            ip_id,
+            ..tcp(1000 + i as u64, true, ACK | FIN, 1001, 5001, 0)
+        });
+    }
+    let steps: Vec<_> = events(&run(Config::appliance(), &words))
+        .iter()
+        .map(|event| (event.ip_id, event.id_step))
+        .collect();
+    assert_eq!(steps, [(1255, 255), (1511, 255), (1510, 255), (0, 0), (7, 0), (7, 0)]);
+}
+
+#[test]
+fn an_interval_has_the_ip_id_of_the_last_packet_of_its_direction() {
+    let words: Vec<_> = [
+        (0, true, ACK, 10),
+        (1_000, true, ACK, 11),
+        (2_000, false, ACK, 500),
+        (200_000, true, ACK, 12),
+        (201_000, true, RST, 13),
+    ]
+    .into_iter()
+    .map(|(at, client, flags, ip_id)| Meta {
+        ip_id,
+        ..tcp(at, client, flags, 1, 1, 0)
+    })
+    .collect();
+    let ids = |words: &[Meta]| -> Vec<_> {
+        of(&run(Config::appliance(), words), Kind::Interval, false)
+            .iter()
+            .map(|r| (r.server_to_client(), Interval::decode(r).ip_id))
+            .collect()
+    };
+    assert_eq!(ids(&words), [(false, 11), (true, 500), (false, 13)]);
+    let other = Meta {
+        class: Class::Other,
+        ..words[0]
+    };
+    assert_eq!(ids(&[other]), [(false, 0)]);
+}
+
 #[test]
 fn one_sided_capture_of_a_server() {
     let all = exchange();

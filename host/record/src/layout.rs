@@ -409,7 +409,7 @@ pub mod what {
     pub const ACKED_UNKNOWN: u32 = 1 << 26;
     /// ack is 2^30 or more away from the last one, or of no SYN of this handshake: not used, unless RESYNC.
     pub const WILD_ACK: u32 = 1 << 27;
-    /// The next bytes (or FIN) in sequence, 2^20 ns or more after the data before, with an IP id 2 to 17 above that of the direction's previous packet: where the sender counts by connection, packets before this one were not seen.
+    /// The next bytes (or FIN) in sequence, the first or 2^20 ns or more after the data before, with id_step 2 to 17: where the sender counts by connection, packets before this one were not seen.
     pub const IDS_SKIPPED: u32 = 1 << 28;
     /// Bits and their names, lowest first.
     pub const NAMES: &[(u32, &str)] = &[
@@ -1182,7 +1182,7 @@ pub struct Event {
     pub ip_id: u16,
     /// Duplicate ACKs in a row that the other side had sent (saturates at 63; 0 while the setup is pending).
     pub dup_acks: u8,
-    /// IP id above that of the direction's previous packet, modulo 2^16, saturating; 0: the same, or either is 0.
+    /// IP id above that of the direction's TCP packet before, modulo 2^16, saturating; 0: the same, or either is 0 or not known.
     pub id_step: u8,
     /// TTL or hop limit.
     pub ttl: u8,
@@ -1340,7 +1340,7 @@ pub struct Interval {
     pub rtt_count: u8,
     /// 1: a fine interval (10 ms), 0: a normal one (100 ms).
     pub fine: u8,
-    /// IPv4 identification of the interval's last TCP packet (others, IPv6: 0).
+    /// IPv4 identification of the direction's last TCP packet (other flows, IPv6: 0).
     pub ip_id: u16,
 }
 
