@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_capture::{CaptureFile, Feed};
+use weir_engine::meta::tcp;
 use weir_engine::{Config, Engine, Parser, Profile};
 use weir_record::{
     BlockEnd, ClientHow, CloseCause, CloseMore, Event, Interval, Kind, Packet, Record, RttHow, Setup, SetupEnd,
@@ -38,6 +39,23 @@ const SELDOM: [&str; 8] = [
     "record HISTOGRAM",
     "record TOP",
 ];
+
+/// Where `IDS_SKIPPED` begins and ends: only those cases without it that make an EVENT for another reason are counted.
+const IDS: [&str; 11] = [
+    "skipped, step 2",
+    "skipped, step 17",
+    "skipped, over the wrap",
+    "skipped, shortest pause",
+    "skipped, idle",
+    "skipped, FIN alone",
+    "not skipped, step 1",
+    "not skipped, step 18",
+    "not skipped, id 0",
+    "not skipped, pause too short",
+    "not skipped, not in sequence",
+];
+/// Its shortest pause in units of `since_data`.
+const LEAST_PAUSE: u32 = 1 << 14;
 
 impl Coverage {
     /// Run the engine (nic profile, digests on) over a capture and count.
@@ -137,6 +155,9 @@ impl Coverage {
         for (_, name) in what::NAMES {
             all.count(format!("what {name}"), 0);
         }
+        for name in IDS {
+            all.count(format!("ids {name}"), 0);
+        }
         for name in ["packet", "visit", "close"] {
             all.count(format!("interval by {name}"), 0);
             all.count(format!("interval by {name}, fine"), 0);
@@ -197,6 +218,7 @@ impl Coverage {
                         self.count(format!("what {name}"), 1);
                     }
                 }
+                self.ids(&body);
             }
             Kind::Interval => {
                 let body = Interval::decode(r);
@@ -214,6 +236,31 @@ impl Coverage {
                 }
             }
             Kind::Port | Kind::Gap | Kind::Burst | Kind::Histogram | Kind::Top => {}
+        }
+    }
+
+    fn ids(&mut self, event: &Event) {
+        let elsewhere = what::GAP | what::BELOW | what::WILD | what::ACK_UNSEEN | what::EXPECTED_UNKNOWN | what::RST;
+        let syn = event.tcp_flags & tcp::SYN != 0;
+        let data = !syn && (event.length > 0 || event.tcp_flags & tcp::FIN != 0);
+        let in_sequence = data && event.what & elsewhere == 0;
+        let (skipped, step, pause) = (event.what & what::IDS_SKIPPED != 0, event.id_step, event.since_data);
+        let (enough, paused) = ((2..=17).contains(&step), pause >= LEAST_PAUSE);
+        let cases = [
+            skipped && step == 2,
+            skipped && step == 17,
+            skipped && event.ip_id < u16::from(step),
+            skipped && pause == LEAST_PAUSE,
+            skipped && pause == u32::MAX,
+            skipped && event.length == 0,
+            in_sequence && paused && step == 1,
+            in_sequence && paused && step == 18,
+            in_sequence && paused && event.ip_id == 0,
+            in_sequence && enough && pause == LEAST_PAUSE - 1,
+            data && enough && paused && event.what & what::GAP != 0,
+        ];
+        for (name, _) in IDS.iter().zip(cases).filter(|(_, on)| *on) {
+            self.count(format!("ids {name}"), 1);
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Side {
     pub scale: Option<u8>,
     pub id: u16,
     pub id_step: u16,
+    /// Chance that IP ids are skipped before a packet, if `id_step` is not 0.
+    pub id_skips: f64,
     pub fin: bool,
     pub sack: Option<[(u32, u32); 4]>,
     pub sack_count: usize,
@@ -77,6 +79,26 @@ const EDGES: [u32; 14] = [
     u32::MAX,
 ];
 
+impl Side {
+    /// The IP id of the next packet. Skipped are about as many as `IDS_SKIPPED` begins and ends with, or what leads over the
+    /// wrap, to 0, far away.
+    fn next_id(&mut self, rng: &mut Rng) -> u16 {
+        self.id = self.id.wrapping_add(self.id_step);
+        if self.id_step != 0 && rng.chance(self.id_skips) {
+            self.id = match rng.below(14) {
+                0 => 0,
+                1..=3 => u16::MAX - rng.below(4) as u16,
+                4 => rng.bits() as u16,
+                5 => self.id.wrapping_sub(1 + rng.below(3) as u16),
+                6 => self.id.wrapping_add(253 + rng.below(4) as u16),
+                7 | 8 => self.id.wrapping_add(1 + rng.below(2) as u16),
+                _ => self.id.wrapping_add(15 + rng.below(3) as u16),
+            };
+        }
+        self.id
+    }
+}
+
 impl Conversation {
     /// `few`: keys out of a small space, so that conversations meet on one key.
     pub fn new(rng: &mut Rng, few: bool) -> Self {
@@ -96,6 +118,7 @@ impl Conversation {
             side.window = window(rng);
             side.id = rng.bits() as u16;
             side.id_step = *rng.pick(&[1, 1, 1, 1, 256, 0]).unwrap_or(&1);
+            side.id_skips = 0.1;
             if rng.chance(0.1) {
                 (side.id, side.id_step) = (0, 0);
             }
@@ -293,9 +316,9 @@ impl Conversation {
         let options = self.options(rng, segment, odd);
         let (source, destination) = (self.ends[segment.from], self.ends[1 - segment.from]);
         let side = &mut self.sides[segment.from];
-        side.id = side.id.wrapping_add(side.id_step);
+        let next_id = side.next_id(rng);
         let mut header = Vec::new();
-        let id = if self.shape.ipv6 { 1 } else { side.id };
+        let id = if self.shape.ipv6 { 1 } else { next_id };
         match self.protocol {
             TCP => {
                 let fields = Tcp {

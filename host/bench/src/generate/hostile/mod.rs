@@ -155,7 +155,7 @@ impl Traffic {
         // Flows that are open at the end.
         let last = (self.left / 300).max(10);
         while self.left > 2 * last {
-            match self.rng.below(20) {
+            match self.rng.below(21) {
                 0..=4 => self.era(1, 9, 3_000, Pace::Burst)?,
                 5..=7 => self.era(100, 1_500, 5_000, Pace::Burst)?,
                 8..=9 => self.era(10, 300, 4_000, Pace::Mixed)?,
@@ -166,6 +166,7 @@ impl Traffic {
                 16 => self.flood()?,
                 17 => self.closings()?,
                 18 => self.dying()?,
+                19 => self.pauses()?,
                 _ => self.leaps()?,
             }
             if self.rng.chance(0.3) {
@@ -781,9 +782,50 @@ impl Traffic {
         Ok(())
     }
 
+    /// Data in order behind pauses that are about as long as those after which skipped IP ids tell.
+    fn pauses(&mut self) -> Result<(), Error> {
+        let number = self.rng.bits() as u32;
+        let mut flow = Conversation::plain(&mut self.rng, number);
+        for side in &mut flow.sides {
+            (side.id_step, side.id_skips) = (1, 0.9);
+        }
+        // The setup may be pending.
+        for _ in 0..self.rng.below(4) {
+            self.proceed(&mut flow)?;
+        }
+        let from = self.rng.below(2) as usize;
+        let mut data = self.now;
+        for _ in 0..self.rng.between(400, 2_800) {
+            if self.rng.chance(0.03) {
+                self.act(&mut flow)?;
+            }
+            let mut segment = flow.in_order(&mut self.rng, from);
+            match self.rng.below(10) {
+                0..=2 => segment.flags |= FIN,
+                3 | 4 => (segment.flags, segment.len) = (FIN | ACK, 0),
+                5 => segment.len = 0,
+                6 => segment.flags = PSH,
+                7 => segment.seq = segment.seq.wrapping_add(1),
+                _ => {}
+            }
+            flow.note(&segment);
+            self.send(&mut flow, &segment)?;
+            if segment.len > 0 {
+                data = self.now;
+            }
+            let pause = match self.rng.below(8) {
+                0 => SECOND * 3 / 2,
+                1 => self.rng.below(3 * MILLISECOND),
+                _ => (1 << 20) - 1 + self.rng.below(2),
+            };
+            self.now = self.now.max(data + pause);
+        }
+        Ok(())
+    }
+
     /// Blocks that grow by gaps until half of the sequence space is in them.
     fn leaps(&mut self) -> Result<(), Error> {
-        for _ in 0..self.rng.between(20, 60) {
+        for _ in 0..self.rng.between(30, 70) {
             let mut flow = Conversation::new(&mut self.rng, false);
             flow.protocol = frame::TCP;
             for _ in 0..3 {
