@@ -60,13 +60,11 @@ module weir_block
   assign idle_margin = {facts.idle_before - current[1].last, facts.idle_before - current[0].last};
   assign goes_idle = {!current[1].idle && !idle_margin[1][31], !current[0].idle && !idle_margin[0][31]};
 
-  // For both sides at once, as the limits: 2^20 ns or more since the data before.
-  logic [1:0] paused;
-  for (genvar i = 0; i < 2; i++) begin : gen_paused
-    logic [31:0] since;
-    assign since = now[31:0] - current[i].last;
-    assign paused[i] = current[i].idle || since[31:20] != 0;
-  end
+  // 2^20 ns or more since the sender's data before.
+  logic [31:0] since_data;
+  logic paused;
+  assign since_data = now[31:0] - current[s].last;
+  assign paused = current[s].idle || since_data[31:20] != 0;
 
   // What ends an open block whatever is in it, but for the limit of the sender's.
   logic [1:0] sends, shut;
@@ -102,7 +100,7 @@ module weir_block
   always_comb begin
     out.what = '0;
     out.what[WhatWindowFullBit] = segment && full && order.new_bytes && !was_full;
-    out.what[WhatIdsSkippedBit] = segment && order.ids_skipped && paused[s];
+    out.what[WhatIdsSkippedBit] = segment && order.ids_skipped && paused;
     out.what[WhatIdleBeforeBit] = facts.tcp && (current[s].idle || order.opened);
     out.turn = segment && order.new_bytes && current[r].open && !order.opened;
     out.merged = open && closes && facts.push && !facts.fin && !limit && facts.shed.block;

@@ -162,9 +162,10 @@ def connection():
         (0, 90 * MS, s + 2001, c + 102, ACK | FIN, 0, b""),
         (1, 91 * MS, c + 102, s + 2002, ACK, 0, b""),
     ]
-    sent = []
-    for number, (client, time, seq, ack, flags, payload, given) in enumerate(steps):
-        frame = segment(client, seq, ack, flags, payload, given, window=500 if client else 3000, ip_id=number + 1)
+    sent, ids = [], [0, 0]
+    for client, time, seq, ack, flags, payload, given in steps:
+        ids[client] += 1
+        frame = segment(client, seq, ack, flags, payload, given, window=500 if client else 3000, ip_id=ids[client])
         sent.append((0 if client else 1, START + time, frame, 0))
     return sent
 
