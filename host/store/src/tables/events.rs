@@ -167,6 +167,11 @@ impl Row for Event {
                 Cell::Bool(|e| Some(e.record.flags() & flag::MERGED != 0)),
                 "Made from more than one record because records could not leave.",
             ),
+            Column::known(
+                "id_step",
+                Cell::U8(|e| Some(e.content.id_step).filter(|step| *step != 0 || e.is(what::COPY))),
+                "IP id above that of the direction's TCP packet before, modulo 2^16 (saturates at 255); NULL: not known, or the same without COPY.",
+            ),
         ]
     }
 }

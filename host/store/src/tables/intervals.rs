@@ -102,6 +102,11 @@ impl Row for Interval {
                 Cell::Bool(|i| Some(i.record.flags() & flag::MERGED != 0)),
                 "Made from more than one record because records could not leave.",
             ),
+            Column::known(
+                "ip_id",
+                Cell::U16(|i| Some(i.content.ip_id).filter(|id| *id != 0)),
+                "IPv4 identification of the direction's last TCP packet; NULL: none or 0.",
+            ),
         ]
     }
 }

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, Float64Type, TimestampNanosecondType, UInt8Type
 use arrow::util::display::array_value_to_string;
 use weir_analysis::{Analyzer, Config, Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
-use weir_record::{Event, Kind, Packet, Record, Untracked};
-use weir_store::tables::{Builder, ROWS, Table, Tables};
+use weir_record::{Event, Header, Interval, Kind, Packet, Record, Untracked, what};
+use weir_store::tables::{self, Builder, ROWS, Table, Tables};
 
 use crate::capture::demo;
 
@@ -228,12 +228,39 @@ fn rows_are_the_facts() {
             .iter()
             .filter(move |r| r.kind() == Some(kind) && !r.is_continuation())
     };
-    assert_eq!(tables[&Table::Intervals].num_rows(), of(Kind::Interval).count());
+    let ids: Vec<_> = of(Kind::Interval)
+        .map(|r| Some(u64::from(Interval::decode(r).ip_id)).filter(|id| *id != 0))
+        .collect();
+    assert!(ids.iter().any(Option::is_some));
+    assert_eq!(u64s(&tables[&Table::Intervals], "ip_id"), ids);
     assert_eq!(tables[&Table::Ports].num_rows(), of(Kind::Port).count());
     let events: Vec<_> = of(Kind::Event).map(|r| u64::from(Event::decode(r).seq)).collect();
     assert_eq!(u64s(&tables[&Table::Events], "seq"), some(events));
+    let steps = u64s(&tables[&Table::Events], "id_step");
+    let told: Vec<_> = of(Kind::Event).map(|r| u64::from(Event::decode(r).id_step)).collect();
+    assert!(steps.iter().any(Option::is_some));
+    assert_eq!(steps.iter().map(|step| step.unwrap_or(0)).collect::<Vec<_>>(), told);
     let packets: Vec<_> = of(Kind::Packet).map(|r| Packet::decode(r).number).collect();
     assert_eq!(u64s(&tables[&Table::Packets], "number"), some(packets));
+}
+
+#[test]
+fn a_step_of_0_is_known_of_copies_only() {
+    let mut builder = Builder::new("t");
+    for (what, id_step) in [(what::GAP, 0), (what::GAP, 1), (what::COPY, 0), (what::ICMP, 0)] {
+        let event = Event {
+            what,
+            id_step,
+            ..Event::decode(&Record([0; 64]))
+        };
+        let record = event.encode(Header {
+            time: 1 << 60,
+            ..Header::default()
+        });
+        builder.push(&tables::Event::new(&record, None)).unwrap();
+    }
+    let batch = builder.finish().unwrap();
+    assert_eq!(u64s(&batch, "id_step"), [None, Some(1), Some(0), None]);
 }
 
 #[test]
