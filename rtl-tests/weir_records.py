@@ -125,6 +125,7 @@ class What(enum.IntFlag):
     ACKED_UNKNOWN = 1 << 26
     WILD_ACK = 1 << 27
     IDS_SKIPPED = 1 << 28
+    ACKS_MORE = 1 << 29
 
 
 class CloseCause(enum.IntEnum):

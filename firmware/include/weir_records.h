@@ -113,6 +113,7 @@ enum weir_rtt_how {
 #define WEIR_WHAT_ACKED_UNKNOWN (1u << 26)
 #define WEIR_WHAT_WILD_ACK (1u << 27)
 #define WEIR_WHAT_IDS_SKIPPED (1u << 28)
+#define WEIR_WHAT_ACKS_MORE (1u << 29)
 
 // CLOSE.arg.
 enum weir_close_cause {

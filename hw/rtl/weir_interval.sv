@@ -27,7 +27,7 @@ module weir_interval
       (32'd1 << WhatSmallWindowBit) | (32'd1 << WhatSynRepeatBit) | (32'd1 << WhatSynAckRepeatBit);
   // Bits that make no EVENT by themselves.
   localparam logic [31:0] Beside = (32'd1 << WhatPushBit) | (32'd1 << WhatIdleBeforeBit) |
-      (32'd1 << WhatExpectedUnknownBit) | (32'd1 << WhatAckedUnknownBit);
+      (32'd1 << WhatExpectedUnknownBit) | (32'd1 << WhatAckedUnknownBit) | (32'd1 << WhatAcksMoreBit);
 
   // Flight as the 30-bit field holds it.
   function automatic logic [29:0] limited(logic [31:0] flight);

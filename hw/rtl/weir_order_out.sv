@@ -140,6 +140,7 @@ module weir_order_out
       out.what[WhatWildAckBit] = decision.challenge || decision.ack_far;
       out.what[WhatAckUnseenBit] = ack_used && rcv.has_next && after(word.meta.ack, rcv.next) &&
           !(snd.has_ack && after(snd.ack, rcv.next));
+      out.what[WhatAcksMoreBit] = after_word[s].has_ack && (!snd.has_ack || after_word[s].ack != snd.ack);
       out.what[WhatRstBit] = facts.is_rst;
       out.what[WhatPushBit] = facts.push;
       out.what[WhatExpectedUnknownBit] = !snd.has_next;

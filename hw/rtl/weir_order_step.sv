@@ -166,6 +166,11 @@ module weir_order_step
   assign eq_moved = rcv.fin && receives.ack_equal;
   assign eq_kept = rcv.fin && receives.all_acked;
 
+  logic [15:0] id_back;
+  logic overtaken;
+  assign id_back = snd.ip_id - word.meta.ip_id;
+  assign overtaken = word.meta.ip_id != 0 && snd.ip_id != 0 && id_back != 0 && id_back <= 16'd256;
+
   order_side_t sent, received;
   always_comb begin
     sent = snd;
@@ -173,7 +178,7 @@ module weir_order_step
       sent.next = facts.next_value;
       sent.has_next = 1'b1;
     end
-    if (facts.tcp) sent.ip_id = word.meta.ip_id;
+    if (facts.tcp && !overtaken) sent.ip_id = word.meta.ip_id;
     if (decision.data) begin
       sent.wild = distant && !snd.wild;
       if (facts.fin && (!distant || snd.wild)) sent.fin = 1'b1;

@@ -116,6 +116,7 @@ package weir_records_pkg;
   localparam int WhatAckedUnknownBit = 26;
   localparam int WhatWildAckBit = 27;
   localparam int WhatIdsSkippedBit = 28;
+  localparam int WhatAcksMoreBit = 29;
 
   // CLOSE.arg.
   typedef enum logic [7:0] {

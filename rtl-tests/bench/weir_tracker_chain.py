@@ -77,7 +77,7 @@ async def run(dut, words, gap):
 
 def told(found):
     """(kind, arg) of records that are no continuation, EVENT with its conditions that make it one."""
-    beside = What.PUSH | What.IDLE_BEFORE | What.EXPECTED_UNKNOWN | What.ACKED_UNKNOWN
+    beside = What.PUSH | What.IDLE_BEFORE | What.EXPECTED_UNKNOWN | What.ACKED_UNKNOWN | What.ACKS_MORE
     return [
         (Kind(r["kind"]), What(r["what"] & ~beside) if r["kind"] == Kind.EVENT else r["arg"])
         for r in found
@@ -209,6 +209,10 @@ async def ids_that_were_skipped(dut, gap):
         (2 * MS, 18, ACK, 10, False),
         (2 * MS, 1, ACK, 10, False),
         (2 * MS, 0x10000 - 300, ACK, 10, False),
+        (2 * MS, 4, ACK, 0, False),
+        (2 * MS, -3, ACK, 0, False),  # overtaken
+        (2 * MS, 1, ACK, 0, False),  # overtaken, too
+        (2 * MS, 3, ACK, 10, False),
         (2 * MS, 3, ACK, 0, False),  # a pure ACK
         (2 * MS, 3, ACK | FIN, 0, True),
     ]:

@@ -37,6 +37,8 @@ const PORTS: usize = 16;
 /// `IDS_SKIPPED` (4.8): the highest `id_step`, and the least `since_data` in its units of 64 ns.
 const MOST_IDS_SKIPPED: u8 = 17;
 const LEAST_PAUSE: u32 = 1 << (20 - 6);
+/// Ids that a packet which was overtaken is below the newest, at most (4.5).
+const MOST_OVERTAKEN: u16 = 256;
 
 /// Conditions that make the next interval fine (section 5).
 const TROUBLE: u32 = what::GAP
@@ -50,7 +52,7 @@ const TROUBLE: u32 = what::GAP
     | what::SYN_ACK_REPEAT;
 
 /// Bits that cause no EVENT by themselves.
-const BESIDE: u32 = what::PUSH | what::IDLE_BEFORE | what::EXPECTED_UNKNOWN | what::ACKED_UNKNOWN;
+const BESIDE: u32 = what::PUSH | what::IDLE_BEFORE | what::EXPECTED_UNKNOWN | what::ACKED_UNKNOWN | what::ACKS_MORE;
 
 /// Settings of the engine; times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -1057,6 +1059,8 @@ struct Before {
     since_data: u32,
     dup_acks: u8,
     id_step: u8,
+    /// Its id is a little lower than the newest.
+    overtaken: bool,
     /// Bits that only stand beside others.
     beside: u32,
 }
@@ -1075,6 +1079,7 @@ impl Before {
             beside |= if on { bit } else { 0 };
         }
         let since = (time - sender.block_last.at(time)) >> 6;
+        let has_ids = meta.ip_id != 0 && sender.ip_id != 0;
         Self {
             next: sender.next,
             peer_next: receiver.next,
@@ -1085,11 +1090,13 @@ impl Before {
                 u32::try_from(since).unwrap_or(u32::MAX)
             },
             dup_acks: if flow.pending() { 0 } else { receiver.chain },
-            id_step: if meta.ip_id == 0 || sender.ip_id == 0 {
-                0
+            id_step: u8::try_from(if has_ids {
+                meta.ip_id.wrapping_sub(sender.ip_id)
             } else {
-                u8::try_from(meta.ip_id.wrapping_sub(sender.ip_id)).unwrap_or(u8::MAX)
-            },
+                0
+            })
+            .unwrap_or(u8::MAX),
+            overtaken: has_ids && (1..=MOST_OVERTAKEN).contains(&sender.ip_id.wrapping_sub(meta.ip_id)),
             beside,
         }
     }
@@ -1152,7 +1159,9 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     } else {
         order(flow, s, meta, &mut step);
     }
-    flow.sides[s].ip_id = meta.ip_id;
+    if !before.overtaken {
+        flow.sides[s].ip_id = meta.ip_id;
+    }
     if meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK && !step.other_syn {
         acknowledge(flow, s, meta, time, &mut step);
     }
@@ -1489,6 +1498,9 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
                 sender.chain = 0;
             }
         }
+    }
+    if !had_ack || sender.ack != una {
+        step.what |= what::ACKS_MORE;
     }
     if receiver.is(side::HAS_NEXT) && after(meta.ack, receiver.next) && !(had_ack && after(una, receiver.next)) {
         step.what |= what::ACK_UNSEEN;

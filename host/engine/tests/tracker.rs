@@ -221,7 +221,8 @@ fn windows_and_probes() {
     open.window = 500;
     words.extend([zero, tcp(3_000, true, ACK, 1101, 5001, 1), open]);
     let records = run(Config::appliance(), &words);
-    let bits: Vec<_> = events(&records).iter().map(|e| e.what & !what::IDLE_BEFORE).collect();
+    let beside = what::IDLE_BEFORE | what::ACKS_MORE;
+    let bits: Vec<_> = events(&records).iter().map(|e| e.what & !beside).collect();
     assert_eq!(bits, [what::ZERO_WINDOW, what::PROBE, what::WINDOW_OPEN]);
     assert_eq!(
         CloseMore::decode(&of(&records, Kind::Close, true)[0]).server_zero_windows,
@@ -482,15 +483,30 @@ fn ids_that_were_skipped_tell_from_2_to_17_and_after_a_pause() {
             (PAUSE, 1, ACK, 10),                    // 1042
             (PAUSE, 0, ACK, 10),                    // 1042
             (PAUSE, 0x102, ACK, 10),                // 1300
-            (PAUSE, 0u16.wrapping_sub(2), ACK, 10), // 1298
-            (1_500_000_000, 2, ACK, 10),            // 1300, idle
-            (PAUSE, 3, ACK, 0),                     // 1303, an ACK alone ...
-            (1000, 3, ACK | PSH, 10),               // 1306, ... is no data before
-            (PAUSE, 3, ACK | FIN, 0),               // 1309
+            (PAUSE, 0u16.wrapping_sub(2), ACK, 10), // 1298, overtaken ...
+            (PAUSE, 1, ACK, 10),                    // 1299, ... both
+            (1_500_000_000, 3, ACK, 10),            // 1302, idle
+            (PAUSE, 3, ACK, 0),                     // 1305, an ACK alone ...
+            (1000, 3, ACK | PSH, 10),               // 1308, ... is no data before
+            (PAUSE, 3, ACK | FIN, 0),               // 1311
         ],
     );
-    let expected = [(1002, 2), (1006, 2), (1023, 17), (1300, 2), (1306, 3), (1309, 3)];
+    let expected = [(1002, 2), (1006, 2), (1023, 17), (1302, 2), (1308, 3), (1311, 3)];
     assert_eq!(ids_skipped(&words), expected);
+}
+
+#[test]
+fn an_id_is_overtaken_by_at_most_256() {
+    for (back, expected) in [(256, vec![(1002, 2)]), (257, vec![(745, 2)])] {
+        let words = after_handshake(
+            1000,
+            &[
+                (0, 0u16.wrapping_sub(back), ACK, 0),
+                (PAUSE, if back == 256 { 258 } else { 2 }, ACK, 10),
+            ],
+        );
+        assert_eq!(ids_skipped(&words), expected);
+    }
 }
 
 #[test]

@@ -363,7 +363,7 @@ pub mod what {
     pub const WILD: u32 = 1 << 3;
     /// With WILD or WILD_ACK: second one in a row, the state was set from it.
     pub const RESYNC: u32 = 1 << 4;
-    /// Same IP id, seq, length and ack as the previous packet of this direction, IP id not 0: a copy made by the network or the capture.
+    /// Same IP id, seq, length and ack as the newest packet of this direction, IP id not 0: a copy made by the network or the capture.
     pub const COPY: u32 = 1 << 5;
     /// ack is above everything seen in the other direction, and the ack before it was not: data is missing from the capture or comes later in it.
     pub const ACK_UNSEEN: u32 = 1 << 6;
@@ -411,6 +411,8 @@ pub mod what {
     pub const WILD_ACK: u32 = 1 << 27;
     /// The next bytes (or FIN) in sequence, the first or 2^20 ns or more after the data before, with id_step 2 to 17: where the sender counts by connection, packets before this one were not seen.
     pub const IDS_SKIPPED: u32 = 1 << 28;
+    /// The packet's ack is the first of its direction or above all before it (only beside another bit).
+    pub const ACKS_MORE: u32 = 1 << 29;
     /// Bits and their names, lowest first.
     pub const NAMES: &[(u32, &str)] = &[
         (GAP, "GAP"),
@@ -442,6 +444,7 @@ pub mod what {
         (ACKED_UNKNOWN, "ACKED_UNKNOWN"),
         (WILD_ACK, "WILD_ACK"),
         (IDS_SKIPPED, "IDS_SKIPPED"),
+        (ACKS_MORE, "ACKS_MORE"),
     ];
 }
 
@@ -1182,7 +1185,7 @@ pub struct Event {
     pub ip_id: u16,
     /// Duplicate ACKs in a row that the other side had sent (saturates at 63; 0 while the setup is pending).
     pub dup_acks: u8,
-    /// IP id above that of the direction's TCP packet before, modulo 2^16, saturating; 0: the same, or either is 0 or not known.
+    /// IP id above the newest of the direction's TCP packets before, modulo 2^16, saturating; 0: the same, or either is 0 or not known.
     pub id_step: u8,
     /// TTL or hop limit.
     pub ttl: u8,
@@ -1340,7 +1343,7 @@ pub struct Interval {
     pub rtt_count: u8,
     /// 1: a fine interval (10 ms), 0: a normal one (100 ms).
     pub fine: u8,
-    /// IPv4 identification of the direction's last TCP packet (other flows, IPv6: 0).
+    /// IPv4 identification of the direction's newest TCP packet (other flows, IPv6: 0).
     pub ip_id: u16,
 }
 
@@ -2021,7 +2024,7 @@ pub mod width {
     pub const SCALE: u32 = 4;
     /// MSS in its SYN (0 = absent or unknown).
     pub const MSS: u32 = 16;
-    /// IP id of its previous packet.
+    /// IP id of its previous packet, those left out that are a little lower than the one before.
     pub const IP_ID: u32 = 16;
     /// Duplicate ACKs in a row; while the setup is pending: SYNs (client) or SYN-ACKs (server) seen.
     pub const CHAIN: u32 = 6;
