@@ -1,8 +1,13 @@
 //! State per flow, addressed by the flow's context index.
 
-use weir_record::{Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Open, OpenMore, Rtt, Setup, what, width};
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher;
+use weir_record::{
+    Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Open, OpenMore, Rtt, Setup, what, width,
+};
 
 use crate::handshake::Handshake;
+use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, Limits, SoFar};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::rtt::RoundTrips;
@@ -67,6 +72,8 @@ pub(crate) struct Trouble {
     pub small_windows: [u32; 2],
     fin_repeat: u64,
     pub handshake: Handshake,
+    /// IP ids of each side since the trouble began.
+    ids: [Counted; 2],
     /// The latest SYN that was repeated had no window scale although the first had one.
     pub scale_dropped: bool,
 }
@@ -94,6 +101,31 @@ pub(crate) struct Route {
     pub vlans: u32,
     pub tunnel_id: u32,
     pub tunnel_kind: u8,
+}
+
+/// A host: the address alone can be in several networks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Host {
+    address: [u8; 16],
+    vlans: u32,
+    tunnel: u32,
+}
+
+impl Host {
+    /// A place in a table of so many, the same in every run.
+    pub fn place(&self, places: usize) -> usize {
+        FixedState::default().hash_one(self) as usize % places
+    }
+}
+
+impl Route {
+    pub const fn host(&self, side: usize) -> Host {
+        Host {
+            address: if side == 0 { self.client_addr } else { self.server_addr },
+            vlans: self.vlans,
+            tunnel: self.tunnel_id,
+        }
+    }
 }
 
 /// A route in the memory that it needs: most are IPv4 without tags and tunnels.
@@ -169,8 +201,8 @@ pub(crate) struct Flow {
     pub end_time: u64,
     fin_time: u64,
     fin_ack: u32,
-    /// IP id of each side's first FIN.
-    fin_id: [u16; 2],
+    /// IP id of each side's first FIN; before that, the newest that INTERVAL told, or 0.
+    ids: [u16; 2],
     pub setup: SetupState,
     pub directions: [Direction; 2],
     /// Advertised by each side.
@@ -211,7 +243,7 @@ impl Flow {
             end_time: 0,
             fin_time: 0,
             fin_ack: 0,
-            fin_id: [0; 2],
+            ids: [0; 2],
             setup: SetupState::default(),
             directions: [Direction::default(), Direction::default()],
             windows: [Windows::default(); 2],
@@ -246,6 +278,45 @@ impl Flow {
         }
     }
 
+    /// IP ids of an interval of `side` that was over at `time`: what was not seen of them since the interval before, if ids
+    /// tell. To be called before the totals move.
+    pub fn interval_ids(&mut self, side: usize, i: &Interval, time: u64, by_connection: bool) -> Option<Step> {
+        let s = side & 1;
+        let packets = i.packets.wrapping_sub(self.directions[s].packets as u32);
+        let sent_fin = self.sent_fin(s);
+        let Some(trouble) = &mut self.trouble else {
+            if sent_fin {
+                return None;
+            }
+            let before = std::mem::replace(&mut self.ids[s], i.ip_id);
+            return Step::new(before, i.ip_id, packets.into());
+        };
+        let whole = trouble.losses[s].is_whole();
+        let step = trouble.ids[s].interval(i.ip_id, packets, trouble.losses[s].counts.duplicates);
+        trouble.losses[1 - s].answered(i.start, time, trouble.ids[s], by_connection, whole);
+        step
+    }
+
+    fn newest_ids(&self) -> [u16; 2] {
+        [0, 1].map(|s| if self.sent_fin(s) { 0 } else { self.ids[s] })
+    }
+
+    /// A segment in sequence before which IP ids of its sender were skipped, of a host that counts by connection or of which
+    /// that is not known yet. Returns whether it shows a loss.
+    pub fn skipped(&mut self, side: usize, e: &Event, time: u64, by_connection: bool, pool: &mut Pool) -> bool {
+        let s = side & 1;
+        let path = self.path(s);
+        let ids = self.newest_ids();
+        let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
+        let [first, second] = &mut trouble.losses;
+        let (own, other) = if s == 0 { (first, second) } else { (second, first) };
+        let lost = own.skipped(e, time, other, by_connection, path);
+        if lost && let Some(turn) = &mut self.turn {
+            turn.loss(time);
+        }
+        lost
+    }
+
     pub const fn is_tcp(&self) -> bool {
         self.bits & IS_TCP != 0
     }
@@ -265,7 +336,7 @@ impl Flow {
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
             reset: self.sent_rst(1 - (side & 1)),
-            fin: self.sent_fin(side).then_some(self.fin_id[side & 1]),
+            fin: self.sent_fin(side).then_some(self.ids[side & 1]),
         }
     }
 
@@ -311,7 +382,7 @@ impl Flow {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
             self.bits |= FIN << s;
-            self.fin_id[s] = e.ip_id;
+            self.ids[s] = e.ip_id;
             if s == 0 && self.fin_time == 0 {
                 self.fin_time = time;
                 self.fin_ack = e.ack;
@@ -336,7 +407,8 @@ impl Flow {
         let (path, other_path) = (self.path(s), self.path(1 - s));
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
         let (opened, pending) = (self.first, !self.setup.done);
-        let trouble = self.trouble.get_or_insert_with(|| pool.trouble());
+        let ids = self.newest_ids();
+        let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
         let mut lost = false;
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
             if !pending {
@@ -369,6 +441,7 @@ impl Flow {
         }
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
+        own.answers = trouble.ids[1 - s];
         let segment = own.sent(e, time, path);
         other.heard(e, more, time, other_path);
         own.counts.sack_states += u64::from(e.what & what::SACK != 0);
@@ -687,18 +760,18 @@ impl Flow {
 
     /// The flow closed with these next expected sequence numbers, where known: settle what stayed
     /// open.
-    pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2]) {
-        if self.trouble.is_none() {
-            return;
-        }
+    /// `by_connection`: whether the IP ids of either side count so.
+    pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2], by_connection: [bool; 2]) {
         let (paths, last) = ([self.path(0), self.path(1)], self.last);
         let Some(trouble) = &mut self.trouble else { return };
+        let whole = [0, 1].map(|s| trouble.losses[s].is_whole());
         for (s, path) in paths.into_iter().enumerate() {
             trouble.closed[s].end(last);
             let losses = &mut trouble.losses[s];
             if let Some(next) = next[s].filter(|_| acknowledged[s]) {
                 losses.acknowledge(next, last, path);
             }
+            losses.settle_ids(by_connection[s], by_connection[1 - s], whole[1 - s], path);
             losses.close(next[s], last, path);
         }
     }
@@ -721,8 +794,11 @@ impl Pool {
         self.turns.pop().unwrap_or_default()
     }
 
-    fn trouble(&mut self) -> Box<Trouble> {
-        self.troubles.pop().unwrap_or_default()
+    /// `ids`: the newest of either side, or 0.
+    fn trouble(&mut self, ids: [u16; 2]) -> Box<Trouble> {
+        let mut trouble = self.troubles.pop().unwrap_or_default();
+        trouble.ids = ids.map(Counted::from);
+        trouble
     }
 
     fn limits(&mut self) -> Box<Limits> {

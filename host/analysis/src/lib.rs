@@ -16,6 +16,7 @@ mod diagnosis;
 mod findings;
 mod flow;
 mod handshake;
+mod ids;
 mod lanes;
 mod limits;
 mod losses;
@@ -56,6 +57,7 @@ use findings::Findings;
 pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
 pub use handshake::SYN_TIMER_LEAST;
+use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};
 use marked::Marked;
 pub use marked::{Moment, Range};
@@ -123,6 +125,9 @@ struct State {
     flows: Slab,
     pool: Pool,
     queues: Queues,
+    habits: Habits,
+    /// IP ids are of interest from the first trouble on.
+    watch_ids: bool,
     totals: Totals,
     findings: Findings,
     /// Those of the window, if there is one.
@@ -272,15 +277,6 @@ impl State {
             Some(Kind::Gap | Kind::Packet | Kind::Burst | Kind::Histogram | Kind::Top) => {}
             None => self.health.unknown += 1,
         }
-    }
-
-    /// The record's flow, with its newest time.
-    fn flow(&mut self, r: &Record) -> Option<&mut Flow> {
-        let flow = self.flows.get_mut(r.flow());
-        if flow.is_none() {
-            self.health.homeless += 1;
-        }
-        flow
     }
 
     fn open(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
@@ -492,8 +488,17 @@ impl State {
         }
         flow.last = flow.last.max(r.time());
         flow.ending(side, &e, r.time());
-        // A first FIN and a RST alone are no trouble.
-        if e.what & !(what::FIN | what::RST | what::PUSH | what::IDLE_BEFORE) != 0 {
+        if e.what & what::IDS_SKIPPED != 0 {
+            self.watch_ids = true;
+            let by_connection = self.habits.by_connection(flow.route().host(side));
+            if by_connection != Some(false) && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool)
+            {
+                flow.limit_event(side, &e, true, r.time(), self.totals.link, &mut self.pool);
+            }
+        }
+        // A first FIN, a RST and skipped ids alone are no trouble.
+        let alone = what::FIN | what::RST | what::IDS_SKIPPED;
+        if e.what & !(alone | what::PUSH | what::IDLE_BEFORE | what::ACKS_MORE) != 0 {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
             if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 && e.what & what::COPY == 0 {
@@ -510,8 +515,25 @@ impl State {
 
     fn interval(&mut self, r: &Record) {
         let side = usize::from(r.server_to_client());
-        let Some(flow) = self.flow(r) else { return };
+        let Some(flow) = self.flows.get_mut(r.flow()) else {
+            self.health.homeless += 1;
+            return;
+        };
         let i = Interval::decode(r);
+        if flow.is_tcp() {
+            self.watch_ids |= flow.trouble.is_some();
+            let host = flow.route().host(side);
+            let is_first = flow.directions[side].packets == 0;
+            let step = flow.interval_ids(
+                side,
+                &i,
+                r.time(),
+                self.watch_ids && self.habits.by_connection(host) == Some(true),
+            );
+            if self.watch_ids {
+                self.habits.interval(host, i.ip_id, is_first, step);
+            }
+        }
         let d = &mut flow.directions[side];
         d.totals(i.packets, i.payload);
         d.flight_max = d.flight_max.max(i.flight_max);
@@ -565,7 +587,11 @@ impl State {
         }
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
-        flow.settle(ending.next, ending.acknowledged);
+        if flow.trouble.is_some() {
+            let route = flow.route();
+            let by_connection = [0, 1].map(|side| self.habits.by_connection(route.host(side)) == Some(true));
+            flow.settle(ending.next, ending.acknowledged, by_connection);
+        }
         let ends = flow.ends();
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));

@@ -1,10 +1,7 @@
 //! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
-use foldhash::quality::FixedState;
-use std::hash::BuildHasher;
-
-use crate::flow::Route;
+use crate::flow::{Host, Route};
 use crate::turns::Finished;
 
 /// Servers that are watched; another one takes the place of one with the same hash.
@@ -27,30 +24,6 @@ pub(crate) struct Wait {
     pub round_trip: u32,
     /// The truth is at most so far from it, ns.
     pub uncertain: u32,
-}
-
-/// Where a server is: the address alone can be in several networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Whom {
-    address: [u8; 16],
-    vlans: u32,
-    tunnel: u32,
-}
-
-impl From<&Route> for Whom {
-    fn from(route: &Route) -> Self {
-        Self {
-            address: route.server_addr,
-            vlans: route.vlans,
-            tunnel: route.tunnel_id,
-        }
-    }
-}
-
-impl Whom {
-    fn place(&self) -> usize {
-        FixedState::default().hash_one(self) as usize % SERVERS
-    }
 }
 
 /// A segment that passed the tap at `sent`, and its acknowledgment, which no application held back.
@@ -118,7 +91,7 @@ impl Extremes {
 
 #[derive(Debug)]
 struct History {
-    whom: Whom,
+    whom: Host,
     /// Of the piece of time in progress, and of the one before.
     extremes: [Extremes; 2],
     piece: u64,
@@ -128,7 +101,7 @@ struct History {
 }
 
 impl History {
-    const fn new(whom: Whom) -> Self {
+    const fn new(whom: Host) -> Self {
         Self {
             whom,
             extremes: [Extremes::NONE; 2],
@@ -244,12 +217,12 @@ impl Default for Queues {
 impl Queues {
     /// An acknowledgment of the server at `time` that no application held back, and its round trip.
     pub fn sample(&mut self, route: &Route, time: u64, round_trip: u64) {
-        let whom = Whom::from(route);
+        let whom = route.host(1);
         let sample = Sample {
             sent: time.saturating_sub(round_trip),
             round_trip,
         };
-        match &mut self.servers[whom.place()] {
+        match &mut self.servers[whom.place(SERVERS)] {
             Some(history) if history.whom == whom => history.add(sample),
             other => other.insert(Box::new(History::new(whom))).add(sample),
         }
@@ -257,8 +230,10 @@ impl Queues {
 
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
     pub fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
-        let whom = Whom::from(route);
-        let history = self.servers[whom.place()].as_deref().filter(|h| h.whom == whom)?;
+        let whom = route.host(1);
+        let history = self.servers[whom.place(SERVERS)]
+            .as_deref()
+            .filter(|h| h.whom == whom)?;
         history.wait(own?, asked, answered)
     }
 

@@ -199,6 +199,10 @@ signs! {
     NEWER_ID = 28, 0.97;
     /// The receiver had answered with a RST, which passed the tap.
     RESET = 29, 0.9;
+    /// IP ids were used that the tap did not see: of its sender before it, or of the receiver's answer.
+    IDS_SKIPPED = 30, 0.9;
+    /// The receiver used no IP id that the tap did not see: it had sent no answer before.
+    NO_ID_MISSING = 31, 0.95;
 }
 
 /// A set of signs.

@@ -7,6 +7,7 @@ use support::{C, Conversation, S, analyze, ns, only, records};
 use weir_analysis::{Analyzer, Cause, Class, Config, Ends, Place, Sink, Verdict, sign};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
+use weir_record::{Event, Kind, what};
 
 /// Shaken hands: server 10 ms, client 30 ms away from the tap; then a request.
 fn start() -> Conversation {
@@ -1152,4 +1153,129 @@ fn short_paths_tell_nothing_by_time() {
     c.packet(0.600, S, "AP", 6901, A, 20);
     c.packet(0.600_3, C, "AP", A, 6921, 10);
     assert_eq!(only_verdict(&c).place, Place::BehindTap);
+}
+
+/// The same hosts in five more connections, each with four packets a side every tenth of a second. Their ids count the packets
+/// of each connection, or (`together`) of all.
+fn with_others(c: &Conversation, together: bool) -> Conversation {
+    let mut all = Conversation::new(40_000);
+    all.packets.clone_from(&c.packets);
+    for other in 1..6u16 {
+        let mut o = Conversation::new(40_000 + other);
+        o.syn(0.000_1, C, 100, 0, Some(8));
+        o.syn(0.010_1, S, 900, 101, Some(8));
+        for n in 0..32 {
+            let at = 0.050 + 0.1 * f64::from(n / 4) + 0.000_1 * f64::from(n % 4) + 0.001 * f64::from(other);
+            o.packet(at, C, "AP", 101 + 10 * n, 901 + 10 * n, 10);
+            o.packet(at + 0.010, S, "AP", 901 + 10 * n, 111 + 10 * n, 10);
+        }
+        o.packet(1.100, S, "AP", 1221, 421, 10);
+        for m in &mut o.packets {
+            m.ip_id += 5000 * other;
+        }
+        all.packets.extend(o.packets);
+    }
+    all.packets.sort_by_key(|m| m.time);
+    if together {
+        let mut ids = [0; 2];
+        for m in &mut all.packets {
+            let id = &mut ids[usize::from(m.from_low)];
+            *id += 1;
+            m.ip_id = *id;
+        }
+    }
+    all
+}
+
+/// Segments of the server, the last of which comes late: `skipped` ids before it were not seen.
+fn late_segment(at: f64, acks: u32, skipped: u16) -> Conversation {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.100, 1);
+    ack(&mut c, 0.130, 2);
+    c.packet(at, S, "AP", 2901, acks, 1000).ip_id += skipped;
+    c
+}
+
+/// The last segment was lost before the tap: no gap shows it, only the id of its repeat.
+#[test]
+fn ids_that_were_skipped_tell_of_a_last_segment_lost_before_the_tap() {
+    let c = late_segment(0.450, A, 2);
+    let v = only_verdict(&with_others(&c, false));
+    assert_eq!(
+        (v.class, v.cause, v.place, v.seq),
+        (Class::Retransmission, Cause::Timeout, Place::BeforeTap, 2901)
+    );
+    assert!(v.evidence.has(sign::IDS_SKIPPED), "{v:?}");
+    assert_eq!(v.lost_at, v.time - ns(0.350), "the timer ran from the segment before");
+    let analysis = analyze(&with_others(&c, false).packets);
+    let port = |c: &&v1::Connection| c.client.as_ref().unwrap().port == 40_000;
+    let d = analysis.connections.iter().find(port).unwrap();
+    let d = d.server_to_client.as_ref().unwrap();
+    assert_eq!(
+        (d.lost_upstream, d.retransmitted_packets, d.timeout_retransmissions),
+        (2, 1, 1)
+    );
+}
+
+fn events(c: &Conversation) -> Vec<Event> {
+    let all = records(&c.packets, EngineConfig::file());
+    let events = all
+        .iter()
+        .filter(|r| r.kind() == Some(Kind::Event) && !r.is_continuation());
+    events.map(Event::decode).collect()
+}
+
+#[test]
+fn skipped_ids_tell_nothing() {
+    let none = |c: &Conversation, together| {
+        let all = verdicts(&with_others(c, together));
+        assert!(all.iter().all(|v| !v.evidence.has(sign::IDS_SKIPPED)), "{all:?}");
+    };
+    // The host counts for all its connections, five of which had a packet meanwhile.
+    let mut c = start();
+    seg(&mut c, 1.000, 0);
+    ack(&mut c, 1.030, 1);
+    seg(&mut c, 1.300, 1);
+    none(&c, true);
+    let told = |m: &&Event| (m.seq, m.id_step) == (1901, 6) && m.what & what::IDS_SKIPPED != 0;
+    assert_eq!(events(&with_others(&c, true)).iter().filter(told).count(), 1);
+    // It would be too soon for a timer.
+    none(&late_segment(0.130, A, 1), false);
+    // What was not seen may have been an ACK.
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    c.packet(0.130, C, "AP", A, 1901, 50);
+    c.packet(0.450, S, "AP", 1901, A + 50, 1000).ip_id += 1;
+    none(&c, false);
+    // So it may where the other side had sent something twice.
+    let mut c = late_segment(0.100, A, 0);
+    c.packet(0.200, C, "AP", 101, 901, 100);
+    c.packet(0.450, S, "AP", 3901, A, 1000).ip_id += 1;
+    none(&c, false);
+    // Where the hosts are seen with this connection alone, they may have others elsewhere.
+    assert_eq!(verdicts(&late_segment(0.450, A, 1)), []);
+}
+
+/// Without SACK, a receiver whose ids are all there had sent no ACK for the first copy; else that ACK was lost.
+#[test]
+fn ids_tell_a_lost_segment_from_its_lost_ack() {
+    for (skipped, place, says) in [
+        (0, Place::BehindTap, Some(sign::NO_ID_MISSING)),
+        (1, Place::AckBeforeTap, Some(sign::IDS_SKIPPED)),
+        (2, Place::Unknown, None),
+    ] {
+        let mut c = start_without_sack();
+        seg(&mut c, 0.100, 0);
+        ack(&mut c, 0.130, 1);
+        seg(&mut c, 0.250, 1);
+        seg(&mut c, 0.650, 1);
+        c.packet(0.680, C, "A", A, 2901, 0).ip_id += skipped;
+        c.packet(0.900, C, "AP", A, 2901, 10).ip_id += skipped;
+        let v = only_verdict(&with_others(&c, false));
+        assert_eq!(v.place, place, "{skipped}: {v:?}");
+        for sign in [sign::NO_ID_MISSING, sign::IDS_SKIPPED] {
+            assert_eq!(v.evidence.has(sign), says == Some(sign), "{skipped}: {v:?}");
+        }
+    }
 }

@@ -74,7 +74,8 @@ pub enum Answer {
 pub enum Rule {
     /// Its bytes never passed the tap again.
     NeverAgain,
-    /// Lost before the tap, and nothing behind it passed the tap before its bytes did: there is no gap.
+    /// Lost before the tap, and nothing behind it passed the tap before its bytes did: there is no gap. Nor is its IP id the
+    /// only sign, before what came instead.
     TailBeforeTap,
     /// Lost before the tap, when its bytes had passed the tap before: there is no trace of it.
     SeenBefore,
@@ -118,6 +119,10 @@ pub struct Score {
 
 /// A SYN-ACK that follows another one sooner is none of a timer's (RFC 6298 2.1: 1 s), ns.
 const SYN_ACK_TIMER_LEAST: u64 = 500_000_000;
+
+/// Before what is sent again by a timer, ns; and the most ids that are taken for those of packets lost before it.
+const SHORTEST_TIMER: u64 = 1 << 20;
+const MOST_SKIPPED: u16 = 17;
 
 /// Linux takes timestamps that are older by so much.
 const PAWS_WINDOW: i32 = 1;
@@ -271,6 +276,14 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
     out
 }
 
+/// A packet in the capture.
+struct Captured {
+    time_ns: u64,
+    ip_id: u16,
+    ack: u32,
+    has_data: bool,
+}
+
 /// Holds answers against journeys.
 fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
     let discarded = discarded(journeys);
@@ -312,6 +325,22 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
             closed.insert((client, server, direction), sent_ns.max(*came_ns));
         }
     }
+    let mut packets: HashMap<Stream, Vec<Captured>> = HashMap::new();
+    for journey in journeys {
+        let Some(tcp) = &journey.tcp else { continue };
+        let (client, server) = ports(journey, tcp);
+        let captured = journey.tap.iter().filter(|p| p.captured).map(|p| Captured {
+            time_ns: p.time_ns,
+            ip_id: tcp.ip_id,
+            ack: tcp.ack,
+            has_data: tcp.len > 0,
+        });
+        packets
+            .entry((client, server, journey.direction))
+            .or_default()
+            .extend(captured);
+    }
+    packets.values_mut().for_each(|all| all.sort_by_key(|p| p.time_ns));
     let mut score = Score::default();
     let none = Answers::default();
     for (stream, sent) in &streams {
@@ -323,6 +352,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
             sack: permits.get(&(client, server)) == Some(&[true; 2]),
             seen: seen(sent),
             by_start: by_start(sent),
+            packets: packets.get(stream).map_or(&[], Vec::as_slice),
             sent,
             answers: answers.get(stream).unwrap_or(&none),
         };
@@ -374,6 +404,8 @@ struct Judge<'a> {
     first_syn_ack: Option<u64>,
     seen: Vec<(u64, i64, i64)>,
     by_start: BTreeMap<i64, Vec<usize>>,
+    /// All packets that the capture has, in order of time.
+    packets: &'a [Captured],
     answers: &'a Answers,
 }
 
@@ -567,7 +599,32 @@ impl Judge<'_> {
             return Some(Rule::SeenBefore);
         }
         let gap_showed = self.seen_before(time_ns).0 >= sent.to;
-        (!gap_showed).then_some(Rule::TailBeforeTap)
+        (!gap_showed && !self.ids_show(next, time_ns)).then_some(Rule::TailBeforeTap)
+    }
+
+    /// Whether ids before number `next` are missing in the capture, which can only be those of what it repeats: it
+    /// acknowledges nothing new, and comes in sequence after a pause.
+    fn ids_show(&self, next: usize, time_ns: u64) -> bool {
+        let at = self.packets.partition_point(|p| p.time_ns < time_ns);
+        let (before, [this, ..]) = self.packets.split_at(at) else {
+            return false;
+        };
+        let overtaken = |newest: u16, id: u16| newest != 0 && id != 0 && (1..=256).contains(&newest.wrapping_sub(id));
+        let newest = before
+            .iter()
+            .fold(0, |newest, p| if overtaken(newest, p.ip_id) { newest } else { p.ip_id });
+        let step = this.ip_id.wrapping_sub(newest);
+        let acked = before
+            .iter()
+            .filter(|p| p.ack != 0)
+            .all(|p| this.ack.wrapping_sub(p.ack) as i32 > 0);
+        let pause = before
+            .iter()
+            .rev()
+            .find(|p| p.has_data)
+            .is_none_or(|p| time_ns - p.time_ns >= SHORTEST_TIMER);
+        let in_sequence = self.seen_before(time_ns).1 == self.sent[next].from;
+        newest != 0 && this.ip_id != 0 && (2..=MOST_SKIPPED).contains(&step) && !acked && pause && in_sequence
     }
 
     /// For a SYN or SYN-ACK lost behind the tap and sent again as number `next`.
@@ -1001,6 +1058,19 @@ mod tests {
             sent(3, 1, 300, true, true),
         ];
         assert_eq!(judged(&tail, &[]).excluded, BTreeMap::from([(Rule::TailBeforeTap, 1)]));
+        // With the ids of a counter it is judged, unless its repeat acknowledges more.
+        let mut counted = tail.clone();
+        let segments = counted.iter_mut().filter_map(|journey| journey.tcp.as_mut());
+        segments.zip([7, 8, 9]).for_each(|(tcp, id)| tcp.ip_id = id);
+        let answers = [said(&counted[2], Class::Retransmission, Place::BeforeTap)];
+        let score = judged(&counted, &answers);
+        assert_eq!((score.excluded.len(), score.judged(), score.misses.len()), (0, 1, 0));
+        assert_eq!(judged(&counted, &[]).misses.len(), 1);
+        counted[2].tcp.iter_mut().for_each(|tcp| tcp.ack = 2);
+        assert_eq!(
+            judged(&counted, &answers).excluded,
+            BTreeMap::from([(Rule::TailBeforeTap, 1)])
+        );
         // Never again.
         let gone = &one_loss(false)[..3];
         assert_eq!(judged(gone, &[]).excluded, BTreeMap::from([(Rule::NeverAgain, 1)]));

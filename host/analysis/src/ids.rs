@@ -1,0 +1,152 @@
+//! IP ids as counters of packets (`docs/src/losses.md`): what a host numbers and the tap did not see.
+
+use crate::flow::Host;
+
+/// Hosts that are watched; another one takes the place of one with the same hash.
+const HOSTS: usize = 1024;
+/// Ids of two flows of a host that are closer than this are of one counter: by chance 1 pair in 64.
+const NEAR: u16 = 512;
+/// Flows and intervals that it takes to tell: a host that is seen with few connections may have others elsewhere.
+const FLOWS: u16 = 4;
+const STEADY: u16 = 6;
+/// Packets of an interval that tells; and the part of them that losses may take, at most.
+const ENOUGH: i32 = 4;
+const LOSSY: i32 = 8;
+/// So much of the one for one of the other.
+const CLEARLY: u16 = 4;
+
+/// Packets of a direction that were seen, copies aside, and ids of others. Below 0: packets had the ids of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub packets: i32,
+    pub missing: i32,
+}
+
+impl Step {
+    /// From one interval to the next. None where one of the ids is 0, as those of IPv6 and of hosts that do not count, or
+    /// where packets are too many.
+    pub fn new(before: u16, newest: u16, packets: i64) -> Option<Self> {
+        let packets = i16::try_from(packets).ok()?;
+        // Modulo 2¹⁶: ids of others, or of what the tap missed, are taken for fewer than half of that.
+        let missing = newest.wrapping_sub(before).wrapping_sub(packets as u16) as i16;
+        (before != 0 && newest != 0).then_some(Self {
+            packets: packets.into(),
+            missing: missing.into(),
+        })
+    }
+}
+
+/// Sums of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    newest: u16,
+    sum: Step,
+    /// Intervals whose ids tell nothing.
+    unknown: u32,
+    /// Packets that came twice.
+    copies: u64,
+}
+
+impl Counted {
+    /// From an interval on whose last id was this.
+    pub fn from(newest: u16) -> Self {
+        Self {
+            newest,
+            ..Self::default()
+        }
+    }
+
+    /// An interval of so many packets with its last id. `copies`: packets of the direction so far that came twice, with the
+    /// ids of the first.
+    pub fn interval(&mut self, id: u16, packets: u32, copies: u64) -> Option<Step> {
+        let again = copies.saturating_sub(std::mem::replace(&mut self.copies, copies));
+        let before = std::mem::replace(&mut self.newest, id);
+        let step = Step::new(before, id, i64::from(packets) - again as i64);
+        match step {
+            Some(step) => {
+                self.sum.packets = self.sum.packets.saturating_add(step.packets);
+                self.sum.missing = self.sum.missing.saturating_add(step.missing);
+            }
+            None => self.unknown += 1,
+        }
+        step
+    }
+
+    /// What came since then; none if an interval between them tells nothing.
+    pub fn since(&self, then: &Self) -> Option<Step> {
+        (self.unknown == then.unknown).then_some(Step {
+            packets: self.sum.packets - then.sum.packets,
+            missing: self.sum.missing - then.sum.missing,
+        })
+    }
+}
+
+/// What the ids of a host were seen to do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Habit {
+    host: Host,
+    newest: u16,
+    /// Flows whose first id was near, or far from, the newest of another flow.
+    near: u16,
+    far: u16,
+    /// Intervals in which no id, or many, were missing.
+    steady: u16,
+    uneven: u16,
+}
+
+impl Habit {
+    fn stepped(&mut self, step: Step) {
+        let lost = step.packets / LOSSY;
+        let count = match step.missing {
+            0 => &mut self.steady,
+            // Packets are lost before the tap.
+            missing if (1..=lost.max(1)).contains(&missing) => return,
+            _ => &mut self.uneven,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// The hosts that were seen lately.
+#[derive(Debug, Default)]
+pub(crate) struct Habits {
+    hosts: Vec<Habit>,
+}
+
+impl Habits {
+    fn of(&mut self, host: Host) -> &mut Habit {
+        if self.hosts.is_empty() {
+            self.hosts.resize(HOSTS, Habit::default());
+        }
+        let habit = &mut self.hosts[host.place(HOSTS)];
+        if habit.host != host {
+            *habit = Habit {
+                host,
+                ..Habit::default()
+            };
+        }
+        habit
+    }
+
+    /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
+    pub fn interval(&mut self, host: Host, id: u16, is_first: bool, step: Option<Step>) {
+        let habit = self.of(host);
+        let before = std::mem::replace(&mut habit.newest, id);
+        if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
+            habit.stepped(step);
+        } else if is_first && before != 0 && id != 0 {
+            let near = id.wrapping_sub(before) < NEAR;
+            let count = if near { &mut habit.near } else { &mut habit.far };
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Whether the host counts the packets of each connection, so that no ids go elsewhere; `None`: not known yet.
+    pub fn by_connection(&self, host: Host) -> Option<bool> {
+        let habit = self.hosts.get(host.place(HOSTS)).filter(|habit| habit.host == host)?;
+        let enough =
+            habit.near.saturating_add(habit.far) >= FLOWS && habit.steady.saturating_add(habit.uneven) >= STEADY;
+        let clearly = |one: u16, other: u16| u32::from(one) >= u32::from(other) * u32::from(CLEARLY);
+        enough.then(|| clearly(habit.far, habit.near) && clearly(habit.steady, habit.uneven))
+    }
+}
