@@ -194,36 +194,54 @@ async def records_left_out(dut, gap):
 
 
 @cocotb.test()
-@cocotb.parametrize(gap=[0, 1])
-async def ids_that_were_skipped(dut, gap):
-    """In sequence, with data or FIN, 2^20 ns after the data before: two to seventeen ids are a sign that packets are missing."""
+@cocotb.parametrize(gap=[0, 1], client=[1, 0])
+async def ids_that_were_skipped(dut, gap, client):
+    """In sequence, with data or FIN, 2^20 ns after the data before: two to seventeen ids tell that packets are missing."""
     words = Words()
+    words.ids = [65_519, 65_518]
     words.handshake()
-    seq, expected = 101, []
-    for after, step, flags, payload, sign in [
-        (1 * US, 2, ACK, 10, True),  # no data before
-        (1 * MS, 2, ACK, 10, False),  # too soon
-        ((1 << 20) - 1, 2, ACK, 10, False),
-        (1 << 20, 2, ACK, 10, True),
-        (2 * MS, 17, ACK | PSH, 10, True),
-        (2 * MS, 18, ACK, 10, False),
-        (2 * MS, 1, ACK, 10, False),
-        (2 * MS, 0x10000 - 300, ACK, 10, False),
-        (2 * MS, 4, ACK, 0, False),
-        (2 * MS, -3, ACK, 0, False),  # overtaken
-        (2 * MS, 1, ACK, 0, False),  # overtaken, too
-        (2 * MS, 3, ACK, 10, False),
-        (2 * MS, 3, ACK, 0, False),  # a pure ACK
-        (2 * MS, 3, ACK | FIN, 0, True),
-    ]:
-        words.packet(after, 1, seq, 901, flags, payload, id_step=step)
-        seq += payload
-        expected += [step] if sign else []
+    assert words.ids == [65_520, 65_520]
+    seq, ack = (101, 901) if client else (901, 101)
+    expected = []
+
+    def packet(after, step, flags, payload, sign, off=0):
+        nonlocal seq
+        words.packet(after, client, seq + off, ack, flags, payload, id_step=step)
+        seq += payload + off
+        if sign:
+            expected.append(step)
+
+    pause = 1 << 20
+    packet(1 * US, 2, ACK, 10, True)  # no data before
+    packet(1 * MS, 2, ACK, 10, False)  # too soon
+    packet(pause - 1, 2, ACK, 10, False)
+    packet(pause, 2, ACK, 10, True)
+    packet(pause, 17, ACK | PSH, 10, True)  # to 9
+    packet(pause, 18, ACK, 10, False)
+    packet(pause, 1, ACK, 10, False)
+    packet(pause, 4, ACK, 0, False)
+    packet(pause, -3, ACK, 0, False)  # overtaken
+    packet(pause, 1, ACK, 0, False)  # overtaken, too
+    packet(pause, 3, ACK, 10, False)
+    packet(pause, 0x10000 - 33, ACK, 10, False)  # to 0
+    packet(pause, 5, ACK, 10, False)
+    packet(pause, 512 + 3, ACK, 10, False)
+    packet(pause, 16, ACK, 10, True)
+    packet(pause, 3, ACK, 10, False, off=1)  # a gap
+    packet(pause, 3, ACK, 0, False)  # a pure ACK
+    packet(1 * US, 3, ACK, 10, True)
+    ids = [words.ids[1], words.ids[0]]
+    # Idle: the time since is a little more than 2^32 ns, of which less than the pause is kept.
+    words.visit(1500 * MS)
+    packet((1 << 32) - 1500 * MS + 1 * US, 2, ACK, 10, True)
+    idle = words.ids[client]
+    packet(2 * MS, 3, ACK | FIN, 0, True)
     words.end()
     found, _ = await run(dut, words, gap)
     events = [r for r in found if r["kind"] == Kind.EVENT]
     assert [r["id_step"] for r in events if r["what"] & What.IDS_SKIPPED] == expected
-    assert [r["ip_id"] for r in found if r["kind"] == Kind.INTERVAL] == [words.ids[1], words.ids[0]]
+    assert [r["id_step"] for r in events if not r["what"] & What.IDS_SKIPPED] == [3]  # of the gap
+    assert [r["ip_id"] for r in found if r["kind"] == Kind.INTERVAL] == [*ids, idle, words.ids[client]]
 
 
 @cocotb.test()
