@@ -366,7 +366,7 @@ fn copies_of_a_mirror_port_are_no_leg_s() {
         mirrored.extend(mirrored.iter().map(copy).collect::<Vec<_>>());
         mirrored.sort_by_key(|meta| meta.time);
         captures[1] = support::records_of(&mirrored);
-        for window in [weir_align::WINDOW, 1500] {
+        for window in [weir_align::WINDOW, 5000] {
             let answer = support::align_within(&captures, window).unwrap();
             assert_eq!(losses(&answer), world.lost, "seed {seed}");
             assert_eq!(copies(&answer), world.copied, "seed {seed}");
