@@ -85,13 +85,15 @@ impl Side {
     fn next_id(&mut self, rng: &mut Rng) -> u16 {
         self.id = self.id.wrapping_add(self.id_step);
         if self.id_step != 0 && rng.chance(self.id_skips) {
-            self.id = match rng.below(14) {
+            self.id = match rng.below(17) {
                 0 => 0,
-                1..=3 => u16::MAX - rng.below(4) as u16,
-                4 => rng.bits() as u16,
-                5 => self.id.wrapping_sub(1 + rng.below(3) as u16),
-                6 => self.id.wrapping_add(253 + rng.below(4) as u16),
-                7 | 8 => self.id.wrapping_add(1 + rng.below(2) as u16),
+                // What is a little below the newest would be taken for overtaken: away from the wrap first.
+                1..=5 => (u16::MAX - rng.below(4) as u16).wrapping_add(if self.id < 512 { 1024 } else { 0 }),
+                6 => rng.bits() as u16,
+                7 => self.id.wrapping_sub(1 + rng.below(3) as u16),
+                8 => self.id.wrapping_sub(255 + rng.below(4) as u16),
+                9 => self.id.wrapping_add(253 + rng.below(4) as u16),
+                10 | 11 => self.id.wrapping_add(1 + rng.below(2) as u16),
                 _ => self.id.wrapping_add(15 + rng.below(3) as u16),
             };
         }

@@ -795,7 +795,7 @@ impl Traffic {
         }
         let from = self.rng.below(2) as usize;
         let mut data = self.now;
-        for _ in 0..self.rng.between(400, 2_800) {
+        for _ in 0..self.rng.between(700, 3_200) {
             if self.rng.chance(0.03) {
                 self.act(&mut flow)?;
             }
