@@ -53,14 +53,9 @@ module weir_order_out
       word.meta.seq == snd.next - 1;
   assign fits = after(facts.payload_end, snd.next);
 
-  // IP ids of IDS_SKIPPED, for both ends at once: the choice of the end stands behind the subtractions.
-  logic [1:0] ids_skipped;
-  for (genvar i = 0; i < 2; i++) begin : gen_ids_skipped
-    logic [15:0] id_step;
-    assign id_step = word.meta.ip_id - old.side[i].ip_id;
-    // From 2 to 17.
-    assign ids_skipped[i] = old.side[i].ip_id != 0 && id_step[15:5] == 0 && id_step[4] == (id_step[3:1] == 0);
-  end
+  // IP id above that of the sender's packet before.
+  logic [15:0] id_step;
+  assign id_step = word.meta.ip_id - snd.ip_id;
 
   logic ahead, new_bytes;
   // In order or a gap.
@@ -111,8 +106,9 @@ module weir_order_out
         after(rcv.next, snd.ack);
     out.may_probe = keep_alive || (decision.data && !decision.distant && word.meta.payload == 1 && !facts.fin &&
         (distance == 0 || distance == '1));
-    out.ids_skipped = decision.data && snd.has_next && distance == 0 && facts.has_id &&
-        (word.meta.from_low ? ids_skipped[0] : ids_skipped[1]);
+    // id_step from 2 to 17.
+    out.ids_skipped = decision.data && snd.has_next && distance == 0 && facts.has_id && snd.ip_id != 0 &&
+        id_step[15:5] == 0 && id_step[4] == (id_step[3:1] == 0);
     out.syn_answered = decision.first_syn_ack && setup.syns == 1;
     out.syn_ack_answered = decision.client_ends && state == STATE_SYN_ACK && setup.syn_acks == 1;
     for (int i = 0; i < 2; i++) begin
