@@ -168,7 +168,7 @@ module weir_order_step
 
   logic [15:0] id_back;
   logic overtaken;
-  assign id_back = snd.ip_id - word.meta.ip_id;
+  assign id_back   = snd.ip_id - word.meta.ip_id;
   assign overtaken = word.meta.ip_id != 0 && snd.ip_id != 0 && id_back != 0 && id_back <= 16'd256;
 
   order_side_t sent, received;
