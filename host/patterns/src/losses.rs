@@ -8,6 +8,7 @@ use std::ops::AddAssign;
 
 use weir_analysis::{
     Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict, count,
+    sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -113,6 +114,8 @@ pub(crate) struct Pair {
     pub segments: [u64; 2],
     /// Messages (requests, responses): so many segments were the last before the other side's turn.
     messages: [u64; 2],
+    /// IP ids told of last segments lost before the tap, of client and server.
+    ends_told: [bool; 2],
     /// ACKs lost, by side: client's, server's.
     pub acks: [u64; 2],
     /// Data segments that later ones overtook before the tap, by client and server.
@@ -176,6 +179,7 @@ impl Losses {
                 sent: Bins::new(WIDTH),
                 segments: [0; 2],
                 messages: [0; 2],
+                ends_told: [false; 2],
                 acks: [0; 2],
                 overtaken: [0; 2],
                 repeats: 0,
@@ -212,11 +216,12 @@ impl Losses {
 
     /// Of each sender's data segments, the share whose loss shows. The last of a message leaves no gap if it is lost
     /// before the tap: what comes later, in its place, looks like the first. It counts neither as lost nor as sent
-    /// where most losses (`ways` of [`Sums`]) are before the tap.
+    /// where most losses (`ways` of [`Sums`]) are before the tap, and IP ids do not tell of it.
     pub fn shown(&self, has: impl Fn(usize) -> bool, ways: &[[u64; 2]; 2]) -> [f64; 2] {
         let of_them = || self.by_pair.iter().enumerate().filter(|(number, _)| has(*number));
         [0, 1].map(|sender| {
-            if ways[sender][sender] <= ways[sender][1 - sender] {
+            let told = of_them().any(|(_, pair)| pair.ends_told[sender]);
+            if told || ways[sender][sender] <= ways[sender][1 - sender] {
                 return 1.0;
             }
             let sum = |of: fn(&Pair) -> [u64; 2]| of_them().map(|(_, pair)| of(pair)[sender]).sum::<u64>() as f64;
@@ -399,6 +404,8 @@ impl Detector for Losses {
         }
         let side = Side::of(verdict.place, verdict.from_server);
         let (number, pair) = self.pair(ends);
+        let is_end = verdict.place == Place::BeforeTap && verdict.evidence.has(sign::IDS_SKIPPED);
+        pair.ends_told[usize::from(verdict.from_server)] |= is_end;
         match verdict.place {
             Place::Capture => keep(&mut self.missed, LOSSES, (verdict.lost_at, number)),
             Place::AckBeforeTap | Place::AckBehindTap => {
@@ -556,6 +563,25 @@ mod tests {
 
     const START: u64 = 1_700_000_000_000_000_000;
 
+    /// Of a segment of the server that was lost at `lost_at`.
+    fn verdict(connection: u64, lost_at: u64, class: Class, place: Place) -> Verdict {
+        Verdict {
+            connection: FlowId(connection),
+            from_server: true,
+            time: lost_at + 200_000_000,
+            lost_at,
+            seq: 0,
+            length: 1000,
+            class,
+            cause: Cause::Timeout,
+            place,
+            evidence: Evidence::NONE,
+            episode: 1,
+            begins: true,
+            handshake: false,
+        }
+    }
+
     /// A hundred clients of one server for two minutes; each third second, one of 49 segments becomes `what`.
     fn watch(what: &[(Class, Place)]) -> Vec<Finding> {
         let mut losses = Losses::default();
@@ -579,21 +605,7 @@ mod tests {
                 continue;
             }
             for (class, place) in what {
-                let verdict = Verdict {
-                    connection: FlowId(i % 100),
-                    from_server: true,
-                    time: time + 200_000_000,
-                    lost_at: time,
-                    seq: 0,
-                    length: 1000,
-                    class: *class,
-                    cause: Cause::Timeout,
-                    place: *place,
-                    evidence: Evidence::NONE,
-                    episode: 1,
-                    begins: true,
-                    handshake: false,
-                };
+                let verdict = verdict(i % 100, time, *class, *place);
                 losses.segment(&verdict, &ends);
             }
         }
@@ -612,6 +624,22 @@ mod tests {
         let place =
             |line: &String| line.starts_with("all ") && line.contains("losses occurred between the tap and ::7");
         assert!(finding.evidence.iter().any(place), "{finding:#?}");
+    }
+
+    #[test]
+    fn last_segments_count_where_ip_ids_tell_of_them() {
+        let mut losses = Losses::default();
+        let ends = Ends::default();
+        let pair = losses.pair(&ends).1;
+        (pair.segments, pair.messages) = ([0, 100], [25, 25]);
+        let shown = |losses: &Losses| losses.shown(|_| true, &[[0, 0], [1, 3]]);
+        assert_eq!(shown(&losses), [1.0, 0.75]);
+        let verdict = Verdict {
+            evidence: Evidence::NONE.with(sign::IDS_SKIPPED),
+            ..verdict(0, START, Class::Retransmission, Place::BeforeTap)
+        };
+        losses.segment(&verdict, &ends);
+        assert_eq!(shown(&losses), [1.0, 1.0]);
     }
 
     #[test]
