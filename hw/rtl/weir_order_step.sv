@@ -46,6 +46,8 @@ module weir_order_step
     logic close_by;
     // Sender: no receiver would take its RST.
     logic wild_reset;
+    // Sender: its IP id is 1 to 256 below the newest.
+    logic overtaken;
     // Sender: the ack is before its highest; far from it.
     logic ack_behind;
     logic ack_distant;
@@ -60,10 +62,13 @@ module weir_order_step
   for (genvar i = 0; i < 2; i++) begin : gen_relation
     logic [31:0] distance, to_end, repeated, advance, to_next;
     assign distance = seq - current.side[i].next;
-    assign to_end = facts.segment_end - current.side[i].next;
+    assign to_end   = facts.segment_end - current.side[i].next;
     assign repeated = current.side[i].next - facts.seq_1;
-    assign advance = ack - current.side[i].ack;
-    assign to_next = ack - current.side[i].next;
+    assign advance  = ack - current.side[i].ack;
+    assign to_next  = ack - current.side[i].next;
+    // Less one.
+    logic [15:0] ids_back;
+    assign ids_back = current.side[i].ip_id + ~word.meta.ip_id;
     assign relation[i] = '{
             behind: current.side[i].has_next && distance[31],
             distant: current.side[i].has_next && is_far(seq, current.side[i].next),
@@ -77,6 +82,7 @@ module weir_order_step
             != 16'h0000 && (
             distance[31:16] != 16'hffff || distance[15:0] == 0
             ),
+            overtaken: current.side[i].ip_id != 0 && word.meta.ip_id != 0 && ids_back[15:8] == 0,
             ack_behind: advance[31],
             ack_distant: current.side[i].has_ack && is_far(ack, current.side[i].ack),
             ack_equal: current.side[i].next == ack,
@@ -166,11 +172,6 @@ module weir_order_step
   assign eq_moved = rcv.fin && receives.ack_equal;
   assign eq_kept = rcv.fin && receives.all_acked;
 
-  logic [15:0] id_back;
-  logic overtaken;
-  assign id_back   = snd.ip_id - word.meta.ip_id;
-  assign overtaken = word.meta.ip_id != 0 && snd.ip_id != 0 && id_back != 0 && id_back <= 16'd256;
-
   order_side_t sent, received;
   always_comb begin
     sent = snd;
@@ -178,7 +179,7 @@ module weir_order_step
       sent.next = facts.next_value;
       sent.has_next = 1'b1;
     end
-    if (facts.tcp && !overtaken) sent.ip_id = word.meta.ip_id;
+    if (facts.tcp && !sends.overtaken) sent.ip_id = word.meta.ip_id;
     if (decision.data) begin
       sent.wild = distant && !snd.wild;
       if (facts.fin && (!distant || snd.wild)) sent.fin = 1'b1;
