@@ -105,7 +105,7 @@ impl Row for Interval {
             Column::known(
                 "ip_id",
                 Cell::U16(|i| Some(i.content.ip_id).filter(|id| *id != 0)),
-                "IPv4 identification of the direction's last TCP packet; NULL: none or 0.",
+                "IPv4 identification of the direction's newest TCP packet; NULL: none or 0.",
             ),
         ]
     }
