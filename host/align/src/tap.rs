@@ -121,16 +121,20 @@ pub(crate) struct TapFlow {
     pub isn: [Option<u32>; 2],
     /// Of sides that sent one SYN: a further one may offer less.
     pub offers: [Option<Offer>; 2],
+    /// MSS in the last SYN of client and server; 0: none.
+    pub mss: [u16; 2],
     /// TSval and IP id of the first SYN.
     pub syn_mark: Option<(u32, u16)>,
     pub first: u64,
     pub last: u64,
     pub packets: u64,
     pub closed: bool,
-    /// The server's side sent something.
-    pub answered: bool,
+    /// When the server's side first sent something.
+    pub answered: Option<u64>,
     /// Per side: highest sequence number among the packets that have left the window.
     pub removed_to: [Option<u32>; 2],
+    /// Per side: largest payload so far.
+    pub largest: [u32; 2],
     /// In at least one other capture, too.
     pub shared: bool,
     /// TTL of the first packet of each side, and its MAC address.
@@ -241,13 +245,15 @@ impl Tap {
             server: (open.server_addr, open.server_port),
             isn: [None; 2],
             offers: [None; 2],
+            mss: [0; 2],
             syn_mark: None,
             first: r.time(),
             last: r.time(),
             packets: 0,
             closed: false,
-            answered: false,
+            answered: None,
             removed_to: [None; 2],
+            largest: [0; 2],
             shared: false,
             place: Place::default(),
             ends: Ends::default(),
@@ -272,6 +278,7 @@ impl Tap {
         };
         if r.is_continuation() {
             let more = SetupMore::decode(r);
+            flow.mss = [more.client_mss, more.server_mss];
             let both = [
                 (more.client_scale, more.client_mss),
                 (more.server_scale, more.server_mss),
@@ -327,7 +334,11 @@ impl Tap {
         self.packets += 1;
         flow.packets += 1;
         flow.last = time;
-        flow.answered |= digest.side() == 1;
+        if digest.side() == 1 {
+            flow.answered.get_or_insert(time);
+        }
+        let largest = &mut flow.largest[digest.side()];
+        *largest = digest.len.max(*largest);
         if digest.flags & flag::SYN != 0 {
             flow.isn[digest.side()].get_or_insert(digest.seq);
             if digest.side() == 0 {

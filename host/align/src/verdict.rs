@@ -75,8 +75,10 @@ struct Direction<'a> {
     /// Packets of the sender at both taps, of the receiver downstream.
     packets: [Vec<u32>; 2],
     answers: Vec<u32>,
-    /// Largest payload at both taps.
+    /// Largest payload so far at both taps.
     largest: [u32; 2],
+    /// The receiver's MSS, as the sender knows it; 0: not known.
+    mss: u32,
 }
 
 impl Direction<'_> {
@@ -86,6 +88,15 @@ impl Direction<'_> {
         match self.largest[which] {
             0 => 1,
             largest => u64::from(bytes.div_ceil(largest).max(1)),
+        }
+    }
+
+    /// The same of a packet: what fits the receiver's MSS is not cut, however little the tap has seen so far.
+    fn segments_of(&self, which: usize, p: &Digest) -> u64 {
+        if p.len <= self.mss {
+            1
+        } else {
+            self.segments(which, p.len)
         }
     }
 }
@@ -183,14 +194,18 @@ impl Court<'_> {
                 let Some(flow) = self.tap(which).flows[place as usize].as_ref() else {
                     continue;
                 };
+                let other = self.tap(1 - which);
+                // An answer that the other capture has not been read up to may be to a SYN that it will have.
+                let answered = flow
+                    .answered
+                    .is_some_and(|time| other.ended || self.other_clock(which, time) <= other.last);
                 // Only clients on this side, and only while nobody answered.
-                if !near || flow.answered {
+                if !near || answered {
                     continue;
                 }
                 for &at in self.groups[which].of(place) {
                     if self.waits(which, at) {
                         let there = self.other_clock(which, self.tap(which).window[at as usize].time);
-                        let other = self.tap(1 - which);
                         out.tally.only[which] += 1;
                         if other.first.is_some_and(|first| first <= there) && there <= other.last {
                             out.tally.lost[which] += 1;
@@ -218,20 +233,18 @@ impl Court<'_> {
         };
         let down = 1 - up;
         let packets = [of(0, sender[0]), of(1, sender[1])];
-        let largest = [0, 1].map(|which: usize| {
-            let window = &self.tap(which).window;
-            packets[which]
-                .iter()
-                .map(|&at| window[at as usize].len)
-                .max()
-                .unwrap_or(0)
+        let at_taps = [0, 1].map(|which: usize| {
+            let place = if which == 0 { flow.a } else { flow.b };
+            self.tap(which).flows[place as usize].as_ref()
         });
+        let largest = [0, 1].map(|which: usize| at_taps[which].map_or(0, |flow| flow.largest[sender[which]]));
         Direction {
             flow,
             up,
             sender,
             packets,
             largest,
+            mss: at_taps[up].map_or(0, |flow| u32::from(flow.mss[1 - sender[up]])),
             answers: of(down, 1 - sender[down]),
         }
     }
@@ -272,7 +285,7 @@ impl Court<'_> {
             let there = self.other_clock(up, p.time);
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
-            let segments = d.segments(down, p.len);
+            let segments = d.segments_of(down, p);
             if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
                 out.tally.outside += 1;
                 out.rule(up, at, Passage::Outside);

@@ -52,6 +52,11 @@ pub fn align(captures: &[Vec<Record>]) -> Result<Alignment, NothingInCommon> {
 
 /// With windows of so many packets.
 pub fn align_within(captures: &[Vec<Record>], window: usize) -> Result<Alignment, NothingInCommon> {
+    align_in_batches(captures, window, 100)
+}
+
+/// With windows of so many packets, so many records at once.
+pub fn align_in_batches(captures: &[Vec<Record>], window: usize, batch: usize) -> Result<Alignment, NothingInCommon> {
     let names = ('A'..).take(captures.len()).map(String::from);
     let mut aligner = Aligner::with_window(names, window).keep_sightings();
     let mut read = vec![0; captures.len()];
@@ -61,7 +66,7 @@ pub fn align_within(captures: &[Vec<Record>], window: usize) -> Result<Alignment
             aligner.end(tap);
             continue;
         }
-        let batch = &rest[..rest.len().min(100)];
+        let batch = &rest[..rest.len().min(batch)];
         aligner.push(tap, batch);
         read[tap] += batch.len();
     }
