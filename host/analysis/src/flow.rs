@@ -586,7 +586,7 @@ impl Flow {
                 sent.full(time, flight, e.seq.wrapping_add(e.length));
             }
             if lost {
-                sent.again(time, e.expected, &own);
+                sent.again(time, e.expected, e.expected.wrapping_sub(e.acked), &own);
                 let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * 64);
                 sent.loss(silent, time, &own);
             } else if e.what & what::GAP != 0 {

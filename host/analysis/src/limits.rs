@@ -178,6 +178,10 @@ const QUEUE: f64 = 1.25;
 const SHARED: f64 = 0.4;
 /// Share of the link's rate at which it is busy.
 const BUSY: f64 = 0.9;
+/// In a recovery the congestion window is half of what was in flight or more (RFC 5681 3.2). It has room for new segments if this many
+/// were in flight, of which no more than a quarter was sent again.
+const MANY_IN_FLIGHT: u32 = 8;
+const FEW_AGAIN: u32 = 4;
 /// Share of the bytes in flight that a burst has behind the tap at once.
 const MOST: f64 = 0.6;
 
@@ -256,6 +260,16 @@ struct BlockTail {
     at_edge: bool,
 }
 
+/// What was sent again since the last block.
+#[derive(Clone, Copy, Debug)]
+struct Repeats {
+    /// The first time.
+    first: u64,
+    count: u32,
+    /// Bytes in flight then.
+    flight: u32,
+}
+
 /// The end of the receiver's window in the sequence space, as the tap saw it.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -312,6 +326,7 @@ pub(crate) struct Transfer {
     full: Option<u64>,
     /// Since when nothing new was sent there, as what is sent again tells, and where it was.
     stands: Option<(u64, u32)>,
+    repeats: Option<Repeats>,
     last_ack: Option<u32>,
     flight_since: u32,
     rate_max: f64,
@@ -648,7 +663,7 @@ impl Transfer {
             }
             (Some(_), Some(tail)) => {
                 let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
-                if is_pause && self.writes.pause(tail.end, path.window) {
+                if is_pause && (self.writes.pause(tail.end, path.window) || self.had_nothing_new(tail, b, path)) {
                     let span = Span {
                         from,
                         to: self.all_acknowledged(from, b.first, path).unwrap_or(b.first),
@@ -661,6 +676,24 @@ impl Transfer {
             }
         }
         self.writes.block(b, is_full, gap);
+        self.repeats = None;
+    }
+
+    /// Whether the recovery between the block that ended in `tail` and the next one shows that nothing was left to send: for a round trip
+    /// after the first repeat nothing new went, although both windows had room. (What ended just before the repeat may be what
+    /// the congestion window let go with it. And less than a segment is the end of the transfer.)
+    fn had_nothing_new(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
+        let trip = path.round_trip();
+        let room = |edge: &Edge| i64::from(edge.at.wrapping_sub(tail.end) as i32) >= i64::from(ROOM * path.segment);
+        let is_window_open = !tail.at_edge && self.edges.back().is_none_or(room);
+        self.repeats.is_some_and(|again| {
+            tail.whole
+                && is_window_open
+                && again.flight >= (FEW_AGAIN * again.count).max(MANY_IN_FLIGHT) * path.segment
+                && (trip / 4..=trip + trip / 2).contains(&again.first.saturating_sub(tail.last))
+                && next.first.saturating_sub(again.first) >= trip - trip / 4
+                && next.bytes > path.segment
+        })
     }
 
     /// Whether the receiver's window was small while the block was sent.
@@ -905,7 +938,17 @@ impl Transfer {
     }
 
     /// Something was sent again; `end`: of what has been sent. If that is still where the window was full, the sender has stood there.
-    pub fn again(&mut self, time: u64, end: u32, path: &Path) {
+    /// `flight`: bytes not acknowledged.
+    pub fn again(&mut self, time: u64, end: u32, flight: u32, path: &Path) {
+        if self.tail.is_some_and(|tail| tail.end == end) {
+            let first = Repeats {
+                first: time,
+                count: 0,
+                flight,
+            };
+            let repeats = self.repeats.get_or_insert(first);
+            repeats.count = repeats.count.saturating_add(1);
+        }
         let stands = self.stands.take().filter(|(_, at)| *at == end);
         if let Some((since, _)) = stands {
             self.window_pause(since, time, path);
@@ -1005,6 +1048,7 @@ impl Transfer {
         self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
         self.spans.retain(|s| s.to > next);
         self.tail = None;
+        self.repeats = None;
         self.edge_ns = 0;
         self.rate_max = 0.0;
     }
@@ -1619,6 +1663,40 @@ mod tests {
         }
     }
 
+    /// Of 20 segments one was lost, and after its repeat nothing new went for a round trip.
+    #[test]
+    fn a_sender_that_sends_nothing_new_in_a_recovery_has_nothing_to_send() {
+        let (end, trip) = (91 * MS, 100 * MS);
+        let charged = |repeat: u64, repeats: u32, flight, window, next: u64, bytes| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.saw(0, 0, Some(window));
+            let first = block(90 * MS, end, 0, 20_000);
+            t.block(BlockEnd::Push as u8, &first, None, None, &path);
+            for _ in 0..repeats {
+                t.again(repeat, 20_000, flight, &path);
+                t.loss(Some(repeat - end), repeat, &path);
+            }
+            let before = SoFar {
+                first: 90 * MS,
+                last: repeat,
+                bytes: 20_000,
+            };
+            let b = block(next, next, 20_000, bytes);
+            t.block(BlockEnd::Push as u8, &b, Some(before), None, &path);
+            t.settle(90 * MS, next, next, &path).by.of(Cause::SendBuffer)
+        };
+        let (repeat, next) = (end + trip, end + 2 * trip);
+        assert_eq!(charged(repeat, 1, 20_000, 60_000, next, 9000), next - end);
+        // Right behind the last block; after a timeout; too many; too few in flight; a full window; too soon; the end.
+        assert_eq!(charged(end + MS, 1, 20_000, 60_000, next, 9000), 0);
+        assert_eq!(charged(end + 2 * trip, 1, 20_000, 60_000, next + trip, 9000), 0);
+        assert_eq!(charged(repeat, 6, 20_000, 60_000, next, 9000), 0);
+        assert_eq!(charged(repeat, 1, 7000, 60_000, next, 9000), 0);
+        assert_eq!(charged(repeat, 1, 20_000, 22_000, next, 9000), 0);
+        assert_eq!(charged(repeat, 1, 20_000, 60_000, repeat + trip / 2, 9000), 0);
+        assert_eq!(charged(repeat, 1, 20_000, 60_000, next, 500), 0);
+    }
+
     /// Flights of 10, 20, 31 and 53 segments; of the last one a segment was lost: slow start had gone on before that.
     #[test]
     fn a_flight_with_a_loss_tells_of_those_before_it() {
@@ -1757,7 +1835,7 @@ mod tests {
             (400, 51_000),
             (500, 51_000),
         ] {
-            t.again(time * MS, end, &path);
+            t.again(time * MS, end, 40_000, &path);
             t.loss(None, time * MS, &path);
         }
         let by = t.settle(10 * MS, 500 * MS, 500 * MS, &path).by;
