@@ -435,6 +435,40 @@ fn mirror_copies_spoil_neither_rtt_nor_counts() {
     assert_eq!((more.client_copies, more.server_copies), (6, 5));
 }
 
+#[test]
+fn an_ack_above_all_before_it_is_told_beside_other_bits() {
+    // A FIN, always the same, so that each packet has an EVENT.
+    let told = |words: &[(u32, u8, u32)]| -> Vec<_> {
+        let words: Vec<_> = words
+            .iter()
+            .enumerate()
+            .map(|(i, &(seq, flags, ack))| tcp(100 * i as u64, true, flags, seq, ack, 0))
+            .collect();
+        let bits = what::ACKS_MORE | what::WILD_ACK | what::RESYNC | what::RST;
+        events(&run(Config::appliance(), &words))
+            .iter()
+            .map(|event| event.what & bits)
+            .collect()
+    };
+    let (fin, far) = (ACK | FIN, 1 << 30);
+    let cases = [
+        (1, fin, 0, what::ACKS_MORE), // the first, which needs to be above nothing
+        (1, fin, 0, 0),
+        (1, fin, 10, what::ACKS_MORE),
+        (1, fin, 10, 0),
+        (1, fin, 9, 0),
+        (1 << 20, RST | ACK, 20, what::RST), // not taken, not even its ack
+        (1, fin, 20, what::ACKS_MORE),
+        (1, fin, 20 + far, what::WILD_ACK),
+        (1, fin, 20 + far, what::WILD_ACK | what::RESYNC | what::ACKS_MORE),
+        (1, fin, 20 + far, 0),
+    ];
+    let words = cases.map(|(seq, flags, ack, _)| (seq, flags, ack));
+    assert_eq!(told(&words), cases.map(|(.., bits)| bits));
+    // No ACK bit, no ack.
+    assert_eq!(told(&[(1, FIN, 10), (1, fin, 10)]), [0, what::ACKS_MORE]);
+}
+
 /// Packets of the client from 1 ms after the handshake on, all in order: ns since the one before, its IP id above that, flags,
 /// payload.
 fn after_handshake(ip_id: u16, steps: &[(u64, u16, u8, u32)]) -> Vec<Meta> {
