@@ -1,11 +1,12 @@
 //! Applications that stop while their TCP goes on.
 //!
-//! The application of a host shows itself when data of the host begins, or when it opens a connection. A silence is a
-//! time without either. It is a sleep when it cannot be chance at the rate at which the host sends otherwise, when at
-//! least two connections waited for the host all the time, and when the host's TCP was heard in it: ACKs, SYN-ACKs,
-//! repeats. A link or a capture that stops takes these away, too.
+//! The application of a host shows itself when data of the host begins. A silence is a time without; what opens
+//! connections may go on in it. It is a sleep when it cannot be chance at the rate at which the host sends otherwise, when
+//! at least two connections waited for the host all the time, and when the host's TCP was heard in it: ACKs, SYN-ACKs,
+//! repeats. A link or a capture that stops takes these away, too. Who wakes has work for several connections at once; a
+//! silence between two pieces of work ends with one.
 //!
-//! Memory: 32 hosts, 350 kB each at most (550 s; longer times in wider slots).
+//! Memory: 32 hosts, 500 kB each at most (550 s; longer times in wider slots).
 
 use std::f64::consts::SQRT_2;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use weir_analysis::{
     finding, seconds,
 };
 use weir_messages::v1::{Finding, FindingValue};
+use weir_record::FlowId;
 
 use crate::detector::Detector;
 use crate::hosts::Hosts;
@@ -48,6 +50,8 @@ const FEW: f64 = 0.33;
 /// A host is so busy that chance makes so many silences of the length, or fewer: the first of these with which a kind
 /// shows. Traffic that comes in bursts has more silences than chance makes, most of them where the host is less busy.
 const BUSY: [f64; 4] = [1.0, 1e-4, 1e-8, 1e-12];
+/// Slots within which data begins at once.
+const AT_ONCE: usize = 2;
 /// Lengths that are tried as the shortest of a kind.
 const TRIED: usize = 200;
 /// A host that is silent for a larger share of its time works so.
@@ -67,6 +71,8 @@ const PARTNER: f64 = 0.25;
 /// Share of the common sleeps after which a client began before its server's data can have reached it, from which on
 /// it did not only wait for that server.
 const OF_ITSELF: f64 = 0.2;
+/// Share of the server's sleep before its end from which on that is just before.
+const SOON: f64 = 0.1;
 /// What a host begins in another's sleeps, over what it begins around them, up to which it sleeps with it. A server
 /// whose client sleeps falls silent, too, but only after it has answered what it was asked.
 const ASLEEP: f64 = 0.2;
@@ -94,7 +100,9 @@ const SPREAD: f64 = 0.12;
 const ALIKE: f64 = 0.15;
 /// Share of the silences that come right behind another, from which on they may be pieces of longer ones.
 const PIECES: f64 = 0.25;
-/// Confidence with a period or one length, and with neither, or where they may be pieces.
+/// Share of the silences that end with data of several connections at once, below which they are less sure.
+const LEAST_AT_ONCE: f64 = 0.25;
+/// Confidence with a period or one length, and with neither, where they may be pieces, or where few end at once.
 const SURE: f64 = 0.95;
 const UNSURE: f64 = 0.6;
 /// Awakenings whose exact time is kept.
@@ -102,14 +110,16 @@ const AWAKENINGS: usize = 4096;
 /// Sleeps whose times the evidence names.
 const NAMED: usize = 5;
 
-/// Layers of [`Moments`].
-const BEGAN: usize = 0;
+/// Layers of [`Moments`]. Data began, on connections of even and of odd number: both are two connections.
+const BEGAN: [usize; 2] = [0, 1];
 /// A connection waited for the host; two or more did so in the next layer.
-const WAITING: usize = 1;
-const TWO_WAITING: usize = 2;
-const TCP: usize = 3;
+const WAITING: usize = 2;
+const TWO_WAITING: usize = 3;
+const TCP: usize = 4;
 /// A segment of the host or to it was lost, by the network or by the capture.
-const LOST: usize = 4;
+const LOST: usize = 5;
+/// It opened a connection.
+const OPENED: usize = 6;
 
 /// What a host did when.
 #[derive(Clone, Debug, Default)]
@@ -127,8 +137,8 @@ struct Track {
 }
 
 impl Track {
-    fn began(&mut self, time: u64) {
-        self.moments.set(BEGAN, time);
+    fn began(&mut self, id: FlowId, time: u64) {
+        self.moments.set(BEGAN[(id.0 & 1) as usize], time);
         if time > self.newest {
             if time - self.newest >= SHORTEST && self.newest > 0 && self.awakenings.len() < AWAKENINGS {
                 self.before = self.newest;
@@ -143,6 +153,10 @@ impl Track {
         }
     }
 
+    fn has_begun(&self, slot: usize) -> bool {
+        BEGAN.into_iter().any(|layer| self.moments.is_set(layer, slot))
+    }
+
     /// When the silence ended whose last slot comes before `slot`, TAI ns.
     fn awakening(&self, slot: usize) -> u64 {
         let (from, to) = (self.moments.time(slot), self.moments.time(slot + 1));
@@ -155,7 +169,8 @@ impl Track {
 
     /// Times in which nothing began although somebody waited (a layer), with what chance says of them.
     fn silences(&self, waiting: usize) -> Vec<Silence> {
-        let words: Vec<u64> = self.moments.layer(BEGAN).collect();
+        let [even, odd] = BEGAN.map(|layer| self.moments.layer(layer));
+        let words: Vec<u64> = even.zip(odd).map(|(even, odd)| even | odd).collect();
         let mut sums = Vec::with_capacity(words.len() + 1);
         sums.push(0u32);
         for word in &words {
@@ -225,7 +240,7 @@ impl Track {
     /// What began in sleeps of another host, over what began around them: 0 if it slept, too, 1 if nothing changed.
     fn begun_in(&self, naps: &[Nap]) -> f64 {
         let around = (AROUND / self.moments.width()) as usize;
-        let begun = |slots: Range<usize>| slots.filter(|slot| self.moments.is_set(BEGAN, *slot)).count() as f64;
+        let begun = |slots: Range<usize>| slots.filter(|slot| self.has_begun(*slot)).count() as f64;
         let (mut inside, mut expected) = (0.0, 0.0);
         for nap in naps {
             let (Some(from), Some(to)) = (self.moments.slot(nap.from), self.moments.slot(nap.to)) else {
@@ -239,6 +254,17 @@ impl Track {
             inside += begun(asleep);
         }
         inside / f64::max(expected, f64::MIN_POSITIVE)
+    }
+
+    /// Data of several connections began at once when it ended.
+    fn ends_at_once(&self, silence: &Silence) -> bool {
+        let mut layers = BEGAN.into_iter();
+        layers.all(|layer| (silence.to..silence.to + AT_ONCE).any(|slot| self.moments.is_set(layer, slot)))
+    }
+
+    /// Connections were opened in it.
+    fn is_opening(&self, silence: &Silence) -> bool {
+        (silence.from + 1..silence.to).any(|slot| self.moments.is_set(OPENED, slot))
     }
 
     /// Segments were lost in a silence: a link or a capture that stops loses what is sent meanwhile.
@@ -314,6 +340,9 @@ struct Sleeper {
     /// application stopped.
     heard: usize,
     awake: usize,
+    /// Naps that end with data of several connections at once, and those in which it opened connections.
+    at_once: usize,
+    opening: usize,
 }
 
 /// Sleeps of all hosts.
@@ -381,7 +410,10 @@ impl ApplicationSleep {
         let Some((_, track)) = self.hosts.iter().nth(client.number) else {
             return false;
         };
-        let mut common = common(&client.naps, &server.naps);
+        // Those that ended with little work, too: it is there first then.
+        let all = partner(client.number, client.address, track, &server.naps, f64::INFINITY);
+        let naps = all.as_ref().map_or(&client.naps, |all| &all.naps);
+        let mut common = common(naps, &server.naps);
         // The server's silence must be what the client's rests on, not a part of it.
         common.retain(|(own, theirs)| 2 * own.shared(theirs) >= own.to - own.from);
         if track.servers >> server.number & 1 == 0 || (common.len() as f64) < WITH_SERVER * client.naps.len() as f64 {
@@ -394,7 +426,8 @@ impl ApplicationSleep {
         let first = common
             .iter()
             .filter(|(own, theirs)| {
-                own.to < theirs.to + track.trip && own.to as f64 + QUIET * own.before as f64 >= theirs.to as f64
+                let soon = (QUIET * own.before as f64).min(SOON * (theirs.to - theirs.from) as f64);
+                own.to < theirs.to + track.trip && own.to as f64 + soon >= theirs.to as f64
             })
             .count();
         (first as f64) < OF_ITSELF * common.len() as f64
@@ -439,6 +472,15 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     let mut silences = track.silences(TWO_WAITING);
     drop_echoes(&mut silences);
     silences.sort_by(|a, b| a.chance.total_cmp(&b.chance));
+    // Where none shows among those that end as sleeps do, all are looked at: a quick host may wake to little work.
+    let ending = silences.iter().copied().filter(|silence| track.ends_at_once(silence));
+    [ending.collect(), silences]
+        .into_iter()
+        .find_map(|silences| of_a_kind(number, address, track, silences))
+}
+
+/// The sleeps among silences, sorted by chance.
+fn of_a_kind(number: usize, address: [u8; 16], track: &Track, mut silences: Vec<Silence>) -> Option<Sleeper> {
     let told = silences
         .iter()
         .enumerate()
@@ -454,11 +496,11 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     });
     drop_strange(&mut silences);
     silences.sort_by_key(|silence| silence.from);
-    let heard = silences.iter().filter(|silence| track.is_heard(silence)).count();
-    let awake = silences
-        .iter()
-        .filter(|silence| track.is_heard(silence) || !track.is_lossy(silence))
-        .count();
+    let count = |is: &dyn Fn(&Silence) -> bool| silences.iter().filter(|silence| is(silence)).count();
+    let heard = count(&|silence| track.is_heard(silence));
+    let awake = count(&|silence| track.is_heard(silence) || !track.is_lossy(silence));
+    let at_once = count(&|silence| track.ends_at_once(silence));
+    let opening = count(&|silence| track.is_opening(silence));
     let naps: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
     let whole = naps.last()?.to.saturating_sub(naps.first()?.from);
     let silent: u64 = naps.iter().map(|nap| nap.to - nap.from).sum();
@@ -472,6 +514,8 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
         naps,
         heard,
         awake,
+        at_once,
+        opening,
     })
 }
 
@@ -522,6 +566,8 @@ fn partner(number: usize, address: [u8; 16], track: &Track, naps: &[Nap], most: 
         naps: own,
         heard: 0,
         awake: 0,
+        at_once: 0,
+        opening: 0,
     })
 }
 
@@ -625,7 +671,7 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
 impl Detector for ApplicationSleep {
     fn opened(&mut self, opened: &Opened) {
         if let Some(track) = self.hosts.at(opened.ends.client) {
-            track.began(opened.time);
+            track.moments.set(OPENED, opened.time);
         }
     }
 
@@ -636,7 +682,7 @@ impl Detector for ApplicationSleep {
             block.ends.client
         };
         if let Some(track) = self.hosts.at(sender) {
-            track.began(block.first);
+            track.began(block.id, block.first);
         }
     }
 
@@ -773,14 +819,24 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
     let strays = naps.iter().filter(|nap| nap.strays > 0).count();
     let mut evidence = vec![
         format!(
-            "{n} times no data began and no connection was opened by {hosts} for {gap:.3} s ({shortest:.3} to {longest:.3} s), though two connections or more waited for it; otherwise something begins every {:.1} ms",
+            "{n} times no data of {hosts} began for {gap:.3} s ({shortest:.3} to {longest:.3} s), though two connections or more waited for it; otherwise something begins every {:.1} ms",
             seconds(usual[n / 2]) * 1e3
         ),
         format!(
             "neither link nor capture stood still: {its} TCP sent ACKs or repeats in {} of the {n} times; in {} that, or nothing was lost",
             first.heard, first.awake
         ),
+        format!(
+            "{} of them end with data of several connections at once, as when an application wakes",
+            first.at_once
+        ),
     ];
+    if first.opening > 0 {
+        evidence.push(format!(
+            "in {} of them connections were opened: what opens them goes on",
+            first.opening
+        ));
+    }
     if strays > 0 {
         evidence.push(format!(
             "in {strays} of them one or two pieces of data passed that TCP had ready or sent again; they do not end a silence here"
@@ -835,14 +891,14 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
             "{pieces} of the {n} begin right behind another: they may be pieces of longer sleeps, in which something else of the host went on"
         ));
     }
-    let confidence = if are_pieces {
+    let confidence = if are_pieces || (first.at_once as f64) < LEAST_AT_ONCE * n as f64 {
         UNSURE
     } else {
         confidence(&lengths, is_regular)
     };
     if confidence < SURE {
         evidence.push(
-            "it may also be no sleep: silences without a period and of such different lengths also come where work begins and ends in steps, after the sleep of another host or behind a limit of workers"
+            "it may also be no sleep: silences without a period, of such different lengths or after which little begins also come where work begins and ends in steps, after the sleep of another host or behind a limit of workers"
                 .to_owned(),
         );
     }
@@ -906,6 +962,8 @@ mod tests {
             naps: (1..20).map(nap).collect(),
             heard: 0,
             awake: 0,
+            at_once: 19,
+            opening: 0,
         }
     }
 
@@ -946,7 +1004,7 @@ mod tests {
                     let wakes = if host == client { 510 } else { 500 };
                     let is_awake = ms % 5_000 >= wakes || host == client && goes_on && ms % 5_000 < 60;
                     if is_awake && random.below(5) < 2 {
-                        track.began(ms * MS);
+                        track.began(FlowId(ms), ms * MS);
                     }
                 }
             }
@@ -979,7 +1037,7 @@ mod tests {
                     track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
                     track.trip = MS;
                     if !(from..to).contains(&(ms % 5_000)) && random.below(5) < 2 {
-                        track.began(ms * MS);
+                        track.began(FlowId(ms), ms * MS);
                     }
                 }
             }
@@ -987,6 +1045,126 @@ mod tests {
             sleep.findings(&Timeline::default(), &mut found);
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].who, who, "it goes on for {goes_on} ms");
+        }
+    }
+
+    /// What is found of one host that wakes to work for several connections, given what it begins else.
+    fn found_of(mut begins: impl FnMut(&mut Random, u64) -> bool, length: u64, opens_every: u64) -> Vec<Finding> {
+        const MS: u64 = 1_000_000;
+        let host = [1; 16];
+        let ends = Ends {
+            client: host,
+            server: [2; 16],
+            client_port: 1,
+            server_port: 2,
+        };
+        let mut sleep = ApplicationSleep::default();
+        let mut random = Random::new(3);
+        for ms in 1_000..101_000u64 {
+            let Some(track) = sleep.hosts.at(host) else {
+                panic!("no place")
+            };
+            for layer in [WAITING, TWO_WAITING] {
+                track.moments.set(layer, ms * MS);
+            }
+            let phase = ms % 5_000;
+            if phase == length {
+                track.began(FlowId(0), ms * MS);
+                track.began(FlowId(1), ms * MS);
+            } else if phase > length && begins(&mut random, ms) {
+                track.began(FlowId(random.next()), ms * MS);
+            }
+            if ms % opens_every == 0 {
+                sleep.opened(&Opened {
+                    id: FlowId(ms),
+                    time: ms * MS,
+                    ends,
+                    is_syn: true,
+                });
+            }
+        }
+        let mut found = Vec::new();
+        sleep.findings(&Timeline::default(), &mut found);
+        found
+    }
+
+    #[test]
+    fn connections_opened_do_not_end_a_sleep() {
+        let found = found_of(|random, _| random.below(5) < 2, 900, 150);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].title.contains("for 0.90 s every 5.0 s"), "{found:?}");
+        assert!(
+            found[0]
+                .evidence
+                .iter()
+                .any(|line| line.starts_with("in 20 of them connections were opened"))
+        );
+    }
+
+    /// Between its sleeps a host works in steps, with silences of all lengths; each ends with one piece of work.
+    #[test]
+    fn work_in_steps_hides_no_sleep() {
+        let mut ends = 0;
+        let steps = |random: &mut Random, ms: u64| {
+            if ms >= ends + 150 && (1_100..4_000).contains(&(ms % 5_000)) {
+                ends = ms + 100 + random.below(750) as u64;
+            }
+            ms == ends || ms > ends + 5 && random.below(5) == 0
+        };
+        let found = found_of(steps, 830, 1_000_000);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].title.contains("for 0.82 s every 5.0 s"), "{found:?}");
+    }
+
+    /// A client sleeps with its server. Where it has one thing to do it begins before its server can have asked for more;
+    /// else both wake to much work.
+    #[test]
+    fn a_client_that_wakes_to_little_work_sleeps_with_its_server() {
+        const MS: u64 = 1_000_000;
+        let (client, server) = ([1; 16], [2; 16]);
+        let mut sleep = ApplicationSleep::default();
+        let mut random = Random::new(7);
+        let place = |hosts: &mut Hosts<Track>, host| hosts.number(host).unwrap_or_else(|| panic!("no place"));
+        let (server_at, client_at) = (place(&mut sleep.hosts, server), place(&mut sleep.hosts, client));
+        sleep.hosts.facts(client_at).servers = 1 << server_at;
+        for ms in 1_000..131_000u64 {
+            let phase = ms % 5_000;
+            let has_little = ms / 5_000 % 5 < 3;
+            for (host, at) in [(client, client_at), (server, server_at)] {
+                let track = sleep.hosts.facts(at);
+                track.trip = MS;
+                for layer in [WAITING, TWO_WAITING] {
+                    track.moments.set(layer, ms * MS);
+                }
+                let wakes = match (host == client, has_little) {
+                    (true, true) => 698,
+                    (true, false) => 702,
+                    (false, _) => 700,
+                };
+                if phase == wakes {
+                    track.began(FlowId(0), ms * MS);
+                    if host == server || !has_little {
+                        track.began(FlowId(1), ms * MS);
+                    }
+                } else if phase > wakes + 5 && random.below(5) < 2 {
+                    track.began(FlowId(random.next()), ms * MS);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        sleep.findings(&Timeline::default(), &mut found);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].who, format!("{}, {}", address(client), address(server)));
+    }
+
+    #[test]
+    fn silences_after_which_little_begins_are_less_sure() {
+        for (at_once, expected) in [(19, SURE), (2, UNSURE)] {
+            let sleeper = Sleeper {
+                at_once,
+                ..sleeper(0, 0, 500)
+            };
+            assert_eq!(told(&sleeper, &[], &[], &Timeline::default()).confidence, expected);
         }
     }
 
@@ -1026,7 +1204,7 @@ mod tests {
             let phase = ms % 5_000;
             let is_ready = (400..412).contains(&phase) && phase % 4 == 0;
             if phase >= 780 && random.below(5) < 2 || is_ready {
-                track.began(ms * MS);
+                track.began(FlowId(ms), ms * MS);
             }
             if ms >= 5_000 && phase == 0 {
                 naps.push(Nap {
