@@ -23,13 +23,18 @@ const MISTAKEN: f64 = 0.01;
 /// so many standard deviations.
 const CLUSTERED: f64 = 3.0;
 const SURE: f64 = 5.0;
+/// Bursts are so many times as dense as slots of so many together.
+const BURSTY: f64 = 1.5;
+const WIDER: usize = 16;
 /// Uneven, if not in bursts: so many times as many.
 const UNEVEN: f64 = 1.2;
+/// Of losses that are not at random.
+const UNPROVEN: &str = "no rhythm is proven, for which more of its periods may be needed";
 /// Slots are put together by pairs, again and again, down to so many.
 const FEWEST: usize = 16;
 
 /// One for each pair with losses and without a period.
-pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Finding>) {
+pub(crate) fn findings(all: &Losses, periodic: &[Periodic], likely: &[Periodic], out: &mut Vec<Finding>) {
     let mut by_pair: Vec<Vec<&Loss>> = vec![Vec::new(); all.by_pair.len()];
     let mut unknown = vec![0; all.by_pair.len()];
     for loss in &all.losses {
@@ -47,11 +52,12 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], out: &mut Vec<Findin
     let mut most: Vec<usize> = (0..by_pair.len()).filter(|pair| !by_pair[*pair].is_empty()).collect();
     most.sort_by_key(|pair| std::cmp::Reverse(by_pair[*pair].len()));
     for pair in most.into_iter().take(MOST) {
-        out.push(finding(all, pair, &by_pair[pair], unknown[pair]));
+        let rhythm = likely.iter().find(|found| found.has(pair as u16));
+        out.push(finding(all, pair, &by_pair[pair], unknown[pair], rhythm));
     }
 }
 
-fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding {
+fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Option<&Periodic>) -> Finding {
     let sums = Sums::of(losses.iter().copied());
     let shown = all.shown(|other| other == pair, &sums.ways);
     // What was sent is what brought new bytes, and what had to be sent again.
@@ -81,20 +87,30 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64) -> Finding
         evidence.push(HIDDEN.to_owned());
     }
     if sums.total() >= LEAST {
-        evidence.push(if bursts.is_clear {
-            format!(
-                "they come in bursts without a rhythm: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
+        let (how, no_rhythm) = if bursts.is_clear {
+            let how = format!(
+                "in bursts: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
                 count(bursts.largest),
                 bursts.slot * 1e3,
                 bursts.clustered
-            )
+            );
+            (how, UNPROVEN)
         } else if let Some((times, width)) = bursts.uneven {
-            format!(
-                "they come more densely at some times than at others: {times:.1} times as many together within {width:.1} s as chance makes by what is sent. No rhythm is proven, for which more of its periods may be needed"
-            )
+            let how = format!(
+                "more densely at some times than at others: {times:.1} times as many together within {width:.1} s as chance makes by what is sent"
+            );
+            (how, UNPROVEN)
         } else {
-            "they come at random: no more of them stand together than chance makes by what is sent, and no rhythm shows".to_owned()
-        });
+            let how = "at random: no more of them stand together than chance makes by what is sent";
+            (how.to_owned(), "no rhythm shows")
+        };
+        evidence.push(rhythm.map_or_else(
+            || format!("they come {how}; {no_rhythm}"),
+            |found| {
+                let period = found.period.period / 1e9;
+                format!("they come {how}; a rhythm of {period:.2} s shows and is not sure: a finding of its own")
+            },
+        ));
     } else {
         evidence.push("too few to tell chance from a pattern".to_owned());
     }
@@ -195,12 +211,18 @@ impl Bursts {
         let (clustered, sigmas) = together(&counts, sums);
         Self {
             clustered,
-            is_clear: clustered >= CLUSTERED && sigmas > SURE,
+            is_clear: clustered >= CLUSTERED && sigmas > SURE && is_bursty(&counts, sums),
             uneven: uneven(&counts, sums, exposure.slot_seconds()),
             largest: counts.iter().fold(0.0, |most: f64, n| most.max(*n)) as u64,
             slot: exposure.slot_seconds(),
         }
     }
+}
+
+/// Whether losses are denser within a slot than in some around: a time of many losses is no burst.
+fn is_bursty(counts: &[f64], sums: &[f64]) -> bool {
+    let wider = |of: &[f64]| -> Vec<f64> { of.chunks(WIDER).map(|slots| slots.iter().sum()).collect() };
+    together(counts, sums).0 >= BURSTY * together(&wider(counts), &wider(sums)).0
 }
 
 /// The width of slots in which losses stand together most surely, and how many times as many as chance makes.
@@ -251,6 +273,31 @@ mod tests {
             let counts: Vec<f64> = (0..1920).map(&mut draw).collect();
             let uneven = uneven(&counts, &[1.0; 1920], 0.05);
             assert_eq!(uneven.is_some(), is_uneven, "{uneven:?}");
+        }
+    }
+
+    /// As many losses, all within 3 s of each 19 s, or in bursts of 50 ms.
+    #[test]
+    fn a_time_of_many_losses_is_no_burst() {
+        let mut random = Random::new(12);
+        let mut draw = |inside: &dyn Fn(usize) -> bool, mean: usize| -> Vec<f64> {
+            (0..3_600)
+                .map(|slot| {
+                    if inside(slot) {
+                        random.below(2 * mean + 1) as f64
+                    } else {
+                        0.0
+                    }
+                })
+                .collect()
+        };
+        let dense = draw(&|slot| slot % 380 < 60, 1);
+        let bursts = draw(&|slot| slot % 60 == 7, 9);
+        let sent = [1.0; 3_600];
+        for (counts, expected) in [(dense, false), (bursts, true)] {
+            let (clustered, sigmas) = together(&counts, &sent);
+            assert!(clustered >= CLUSTERED && sigmas > SURE);
+            assert_eq!(is_bursty(&counts, &sent), expected);
         }
     }
 

@@ -301,7 +301,12 @@ impl Losses {
                 };
                 let same = |known: &&mut Periodic| known.period.is_like(&period) && known.side == *side;
                 match found.iter_mut().find(same) {
-                    Some(known) => known.pairs.push(number),
+                    Some(known) => {
+                        known.pairs.push(number);
+                        if period.chance < known.period.chance && !known.period.is_sure() {
+                            known.period = period;
+                        }
+                    }
                     None => found.push(Periodic {
                         period,
                         pairs: vec![number],
@@ -311,10 +316,12 @@ impl Losses {
             }
         }
         // Too few in each, enough in all; or more than are told apart.
-        let is_wide = found.is_empty() || found.iter().any(|found| found.pairs.contains(&pairs::MOST));
+        let is_sure = found.iter().any(|found| found.period.is_sure());
+        let is_wide = !is_sure || found.iter().any(|found| found.pairs.contains(&pairs::MOST));
         if is_wide
             && most.len() > 1
             && let Some(period) = self.period_of(|_| true, None)
+            && (period.is_sure() || found.is_empty())
         {
             found.retain(|known| !known.period.is_like(&period));
             found.push(Periodic {
@@ -429,12 +436,14 @@ impl Detector for Losses {
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let periodic = self.periodic();
+        let (periodic, likely): (Vec<_>, Vec<_>) =
+            self.periodic().into_iter().partition(|found| found.period.is_sure());
         for found in &periodic {
             out.push(periodic_loss::finding(self, found));
             out.extend(slow_setup::finding(self, found));
         }
-        loss::findings(self, &periodic, out);
+        out.extend(likely.iter().map(|found| periodic_loss::finding(self, found)));
+        loss::findings(self, &periodic, &likely, out);
         needless::findings(self, out);
         syn_loss::findings(self, &periodic, timeline, out);
     }
@@ -559,6 +568,7 @@ pub(crate) fn chance(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use weir_analysis::Evidence;
 
     const START: u64 = 1_700_000_000_000_000_000;
@@ -584,6 +594,11 @@ mod tests {
 
     /// A hundred clients of one server for two minutes; each third second, one of 49 segments becomes `what`.
     fn watch(what: &[(Class, Place)]) -> Vec<Finding> {
+        watch_when(what, |ms| ms / 1000 % 3 == 0 && ms % 49 == 7)
+    }
+
+    /// `what` becomes of the segments of these ms.
+    fn watch_when(what: &[(Class, Place)], when: impl Fn(u64) -> bool) -> Vec<Finding> {
         let mut losses = Losses::default();
         for i in 0..120_000u64 {
             let time = START + i * 1_000_000;
@@ -601,7 +616,7 @@ mod tests {
                 bytes: 1000,
                 packets: 1,
             });
-            if i / 1000 % 3 != 0 || i % 49 != 7 {
+            if !when(i) {
                 continue;
             }
             for (class, place) in what {
@@ -624,6 +639,22 @@ mod tests {
         let place =
             |line: &String| line.starts_with("all ") && line.contains("losses occurred between the tap and ::7");
         assert!(finding.evidence.iter().any(place), "{finding:#?}");
+    }
+
+    /// Two losses in 3.5 s of each of eleven periods: a rhythm that is likely, and losses that are sure.
+    #[test]
+    fn a_likely_rhythm_is_told_beside_the_losses() {
+        let lost = [(Class::Retransmission, Place::BeforeTap)];
+        let mut random = Random::new(3);
+        let times: Vec<u64> = (0..22).map(|i| i / 2 * 11_000 + random.below(3_500) as u64).collect();
+        let found = watch_when(&lost, |ms| times.contains(&ms));
+        let of = |kind: &str| found.iter().filter(|finding| finding.kind == kind).collect::<Vec<_>>();
+        let [period] = of("PERIODIC_LOSS")[..] else {
+            panic!("{found:#?}")
+        };
+        assert_eq!(period.confidence, 0.6, "{period:#?}");
+        assert!(period.title.contains("of every 11.02 s"), "{}", period.title);
+        assert!(!of("LOSS").is_empty(), "{found:#?}");
     }
 
     #[test]

@@ -140,7 +140,8 @@ fn repeats(all: &Losses, number: usize, needless: &[&Needless]) -> Option<Findin
     times.dedup();
     let period = (times.len() >= period::LEAST)
         .then(|| period::find(&times, &all.exposure(|other| other == number, [1.0; 2])?))
-        .flatten();
+        .flatten()
+        .filter(period::Period::is_sure);
     let mut values = vec![
         ("needless", n as f64),
         ("repeats", pair.repeats as f64),

@@ -23,9 +23,12 @@ const PERMUTATIONS: u32 = 32;
 /// Blocks that are permuted, in periods: events that stick together for less stay together, so that bursts without a
 /// period are no period.
 const BLOCK: f64 = 0.25;
-/// Largest chance of a false alarm. The law of the largest power is fitted to few, so it is an estimate: of
-/// 180 made captures without a period none has one.
+/// Largest chance of a false alarm with which a period is sure, and with which it is told. The law of the largest power
+/// is fitted to few, so it is an estimate: of 180 made captures without a period none has a sure one.
 pub(crate) const CHANCE: f64 = 1e-5;
+const LIKELY: f64 = 1e-3;
+/// Of more cycles a period would be sure.
+const FEW_CYCLES: u64 = 16;
 /// Events per exposure inside, over those outside.
 const CONTRAST: f64 = 3.0;
 /// Longest part of a period, and phases that are tried: roughly, and in the end.
@@ -133,6 +136,11 @@ impl Period {
         (i128::from(time) - i128::from(self.begin)) as f64
     }
 
+    /// Whether chance is no explanation.
+    pub fn is_sure(&self) -> bool {
+        self.chance <= CHANCE
+    }
+
     /// Whether it is the same as another: within two of a hundred.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.period - other.period).abs() < 0.02 * other.period
@@ -225,7 +233,7 @@ fn candidate(events: &[u64], exposure: &Exposure, total: f64) -> Option<(f64, f6
     let (at, power) = strongest(&residual)?;
     // By Poisson's law powers are exponential: what that already explains needs no permutation.
     let frequencies = (last - first) as f64 * slots as f64 / size as f64;
-    if power < frequencies.max(1.0).ln() - CHANCE.ln() {
+    if power < frequencies.max(1.0).ln() - LIKELY.ln() {
         return None;
     }
     let block = ((BLOCK * size as f64 / at as f64) as usize).max(1);
@@ -473,7 +481,8 @@ fn judge(mut period: Period, chance: f64, events: &[u64], exposure: &Exposure) -
     (period.cycles, period.struck) = (number(&exposed), number(&has));
     period.chance = chance;
     let regular = period.struck as f64 >= CYCLES;
-    (chance <= CHANCE && inside > 0.0 && outside > 0.0 && rate >= CONTRAST * elsewhere && regular).then_some(period)
+    let is_told = period.is_sure() || chance <= LIKELY && period.cycles <= FEW_CYCLES;
+    (is_told && inside > 0.0 && outside > 0.0 && rate >= CONTRAST * elsewhere && regular).then_some(period)
 }
 
 #[cfg(test)]
@@ -541,6 +550,23 @@ mod tests {
         assert!(found.count() >= 45);
     }
 
+    /// A dozen periods with two losses in each: as regular by chance once in some thousand times.
+    #[test]
+    fn what_is_likely_is_told_and_not_sure() {
+        let found: Vec<Period> = (200..240)
+            .filter_map(|seed| {
+                let (events, exposure) = make(seed, 132.0, |at| if at % 11.0 < 3.0 { 0.7 } else { 0.0 });
+                find(&events, &exposure).filter(|found| (found.period / SECOND - 11.0).abs() < 0.3)
+            })
+            .collect();
+        let unsure = found.iter().filter(|found| !found.is_sure()).count();
+        assert!(
+            found.len() >= 20 && unsure >= 5,
+            "{} of 40, {unsure} not sure",
+            found.len()
+        );
+    }
+
     #[test]
     fn a_period_that_begins_in_the_middle_is_found() {
         let (events, exposure) = make(9, 220.0, |at| if at > 100.0 && at % 4.0 < 1.5 { 4.0 } else { 0.02 });
@@ -577,7 +603,9 @@ mod tests {
             }
             alarms.extend(find(&events, &exposure).map(|found| ("load", seed, found)));
         }
-        assert!(alarms.is_empty(), "{} of 180: {alarms:?}", alarms.len());
+        assert!(alarms.len() <= 2, "{} of 180: {alarms:?}", alarms.len());
+        alarms.retain(|(.., found)| found.is_sure());
+        assert!(alarms.is_empty(), "sure: {alarms:?}");
     }
 
     /// One or two long bursts fit some long period, but are no rhythm.
@@ -593,7 +621,9 @@ mod tests {
             let (events, exposure) = make(seed, 200.0, |at| if is_burst(at) { 15.0 } else { 0.05 });
             alarms.extend(find(&events, &exposure).map(|found| (seed, found)));
         }
-        assert!(alarms.is_empty(), "{} of 40: {alarms:?}", alarms.len());
+        assert!(alarms.len() <= 1, "{} of 40: {alarms:?}", alarms.len());
+        alarms.retain(|(_, found)| found.is_sure());
+        assert!(alarms.is_empty(), "sure: {alarms:?}");
     }
 
     #[test]

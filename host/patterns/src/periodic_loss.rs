@@ -10,6 +10,8 @@ use crate::names::{connections, count};
 const SAME_LOAD: f64 = 1.25;
 /// Confidence with a chance of nothing: the law that the chance comes from is fitted.
 const CONFIDENCE: f64 = 0.99;
+/// With a chance that is not small enough.
+const UNSURE: f64 = 0.6;
 
 /// The finding about a period that was found.
 pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
@@ -82,6 +84,12 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         "chance that losses without a period look so regular: {} (permutations)",
         chance(period.chance)
     ));
+    if !period.is_sure() {
+        evidence.push(
+            "it may also be no rhythm: bursts that come at random look so regular now and then; a longer capture would tell"
+                .to_owned(),
+        );
+    }
     evidence.push(
         "it may also be a job or a device on that side that is busy every time: a backup, a scan, a path that changes, a shaper that fills and empties"
             .to_owned(),
@@ -93,7 +101,11 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     let mut finding = make(
         "PERIODIC_LOSS",
         if rates[0] > 0.005 { "CRITICAL" } else { "WARNING" },
-        (1.0 - period.chance).min(CONFIDENCE),
+        if period.is_sure() {
+            (1.0 - period.chance).min(CONFIDENCE)
+        } else {
+            UNSURE
+        },
         format!("Packets are lost in {part:.2} s of every {length:.2} s {between}"),
         evidence,
         &whole.group,
