@@ -488,13 +488,12 @@ impl State {
         }
         flow.last = flow.last.max(r.time());
         flow.ending(side, &e, r.time());
+        let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
             let by_connection = self.habits.by_connection(flow.route().host(side));
-            if by_connection != Some(false) && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool)
-            {
-                flow.limit_event(side, &e, true, r.time(), self.totals.link, &mut self.pool);
-            }
+            skipped = by_connection != Some(false)
+                && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool);
         }
         // A first FIN, a RST and skipped ids alone are no trouble.
         let alone = what::FIN | what::RST | what::IDS_SKIPPED;
@@ -504,12 +503,14 @@ impl State {
             if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 && e.what & what::COPY == 0 {
                 sink.again(flow.id, e.what & what::SYN_ACK_REPEAT != 0);
             }
-            flow.limit_event(side, &e, lost, r.time(), self.totals.link, &mut self.pool);
+            flow.limit_event(side, &e, lost || skipped, r.time(), self.totals.link, &mut self.pool);
             let ends = flow.ends();
             flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
             if let Some((end, block)) = flow.late_block(side, &e, r.time()) {
                 self.data(r, side, end as u8, &block, sink);
             }
+        } else if skipped {
+            flow.limit_event(side, &e, true, r.time(), self.totals.link, &mut self.pool);
         }
     }
 
@@ -522,15 +523,11 @@ impl State {
         let i = Interval::decode(r);
         if flow.is_tcp() {
             self.watch_ids |= flow.trouble.is_some();
-            let host = flow.route().host(side);
+            let host = self.watch_ids.then(|| flow.route().host(side));
+            let by_connection = host.is_some_and(|host| self.habits.by_connection(host) == Some(true));
             let is_first = flow.directions[side].packets == 0;
-            let step = flow.interval_ids(
-                side,
-                &i,
-                r.time(),
-                self.watch_ids && self.habits.by_connection(host) == Some(true),
-            );
-            if self.watch_ids {
+            let step = flow.interval_ids(side, &i, r.time(), by_connection);
+            if let Some(host) = host {
                 self.habits.interval(host, i.ip_id, is_first, step);
             }
         }
