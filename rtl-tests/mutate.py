@@ -102,7 +102,7 @@ EXTRA = [
         Command(f"weir_{name}_formal", ["rtl-tests/formal/formal.py", "--design", f"weir_{name}_formal"])
         for name in ("fifo", "skid", "framer", "mover", "bypass", "elastic")
     ),
-    Command("weir_parser", ["rtl-tests/parser/run.py", "--frames", "30000"]),
+    Command("weir_parser", ["rtl-tests/parser/run.py"]),
     Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "50000", "distances"]),
     Command("weir_lookup", ["rtl-tests/lookup/run.py", "--words", "100000", "random", "tiny", "full"]),
     Command("weir_lookup", ["rtl-tests/lookup/run.py", "rates"]),

@@ -288,6 +288,15 @@ module weir_soc #(
   assert property (@(posedge clk) disable iff (rst) cpu_reset || watchdog_expired || cpu_restart |=> cpu_in_reset);
   a_reset_ends_idle :
   assert property (@(posedge clk) disable iff (rst) $fell(cpu_in_reset) |-> $past(bus_idle));
+
+  // Clocks since its cause, at most 32.
+  logic [5:0] lasted;
+  always_ff @(posedge clk) begin
+    if (rst || cpu_reset || watchdog_expired || cpu_restart) lasted <= '0;
+    else if (!lasted[5]) lasted <= lasted + 1'b1;
+  end
+  a_reset_is_long :
+  assert property (@(posedge clk) disable iff (rst) $fell(cpu_in_reset) |-> lasted[5]);
 `endif
 
 endmodule

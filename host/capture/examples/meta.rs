@@ -185,6 +185,8 @@ struct Hostile {
     /// Frames made, and the last size of those that go through all sizes.
     made: u64,
     size: usize,
+    /// The last whole frame.
+    last: Vec<u8>,
 }
 
 impl Hostile {
@@ -195,6 +197,11 @@ impl Hostile {
             let mut frame = self.ethernet();
             frame.resize(COUNTED as usize - 65 + self.random.below(200), 0);
             return (frame, self.random.pick(&[0, MAX_LENGTH]));
+        }
+        if self.random.one_in(3) {
+            // The frame before, cut: in the hardware the old bytes still stand behind its end.
+            let keep = self.random.below(self.last.len().min(120) + 1);
+            return (self.last[..keep].to_vec(), self.last.len() as u32);
         }
         let mut frame = if self.random.one_in(50) {
             let count = self.random.below(300);
@@ -218,6 +225,7 @@ impl Hostile {
             }
         }
         let whole = frame.len();
+        self.last.clone_from(&frame);
         if self.random.one_in(6) {
             let keep = self.random.below(whole.min(300) + 1);
             frame.truncate(keep);
@@ -355,7 +363,8 @@ impl Hostile {
 
     /// Extension headers, then a transport header; its protocol number.
     fn behind_ip(&mut self, depth: usize, icmp: u8) -> (u8, Vec<u8>) {
-        let protocol = match self.random.below(16) {
+        // Most quoted packets are of TCP: others tell less.
+        let protocol = match self.random.below(if depth == 0 { 16 } else { 10 }) {
             0..=7 => 6,
             8 => 17,
             9..=11 => icmp,
@@ -487,6 +496,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             random: Random(value.parse()?),
             made: 0,
             size: 0,
+            last: Vec::new(),
         };
         for _ in 0..count.parse::<u64>()? {
             let (frame, said) = source.frame();
