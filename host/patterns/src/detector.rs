@@ -75,6 +75,7 @@ macro_rules! detectors {
 
             fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
                 $(self.$name.findings(timeline, out);)*
+                self.responses.bands(&self.application_sleep, out);
             }
         }
     };

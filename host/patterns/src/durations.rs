@@ -45,9 +45,7 @@ impl std::ops::AddAssign<&Self> for Durations {
 impl Durations {
     /// Another, ns.
     pub fn add(&mut self, ns: u64) {
-        let octave = (ns as f64 / 1e9).log2() - FIRST_OCTAVE;
-        // A float to usize cast saturates, also below 0.
-        let bucket = ((octave * PER_OCTAVE) as usize).min(BUCKETS - 1);
+        let bucket = bucket(ns as f64 / 1e9);
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
         self.count += 1;
     }
@@ -66,6 +64,12 @@ impl Durations {
             below >= rank
         })?;
         Some(middle(at as f64 + 0.5))
+    }
+
+    /// How many lie between two (s), by whole buckets.
+    pub fn between(&self, from: f64, to: f64) -> u64 {
+        let range = bucket(from)..=bucket(to);
+        self.counts[range].iter().map(|count| u64::from(*count)).sum()
     }
 
     /// Two buckets (4.4 %) in which there are `least` or more, four times as many as in the busier of the quarter
@@ -113,6 +117,13 @@ impl Durations {
 const GAP: usize = 2;
 const SIDE: usize = 8;
 
+/// The bucket of a duration, s.
+fn bucket(seconds: f64) -> usize {
+    let octave = seconds.log2() - FIRST_OCTAVE;
+    // A float to usize cast saturates, also below 0.
+    ((octave * PER_OCTAVE) as usize).min(BUCKETS - 1)
+}
+
 /// s at a place in the buckets.
 fn middle(place: f64) -> f64 {
     (FIRST_OCTAVE + place / PER_OCTAVE).exp2()
@@ -139,6 +150,7 @@ mod tests {
         }
         let median = durations.quantile(0.5).expect("some");
         assert!((median / 0.0515 - 1.0).abs() < 0.02, "{median}");
+        assert_eq!((durations.between(0.2, 0.4), durations.between(0.2, 0.25)), (100, 0));
         let peaks = durations.peaks(10);
         assert_eq!(peaks.len(), 1, "{peaks:?}");
         assert!(

@@ -1,12 +1,16 @@
 //! Response times that cluster at fixed values beside a bulk: a timer somewhere.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use weir_analysis::{Group, count, decimal, finding};
 use weir_messages::v1::Finding;
 
 use crate::delayed_ack;
 use crate::durations::Peak;
 use crate::names::about;
-use crate::responses::{Row, Service};
+use crate::responses::{Row, Service, Wait};
+use crate::sleep::ApplicationSleep;
 
 /// Responses in a band, and their share of all.
 const LEAST: u64 = 15;
@@ -27,29 +31,142 @@ const LIKE: f64 = 0.1;
 const BANDS: usize = 6;
 const FINDINGS: usize = 8;
 
+/// Share of a band's responses that something else explains, from which on it is the likelier reason.
+const EXPLAINED: f64 = 0.5;
+/// A stop is such a share of the response's time, and a call whose packets were lost such a one: what is left is less
+/// than the median.
+const STOPPED: f64 = 0.5;
+const CALL: f64 = 1.0 / 3.0;
+/// A retransmission timer of about a band's time, and the share of the repeats that wait for it where there is one.
+const TIMER: f64 = 0.2;
+const BY_TIMER: f64 = 0.1;
+/// Responses within this share of the middle of a band are in it.
+const INSIDE: f64 = 0.025;
+/// Confidence, and where a retransmission timer explains the bands as well.
+const SURE: f64 = 0.9;
+const UNSURE: f64 = 0.6;
+
 /// One finding for each service: about the request that shows it most, or all together.
-pub(crate) fn findings(services: &[Service], requests: &[Row], out: &mut Vec<Finding>) {
+pub(crate) fn findings(
+    services: &[Service],
+    requests: &[Row],
+    waits: &VecDeque<Wait>,
+    sleep: &ApplicationSleep,
+    out: &mut Vec<Finding>,
+) {
     let mut found = Vec::new();
-    for service in services {
+    for (number, service) in services.iter().enumerate() {
         let acks = waits_for_acks(service);
-        let bands = |row: &Row, least: f64| {
-            let mut bands = bands(row, least);
+        let longest = ROUND_TRIPS * service.trips.quantile(0.9).unwrap_or(0.0);
+        let bands = |row: &Row| {
+            let mut bands = bands(row, longest);
             bands.retain(|band| !acks.as_ref().is_some_and(|acks| acks.contains(&band.seconds)));
             bands
         };
-        let own = requests.iter().filter(|row| row.is_of(&service.row));
-        let longest = ROUND_TRIPS * service.trips.quantile(0.9).unwrap_or(0.0);
-        let most = own
-            .map(|row| (row, bands(row, longest)))
-            .max_by_key(|(_, bands)| bands.iter().map(|band| band.count).sum::<u64>())
-            .filter(|(_, bands)| !bands.is_empty());
-        let (row, bands) = most.unwrap_or_else(|| (&service.row, bands(&service.row, longest)));
-        if !bands.is_empty() {
-            found.push((row, bands));
+        let rows = requests.iter().enumerate().filter(|(_, row)| row.is_of(&service.row));
+        let most = rows
+            .map(|(request, row)| (Some(request), row, bands(row)))
+            .max_by_key(|(.., bands)| inside(bands))
+            .filter(|(.., bands)| !bands.is_empty());
+        let (request, row, mut bands) = most.unwrap_or_else(|| (None, &service.row, bands(&service.row)));
+        if bands.is_empty() {
+            continue;
+        }
+        let of_row = |wait: &&Wait| {
+            !wait.is_lossy
+                && wait.service == Some(number as u16)
+                && request.is_none_or(|request| wait.request == Some(request as u16))
+        };
+        let causes = Causes {
+            own: waits.iter().filter(of_row).collect(),
+            lossy: calls(waits, &service.row),
+            service,
+            row,
+            stops: sleep.stops(service.row.server),
+        };
+        bands.retain(|band| !causes.is_stop(band));
+        let timers: Vec<Peak> = bands.extract_if(.., |band| causes.is_timer(band)).collect();
+        match bands.is_empty() {
+            false => found.push((row, bands, SURE)),
+            true if !timers.is_empty() => found.push((row, timers, UNSURE)),
+            true => {}
         }
     }
-    found.sort_by_key(|(_, bands)| std::cmp::Reverse(bands.iter().map(|band| band.count).sum::<u64>()));
-    out.extend(found.into_iter().take(FINDINGS).map(|(row, bands)| told(row, &bands)));
+    found.sort_by_key(|(_, bands, _)| std::cmp::Reverse(inside(bands)));
+    let told = |(row, bands, confidence): (&Row, Vec<Peak>, f64)| told(row, &bands, confidence);
+    out.extend(found.into_iter().take(FINDINGS).map(told));
+}
+
+/// Responses in bands.
+fn inside(bands: &[Peak]) -> u64 {
+    bands.iter().map(|band| band.count).sum()
+}
+
+/// Calls of a service's host in which something was lost, by their beginning.
+fn calls<'a>(waits: &'a VecDeque<Wait>, service: &Row) -> Vec<&'a Wait> {
+    let of_host = |wait: &&Wait| wait.is_lossy && wait.client == service.server;
+    let mut calls: Vec<&Wait> = waits.iter().filter(of_host).collect();
+    calls.sort_unstable_by_key(|wait| wait.from);
+    calls
+}
+
+/// What may make responses long beside a timer of the service.
+struct Causes<'a> {
+    /// The row's own responses in which nothing was lost.
+    own: Vec<&'a Wait>,
+    /// Calls of the host in which something was lost, by their beginning.
+    lossy: Vec<&'a Wait>,
+    service: &'a Service,
+    row: &'a Row,
+    /// Times in which the host, or one that it asks, stood still.
+    stops: Vec<Range<u64>>,
+}
+
+impl Causes<'_> {
+    /// Enough of a band's responses are such.
+    fn explains(&self, band: &Peak, is: impl Fn(&Wait) -> bool) -> bool {
+        let near = band.seconds * 1e9 * (1.0 - INSIDE)..=band.seconds * 1e9 * (1.0 + INSIDE);
+        let (mut all, mut explained) = (0, 0);
+        for wait in &self.own {
+            if near.contains(&((wait.to - wait.from) as f64)) {
+                all += 1;
+                explained += u32::from(is(wait));
+            }
+        }
+        all > 0 && f64::from(explained) >= EXPLAINED * f64::from(all)
+    }
+
+    /// They waited for an application that stood still.
+    fn is_stop(&self, band: &Peak) -> bool {
+        self.explains(band, |wait| {
+            let least = STOPPED * (wait.to - wait.from) as f64;
+            let shared = |stop: &Range<u64>| wait.to.min(stop.end).saturating_sub(wait.from.max(stop.start)) as f64;
+            self.stops.iter().any(|stop| shared(stop) >= least)
+        })
+    }
+
+    /// A call in which something was lost fits into them, or as many last segments may have been lost.
+    fn is_timer(&self, band: &Peak) -> bool {
+        let calls = |wait: &Wait| {
+            let first = self.lossy.partition_point(|call| call.from < wait.from);
+            let inside = self.lossy[first..].iter().take_while(|call| call.from < wait.to);
+            let is_long = |call: &&Wait| (call.to - call.from) as f64 >= CALL * (wait.to - wait.from) as f64;
+            inside.copied().any(|call| call.to <= wait.to && is_long(&call))
+        };
+        self.explains(band, calls) || self.hidden(band) >= EXPLAINED * band.count as f64
+    }
+
+    /// Responses in a band whose last segment was lost before the tap, which leaves no gap: as many as the loss rate of
+    /// the other segments makes, if these came again after such a time.
+    fn hidden(&self, band: &Peak) -> f64 {
+        let timer = band.seconds - self.row.times.quantile(0.5).unwrap_or(0.0);
+        let repeats = &self.service.repeats;
+        let near = repeats.between(timer * (1.0 - TIMER), timer * (1.0 + TIMER)) as f64;
+        if near < BY_TIMER * repeats.count() as f64 {
+            return 0.0;
+        }
+        self.service.loss_before() * self.row.times.count() as f64
+    }
 }
 
 /// Response times of those that waited for a delayed ACK and a round trip, if there are such; not each is known as one.
@@ -67,8 +184,7 @@ fn bands(row: &Row, least: f64) -> Vec<Peak> {
     let mut bands = row.times.peaks(LEAST.max((SHARE * row.times.count() as f64) as u64));
     let least = least.max(SHORTEST).max(ABOVE_MEDIAN * median);
     bands.retain(|band| band.seconds >= least && (usual(row, band.seconds) as f64) < MOST * band.count as f64);
-    let inside: u64 = bands.iter().map(|band| band.count).sum();
-    if inside as f64 > MOST * row.times.count() as f64 {
+    if inside(&bands) as f64 > MOST * row.times.count() as f64 {
         return Vec::new();
     }
     bands.sort_by_key(|band| std::cmp::Reverse(band.count));
@@ -84,8 +200,8 @@ fn usual(row: &Row, seconds: f64) -> u64 {
     like.map(|slice| u64::from(slice.count)).sum()
 }
 
-fn told(row: &Row, bands: &[Peak]) -> Finding {
-    let inside: u64 = bands.iter().map(|band| band.count).sum();
+fn told(row: &Row, bands: &[Peak], confidence: f64) -> Finding {
+    let inside = inside(bands);
     let median = row.times.quantile(0.5).unwrap_or(0.0);
     let cost: f64 = bands
         .iter()
@@ -115,6 +231,9 @@ fn told(row: &Row, bands: &[Peak]) -> Finding {
         "they cost {} s more than the median response",
         decimal(cost, 1)
     ));
+    if confidence < SURE {
+        evidence.push("as many may have waited for the retransmission of a last segment, or of a call in which something was lost: it may be a retransmission timer alone".to_owned());
+    }
     evidence.push("it may also be: another kind of request of the same size; or, if segments are lost before the tap, a retransmission timer".to_owned());
     evidence.push("next: fixed times are timers: look for polling, retries and time limits of the server and of what it asks (locks, name service, sessions)".to_owned());
     let who = row.service();
@@ -122,7 +241,7 @@ fn told(row: &Row, bands: &[Peak]) -> Finding {
     let mut finding = finding(
         "RESPONSE_BANDS",
         "WARNING",
-        0.9,
+        confidence,
         format!("Response times of {who} cluster at {} ms", list.join(", ")),
         evidence,
         &Group::range(row.span.0, row.span.1),
@@ -139,6 +258,7 @@ fn told(row: &Row, bands: &[Peak]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::Address;
     use crate::responses::Slice;
 
     /// 10 ms or so, ten times a second, and 900 ms a hundred times: one in ten all the time, or all of the last 10 s,
@@ -161,6 +281,43 @@ mod tests {
                 };
             }
             assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
+        }
+    }
+
+    /// In front 10 ms or so, and twenty times 3.8 s. Behind, a SYN came again after 3 s in each of these, or in others.
+    #[test]
+    fn a_band_of_responses_with_a_lost_syn_behind_is_not_sure() {
+        const WEB: [u8; 16] = [1; 16];
+        for (later, expected) in [(0, UNSURE), (4_000_000_000, SURE)] {
+            let mut service = Service::new(WEB, 443);
+            let mut waits = VecDeque::new();
+            for i in 0..1_000u64 {
+                let is_long = i.is_multiple_of(50);
+                let ns = if is_long {
+                    3_800_000_000
+                } else {
+                    5_000_000 + i * 7_919 % 10_000 * 1_000
+                };
+                service.row.times.add(ns);
+                if is_long {
+                    let from = i * 1_000_000_000;
+                    let setup = from + later + 100_000_000;
+                    let wait = |client: Address, service: Option<u16>, from: u64, ns: u64| Wait {
+                        client,
+                        service,
+                        request: None,
+                        from,
+                        to: from + ns,
+                        is_lossy: service.is_none(),
+                    };
+                    waits.push_back(wait(WEB, None, setup, 3_000_000_000));
+                    waits.push_back(wait([9; 16], Some(0), from, ns));
+                }
+            }
+            let mut out = Vec::new();
+            findings(&[service], &[], &waits, &ApplicationSleep::default(), &mut out);
+            let confidence: Vec<f64> = out.iter().map(|finding| finding.confidence).collect();
+            assert_eq!(confidence, [expected], "{later} ns later");
         }
     }
 }

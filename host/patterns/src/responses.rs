@@ -1,20 +1,24 @@
 //! Responses of each service and of each request it is asked: how long, in how many segments, and what they waited for.
 //!
-//! Memory: 768 rows of 4 kB, and the turns of 4,096 connections (others of the same place in the table push them out,
-//! and what they had is not counted): 3.5 MB.
+//! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections (others of the same place in the table push them out, and
+//! what they had is not counted), and the newest 32,768 waits: 5 MB.
+
+use std::collections::VecDeque;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 
-use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Transaction, TransactionKind};
+use weir_analysis::{Acknowledged, Class, DataBlock, Ended, Ends, Place, Transaction, TransactionKind, Verdict};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::durations::Durations;
+use crate::losses::keep;
 use crate::names::{self, Address};
+use crate::sleep::ApplicationSleep;
 use crate::timeline::Timeline;
 use crate::{delayed_ack, response_bands, slowing_responses, tiny_segments};
 
@@ -38,6 +42,23 @@ const DELAYED: std::ops::RangeInclusive<u64> = 30_000_000..=510_000_000;
 const AT_ONCE: u64 = 5_000_000;
 /// Bins of the course of response times.
 const COURSE: usize = 128;
+
+/// Waits that are kept, and the shortest, ns.
+const WAITS: usize = 1 << 15;
+const LONG: u64 = 100_000_000;
+
+/// A response that was long in coming, or a setup in which something was lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub client: Address,
+    /// Places of the service and of the request; none of a setup, and of a request without a row.
+    pub service: Option<u16>,
+    pub request: Option<u16>,
+    /// Last request packet (or first SYN) to last response packet, TAI ns.
+    pub from: u64,
+    pub to: u64,
+    pub is_lossy: bool,
+}
 
 /// Response times of a slice of time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -151,6 +172,29 @@ pub(crate) struct Service {
     pub by_client: u64,
     /// Smallest round trips of its connections.
     pub trips: Durations,
+    /// Time until segments of its responses came again that were lost before the tap, as far as that shows.
+    pub repeats: Durations,
+}
+
+impl Service {
+    pub fn new(server: Address, port: u16) -> Self {
+        Self {
+            row: Row::new(server, port, ""),
+            mss: LEAST_MSS,
+            sizes: Box::new([0; TINY]),
+            ack_delays: Durations::default(),
+            small: 0,
+            by_client: 0,
+            trips: Durations::default(),
+            repeats: Durations::default(),
+        }
+    }
+
+    /// Share of the segments of its responses that are lost before the tap.
+    pub fn loss_before(&self) -> f64 {
+        let lost = self.repeats.count();
+        lost as f64 / (self.row.segments.all + lost).max(1) as f64
+    }
 }
 
 /// The turn of a connection.
@@ -192,6 +236,7 @@ pub(crate) struct Responses {
     numbers: HashMap<u64, u32, FixedState>,
     hasher: FixedState,
     turns: Vec<Turn>,
+    waits: VecDeque<Wait>,
 }
 
 impl Default for Responses {
@@ -203,11 +248,17 @@ impl Default for Responses {
             numbers: HashMap::with_hasher(hasher.clone()),
             hasher,
             turns: Vec::new(),
+            waits: VecDeque::new(),
         }
     }
 }
 
 impl Responses {
+    /// The findings for which it must be known who slept.
+    pub fn bands(&self, sleep: &ApplicationSleep, out: &mut Vec<Finding>) {
+        response_bands::findings(&self.services(), &self.requests, &self.waits, sleep, out);
+    }
+
     /// Services, with what their requests have.
     fn services(&self) -> Vec<Service> {
         let mut services = self.services.clone();
@@ -255,15 +306,7 @@ impl Responses {
             return None;
         }
         self.numbers.insert(key, self.services.len() as u32);
-        self.services.push(Service {
-            row: Row::new(ends.server, ends.server_port, ""),
-            mss: LEAST_MSS,
-            sizes: Box::new([0; TINY]),
-            ack_delays: Durations::default(),
-            small: 0,
-            by_client: 0,
-            trips: Durations::default(),
-        });
+        self.services.push(Service::new(ends.server, ends.server_port));
         Some(self.services.len() - 1)
     }
 
@@ -383,10 +426,24 @@ impl Detector for Responses {
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
         let facts = transaction.facts();
-        let (TransactionKind::Data, Some(end)) = (facts.kind, facts.end) else {
-            return;
-        };
+        let Some(end) = facts.end else { return };
         let ends = transaction.ends();
+        let wait = |from: u64| Wait {
+            client: ends.client,
+            service: None,
+            request: None,
+            from,
+            to: from.saturating_add(end),
+            is_lossy: facts.losses > 0,
+        };
+        match facts.kind {
+            TransactionKind::Data => {}
+            TransactionKind::Setup if facts.losses > 0 && end >= LONG => {
+                keep(&mut self.waits, WAITS, wait(facts.request_time));
+                return;
+            }
+            _ => return,
+        }
         let Some(service) = self.service(&ends) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
         if self.turn(transaction.id()).finished.all == 0 {
@@ -426,6 +483,28 @@ impl Detector for Responses {
             count: 1,
             sum: end as f64 / 1e9,
         };
+        if end >= LONG && !has_waited && !facts.overlapped {
+            let wait = Wait {
+                service: Some(service as u16),
+                request: number.map(|number| number as u16),
+                ..wait(asked)
+            };
+            keep(&mut self.waits, WAITS, wait);
+        }
+    }
+
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        let is_data = verdict.length > 0 && !verdict.handshake;
+        if verdict.class == Class::Retransmission
+            && verdict.place == Place::BeforeTap
+            && verdict.from_server
+            && is_data
+            && let Some(service) = self.service(ends)
+        {
+            self.services[service]
+                .repeats
+                .add(verdict.time.saturating_sub(verdict.lost_at));
+        }
     }
 
     fn connection(&mut self, connection: &Ended) {
@@ -437,7 +516,6 @@ impl Detector for Responses {
         let services = self.services();
         tiny_segments::findings(&services, &self.requests, out);
         delayed_ack::findings(&services, &self.requests, out);
-        response_bands::findings(&services, &self.requests, out);
         slowing_responses::findings(&services, &self.requests, timeline, out);
     }
 }

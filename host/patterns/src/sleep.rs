@@ -367,6 +367,21 @@ impl ApplicationSleep {
         }
     }
 
+    /// Times (TAI ns) in which this host, or one that it asks, began nothing although somebody waited, not by chance:
+    /// what was under way then is answered late.
+    pub fn stops(&self, host: [u8; 16]) -> Vec<Range<u64>> {
+        let own = self.hosts.iter().find(|(address, _)| *address == host);
+        let servers = own.map_or(0, |(_, track)| track.servers);
+        let hosts = self.hosts.iter().enumerate();
+        let involved = hosts.filter(|(number, (address, _))| servers >> number & 1 != 0 || *address == host);
+        let silences = involved.flat_map(|(_, (_, track))| {
+            let mut silences = track.silences(TWO_WAITING);
+            silences.retain(|silence| silence.chance <= BY_CHANCE);
+            silences.into_iter().map(|silence| track.nap(&silence))
+        });
+        silences.map(|nap| nap.from..nap.to).collect()
+    }
+
     /// Hosts that sleep by themselves or together with others.
     fn sleepers(&self) -> Vec<Sleeper> {
         let mut sleepers: Vec<Sleeper> = self

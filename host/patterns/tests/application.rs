@@ -105,6 +105,8 @@ struct Talk<'a> {
     client: &'a str,
     server: &'a str,
     exchange: &'a str,
+    /// Way between the tap and the server.
+    leg: &'a str,
     more: &'a str,
     seed: u64,
 }
@@ -117,6 +119,7 @@ impl Default for Talk<'_> {
             client: "stack = \"linux\"",
             server: "stack = \"linux\"",
             exchange: "request = \"300-900\"\ncpu_ms = [1, 5]\nresponse = [{ writes = \"2000-9000\" }]",
+            leg: "delay_ms = 1",
             more: "",
             seed: 1,
         }
@@ -146,8 +149,8 @@ taps = ["tap"]
 forward = {{ delay_ms = 4 }}
 backward = {{ delay_ms = 4 }}
 [[path.leg]]
-forward = {{ delay_ms = 1 }}
-backward = {{ delay_ms = 1 }}
+forward = {{ {leg} }}
+backward = {{ {leg} }}
 [[service]]
 name = "pages"
 host = "server"
@@ -174,6 +177,7 @@ per_s = {per_s}
             server = self.server,
             exchange = self.exchange,
             per_s = self.per_s,
+            leg = self.leg,
             more = self.more,
         );
         analyze(&Scenario::parse(&text, "talk").unwrap(), 0)
@@ -255,6 +259,42 @@ fn bands_have_their_times() {
             told.iter().zip(&bands).all(|(told, ms)| is_near(*told, ms / 1e3, 0.05)),
             "{told:?}"
         );
+    }
+}
+
+/// What was under way when an application fell asleep is answered when it wakes.
+#[test]
+fn responses_that_slept_are_no_band() {
+    for (seed, ms) in (211..).zip([400.0, 900.0]) {
+        let more = format!("[[sleep]]\nhosts = [\"server\"]\nevery_s = [4, 6]\nlength_ms = {ms}");
+        let talk = Talk {
+            per_s: 40.0,
+            exchange: "request = \"300-900\"\nresponse = [{ writes = \"1000-4000\", wait_ms = [10, 40] }]",
+            more: &more,
+            seed,
+            ..Talk::default()
+        };
+        let found = talk.analyze();
+        let found = of_kind(&found, "RESPONSE_BANDS");
+        assert!(found.is_empty(), "{ms} ms, seed {seed}: {found:?}");
+    }
+}
+
+/// The last segment of a response that is lost before the tap leaves no gap; the others that are lost tell of the timer.
+#[test]
+fn a_retransmission_timer_is_no_sure_band() {
+    for seed in 221..223 {
+        let talk = Talk {
+            per_s: 40.0,
+            exchange: "request = \"300-900\"\nresponse = [{ writes = \"3000\", wait_ms = [10, 14] }]",
+            leg: "delay_ms = 1, loss = 0.01",
+            seed,
+            ..Talk::default()
+        };
+        let found = talk.analyze();
+        let found = of_kind(&found, "RESPONSE_BANDS");
+        assert_eq!(found.len(), 1, "seed {seed}: {found:?}");
+        assert_eq!(found[0].confidence, 0.6, "seed {seed}: {found:?}");
     }
 }
 
