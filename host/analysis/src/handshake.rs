@@ -258,12 +258,18 @@ impl Handshake {
         if unanswered > 0 {
             out.push(self.silence(&setup, state, near, unanswered));
         }
+        // The server knew of it, and nothing that the client sent shows that it ever knew of the server.
+        let is_half_open = state.outcome == Outcome::Ignored || state.reset_by_server();
         if syns > unanswered {
-            out.push(
+            out.push(if is_half_open {
+                "The SYN-ACK passed the tap, and the client went on sending its SYN: half open. SYN-ACKs were lost between \
+                 the tap and the client, or something there drops them (a filter, a way back that is another)."
+                    .to_owned()
+            } else {
                 "The SYN-ACK passed the tap and the client sent its SYN again: \
                  the SYN-ACK was lost between the tap and the client."
-                    .to_owned(),
-            );
+                    .to_owned()
+            });
         }
         let wait = setup.syn_ack.saturating_sub(setup.last_syn);
         if setup.syn_ack != 0 && setup.last_syn != 0 && wait >= SERVER_TIMER_LEAST + near.unwrap_or(0) {
@@ -276,7 +282,7 @@ impl Handshake {
         let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
         let last = self.syn_ack_repeats().filter(|r| timer(r)).last();
         if let (Some(last), true) = (last, syns == unanswered) {
-            out.push(if state.outcome == Outcome::Ignored || state.reset_by_server() {
+            out.push(if is_half_open {
                 format!(
                     "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \
                      whether it got them; the clients of a flood or a scan never answer.",

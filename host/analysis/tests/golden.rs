@@ -223,6 +223,26 @@ fn the_sentence_about_each_slow_setup() {
         "None of 3 SYNs was answered, and 63.7 s after the last one the server reset the connection: it had held it half open, so SYNs arrived and its SYN-ACKs were lost between the server and the tap."
     );
     assert_eq!(explained(&all[..1], Some((0.0005, w)), None), "", "nothing came again");
+    // The SYN-ACK passes the tap; the client goes on asking, then has got one or has not.
+    let asked_again = |is_answered| {
+        let mut c = Conversation::new(50_823);
+        for at in [0.0, 1.0, 3.0] {
+            c.syn(at, C, 100, 0, w);
+            c.syn(at + 0.0005, S, 900, 101, w);
+        }
+        if is_answered {
+            c.packet(3.001, C, "A", 101, 901, 0);
+        }
+        let a = analyze(&c.packets);
+        only(&a).setup.as_ref().unwrap().explanation.clone()
+    };
+    let got = asked_again(true);
+    assert!(
+        got.ends_with("the SYN-ACK was lost between the tap and the client."),
+        "{got}"
+    );
+    let never = asked_again(false);
+    assert!(never.contains("half open") && never.contains("a filter"), "{never}");
     // What failed without a repeat says so, too.
     let refusal = "The server answered by a reset: nothing listens on that port, or a firewall refuses it.";
     assert_eq!(explained(&all[..1], None, Some(0.0003)), refusal);
