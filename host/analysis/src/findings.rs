@@ -168,6 +168,8 @@ const LIMITS: [(&str, &str, &str, [&str; 2]); 3] = [
 /// A limit is worth pointing out from this time and this share of its direction's transfers on.
 const LIMIT_LEAST: u64 = 100_000_000;
 const LIMIT_SHARE: u64 = 4;
+/// Of one transfer in so many, or one second of them, a limit is less sure: each has a small chance to be told wrongly.
+const LIMIT_SELDOM: u64 = 100;
 /// Turns from which on a connection's latency is worth pointing out, and the share of its time.
 const CHATTY_TURNS: u32 = 10;
 const CHATTY_SHARE: u64 = 3;
@@ -211,6 +213,9 @@ pub(crate) struct Findings {
     /// Waits for the windows that a wrong scale left.
     mishap_ns: u64,
     limited: [Limited; LIMITS.len()],
+    /// Transfers that a limit could have held so long, and their time, ns.
+    transfers: u64,
+    transfers_ns: u64,
     chatty: Group,
     /// Round trip and bytes of a turn of the connection that lost most to latency, and what it lost, ns.
     chatty_most: (u64, u64, u64),
@@ -409,6 +414,10 @@ impl Findings {
             let Some(limits) = &flow.limits else { continue };
             let t = &limits.sides[side];
             let by = &t.total.by;
+            if by.sum() >= LIMIT_LEAST {
+                self.transfers += 1;
+                self.transfers_ns = self.transfers_ns.saturating_add(by.sum());
+            }
             let rate = link.unwrap_or(t.link_rate);
             let costs = [
                 (by.of(Cause::SendBuffer), f64::from(t.sender_bytes)),
@@ -517,11 +526,22 @@ impl Findings {
             };
             evidence.push(format!("that is {} Mbit/s at most{path}", decimal(rate / 1e6, 2)));
         }
+        let count = limited.group.count;
+        let is_seldom =
+            LIMIT_SELDOM * count < self.transfers && LIMIT_SELDOM.saturating_mul(limited.ns) < self.transfers_ns;
+        if is_seldom {
+            evidence.push(format!(
+                "seldom: {count} of {} transfers, {} s of {} s: so few may be told wrongly",
+                self.transfers,
+                decimal(cost, 3),
+                decimal(seconds(self.transfers_ns), 0)
+            ));
+        }
         evidence.extend(otherwise.map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
-            0.8,
+            if is_seldom { 0.5 } else { 0.8 },
             format!("{title} for {} s", decimal(cost, 3)),
             evidence,
             &limited.group,

@@ -12,7 +12,11 @@ const MSS: u32 = 1460;
 
 /// Shaken hands, the tap at the client's side: 1 ms to the client, `trip` s to the server and back.
 fn start(trip: f64, client_scale: Option<u8>, server_scale: Option<u8>) -> Conversation {
-    let mut c = Conversation::new(40_000);
+    start_from(40_000, trip, client_scale, server_scale)
+}
+
+fn start_from(port: u16, trip: f64, client_scale: Option<u8>, server_scale: Option<u8>) -> Conversation {
+    let mut c = Conversation::new(port);
     c.syn(0.0, C, 100, 0, client_scale);
     c.syn(trip, S, 900, 101, server_scale);
     c.packet(trip + 0.001, C, "A", 101, 901, 0);
@@ -184,14 +188,12 @@ fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
     );
 }
 
-/// Without scaling, 65,535 bytes a round trip of 130 ms are 4 Mbit/s at most.
-#[test]
-fn an_unscaled_window_over_130_ms_is_4_mbit() {
-    let trip = 0.130;
+/// So many windows of 65,535 bytes over `trip`.
+fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
     let mut c = start(trip, None, None);
     c.packet(0.2, C, "AP", 101, 901, 200).window = 65_535;
     let (mut at, mut sent) = (0.2 + trip, 901);
-    for _ in 0..40 {
+    for _ in 0..windows {
         for i in 0..44 {
             c.packet(at + f64::from(i) * 1e-4, S, "A", sent, 301, MSS);
             sent += MSS;
@@ -199,7 +201,14 @@ fn an_unscaled_window_over_130_ms_is_4_mbit() {
         c.packet(at + 0.006, C, "A", 301, sent, 0).window = 65_535;
         at += trip;
     }
-    let a = analyze(&c.packets);
+    c.packets
+}
+
+/// Without scaling, 65,535 bytes a round trip of 130 ms are 4 Mbit/s at most.
+#[test]
+fn an_unscaled_window_over_130_ms_is_4_mbit() {
+    let trip = 0.130;
+    let a = analyze(&unscaled(trip, 40));
     let c = only(&a);
     let d = c.server_to_client.as_ref().unwrap();
     let limits = d.limit_seconds.unwrap();
@@ -403,9 +412,9 @@ fn after_a_timeout_one_segment_at_a_time_is_not_nagles() {
 }
 
 /// A response over 60 ms, flight by flight, each of so many segments; the last ends with PSH, as all the others.
-fn flights(segments: &[u32]) -> v1::LimitSeconds {
+fn download(port: u16, segments: &[u32]) -> Vec<Meta> {
     let trip = 0.060;
-    let mut c = start(trip, Some(9), Some(9));
+    let mut c = start_from(port, trip, Some(9), Some(9));
     c.packet(0.2, C, "AP", 101, 901, 200).window = 60_000;
     let (mut at, mut sent) = (0.2 + trip, 901);
     for &n in segments {
@@ -417,9 +426,27 @@ fn flights(segments: &[u32]) -> v1::LimitSeconds {
         c.packet(at + 0.002, C, "A", 301, sent, 0).window = 60_000;
         at += trip;
     }
-    let a = analyze(&c.packets);
+    c.packets
+}
+
+fn flights(segments: &[u32]) -> v1::LimitSeconds {
+    let a = analyze(&download(40_000, segments));
     check_sums(&a);
     only(&a).server_to_client.unwrap().limit_seconds.unwrap()
+}
+
+/// Each transfer has a small chance to be told wrongly: a limit of a few of very many is less sure.
+#[test]
+fn a_limit_of_one_transfer_in_many_is_less_sure() {
+    let limited = unscaled(0.130, 6);
+    let confidence = |others: u16| {
+        let others = (0..others).map(|i| download(40_001 + i, &[10, 20, 40, 80]));
+        let all: Vec<Vec<Meta>> = std::iter::once(limited.clone()).chain(others).collect();
+        finding(&analyze(&all.concat()), "RECEIVER_LIMITED").confidence
+    };
+    assert!((confidence(0) - 0.8).abs() < 1e-9);
+    assert!((confidence(40) - 0.8).abs() < 1e-9);
+    assert!((confidence(400) - 0.5).abs() < 1e-9);
 }
 
 /// RFC 5681 3.1, RFC 3465 2.2: in slow start each flight is twice the one before.
