@@ -12,11 +12,12 @@ use weir_analysis::{Group, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::beyond::{self, LEVELS, SMALLEST, SPARE, beyond, is_steady, median_rate, range};
-use crate::detector::Detector;
 use crate::names::{about, median};
 use crate::random::Random;
 use crate::services::Service;
-use crate::steps::{Steps, levels};
+use crate::sleep::ApplicationSleep;
+use crate::steps::{Level, Steps, levels};
+use crate::stops::Stops;
 use crate::timeline::Timeline;
 
 /// Units of work in a slice on average: their number is then known to 10 %.
@@ -71,10 +72,6 @@ const VISIT_MOST: f64 = 8.0;
 const VISIT_LEAST: f64 = 1.5;
 /// Alike: standard deviation over mean.
 const ALIKE: f64 = 0.25;
-
-/// Ceilings of services.
-#[derive(Debug, Default)]
-pub(crate) struct Capacity;
 
 /// What a service does one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,34 +147,42 @@ pub(crate) struct Ceiling {
     pub time: f64,
 }
 
-impl Detector for Capacity {
-    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let services = timeline.services();
-        let found: Vec<(&Service, Finding)> = services
-            .iter()
-            .filter_map(|service| Some((service, look(service)?)))
-            .collect();
-        for (service, finding) in &found {
-            // What waits for the tier behind has the ceiling of the tier behind.
-            let mut behind = services.behind(service);
-            if behind.any(|back| found.iter().any(|(other, _)| other.key == back.key)) {
-                continue;
-            }
-            let mut finding = finding.clone();
-            for (front, _) in &found {
-                if services.behind(front).any(|back| back.key == service.key) {
-                    finding.evidence.insert(
-                        finding.evidence.len() - 2,
-                        format!("{} answers no more either: it waits for this one", front.name()),
-                    );
-                }
-            }
-            out.push(finding);
-        }
+impl Ceiling {
+    /// The load went on to grow, and the rate did not.
+    fn is_passed(&self, slices: &[Slice]) -> bool {
+        let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * self.knee).collect();
+        let highest = steps(slices).last().map_or(0.0, |step| step.progress);
+        past.len() >= ABOVE && highest >= MORE * self.knee && is_flat(growth(&past))
     }
 }
 
-fn look(service: &Service) -> Option<Finding> {
+/// Ceilings of services.
+pub(crate) fn findings(timeline: &Timeline, sleep: &ApplicationSleep, out: &mut Vec<Finding>) {
+    let services = timeline.services();
+    let found: Vec<(&Service, Finding)> = services
+        .iter()
+        .filter_map(|service| Some((service, look(service, sleep)?)))
+        .collect();
+    for (service, finding) in &found {
+        // What waits for the tier behind has the ceiling of the tier behind.
+        let mut behind = services.behind(service);
+        if behind.any(|back| found.iter().any(|(other, _)| other.key == back.key)) {
+            continue;
+        }
+        let mut finding = finding.clone();
+        for (front, _) in &found {
+            if services.behind(front).any(|back| back.key == service.key) {
+                finding.evidence.insert(
+                    finding.evidence.len() - 2,
+                    format!("{} answers no more either: it waits for this one", front.name()),
+                );
+            }
+        }
+        out.push(finding);
+    }
+}
+
+fn look(service: &Service, sleep: &ApplicationSleep) -> Option<Finding> {
     let unit = Unit::of(service);
     let seen = slices(service, unit, UNITS);
     let seen = |alone: bool| {
@@ -202,6 +207,11 @@ fn look(service: &Service) -> Option<Finding> {
     let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
     let more: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum();
     if past.iter().map(|s| s.waiting).sum::<f64>() < UNANSWERED * more {
+        return None;
+    }
+    // An application that stops has more in progress and does no more, whatever it could do.
+    let awake = || slices_of(service, unit, width, &Stops::of(sleep, service.key.0));
+    if beyond.is_none() && !ceiling.is_passed(&awake()) {
         return None;
     }
     let waited = more * seconds(width);
@@ -387,17 +397,36 @@ fn slices(service: &Service, unit: Unit, units: f64) -> Option<(Vec<Slice>, u64)
     }
     // Bins are a whole number of the service's.
     let width = width.next_multiple_of(service.load.width());
-    let bins = service.load.coarser(width);
-    let both = levels(&bins, steps).zip(levels(&bins, |load| load.waiting));
-    let all = bins.iter().zip(both).map(|(load, (level, waiting))| Slice {
-        progress: level.mean,
-        rate: f64::from(steps(load).down) / seconds(bins.width()),
-        waiting: waiting.mean,
-    });
-    let all: Vec<Slice> = all.collect();
+    Some((slices_of(service, unit, width, &Stops::default()), width))
+}
+
+/// Slices of this width that have settled, without the stops in them; those are left out of which that is more than half.
+fn slices_of(service: &Service, unit: Unit, width: u64, stops: &Stops) -> Vec<Slice> {
+    let bin = service.load.width();
+    let progress = levels(&service.load, |load| unit.steps(load));
+    let waiting = levels(&service.load, |load| load.waiting);
+    let bins: Vec<(Level, Level, u32)> = progress
+        .zip(waiting)
+        .zip(service.load.iter())
+        .map(|((progress, waiting), load)| (progress, waiting, unit.steps(load).down))
+        .collect();
+    let slice = |bins: &[(Level, Level, u32)]| {
+        let is_awake = |(level, ..): &&(Level, Level, u32)| !stops.touch(&(level.start..level.start + bin));
+        let awake: Vec<_> = bins.iter().filter(is_awake).collect();
+        let time = width - (bins.len() - awake.len()) as u64 * bin;
+        let share = bin as f64 / time as f64;
+        (2 * time >= width).then(|| Slice {
+            progress: awake.iter().map(|(progress, ..)| progress.mean * share).sum(),
+            rate: awake.iter().map(|(.., done)| f64::from(*done)).sum::<f64>() / seconds(time),
+            waiting: awake.iter().map(|(_, waiting, _)| waiting.mean * share).sum(),
+        })
+    };
+    let all: Vec<Slice> = bins
+        .chunk_by(|a, b| a.0.start / width == b.0.start / width)
+        .filter_map(slice)
+        .collect();
     let settled = all.windows(2).filter(|pair| is_settled(pair[0], pair[1]));
-    let slices = settled.map(|pair| pair[1]).filter(|slice| slice.rate > 0.0);
-    Some((slices.collect(), bins.width()))
+    settled.map(|pair| pair[1]).filter(|slice| slice.rate > 0.0).collect()
 }
 
 fn is_settled(before: Slice, slice: Slice) -> bool {
@@ -481,12 +510,7 @@ fn ceiling(slices: &[Slice], alone: bool) -> Option<Ceiling> {
             && (slice.rate * ceiling.time / slice.progress - 1.0).abs() <= ALONG
     });
     let below = if alone { along.count().max(below) } else { below };
-    let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
-    let highest = steps.last()?.progress;
-    if ceiling.knee < ONE || below < BELOW || past.len() < ABOVE || highest < MORE * ceiling.knee {
-        return None;
-    }
-    is_flat(growth(&past)).then_some(ceiling)
+    (ceiling.knee >= ONE && below >= BELOW && ceiling.is_passed(slices)).then_some(ceiling)
 }
 
 /// By the exponent of the growth and its standard error.

@@ -5,6 +5,7 @@ use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::timeline::Timeline;
+use crate::{capacity, frontend_queueing};
 
 /// Looks at facts for one pattern (or a few that share their counts).
 ///
@@ -76,6 +77,8 @@ macro_rules! detectors {
             fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
                 $(self.$name.findings(timeline, out);)*
                 self.responses.bands(&self.application_sleep, out);
+                capacity::findings(timeline, &self.application_sleep, out);
+                frontend_queueing::findings(timeline, &self.application_sleep, out);
             }
         }
     };
@@ -93,8 +96,6 @@ detectors! {
     mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,
     one_sided: crate::one_sided::OneSided,
     application_sleep: crate::sleep::ApplicationSleep,
-    capacity: crate::capacity::Capacity,
-    frontend_queueing: crate::frontend_queueing::FrontendQueueing,
     slow_ramp: crate::slow_ramp::SlowRamp,
     ports: crate::ports::Ports,
     responses: crate::responses::Responses,

@@ -2,16 +2,18 @@
 //!
 //! Of a front request's time until its response begins, what no call under way explains is the front tier's own work or
 //! a wait (`tiers`). Its own work is what is left in the time with least of it; more than that is waiting. What the
-//! response takes on its way to the client is the network's.
+//! response takes on its way to the client is the network's. Times in which the application stopped, or one that it asks,
+//! are left out: nobody is in line for a connection then.
 //!
 //! Works on the slices of the services; no memory of its own.
 
 use weir_analysis::{Group, address, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
-use crate::detector::Detector;
 use crate::names::about;
-use crate::tiers::{Pair, pairs};
+use crate::sleep::ApplicationSleep;
+use crate::stops::Stops;
+use crate::tiers::{Both, Pair, pairs};
 use crate::timeline::Timeline;
 
 /// Windows are compared: long enough for several requests, ns.
@@ -27,11 +29,7 @@ const LEAST: f64 = 5.0;
 const HERE: f64 = 0.2;
 const LINE: f64 = 1.0;
 
-/// Waits of front tiers.
-#[derive(Debug, Default)]
-pub(crate) struct FrontendQueueing;
-
-/// A window of time.
+/// A window of time, without the stops in it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -44,31 +42,39 @@ struct Window {
 }
 
 impl Window {
+    /// None if nothing is left of it, or nothing was in progress.
+    fn of(slices: &[Both], width: u64, stops: &Stops) -> Option<Self> {
+        let awake = |slice: &&Both| !stops.touch(&(slice.start..slice.start + width));
+        let slices: Vec<&Both> = slices.iter().filter(awake).collect();
+        let mean = |value: fn(&Both) -> f64| slices.iter().map(|slice| value(slice)).sum::<f64>() / slices.len() as f64;
+        let window = Self {
+            start: slices.first()?.start,
+            done: slices.iter().map(|slice| slice.done).sum(),
+            front: mean(|slice| slice.front),
+            waiting: mean(|slice| slice.waiting),
+            back: mean(|slice| slice.back),
+            seconds: seconds(slices.len() as u64 * width),
+        };
+        (window.front > 0.0).then_some(window)
+    }
+
     const fn without_call(&self) -> f64 {
         (self.waiting - self.back).max(0.0) * self.seconds
     }
 }
 
-impl Detector for FrontendQueueing {
-    fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let services = timeline.services();
-        out.extend(pairs(services).iter().filter_map(look));
+/// Waits of front tiers.
+pub(crate) fn findings(timeline: &Timeline, sleep: &ApplicationSleep, out: &mut Vec<Finding>) {
+    for pair in pairs(timeline.services()) {
+        out.extend(look(&pair, &Stops::of(sleep, pair.front.key.0)));
     }
 }
 
-fn look(pair: &Pair<'_>) -> Option<Finding> {
-    let (slices, width) = pair.slices(WINDOW);
+fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
+    let (slices, width) = pair.slices(0);
     let windows: Vec<Window> = slices
-        .iter()
-        .filter(|slice| slice.front > 0.0)
-        .map(|slice| Window {
-            start: slice.start,
-            done: slice.done,
-            front: slice.front,
-            waiting: slice.waiting,
-            back: slice.back,
-            seconds: seconds(width),
-        })
+        .chunks((WINDOW / width).max(1) as usize)
+        .filter_map(|slices| Window::of(slices, width, stops))
         .collect();
     let mut each: Vec<f64> = windows
         .iter()
@@ -135,7 +141,7 @@ fn look(pair: &Pair<'_>) -> Option<Finding> {
         0.8,
         format!("Requests wait {} s in {front} before it asks {back}", decimal(total, 0)),
         evidence,
-        &Group::range(first.start, last.start + width),
+        &Group::range(first.start, last.start + width.max(WINDOW)),
         &[
             ("seconds", total),
             ("costSeconds", total),

@@ -48,6 +48,7 @@ mod slow_ramp;
 mod slow_setup;
 mod slowing_responses;
 pub mod steps;
+mod stops;
 mod summary;
 mod syn_loss;
 mod table;

@@ -86,14 +86,22 @@ impl Pair<'_> {
         let (front, back) = (self.front.load.coarser(width), self.back.load.coarser(width));
         let width = front.width().max(back.width());
         let (front, back) = (front.coarser(width), back.coarser(width));
-        // A connection that is being set up is a call under way, too.
         let calls = |load: &Load| match unit {
             Unit::Visit => load.connections,
             Unit::Request => load.progress,
         };
         let behind: Vec<_> = levels(&back, calls)
             .zip(levels(&back, |load| load.held))
+            .zip(levels(&back, |load| load.visits))
             .zip(back.iter())
+            .map(|(((calls, held), visits), load)| {
+                // A connection that is being set up is a call under way, too.
+                let setups = match unit {
+                    Unit::Visit => 0.0,
+                    Unit::Request => held.mean - visits.mean,
+                };
+                (calls.mean + setups, held.mean, load)
+            })
             .collect();
         let at = |start: u64| behind.get((start.checked_sub(back.start())? / width) as usize);
         let both = |((level, waiting), load): ((Level, Level), &Load)| {
@@ -102,10 +110,10 @@ impl Pair<'_> {
                 start: level.start,
                 front: level.mean,
                 waiting: waiting.mean,
-                back: behind.map_or(0.0, |((calls, _), _)| calls.mean),
-                connections: behind.map_or(0.0, |((_, connections), _)| connections.mean),
+                back: behind.map_or(0.0, |(calls, ..)| *calls),
+                connections: behind.map_or(0.0, |(_, connections, _)| *connections),
                 done: load.progress.down,
-                begun: behind.map_or(0, |(_, load)| calls(load).up),
+                begun: behind.map_or(0, |(.., load)| calls(load).up),
             }
         };
         let slices = levels(&front, |load| load.progress)

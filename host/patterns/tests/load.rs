@@ -450,6 +450,65 @@ fn a_pool_that_is_there_at_once_ramps_nowhere() {
     }
 }
 
+/// What comes while an application sleeps waits for that alone.
+#[test]
+fn sleeps_are_no_ceiling() {
+    let pages = |sleep: &str| {
+        one_tier(&format!(
+            r#"
+[[service]]
+name = "pages"
+host = "server"
+port = 8080
+cpus = 8
+[exchange.page]
+request = "300-900"
+cpu_ms = [4, 16]
+response = [{{ writes = "500-2500" }}]
+[dialogue.visit]
+client = "users"
+service = "pages"
+body = ["page"]
+count = [6, 12]
+think_ms = [200, 2000]
+close = "client_fin"
+[[load]]
+dialogue = "visit"
+to_s = 58
+per_s = 20
+{sleep}
+"#
+        ))
+    };
+    for (every, ms, seed) in [("[3.5, 4.5]", 260, 90), ("[5, 6]", 600, 91), ("[2.5, 3]", 350, 92)] {
+        let run = run(
+            &pages(&format!(
+                "[[sleep]]\nhosts = [\"server\"]\nevery_s = {every}\nlength_ms = {ms}\n"
+            )),
+            seed,
+        );
+        only(&run, "APPLICATION_SLEEP");
+        assert!(run.found("CAPACITY_CEILING").is_empty(), "{:#?}", run.answer.findings);
+    }
+}
+
+/// Requests of an application that sleeps, and of one whose SYNs are lost, are in no line for connections.
+#[test]
+fn sleeps_and_lost_setups_behind_are_no_queue() {
+    let quick = two_tiers(30, "limit = 100", "cpus = 8", 3)
+        .replace("wait_ms = [150, 350]", "wait_ms = [5, 15]")
+        .replace("think_ms = [5, 30]", "think_ms = [200, 2000]");
+    let sleep = "[[sleep]]\nhosts = [\"web\", \"db\"]\nevery_s = [5, 6]\nlength_ms = 800\n";
+    let asleep = run(&(quick.clone() + sleep), 93);
+    only(&asleep, "APPLICATION_SLEEP");
+    let lossy =
+        "forward = { delay_ms = 0.3, periodic = { period_s = 12, lossy_s = 6, phase_s = 2, probability = 0.05 } }";
+    let lossy = run(&quick.replace("forward = { delay_ms = 0.3 }", lossy), 94);
+    for run in [&asleep, &lossy] {
+        assert!(run.found("FRONTEND_QUEUEING").is_empty(), "{:#?}", run.answer.findings);
+    }
+}
+
 /// What is asked at once on awakening is answered at once: the tier behind falls silent after the sleep.
 #[test]
 fn an_echo_of_a_sleep_is_no_sleep() {
