@@ -8,7 +8,7 @@ use weir_messages::v1::Finding;
 
 use crate::delayed_ack;
 use crate::durations::Peak;
-use crate::names::about;
+use crate::names::{Address, about};
 use crate::responses::{Row, Service, Wait};
 use crate::sleep::ApplicationSleep;
 
@@ -54,6 +54,7 @@ pub(crate) fn findings(
     sleep: &ApplicationSleep,
     out: &mut Vec<Finding>,
 ) {
+    let delayed = delayed(waits, services);
     let mut found = Vec::new();
     for (number, service) in services.iter().enumerate() {
         let acks = waits_for_acks(service);
@@ -79,7 +80,7 @@ pub(crate) fn findings(
         };
         let causes = Causes {
             own: waits.iter().filter(of_row).collect(),
-            lossy: calls(waits, &service.row),
+            delayed: &delayed,
             service,
             row,
             stops: sleep.stops(service.row.server),
@@ -102,20 +103,40 @@ fn inside(bands: &[Peak]) -> u64 {
     bands.iter().map(|band| band.count).sum()
 }
 
-/// Calls of a service's host in which something was lost, by their beginning.
-fn calls<'a>(waits: &'a VecDeque<Wait>, service: &Row) -> Vec<&'a Wait> {
-    let of_host = |wait: &&Wait| wait.is_lossy && wait.client == service.server;
-    let mut calls: Vec<&Wait> = waits.iter().filter(of_host).collect();
-    calls.sort_unstable_by_key(|wait| wait.from);
-    calls
+/// Waits in which something was lost, and those that waited for such a one of a tier behind; by client and beginning.
+fn delayed<'a>(waits: &'a VecDeque<Wait>, services: &[Service]) -> Vec<&'a Wait> {
+    let (mut delayed, mut rest): (Vec<&Wait>, Vec<&Wait>) = waits.iter().partition(|wait| wait.is_lossy);
+    loop {
+        delayed.sort_unstable_by_key(|wait| (wait.client, wait.from));
+        let waits_for = |wait: &&Wait| {
+            let service = wait.service.and_then(|number| services.get(usize::from(number)));
+            service.is_some_and(|service| has_call(&delayed, wait, service.row.server))
+        };
+        let (more, others): (Vec<&Wait>, Vec<&Wait>) = rest.into_iter().partition(waits_for);
+        if more.is_empty() {
+            return delayed;
+        }
+        delayed.extend(more);
+        rest = others;
+    }
+}
+
+/// Whether one of the calls (by client and beginning) is of this host, within a wait and a good part of it.
+fn has_call(calls: &[&Wait], wait: &Wait, host: Address) -> bool {
+    let first = calls.partition_point(|call| (call.client, call.from) < (host, wait.from));
+    let inside = calls[first..]
+        .iter()
+        .take_while(|call| call.client == host && call.from < wait.to);
+    let is_long = |call: &&&Wait| (call.to - call.from) as f64 >= CALL * (wait.to - wait.from) as f64;
+    inside.filter(is_long).any(|call| call.to <= wait.to)
 }
 
 /// What may make responses long beside a timer of the service.
 struct Causes<'a> {
     /// The row's own responses in which nothing was lost.
     own: Vec<&'a Wait>,
-    /// Calls of the host in which something was lost, by their beginning.
-    lossy: Vec<&'a Wait>,
+    /// Calls that something lost delayed.
+    delayed: &'a [&'a Wait],
     service: &'a Service,
     row: &'a Row,
     /// Times in which the host, or one that it asks, stood still.
@@ -145,15 +166,11 @@ impl Causes<'_> {
         })
     }
 
-    /// A call in which something was lost fits into them, or as many last segments may have been lost.
+    /// A call that something lost delayed fits into them, or as many last segments may have been lost.
     fn is_timer(&self, band: &Peak) -> bool {
-        let calls = |wait: &Wait| {
-            let first = self.lossy.partition_point(|call| call.from < wait.from);
-            let inside = self.lossy[first..].iter().take_while(|call| call.from < wait.to);
-            let is_long = |call: &&Wait| (call.to - call.from) as f64 >= CALL * (wait.to - wait.from) as f64;
-            inside.copied().any(|call| call.to <= wait.to && is_long(&call))
-        };
-        self.explains(band, calls) || self.hidden(band) >= EXPLAINED * band.count as f64
+        let host = self.service.row.server;
+        self.explains(band, |wait| has_call(self.delayed, wait, host))
+            || self.hidden(band) >= EXPLAINED * band.count as f64
     }
 
     /// Responses in a band whose last segment was lost before the tap, which leaves no gap: as many as the loss rate of

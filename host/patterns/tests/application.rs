@@ -298,6 +298,123 @@ fn a_retransmission_timer_is_no_sure_band() {
     }
 }
 
+/// Lost SYNs to the database make its client wait for the SYN timer, and that one's client, and the users.
+#[test]
+fn a_setup_that_is_lost_behind_is_no_sure_band_of_any_tier() {
+    let text = r#"
+name = "tiers"
+description = "a test"
+duration_s = 60
+[[host]]
+name = "users"
+address = "10.8.0.2"
+stack = "linux"
+[[host]]
+name = "balancer"
+address = "10.8.1.2"
+stack = "linux"
+[[host]]
+name = "shop"
+address = "10.8.2.2"
+stack = "linux"
+[[host]]
+name = "database"
+address = "10.8.3.2"
+stack = "linux"
+[[path]]
+between = ["users", "balancer"]
+taps = ["tap"]
+[[path.leg]]
+forward = { delay_ms = 5 }
+backward = { delay_ms = 5 }
+[[path.leg]]
+forward = { delay_ms = 0.1 }
+backward = { delay_ms = 0.1 }
+[[path]]
+between = ["balancer", "shop"]
+taps = ["tap"]
+[[path.leg]]
+forward = { delay_ms = 0.1 }
+backward = { delay_ms = 0.1 }
+[[path.leg]]
+forward = { delay_ms = 0.1 }
+backward = { delay_ms = 0.1 }
+[[path]]
+between = ["shop", "database"]
+taps = ["tap"]
+[[path.leg]]
+forward = { delay_ms = 0.1 }
+backward = { delay_ms = 0.1 }
+[[path.leg]]
+forward = { delay_ms = 0.1, loss = 0.02 }
+backward = { delay_ms = 0.1 }
+[[service]]
+name = "balancer"
+host = "balancer"
+port = 443
+cpus = 8
+[[service]]
+name = "shop"
+host = "shop"
+port = 8080
+cpus = 8
+[[service]]
+name = "database"
+host = "database"
+port = 5432
+cpus = 8
+[exchange.visit]
+request = "200-600"
+cpu_ms = [0.2, 1]
+calls = ["order"]
+pool = "shop"
+response = [{ writes = "300-1200" }]
+[exchange.order]
+request = "200-600"
+cpu_ms = [2, 8]
+calls = ["query"]
+pool = "database"
+response = [{ writes = "300-1200" }]
+[exchange.query]
+request = "100-300"
+cpu_ms = [1, 4]
+response = [{ writes = "300-1200" }]
+[dialogue.visit]
+client = "users"
+service = "balancer"
+body = ["visit"]
+count = 1
+close = "client_fin"
+[dialogue.order]
+client = "balancer"
+service = "shop"
+close = "client_fin"
+[dialogue.query]
+client = "shop"
+service = "database"
+close = "client_fin"
+[pool.shop]
+dialogue = "order"
+limit = 200
+[pool.database]
+dialogue = "query"
+limit = 200
+[[load]]
+dialogue = "visit"
+to_s = 55
+per_s = 40
+"#;
+    for seed in 231..233 {
+        let mut scenario = Scenario::parse(text, "tiers").unwrap();
+        scenario.seed = seed;
+        let found = analyze(&scenario, 0);
+        let found = of_kind(&found, "RESPONSE_BANDS");
+        let of = |host: &str| found.iter().any(|f| f.who.starts_with(host));
+        assert!(of("10.8.1.2") && of("10.8.2.2"), "seed {seed}: {found:?}");
+        assert!(found.iter().all(|f| f.confidence == 0.6), "seed {seed}: {found:?}");
+    }
+}
+
 #[test]
 fn dribbled_responses_have_their_size_and_cost() {
     // Writes, the size most often, how many of them of the segments, how many segments would do.
