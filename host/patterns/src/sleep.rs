@@ -91,6 +91,9 @@ const MORE_THAN_CHANCE: f64 = 1.5;
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
+/// Or within so much of the median of one, two or three times it, where sleeps were not seen: by chance it is 0.33, too.
+const NEAR_MULTIPLE: f64 = 0.25;
+const MOST_UNSEEN: f64 = 3.0;
 /// The mean is of the intervals within this factor of the median.
 const NEAREST: f64 = 1.25;
 /// Standard deviation of those intervals, against their mean, up to which they are a period: 0.26 by chance.
@@ -98,6 +101,9 @@ const SPREAD: f64 = 0.12;
 /// The middle half of the lengths lies within so much of the median: one cause makes them all. Silences without a
 /// period and of all lengths may be of work that comes in steps.
 const ALIKE: f64 = 0.15;
+/// Where they differ by more than this share of the median, and no more than [`QUIET`] usual pauses, the pauses before
+/// them may be what differs.
+const DIFFERENT: f64 = 0.2;
 /// Share of the silences that come right behind another, from which on they may be pieces of longer ones.
 const PIECES: f64 = 0.25;
 /// Share of the silences that end with data of several connections at once, below which they are less sure.
@@ -260,6 +266,18 @@ impl Track {
     fn ends_at_once(&self, silence: &Silence) -> bool {
         let mut layers = BEGAN.into_iter();
         layers.all(|layer| (silence.to..silence.to + AT_ONCE).any(|slot| self.moments.is_set(layer, slot)))
+    }
+
+    /// Share of the moments at which data began when data of several connections did.
+    fn at_once(&self) -> f64 {
+        let (mut begun, mut at_once) = (0u32, 0u32);
+        let [even, odd] = BEGAN.map(|layer| self.moments.layer(layer));
+        for (even, odd) in even.zip(odd) {
+            begun += (even | odd).count_ones();
+            // As for a silence: within the slot or the next.
+            at_once += ((even | odd) & (even | even >> 1) & (odd | odd >> 1)).count_ones();
+        }
+        f64::from(at_once) / f64::from(begun.max(1))
     }
 
     /// Connections were opened in it.
@@ -488,14 +506,27 @@ fn sleeper(number: usize, address: [u8; 16], track: &Track) -> Option<Sleeper> {
     drop_echoes(&mut silences);
     silences.sort_by(|a, b| a.chance.total_cmp(&b.chance));
     // Where none shows among those that end as sleeps do, all are looked at: a quick host may wake to little work.
+    let share = track.at_once();
     let ending = silences.iter().copied().filter(|silence| track.ends_at_once(silence));
-    [ending.collect(), silences]
-        .into_iter()
-        .find_map(|silences| of_a_kind(number, address, track, silences))
+    let ending = ending.map(|silence| Silence {
+        chance: silence.chance * share,
+        ..silence
+    });
+    let ending: Vec<Silence> = ending.collect();
+    of_a_kind(number, address, track, ending, share, false)
+        .or_else(|| of_a_kind(number, address, track, silences.clone(), 1.0, false))
+        .or_else(|| of_a_kind(number, address, track, silences, 1.0, true))
 }
 
-/// The sleeps among silences, sorted by chance.
-fn of_a_kind(number: usize, address: [u8; 16], track: &Track, mut silences: Vec<Silence>) -> Option<Sleeper> {
+/// The sleeps among silences, sorted by chance; they are such a share of those that chance makes.
+fn of_a_kind(
+    number: usize,
+    address: [u8; 16],
+    track: &Track,
+    mut silences: Vec<Silence>,
+    share: f64,
+    unseen: bool,
+) -> Option<Sleeper> {
     let told = silences
         .iter()
         .enumerate()
@@ -503,6 +534,7 @@ fn of_a_kind(number: usize, address: [u8; 16], track: &Track, mut silences: Vec<
     let slots = track.moments.slots();
     let least = SHORTEST / track.moments.width();
     let (busy, shortest) = BUSY
+        .map(|busy| busy / share)
         .into_iter()
         .find_map(|busy| Some((busy, kind(&silences, told + 1, slots, least, busy)?)))?;
     silences.truncate(told + 1);
@@ -519,8 +551,11 @@ fn of_a_kind(number: usize, address: [u8; 16], track: &Track, mut silences: Vec<
     let naps: Vec<Nap> = silences.iter().map(|silence| track.nap(silence)).collect();
     let whole = naps.last()?.to.saturating_sub(naps.first()?.from);
     let silent: u64 = naps.iter().map(|nap| nap.to - nap.from).sum();
-    let (.., near) = intervals(&naps);
-    let least = if near >= REGULAR { LEAST } else { LEAST_IRREGULAR };
+    let least = if is_regular(&naps, unseen) {
+        LEAST
+    } else {
+        LEAST_IRREGULAR
+    };
     let is_pattern =
         naps.len() >= least && silent as f64 <= MOST_SILENT * whole as f64 && awake as f64 >= AWAKE * naps.len() as f64;
     is_pattern.then_some(Sleeper {
@@ -662,6 +697,17 @@ fn common<'a>(a: &'a [Nap], b: &'a [Nap]) -> Vec<(&'a Nap, &'a Nap)> {
         }
     }
     pairs
+}
+
+/// They come in a rhythm; with `unseen`, one or two between two may be missing.
+fn is_regular(naps: &[Nap], unseen: bool) -> bool {
+    let (between, _, near) = intervals(naps);
+    let is_multiple = |pair: &&[Nap]| {
+        let interval = seconds(pair[1].from - pair[0].from) / between;
+        (1.0..=MOST_UNSEEN).contains(&interval.round()) && (interval - interval.round()).abs() <= NEAR_MULTIPLE
+    };
+    let multiples = naps.windows(2).filter(is_multiple).count();
+    near >= REGULAR || unseen && multiples as f64 >= REGULAR * (naps.len() - 1) as f64
 }
 
 /// When they come: mean and standard deviation of the time from one to the next, s, and the share of the intervals near
@@ -811,10 +857,16 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
     let n = naps.len();
     let mut lengths: Vec<f64> = naps.iter().map(Nap::length).collect();
     lengths.sort_by(f64::total_cmp);
-    let gap = lengths[n / 2];
-    let (shortest, longest) = (lengths[0], lengths[n - 1]);
-    let (period, spread, near) = intervals(naps);
-    let is_regular = near >= REGULAR && spread <= SPREAD * period;
+    let (shortest, median, longest) = (lengths[0], lengths[n / 2], lengths[n - 1]);
+    let mut usual: Vec<u64> = naps.iter().map(|nap| nap.before).collect();
+    usual.sort_unstable();
+    let usual = seconds(usual[n / 2]);
+    let differ = longest - shortest;
+    let by_pauses = differ > DIFFERENT * median && differ <= QUIET * usual;
+    let least = naps.iter().map(|nap| nap.to - nap.from).min().unwrap_or(0);
+    let gap = if by_pauses { seconds(least) } else { median };
+    let (period, spread, _) = intervals(naps);
+    let is_regular = is_regular(naps, true) && spread <= SPREAD * period;
     let sleepers: Vec<[u8; 16]> = std::iter::once(first).chain(with).map(|s| s.address).collect();
     let cost = cost(naps, &sleepers, timeline);
     let mut hosts: Vec<String> = sleepers.into_iter().map(address).collect();
@@ -829,13 +881,11 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
     } else {
         ("application", "its")
     };
-    let mut usual: Vec<u64> = naps.iter().map(|nap| nap.before).collect();
-    usual.sort_unstable();
     let strays = naps.iter().filter(|nap| nap.strays > 0).count();
     let mut evidence = vec![
         format!(
             "{n} times no data of {hosts} began for {gap:.3} s ({shortest:.3} to {longest:.3} s), though two connections or more waited for it; otherwise something begins every {:.1} ms",
-            seconds(usual[n / 2]) * 1e3
+            usual * 1e3
         ),
         format!(
             "neither link nor capture stood still: {its} TCP sent ACKs or repeats in {} of the {n} times; in {} that, or nothing was lost",
@@ -846,6 +896,11 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
             first.at_once
         ),
     ];
+    if by_pauses {
+        evidence.push(format!(
+            "they differ by no more than the pauses before them can, so the shortest is told; half are {median:.3} s or longer"
+        ));
+    }
     if first.opening > 0 {
         evidence.push(format!(
             "in {} of them connections were opened: what opens them goes on",
@@ -1114,6 +1169,34 @@ mod tests {
                 .iter()
                 .any(|line| line.starts_with("in 20 of them connections were opened"))
         );
+    }
+
+    /// A host that is not busy: silences as long would come by chance, but not such as end with work for several.
+    #[test]
+    fn short_sleeps_show_by_how_they_end() {
+        let found = found_of(|random, _| random.below(100) < 9, 120, 1_000_000);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].title.ends_with("for 0.12 s every 5.0 s"), "{found:?}");
+        // How long a host that begins something every 11 ms had been silent before is not known.
+        let is_shortest = |line: &String| line.contains("so the shortest is told");
+        assert!(found[0].evidence.iter().any(is_shortest), "{found:?}");
+    }
+
+    /// Eight sleeps of eleven in a rhythm of 14 s, and eight without one.
+    #[test]
+    fn sleeps_that_were_not_seen_leave_a_rhythm() {
+        let regular = |at: &[u64]| {
+            let nap = |at: &u64| Nap {
+                from: at * 1_000_000_000,
+                to: at * 1_000_000_000 + 500_000_000,
+                before: 1_000_000,
+                strays: 0,
+            };
+            let naps: Vec<Nap> = at.iter().map(nap).collect();
+            [false, true].map(|unseen| is_regular(&naps, unseen))
+        };
+        assert_eq!(regular(&[0, 14, 42, 56, 84, 98, 126, 140]), [false, true]);
+        assert_eq!(regular(&[0, 3, 26, 30, 48, 56, 77, 140]), [false, false]);
     }
 
     /// Between its sleeps a host works in steps, with silences of all lengths; each ends with one piece of work.
