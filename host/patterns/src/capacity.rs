@@ -161,17 +161,17 @@ pub(crate) fn findings(timeline: &Timeline, sleep: &ApplicationSleep, out: &mut 
     let services = timeline.services();
     let found: Vec<(&Service, Finding)> = services
         .iter()
-        .filter_map(|service| Some((service, look(service, sleep)?)))
+        .filter_map(|service| Some((service, look(service, sleep, timeline)?)))
         .collect();
     for (service, finding) in &found {
         // What waits for the tier behind has the ceiling of the tier behind.
-        let mut behind = services.behind(service);
+        let mut behind = services.asked_by(service);
         if behind.any(|back| found.iter().any(|(other, _)| other.key == back.key)) {
             continue;
         }
         let mut finding = finding.clone();
         for (front, _) in &found {
-            if services.behind(front).any(|back| back.key == service.key) {
+            if services.asked_by(front).any(|back| back.key == service.key) {
                 finding.evidence.insert(
                     finding.evidence.len() - 2,
                     format!("{} answers no more either: it waits for this one", front.name()),
@@ -182,7 +182,7 @@ pub(crate) fn findings(timeline: &Timeline, sleep: &ApplicationSleep, out: &mut 
     }
 }
 
-fn look(service: &Service, sleep: &ApplicationSleep) -> Option<Finding> {
+fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Option<Finding> {
     let unit = Unit::of(service);
     let seen = slices(service, unit, UNITS);
     let seen = |alone: bool| {
@@ -209,9 +209,12 @@ fn look(service: &Service, sleep: &ApplicationSleep) -> Option<Finding> {
     if past.iter().map(|s| s.waiting).sum::<f64>() < UNANSWERED * more {
         return None;
     }
-    // An application that stops has more in progress and does no more, whatever it could do.
-    let awake = || slices_of(service, unit, width, &Stops::of(sleep, service.key.0));
-    if beyond.is_none() && !ceiling.is_passed(&awake()) {
+    // Where an application stops or packets are lost, more is in progress and no more is done, whatever could be.
+    let without = || {
+        let stops = Stops::of(sleep, service.key.0).and_losses(timeline);
+        slices_of(service, unit, width, &stops)
+    };
+    if beyond.is_none() && !ceiling.is_passed(&without()) {
         return None;
     }
     let waited = more * seconds(width);
@@ -400,7 +403,7 @@ fn slices(service: &Service, unit: Unit, units: f64) -> Option<(Vec<Slice>, u64)
     Some((slices_of(service, unit, width, &Stops::default()), width))
 }
 
-/// Slices of this width that have settled, without the stops in them; those are left out of which that is more than half.
+/// Slices of this width that have settled, without the stops in them; those are left out of which that is more than three quarters.
 fn slices_of(service: &Service, unit: Unit, width: u64, stops: &Stops) -> Vec<Slice> {
     let bin = service.load.width();
     let progress = levels(&service.load, |load| unit.steps(load));
@@ -415,7 +418,7 @@ fn slices_of(service: &Service, unit: Unit, width: u64, stops: &Stops) -> Vec<Sl
         let awake: Vec<_> = bins.iter().filter(is_awake).collect();
         let time = width - (bins.len() - awake.len()) as u64 * bin;
         let share = bin as f64 / time as f64;
-        (2 * time >= width).then(|| Slice {
+        (4 * time >= width).then(|| Slice {
             progress: awake.iter().map(|(progress, ..)| progress.mean * share).sum(),
             rate: awake.iter().map(|(.., done)| f64::from(*done)).sum::<f64>() / seconds(time),
             waiting: awake.iter().map(|(_, waiting, _)| waiting.mean * share).sum(),

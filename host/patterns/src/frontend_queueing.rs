@@ -18,8 +18,10 @@ use crate::timeline::Timeline;
 
 /// Windows are compared: long enough for several requests, ns.
 const WINDOW: u64 = 5_000_000_000;
-/// A window needs so many answered requests for its share to count.
+/// A window needs so many answered requests for its share to count, and this share of the most: where hardly any end,
+/// those count that began before it.
 const REQUESTS: u32 = 5;
+const OF_MOST: f64 = 0.1;
 /// A window has waiting when a request's time without a call exceeds its own time by this factor.
 const MORE: f64 = 1.5;
 /// Waiting is worth a finding from this share of the front tier's time, and this time, on, s.
@@ -52,7 +54,7 @@ impl Window {
             done: slices.iter().map(|slice| slice.done).sum(),
             front: mean(|slice| slice.front),
             waiting: mean(|slice| slice.waiting),
-            back: mean(|slice| slice.back),
+            back: mean(|slice| slice.back + slice.elsewhere),
             seconds: seconds(slices.len() as u64 * width),
         };
         (window.front > 0.0).then_some(window)
@@ -65,8 +67,10 @@ impl Window {
 
 /// Waits of front tiers.
 pub(crate) fn findings(timeline: &Timeline, sleep: &ApplicationSleep, out: &mut Vec<Finding>) {
-    for pair in pairs(timeline.services()) {
-        out.extend(look(&pair, &Stops::of(sleep, pair.front.key.0)));
+    for of_front in pairs(timeline.services()).chunk_by(|a, b| a.front.key == b.front.key) {
+        // All that it asks explain its time; named is the one that it asks most.
+        let most = of_front.iter().max_by_key(|pair| pair.calls());
+        out.extend(most.and_then(|pair| look(pair, &Stops::of(sleep, pair.front.key.0))));
     }
 }
 
@@ -76,9 +80,10 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
         .chunks((WINDOW / width).max(1) as usize)
         .filter_map(|slices| Window::of(slices, width, stops))
         .collect();
+    let most = windows.iter().map(|window| window.done).max()?;
     let mut each: Vec<f64> = windows
         .iter()
-        .filter(|window| window.done >= REQUESTS)
+        .filter(|window| window.done >= REQUESTS && f64::from(window.done) >= OF_MOST * f64::from(most))
         .map(|window| window.without_call() / f64::from(window.done))
         .collect();
     if each.len() < 4 {
@@ -109,7 +114,11 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
     let queue = wait / worst.seconds;
     let requests: u64 = waiting.iter().map(|(window, _)| u64::from(window.done)).sum();
     let (first, last) = (waiting.first()?.0, waiting.last()?.0);
-    let (front, back) = (pair.front.name(), pair.back.name());
+    let (front, mut back) = (pair.front.name(), pair.back.name());
+    let who = format!("{front} > {back}");
+    if !pair.others.is_empty() {
+        back += &format!(" or {} more", pair.others.len());
+    }
     let host = address(pair.front.key.0);
     let epoch = timeline_start(&windows);
     let evidence = vec![
@@ -151,7 +160,7 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
             ("ownSeconds", own),
         ],
     );
-    Some(about(format!("{front} > {back}"), finding))
+    Some(about(who, finding))
 }
 
 fn timeline_start(windows: &[Window]) -> u64 {

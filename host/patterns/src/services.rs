@@ -135,8 +135,18 @@ impl Service {
 
     /// Half of its connections or more come from this host.
     pub fn is_behind(&self, host: &[u8; 16]) -> bool {
+        self.of(host) * 2 >= self.opened
+    }
+
+    /// Enough of its connections come from this host to slow that down: a twentieth.
+    pub fn is_asked_by(&self, host: &[u8; 16]) -> bool {
+        self.of(host) * 20 >= self.opened
+    }
+
+    /// Connections of a client host.
+    fn of(&self, host: &[u8; 16]) -> u64 {
         let of = self.clients.iter().find(|(client, _)| client == host);
-        of.is_some_and(|&(_, count)| count * 2 >= self.opened)
+        of.map_or(0, |&(_, count)| count)
     }
 
     fn client(&mut self, host: [u8; 16]) {
@@ -178,12 +188,23 @@ impl Services {
             .filter(move |service| service.key != (host, port) && service.is_behind(&host))
     }
 
-    /// Its clients are not servers themselves, as far as the capture shows.
-    pub fn is_outer(&self, service: &Service) -> bool {
-        !self
-            .list
+    /// Services that this service's host asks among others.
+    pub fn asked_by<'a>(&'a self, front: &Service) -> impl Iterator<Item = &'a Service> {
+        let (host, port) = front.key;
+        self.list
             .iter()
-            .any(|other| other.key != service.key && service.is_behind(&other.key.0))
+            .filter(move |service| service.key != (host, port) && service.is_asked_by(&host))
+    }
+
+    /// Most of its clients are not servers themselves, as far as the capture shows.
+    pub fn is_outer(&self, service: &Service) -> bool {
+        let serves = |host: &[u8; 16]| {
+            self.list
+                .iter()
+                .any(|other| other.key != service.key && other.key.0 == *host)
+        };
+        let of_servers = service.clients.iter().filter(|(host, _)| serves(host));
+        of_servers.map(|(_, count)| count).sum::<u64>() * 2 < service.opened
     }
 
     fn find(&mut self, ends: &Ends) -> Option<&mut Service> {

@@ -92,7 +92,7 @@ fn ramp(phase: &[Both], width: u64) -> Option<Ramp> {
     let front = mean(|slice| slice.front, line);
     let level = mean(|slice| slice.front, phase);
     let jumped = phase[..=AT_ONCE].iter().any(|slice| slice.front >= JUMP * level);
-    if !jumped || front < WAITING * mean(|slice| slice.back, line) {
+    if !jumped || front < WAITING * mean(|slice| slice.back + slice.elsewhere, line) {
         return None;
     }
     let (slope, explained) = straight(line);

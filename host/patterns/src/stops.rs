@@ -1,9 +1,17 @@
-//! Times in which an application stood still, for those who must not take what then waits for a lack of something else.
+//! Times in which an application stood still or packets were lost, for those who must not take what then waits for a lack
+//! of something else.
 
 use std::ops::Range;
 
 use crate::names::Address;
 use crate::sleep::ApplicationSleep;
+use crate::timeline::{Bin, Timeline};
+
+/// Losses are counted in slices of so long, and wait for a timer for so long, ns.
+const SECOND: u64 = 1_000_000_000;
+/// A slice has many losses from this number and this multiple of the mean on.
+const LEAST: u32 = 2;
+const MANY: f64 = 1.5;
 
 /// Stops of a host or of one that it asks. Each counts twice as long as it is: what waited is caught up with after it.
 #[derive(Debug, Default)]
@@ -14,17 +22,37 @@ pub(crate) struct Stops {
 
 impl Stops {
     pub fn of(sleep: &ApplicationSleep, host: Address) -> Self {
-        let mut all = sleep.stops(host);
+        let longer = |stop: Range<u64>| stop.start..stop.end + (stop.end - stop.start);
+        Self::from(sleep.stops(host).into_iter().map(longer).collect())
+    }
+
+    fn from(mut all: Vec<Range<u64>>) -> Self {
         all.sort_unstable_by_key(|stop| stop.start);
         let mut times: Vec<Range<u64>> = Vec::new();
         for stop in all {
-            let end = stop.end + (stop.end - stop.start);
             match times.last_mut() {
-                Some(last) if last.end >= stop.start => last.end = last.end.max(end),
-                _ => times.push(stop.start..end),
+                Some(last) if last.end >= stop.start => last.end = last.end.max(stop.end),
+                _ => times.push(stop),
             }
         }
         Self { times }
+    }
+
+    /// And times in which more is lost than usual, whoever loses it, until a timer has made up for it.
+    pub fn and_losses(self, timeline: &Timeline) -> Self {
+        let bins = timeline.bins().coarser(SECOND);
+        let lost = |bin: &Bin| {
+            let sides = [bin.lost_before, bin.lost_behind, bin.lost_unknown, bin.syn_repeats];
+            sides.iter().flatten().sum::<u32>()
+        };
+        let mean = f64::from(bins.iter().map(lost).sum::<u32>()) / bins.len() as f64;
+        let has_many = |bin: &Bin| lost(bin) >= LEAST && f64::from(lost(bin)) >= MANY * mean;
+        let slices = bins.iter().enumerate().filter(|(_, bin)| has_many(bin));
+        let times = slices.map(|(number, _)| {
+            let start = bins.start() + number as u64 * bins.width();
+            start..start + bins.width() + SECOND
+        });
+        Self::from(self.times.into_iter().chain(times).collect())
     }
 
     /// Whether one reaches into this time (TAI ns).

@@ -5,19 +5,19 @@
 //! difference every instant of the front tier's time is split: with a call under way, or without one (its own work, or
 //! a wait for a connection to the tier behind). Calls side by side would explain less than they seem to.
 
-use crate::bins::Bins;
 use crate::capacity::Unit;
 use crate::services::{Load, Service, Services};
-use crate::steps::{Level, levels};
+use crate::steps::{Level, Steps, levels};
 
 /// Fewer calls, or front requests, are no tier.
 const LEAST: u64 = 30;
 
-/// A service and one that its host asks.
-#[derive(Clone, Copy, Debug)]
+/// A service and one that its host asks, and the others that it asks.
+#[derive(Clone, Debug)]
 pub(crate) struct Pair<'a> {
     pub front: &'a Service,
     pub back: &'a Service,
+    pub others: Vec<&'a Service>,
 }
 
 /// Both in one slice of time.
@@ -28,8 +28,9 @@ pub(crate) struct Both {
     /// Requests in progress in front, and those without the first of their response, mean.
     pub front: f64,
     pub waiting: f64,
-    /// Calls in progress behind, mean.
+    /// Calls in progress behind, mean, and to the others.
     pub back: f64,
+    pub elsewhere: f64,
     /// Connections behind that somebody holds, mean.
     pub connections: f64,
     /// Requests of the front done.
@@ -57,7 +58,6 @@ pub(crate) fn pairs(services: &Services) -> Vec<Pair<'_>> {
     let mut out = Vec::new();
     for front in services.iter() {
         for back in services.behind(front) {
-            let pair = Pair { front, back };
             let answered = |service: &Service| {
                 service
                     .load
@@ -66,11 +66,73 @@ pub(crate) fn pairs(services: &Services) -> Vec<Pair<'_>> {
                     .sum::<u64>()
             };
             if answered(front) >= LEAST && answered(back) >= LEAST {
-                out.push(pair);
+                let others = services.asked_by(front).filter(|other| other.key != back.key);
+                out.push(Pair {
+                    front,
+                    back,
+                    others: others.collect(),
+                });
             }
         }
     }
     out
+}
+
+/// Calls of a service in slices of time.
+struct Calls {
+    start: u64,
+    width: u64,
+    slices: Vec<Under>,
+}
+
+/// In one slice: calls under way and connections that somebody holds, mean; calls begun.
+#[derive(Clone, Copy, Debug, Default)]
+struct Under {
+    way: f64,
+    held: f64,
+    begun: u32,
+}
+
+impl Calls {
+    fn of(service: &Service, width: u64) -> Self {
+        let load = service.load.coarser(width);
+        let unit = Unit::of(service);
+        let slices = levels(&load, |load| calls(unit, load))
+            .zip(levels(&load, |load| load.held))
+            .zip(levels(&load, |load| load.visits))
+            .zip(load.iter())
+            .map(|(((under_way, held), visits), load)| {
+                // A connection that is being set up is a call under way, too.
+                let setups = match unit {
+                    Unit::Visit => 0.0,
+                    Unit::Request => held.mean - visits.mean,
+                };
+                Under {
+                    way: under_way.mean + setups,
+                    held: held.mean,
+                    begun: calls(unit, load).up,
+                }
+            })
+            .collect();
+        Self {
+            start: load.start(),
+            width: load.width(),
+            slices,
+        }
+    }
+
+    fn at(&self, time: u64) -> Under {
+        let number = time.checked_sub(self.start).map(|since| (since / self.width) as usize);
+        number.and_then(|n| self.slices.get(n)).copied().unwrap_or_default()
+    }
+}
+
+/// How calls show.
+const fn calls(unit: Unit, load: &Load) -> Steps {
+    match unit {
+        Unit::Visit => load.connections,
+        Unit::Request => load.progress,
+    }
 }
 
 impl Pair<'_> {
@@ -79,41 +141,32 @@ impl Pair<'_> {
         Unit::of(self.back)
     }
 
+    /// Calls begun.
+    pub fn calls(&self) -> u64 {
+        let unit = self.unit();
+        self.back.load.iter().map(|load| u64::from(calls(unit, load).up)).sum()
+    }
+
     /// Both in slices of about `width` ns, with the width.
     pub fn slices(&self, width: u64) -> (Vec<Both>, u64) {
-        let unit = self.unit();
-        let width = width.max(self.front.load.width()).max(self.back.load.width());
-        let (front, back) = (self.front.load.coarser(width), self.back.load.coarser(width));
-        let width = front.width().max(back.width());
-        let (front, back) = (front.coarser(width), back.coarser(width));
-        let calls = |load: &Load| match unit {
-            Unit::Visit => load.connections,
-            Unit::Request => load.progress,
-        };
-        let behind: Vec<_> = levels(&back, calls)
-            .zip(levels(&back, |load| load.held))
-            .zip(levels(&back, |load| load.visits))
-            .zip(back.iter())
-            .map(|(((calls, held), visits), load)| {
-                // A connection that is being set up is a call under way, too.
-                let setups = match unit {
-                    Unit::Visit => 0.0,
-                    Unit::Request => held.mean - visits.mean,
-                };
-                (calls.mean + setups, held.mean, load)
-            })
-            .collect();
-        let at = |start: u64| behind.get((start.checked_sub(back.start())? / width) as usize);
+        let all = [self.front, self.back].into_iter().chain(self.others.iter().copied());
+        let least = all.map(|service| service.load.width()).max().unwrap_or(0);
+        // The slices of all are of one width times a power of two.
+        let front = self.front.load.coarser(width.max(least));
+        let width = front.width();
+        let back = Calls::of(self.back, width);
+        let others: Vec<Calls> = self.others.iter().map(|other| Calls::of(other, width)).collect();
         let both = |((level, waiting), load): ((Level, Level), &Load)| {
-            let behind = at(level.start);
+            let behind = back.at(level.start);
             Both {
                 start: level.start,
                 front: level.mean,
                 waiting: waiting.mean,
-                back: behind.map_or(0.0, |(calls, ..)| *calls),
-                connections: behind.map_or(0.0, |(_, connections, _)| *connections),
+                back: behind.way,
+                elsewhere: others.iter().map(|calls| calls.at(level.start).way).sum(),
+                connections: behind.held,
                 done: load.progress.down,
-                begun: behind.map_or(0, |(.., load)| calls(load).up),
+                begun: behind.begun,
             }
         };
         let slices = levels(&front, |load| load.progress)
@@ -138,18 +191,10 @@ impl Pair<'_> {
                 out.alone += u64::from(slice.begun);
             }
         }
-        let begun: u64 = calls_begun(&self.back.load, self.unit());
+        let begun = self.calls();
         // Before the first request in front and after the last.
         out.alone += begun.saturating_sub(out.calls);
         out.calls = begun;
         out
     }
-}
-
-fn calls_begun(load: &Bins<Load>, unit: Unit) -> u64 {
-    let begun = |load: &Load| match unit {
-        Unit::Visit => load.connections.up,
-        Unit::Request => load.progress.up,
-    };
-    load.iter().map(|load| u64::from(begun(load))).sum()
 }

@@ -450,6 +450,143 @@ fn a_pool_that_is_there_at_once_ramps_nowhere() {
     }
 }
 
+/// A balancer, two shops behind it, and a database that both ask; `leg` is the way to the database.
+fn farm(database: &str, leg: &str, loads: &str) -> String {
+    let path = |from: &str, to: &str, leg: &str| {
+        format!(
+            "[[path]]\nbetween = [\"{from}\", \"{to}\"]\ntaps = [\"tap\"]\n[[path.leg]]\nforward = {{ delay_ms = 0.2 }}\nbackward = {{ delay_ms = 0.2 }}\n[[path.leg]]\nforward = {{ {leg} }}\nbackward = {{ {leg} }}\n"
+        )
+    };
+    let host = |name: &str, address: &str| {
+        format!("[[host]]\nname = \"{name}\"\naddress = \"{address}\"\nstack = \"linux\"\n")
+    };
+    let shop = |name: &str| {
+        let text = r#"
+[[service]]
+name = "shop"
+host = "shop"
+port = 8080
+cpus = 6
+[exchange.visit-shop]
+request = "500-900"
+cpu_ms = [0.2, 1]
+calls = ["order-shop"]
+pool = "shop"
+response = [{ writes = "3000-20000" }]
+[exchange.order-shop]
+request = "600-1000"
+cpu_ms = [2, 12]
+calls = ["quick", "query"]
+pool = "database-shop"
+response = [{ writes = "3000-20000" }]
+[dialogue.order-shop]
+client = "balancer"
+service = "shop"
+close = "client_fin"
+[dialogue.database-shop]
+client = "shop"
+service = "database"
+close = "client_fin"
+[pool.shop]
+dialogue = "order-shop"
+limit = 200
+reuse = true
+[pool.database-shop]
+dialogue = "database-shop"
+limit = 200
+reuse = true
+"#;
+        text.replace("shop", name)
+    };
+    let mut text = "name = \"farm\"\ndescription = \"a test\"\nduration_s = 90\n".to_owned();
+    for (name, address) in [
+        ("users", "10.3.0.10"),
+        ("balancer", "10.3.1.10"),
+        ("shop0", "10.3.2.10"),
+        ("shop1", "10.3.2.11"),
+        ("database", "10.3.3.10"),
+    ] {
+        text += &host(name, address);
+    }
+    text += &path("users", "balancer", "delay_ms = 10, jitter_ms = 1");
+    for name in ["shop0", "shop1"] {
+        text += &path("balancer", name, "delay_ms = 0.2");
+        text += &path(name, "database", leg);
+        text += &shop(name);
+    }
+    text + &format!(
+        r#"
+[[service]]
+name = "balancer"
+host = "balancer"
+port = 443
+[[service]]
+name = "database"
+host = "database"
+port = 5432
+{database}
+[exchange.quick]
+request = "90-400"
+cpu_ms = [0.5, 4]
+response = [{{ writes = "200-3000" }}]
+[exchange.query]
+request = "90-400"
+response = [{{ writes = "200-3000", wait_ms = [10, 40] }}]
+[dialogue.visit]
+client = "users"
+service = "balancer"
+body = ["visit-shop0", "visit-shop1"]
+count = [3, 12]
+think_ms = [200, 3000]
+close = "client_fin"
+{loads}"#
+    )
+}
+
+const STEADY: &str = "[[load]]\ndialogue = \"visit\"\nto_s = 85\nper_s = 14\n";
+
+/// What one of two shops does explains the balancer's time as well as what the other does.
+#[test]
+fn a_balancer_with_several_behind_it_has_no_queue() {
+    for seed in 110..112 {
+        let run = run(&farm("cpus = 8", "delay_ms = 0.2", STEADY), seed);
+        assert!(run.answer.findings.is_empty(), "{:#?}", run.answer.findings);
+    }
+}
+
+/// All shops wait for the one database: its ceiling is told alone, although none of them is half of its clients.
+#[test]
+fn the_ceiling_of_a_shared_tier_is_told_once() {
+    let loads: String = (0..8)
+        .map(|i| {
+            format!(
+                "[[load]]\ndialogue = \"visit\"\nfrom_s = {}\nto_s = 85\nusers = 90\nspread_ms = [0, 3000]\n",
+                9 * i
+            )
+        })
+        .collect();
+    let run = run(&farm("workers = 8", "delay_ms = 0.2", &loads), 113);
+    let found = only(&run, "CAPACITY_CEILING");
+    assert_eq!(found.who, "10.3.3.10:5432");
+    assert!(near(value(found, "perSecond"), 8.0 / 0.013_625, 0.05), "{found:#?}");
+}
+
+/// While packets are lost more is in progress and no more is done, with workers to spare.
+#[test]
+fn losses_are_no_ceiling() {
+    for seed in [114, 119] {
+        let leg = "delay_ms = 0.2, periodic = { period_s = 20, lossy_s = 2, phase_s = 5, probability = 0.06 }";
+        let text = farm("cpus = 8", leg, STEADY)
+            .replace("duration_s = 90", "duration_s = 200")
+            .replace("to_s = 85", "to_s = 195");
+        let run = run(&text, seed);
+        assert!(!run.found("PERIODIC_LOSS").is_empty(), "{:#?}", run.answer.findings);
+        let quiet = ["FRONTEND_QUEUEING", "CAPACITY_CEILING"];
+        let found = run.answer.findings.iter().filter(|f| quiet.contains(&f.kind.as_str()));
+        assert_eq!(found.count(), 0, "{:#?}", run.answer.findings);
+    }
+}
+
 /// What comes while an application sleeps waits for that alone.
 #[test]
 fn sleeps_are_no_ceiling() {
