@@ -506,6 +506,7 @@ impl Flow {
     pub fn limit_path(&self, side: usize, link: Option<f64>) -> limits::Path {
         limits::Path {
             segment: self.setup.segment(),
+            payload: self.setup.payload(),
             base: self.directions[side & 1].rtt.min().map(nanoseconds),
             other: self.directions[1 - (side & 1)].rtt.min().map_or(0, nanoseconds),
             window: self.largest_window(1 - (side & 1)),
@@ -579,6 +580,8 @@ impl Flow {
                 received.open(time, &other);
             }
             if e.what & heard != 0 && e.what & what::DSACK == 0 {
+                let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
+                received.saw(time, e.ack, window);
                 received.loss(Some(0), time, &other);
             }
             if e.what & what::WINDOW_FULL != 0 {

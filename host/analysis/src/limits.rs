@@ -93,8 +93,9 @@ impl Charges {
 /// What the path and the peers tell of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
-    /// Bytes of a full segment.
+    /// Bytes of a full segment, with its options; and of the data in it.
     pub segment: u32,
+    pub payload: u32,
     /// Smallest round trip from the tap to the receiver and back, ns.
     pub base: Option<u64>,
     /// Smallest round trip from the tap to the sender and back, ns.
@@ -119,7 +120,7 @@ impl Path {
     /// Bytes below which a window has no room.
     /// `exact`: what is in flight is known, not only its average.
     fn room(&self, window: u32, exact: bool) -> u32 {
-        let room = (ROOM * self.segment).min(window / 4);
+        let room = (ROOM * self.payload).min(window / 4);
         if exact { room } else { room.max(window / 10) }
     }
 
@@ -167,7 +168,7 @@ const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
 const OPTIONS: u32 = 40;
 /// Bytes that timestamps take from it (RFC 7323 appendix A).
-const TIMESTAMPS: u32 = 12;
+pub(crate) const TIMESTAMPS: u32 = 12;
 /// Growth from one round trip to the next that only a congestion window shows.
 const GROWTH: f64 = 1.2;
 /// Differences up to this are none.
@@ -273,10 +274,24 @@ struct Repeats {
 /// The end of the receiver's window in the sequence space, as the tap saw it.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
-    /// Last time that it was seen there.
+    /// First and last time that it was seen there.
+    from: u64,
     to: u64,
     at: u32,
     window: u32,
+}
+
+impl Edge {
+    /// Bytes of room behind `end`.
+    fn left(&self, end: u32) -> i32 {
+        self.at.wrapping_sub(end) as i32
+    }
+
+    /// Whether a sender stands at it that has sent up to `end`.
+    fn is_reached(&self, end: u32, path: &Path) -> bool {
+        let room = path.room(self.window, true).max(path.payload);
+        i64::from(self.left(end)) < i64::from(room)
+    }
 }
 
 /// A transfer up to a block: its first and last packet and its bytes.
@@ -326,6 +341,8 @@ pub(crate) struct Transfer {
     full: Option<u64>,
     /// Since when nothing new was sent there, as what is sent again tells, and where it was.
     stands: Option<(u64, u32)>,
+    /// When something was sent again last.
+    again: Option<u64>,
     repeats: Option<Repeats>,
     last_ack: Option<u32>,
     flight_since: u32,
@@ -465,7 +482,7 @@ impl Transfer {
         }
         let sent = time.saturating_sub(r.rtt);
         let at_edge = self.at_edge(sent, r.seq_end, path);
-        let window_before = self.most_left(sent, r.seq_end, path).map(|(_, window)| window);
+        let window_before = self.heard(sent, path).map(|edge| edge.window);
         self.saw(time, r.ack, window);
         self.stood_since_block(time, path);
         if let Some(window) = window {
@@ -509,12 +526,12 @@ impl Transfer {
             return Some(false);
         }
         // Where the ACKs of a flight come at once, that sample and what the sender had heard may be a flight apart.
-        let most = self.most_left(time, end, path).map_or(left, |(left, _)| left);
+        let most = self.heard(time, path).map_or(left, |edge| edge.left(end));
         (i64::from(most) < i64::from(2 * room)).then_some(true)
     }
 
     /// The receiver's window as the tap knew it at a time.
-    fn saw(&mut self, time: u64, ack: u32, window: Option<u32>) {
+    pub fn saw(&mut self, time: u64, ack: u32, window: Option<u32>) {
         let Some(window) = window else { return };
         let at = ack.wrapping_add(window);
         match self.edges.back_mut() {
@@ -524,31 +541,33 @@ impl Transfer {
                 if self.edges.len() == EDGES {
                     self.edges.pop_front();
                 }
-                self.edges.push_back(Edge { to: time, at, window });
+                self.edges.push_back(Edge {
+                    from: time,
+                    to: time,
+                    at,
+                    window,
+                });
             }
         }
     }
 
-    /// The most room that was left in the window that the sender had heard of when it sent what passed the tap at `time` and ends at
-    /// `end`, and that window: no later ACK than the one before by the round trip from the tap to the sender and back, whose edge was no
-    /// further than the next that is known.
-    fn most_left(&self, time: u64, end: u32, path: &Path) -> Option<(i32, u32)> {
+    /// The furthest edge that the sender can have heard of when it sent what passed the tap at `time`: of no later ACK than the one before by
+    /// the round trip from the tap to the sender and back, whose edge was no further than the next that is known.
+    fn heard(&self, time: u64, path: &Path) -> Option<&Edge> {
         let heard = time.saturating_sub(path.other);
-        let edge = self.edges.iter().find(|edge| edge.to >= heard)?;
-        Some((edge.at.wrapping_sub(end) as i32, edge.window))
+        self.edges.iter().find(|edge| edge.to >= heard)
     }
 
-    /// Whether the block, which ended at `last`, surely used up that window.
-    fn reaches(&self, b: &Block, end: u32, path: &Path) -> bool {
-        self.most_left(b.last, end, path).is_some_and(|(left, window)| {
-            let room = path.room(window, true).max(path.segment);
-            i64::from(left) < i64::from(room)
-        })
+    /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
+    fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
+        let heard = |edge: &Edge| edge.from.saturating_add(path.other);
+        let opens = |edge: &&Edge| heard(edge) > since && !edge.is_reached(end, path);
+        self.edges.iter().find(opens).map(heard)
     }
 
     /// Whether the window surely ended within the block when its first segment was sent, and had room for less than three more.
     fn is_cut(&self, b: &Block, end: u32, path: &Path) -> bool {
-        b.bytes <= (ROOM + 1) * path.segment && self.most_left(b.first, end, path).is_some_and(|(left, _)| left < 0)
+        b.bytes <= (ROOM + 1) * path.segment && self.heard(b.first, path).is_some_and(|edge| edge.left(end) < 0)
     }
 
     /// The sender stood at the edge of the window.
@@ -562,11 +581,14 @@ impl Transfer {
         let Some(tail) = self.tail.filter(|tail| tail.at_edge) else {
             return;
         };
+        let to = self
+            .opened(tail.last, tail.end, path)
+            .map_or(to, |opened| opened.min(to));
         self.stood(tail.last, to);
         if tail.last < self.recovering {
             // The lost segment keeps the edge where it is; its repeat was no block.
             let from = self.samples.last().map_or(0, |s| s.time).max(tail.last);
-            self.window_pause(from, to, path);
+            self.window_pause(from, to, tail.end, path);
         }
     }
 
@@ -605,13 +627,14 @@ impl Transfer {
         }
         self.written(b, is_full, before, path);
         let end = b.seq.wrapping_add(b.bytes);
+        self.stood_since_repeat(b, end, path);
         let acked = end.wrapping_sub(b.flight);
         let pushed = BlockEnd::from_u8(code) == Some(BlockEnd::Push);
         if pushed {
             // What other blocks tell is later than their end.
             self.saw(b.last, acked, window);
         }
-        let at_edge = pushed && self.reaches(b, end, path);
+        let at_edge = pushed && self.heard(b.last, path).is_some_and(|edge| edge.is_reached(end, path));
         if self.is_cut(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -710,7 +733,7 @@ impl Transfer {
             if gap >= path.round_trip() / 8 {
                 self.bursts.restart(b.first);
             }
-            self.window_pause(tail.last, b.first, path);
+            self.window_pause(tail.last, b.first, tail.end, path);
             return;
         }
         if !tail.pushed || gap < path.least_pause() {
@@ -719,7 +742,7 @@ impl Transfer {
         }
         if tail.at_edge || self.bursts.filled(&tail, path) {
             self.bursts.restart(b.first);
-            self.window_pause(tail.last, b.first, path);
+            self.window_pause(tail.last, b.first, tail.end, path);
             return;
         }
         let trigger = self.trigger(tail.last, b.first, path);
@@ -785,12 +808,17 @@ impl Transfer {
         self.idle(to, b.first, path);
     }
 
-    /// The receiver's window kept the sender from `from` until it heard that all had arrived; then it had nothing to send. (A window
-    /// that was small then has spans of its own.)
-    fn window_pause(&mut self, from: u64, next: u64, path: &Path) {
-        let to = self.all_acknowledged(from, next, path).unwrap_or(next);
-        self.span(from, to, Cause::ReceiverWindow, path);
-        self.idle(to, next, path);
+    /// The receiver's window kept the sender at `end` from `from` until it heard that the window had opened or that all had arrived; then it
+    /// had nothing to send. (A window that was small then has spans of its own.)
+    fn window_pause(&mut self, from: u64, next: u64, end: u32, path: &Path) {
+        let acknowledged = self.all_acknowledged(from, next, path).unwrap_or(next);
+        let to = self
+            .opened(from, end, path)
+            .map_or(acknowledged, |opened| opened.min(acknowledged));
+        if from < to {
+            self.span(from, to, Cause::ReceiverWindow, path);
+        }
+        self.idle(acknowledged, next, path);
     }
 
     /// All was acknowledged, and the sender knew: it had nothing to send.
@@ -937,7 +965,8 @@ impl Transfer {
         self.stands = Some((time, end));
     }
 
-    /// Something was sent again; `end`: of what has been sent. If that is still where the window was full, the sender has stood there.
+    /// Something was sent again; `end`: of what has been sent. If that is where the window ends, the sender has stood there since anything was
+    /// sent before.
     /// `flight`: bytes not acknowledged.
     pub fn again(&mut self, time: u64, end: u32, flight: u32, path: &Path) {
         if self.tail.is_some_and(|tail| tail.end == end) {
@@ -949,10 +978,29 @@ impl Transfer {
             let repeats = self.repeats.get_or_insert(first);
             repeats.count = repeats.count.saturating_add(1);
         }
-        let stands = self.stands.take().filter(|(_, at)| *at == end);
-        if let Some((since, _)) = stands {
-            self.window_pause(since, time, path);
-            self.stands = Some((time, end));
+        let stood = self.stands.take().filter(|(_, at)| *at == end).map(|(since, _)| since);
+        let sent = self.tail.map(|tail| tail.last).max(self.again);
+        self.again = Some(time);
+        let is_full = self
+            .edges
+            .back()
+            .map_or(stood.is_some(), |edge| edge.is_reached(end, path));
+        if let Some(since) = stood.or(sent.filter(|_| is_full)) {
+            self.window_pause(since, time, end, path);
+        }
+        self.stands = is_full.then_some((time, end));
+    }
+
+    /// New data went behind the edge at which something was sent again: the sender stood there until the repeat was acknowledged.
+    fn stood_since_repeat(&mut self, b: &Block, end: u32, path: &Path) {
+        let Some((since, at)) = self.stands.filter(|(_, at)| before(*at, end)) else {
+            return;
+        };
+        self.stands = None;
+        let next = if since < b.first { b.first } else { b.last };
+        let to = next.min(since.saturating_add(path.round_trip()));
+        if since < to {
+            self.window_pause(since, to, at, path);
         }
     }
 
@@ -1049,6 +1097,7 @@ impl Transfer {
         self.spans.retain(|s| s.to > next);
         self.tail = None;
         self.repeats = None;
+        self.again = None;
         self.edge_ns = 0;
         self.rate_max = 0.0;
     }
@@ -1392,6 +1441,7 @@ mod tests {
     const MS: u64 = 1_000_000;
     const TAP_AT_RECEIVER: Path = Path {
         segment: 1000,
+        payload: 1000,
         base: Some(100_000),
         other: 80 * MS,
         window: 40_000,
@@ -1470,6 +1520,7 @@ mod tests {
 
     const TAP_BETWEEN: Path = Path {
         segment: 1000,
+        payload: 1000,
         base: Some(60 * MS),
         other: 40 * MS,
         window: 40_000,
@@ -1607,6 +1658,23 @@ mod tests {
         }
         let by = t.settle(81 * MS, time, time, &path).by;
         assert_eq!(by.of(Cause::Application) / MS, 400 - 81);
+    }
+
+    /// Timestamps take 12 of each segment's 1,012 bytes: three fit, or a byte less.
+    #[test]
+    fn a_window_with_room_for_three_segments_is_not_used_up() {
+        let path = Path {
+            segment: 1012,
+            ..TAP_BETWEEN
+        };
+        let edge = Edge {
+            from: 0,
+            to: 0,
+            at: 40_000,
+            window: 40_000,
+        };
+        assert!(!edge.is_reached(37_000, &path));
+        assert!(edge.is_reached(37_001, &path));
     }
 
     /// The edge was reached at 98 ms, one of the segments was lost, and its repeat is the last packet before the next block.
@@ -1841,5 +1909,50 @@ mod tests {
         let by = t.settle(10 * MS, 500 * MS, 500 * MS, &path).by;
         assert_eq!(by.of(Cause::ReceiverWindow), 290 * MS);
         assert_eq!(by.of(Cause::Recovery), 200 * MS);
+    }
+
+    /// 24,000 bytes: behind the first repeat there was room for four more segments, behind the next for two. Then nothing went for long.
+    #[test]
+    fn a_window_holds_its_sender_from_one_repeat_to_the_next_and_until_that_is_acknowledged() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.saw(0, 0, Some(24_000));
+        let first = block(90 * MS, 91 * MS, 0, 20_000);
+        t.block(BlockEnd::Limit as u8, &first, None, None, &path);
+        t.again(190 * MS, 20_000, 20_000, &path);
+        t.again(290 * MS, 22_000, 22_000, &path);
+        let before = SoFar {
+            first: 90 * MS,
+            last: 290 * MS,
+            bytes: 22_000,
+        };
+        let next = block(900 * MS, 900 * MS, 22_000, 9000);
+        t.block(BlockEnd::Push as u8, &next, Some(before), None, &path);
+        let by = t.settle(90 * MS, 900 * MS, 900 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), 200 * MS);
+    }
+
+    /// The sender hears at 140 ms of a window that opened.
+    #[test]
+    fn a_sender_stands_at_an_edge_until_it_hears_of_the_next() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.saw(60 * MS, 0, Some(20_000));
+        let full = block(90 * MS, 91 * MS, 0, 20_000);
+        t.block(BlockEnd::Push as u8, &full, None, None, &path);
+        t.saw(100 * MS, 1000, Some(40_000));
+        t.sample(200 * MS, &rtt(60 * MS, 20_000, 0), None, &path);
+        assert_eq!(t.samples[0].edge_ns, 49 * MS);
+    }
+
+    /// It opened, for who hears of it 40 ms later, and still nothing new was sent.
+    #[test]
+    fn a_window_that_opened_held_its_sender_until_then() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.full(10 * MS, 40_000, 50_000);
+        t.again(100 * MS, 50_000, 40_000, &path);
+        t.saw(120 * MS, 20_000, Some(40_000));
+        t.again(200 * MS, 50_000, 30_000, &path);
+        t.again(300 * MS, 50_000, 30_000, &path);
+        let by = t.settle(10 * MS, 300 * MS, 300 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), 150 * MS);
     }
 }

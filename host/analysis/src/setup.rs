@@ -2,6 +2,7 @@
 
 use weir_record::{Setup, SetupEnd, SetupMore, setup_bit};
 
+use crate::limits::TIMESTAMPS;
 use crate::message::seconds;
 use crate::rtt::LONGEST;
 use crate::signature::decimal;
@@ -313,6 +314,12 @@ impl SetupState {
         u32::from(offered.unwrap_or(1460))
     }
 
+    /// Bytes of data in a full segment: timestamps take some of it, when both sides offered them.
+    pub fn payload(&self) -> u32 {
+        let timestamps = self.has(setup_bit::CLIENT_TIMESTAMPS) && self.has(setup_bit::SERVER_TIMESTAMPS);
+        self.segment() - if timestamps { TIMESTAMPS } else { 0 }
+    }
+
     /// The smaller MSS, when both sides told theirs.
     pub fn agreed_mss(&self) -> Option<u64> {
         let mss = self.client_mss.min(self.server_mss);
@@ -489,6 +496,15 @@ mod tests {
         };
         let times = state.record(end as u8, &record, &more(), [0; 2]);
         (state, times)
+    }
+
+    #[test]
+    fn timestamps_of_both_sides_take_12_bytes_of_a_segment() {
+        use setup_bit::{CLIENT_TIMESTAMPS, SERVER_TIMESTAMPS};
+        for (bits, payload) in [(CLIENT_TIMESTAMPS, 1460), (CLIENT_TIMESTAMPS | SERVER_TIMESTAMPS, 1448)] {
+            let (state, _) = setup(SetupEnd::Done, &[0], 1, 2, bits);
+            assert_eq!(state.payload(), payload);
+        }
     }
 
     const ANSWERED: u16 = setup_bit::SYN_ACK | setup_bit::SERVER_SACK | setup_bit::ACK;

@@ -622,30 +622,70 @@ fn a_pause_after_all_was_acknowledged_is_not_the_windows() {
     assert!((limits.application - (0.399 + 2.0 * 0.239)).abs() < 0.005, "{limits:?}");
 }
 
-/// Ten segments fill the window; four of them are lost, and one is sent again in each round trip.
-#[test]
-fn a_window_is_full_until_the_first_hole_is_filled_and_the_next_and_the_next() {
-    let trip = 0.1;
+/// Four of ten segments are lost, and one is sent again in each round trip. The window had room for `room` more. Seconds of the window.
+fn holes(room: u32) -> f64 {
+    let (trip, edge) = (0.1, 10 + room);
     let mut c = start(trip, None, None);
-    c.packets[1].window = 10 * MSS as u16;
+    c.packets[1].window = (edge * MSS) as u16;
     let seq = |segment: u32| 101 + segment * MSS;
     for n in 0..10 {
         c.packet(0.2 + f64::from(n) * 1e-4, C, "A", seq(n), 901, MSS);
     }
     let mut at = 0.2 + trip;
     for n in 0..6 {
-        c.packet(at + f64::from(n) * 1e-4, S, "A", 901, seq(0), 0).window = 10 * MSS as u16;
+        c.packet(at + f64::from(n) * 1e-4, S, "A", 901, seq(0), 0).window = (edge * MSS) as u16;
     }
     for (lost, next) in [(0, 2), (2, 4), (4, 6), (6, 10)] {
         c.packet(at + 0.001, C, "A", seq(lost), 901, MSS);
         at += trip;
-        let window = if next == 10 { 10 } else { 10 - next };
+        let window = if next == 10 { 10 } else { edge - next };
         c.packet(at, S, "A", 901, seq(next), 0).window = (window * MSS) as u16;
     }
     c.packet(at + 0.001, C, "AP", seq(10), 901, MSS);
     c.packet(at + 0.001 + trip, S, "AP", 901, seq(11), 100);
     let a = analyze(&c.packets);
     check_sums(&a);
-    let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
-    assert!((0.39..0.42).contains(&limits.receiver_window), "{limits:?}");
+    only(&a)
+        .client_to_server
+        .as_ref()
+        .unwrap()
+        .limit_seconds
+        .unwrap()
+        .receiver_window
+}
+
+/// It was full, or had no room for three more, until the new segment went. (What a block that has not ended yet tells is not known at the
+/// first repeat.)
+#[test]
+fn a_window_is_full_until_the_first_hole_is_filled_and_the_next_and_the_next() {
+    for (room, seconds) in [(0, 0.49..0.51), (2, 0.39..0.41), (4, 0.0..0.001)] {
+        let window = holes(room);
+        assert!(seconds.contains(&window), "{room}: {window}");
+    }
+}
+
+/// Ten segments go to the edge of the window, and the first is lost. Duplicate ACKs tell of a window of 30 a round trip later. The
+/// sender, who has lost their rest, is silent until its timeout.
+#[test]
+fn a_window_that_duplicate_acks_open_holds_its_sender_no_longer() {
+    let trip = 0.1;
+    let mut c = start(trip, None, None);
+    c.packets[1].window = 10 * MSS as u16;
+    let seq = |segment: u32| 101 + segment * MSS;
+    for n in 0..10 {
+        let flags = if n == 9 { "AP" } else { "A" };
+        c.packet(0.2 + f64::from(n) * 1e-4, C, flags, seq(n), 901, MSS);
+    }
+    for n in 0..6 {
+        let window = &mut c.packet(0.3 + f64::from(n) * 1e-4, S, "A", 901, seq(0), 0).window;
+        *window = 30 * MSS as u16;
+    }
+    c.packet(0.7, C, "A", seq(0), 901, MSS);
+    c.packet(0.7 + trip, S, "A", 901, seq(10), 0).window = 30 * MSS as u16;
+    c.packet(0.801, C, "AP", seq(10), 901, MSS);
+    c.packet(0.801 + trip, S, "AP", 901, seq(11), 100);
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
+    assert!((0.098..0.102).contains(&limits.receiver_window), "{limits:?}");
 }
