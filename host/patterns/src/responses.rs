@@ -36,6 +36,8 @@ pub(crate) const TINY: usize = 128;
 const LEAST_MSS: u64 = 536;
 /// The MSS of most (RFC 6691: 1500 bytes less 40).
 const ETHERNET_MSS: u64 = 1460;
+/// Of so many segments that come alone one is larger where the network carries larger ones.
+const LARGE: u64 = 100;
 /// A delayed ACK waits for 30 ms to 500 ms (RFC 9293 3.8.6.3: less than 0.5 s), ns.
 const DELAYED: std::ops::RangeInclusive<u64> = 30_000_000..=510_000_000;
 /// What waited for an ACK comes within so many ns after it and the way to the sender and back.
@@ -162,7 +164,11 @@ pub(crate) struct Service {
     pub row: Row,
     /// Largest segment of its responses so far, bytes: with small ones only, fewer segments are held for needless than
     /// there are.
-    mss: u64,
+    largest: u64,
+    /// The largest that is larger than most networks carry, how many are so large, and of how many that came alone.
+    larger: u64,
+    large: u64,
+    alone: u64,
     /// Tiny segments by their size.
     pub sizes: Box<[u32; TINY]>,
     /// Delays of the ACKs that data waited for, and how many of these data were less than a segment.
@@ -180,13 +186,36 @@ impl Service {
     pub fn new(server: Address, port: u16) -> Self {
         Self {
             row: Row::new(server, port, ""),
-            mss: LEAST_MSS,
+            largest: LEAST_MSS,
+            larger: 0,
+            large: 0,
+            alone: 0,
             sizes: Box::new([0; TINY]),
             ack_delays: Durations::default(),
             small: 0,
             by_client: 0,
             trips: Durations::default(),
             repeats: Durations::default(),
+        }
+    }
+
+    /// A segment of a response brought so many bytes, or several did so on average.
+    fn brought(&mut self, bytes: u64, is_alone: bool) {
+        self.largest = self.largest.max(bytes.min(ETHERNET_MSS));
+        self.alone += u64::from(is_alone);
+        if is_alone && bytes > ETHERNET_MSS {
+            self.large += 1;
+            self.larger = self.larger.max(bytes);
+        }
+    }
+
+    /// Largest segment. After losses before the tap one seems to bring what several did: a few that are larger than most
+    /// networks carry are no measure.
+    const fn mss(&self) -> u64 {
+        if self.large * LARGE >= self.alone && self.large > 0 {
+            self.larger
+        } else {
+            self.largest
         }
     }
 
@@ -290,10 +319,11 @@ impl Responses {
     /// A turn goes before its transaction is told: its segments are the service's, of no known request.
     fn give_up(&mut self, turn: &Turn) {
         if let Some(service) = self.services.get_mut(turn.service) {
+            let needless = turn.needless(service.mss());
             let segments = &mut service.row.segments;
             *segments += turn.segments;
             *segments += turn.finished;
-            segments.extra += turn.needless(service.mss);
+            segments.extra += needless;
         }
     }
 
@@ -325,7 +355,7 @@ impl Responses {
 
     /// Blocks of a response that came without a pause are over.
     fn settle(&mut self, id: FlowId, service: usize) {
-        let mss = self.services[service].mss;
+        let mss = self.services[service].mss();
         let turn = self.turn(id);
         turn.segments.extra += turn.needless(mss);
         (turn.bytes, turn.packets, turn.tiny) = (0, 0, 0);
@@ -342,14 +372,10 @@ impl Responses {
 
     fn response_block(&mut self, block: &DataBlock, service: usize) {
         let own = &mut self.services[service];
-        // Where segments were lost before the tap, fewer packets than there were brought the bytes.
-        let mean = u64::from(block.bytes) / u64::from(block.packets.max(1));
-        let most = if block.packets == 1 {
-            mean
-        } else {
-            mean.min(ETHERNET_MSS)
-        };
-        own.mss = own.mss.max(most);
+        own.brought(
+            u64::from(block.bytes) / u64::from(block.packets.max(1)),
+            block.packets == 1,
+        );
         let turn = self.turn(block.id);
         let follows =
             turn.packets > 0 && block.first.saturating_sub(turn.last) < TOGETHER + turn.trips.iter().sum::<u64>();
@@ -397,7 +423,7 @@ impl Responses {
         let own = &mut self.services[service];
         own.ack_delays.add(delay);
         own.by_client += u64::from(!by_server);
-        own.small += u64::from(u64::from(block.bytes) < own.mss);
+        own.small += u64::from(u64::from(block.bytes) < own.mss());
     }
 }
 
@@ -551,5 +577,34 @@ mod tests {
         let segments = responses.services()[0].row.segments;
         assert!((2 * TAKEN..=2 * CONNECTIONS).contains(&segments.all), "{segments:?}");
         assert_eq!((segments.tiny, 2 * segments.extra), (segments.all, segments.all));
+    }
+
+    /// Three segments of 3,031 bytes each time; once two of them were lost before the tap. Or all come in one.
+    #[test]
+    fn a_loss_before_the_tap_makes_no_segment_larger() {
+        for (is_jumbo, needed) in [(false, 3), (true, 1)] {
+            let mut responses = Responses::default();
+            for id in 1..=500 {
+                let packets = if is_jumbo || id == 100 { 1 } else { 3 };
+                let block = |bytes: u32, packets: u16, at: u64| DataBlock {
+                    id: FlowId(id),
+                    ends: Ends {
+                        client: [1; 16],
+                        server: [2; 16],
+                        client_port: 1,
+                        server_port: 80,
+                    },
+                    from_server: true,
+                    first: at,
+                    last: at,
+                    bytes,
+                    packets,
+                };
+                responses.block(&block(3_031, packets, id * 1_000_000_000));
+                responses.block(&block(29, 1, id * 1_000_000_000 + 500_000_000));
+            }
+            let service = &responses.services()[0];
+            assert_eq!(3_031u64.div_ceil(service.mss()), needed);
+        }
     }
 }
