@@ -33,7 +33,7 @@ pub struct Load {
     /// Connections that their clients hold: those that were set up, and those that never were until their next SYN was
     /// due.
     pub held: Steps,
-    /// Connections after their setup, to the last packet.
+    /// Connections after their setup, to the last packet; without those that are stuck.
     pub visits: Steps,
     /// Requests in progress, from the first packet of the request to the last of the response.
     pub progress: Steps,
@@ -85,6 +85,11 @@ impl AddAssign for Answers {
     }
 }
 
+/// A visit is stuck if it takes so many times as long as the others before it, if these are so many: a request that its
+/// server did not get, a client that does not close. It is no work of the service.
+const STUCK: u64 = 20;
+const USUAL: u64 = 100;
+
 /// Where something serves.
 pub type Key = ([u8; 16], u16);
 
@@ -101,6 +106,8 @@ pub struct Service {
     pub opened: u64,
     /// Connections with an answered request, and the sum and the sum of squares of their answered requests.
     pub answered: [u64; 3],
+    /// Visits that are over, and their time, ns.
+    visits: [u64; 2],
     /// Connections of the first client hosts.
     clients: Vec<([u8; 16], u64)>,
     /// TAI ns.
@@ -115,6 +122,7 @@ impl Service {
             answers: Bins::bounded(TIMES_WIDTH, TIMES_BINS),
             opened: 0,
             answered: [0; 3],
+            visits: [0; 2],
             clients: Vec::new(),
             since,
         }
@@ -147,6 +155,17 @@ impl Service {
     fn of(&self, host: &[u8; 16]) -> u64 {
         let of = self.clients.iter().find(|(client, _)| client == host);
         of.map_or(0, |&(_, count)| count)
+    }
+
+    /// Whether a visit of so many ns waited for something else than the service; counts it if not.
+    fn is_stuck(&mut self, ns: u64) -> bool {
+        let [count, sum] = &mut self.visits;
+        let is_stuck = *count >= USUAL && ns > STUCK * (*sum / *count);
+        if !is_stuck {
+            *count += 1;
+            *sum += ns;
+        }
+        is_stuck
     }
 
     fn client(&mut self, host: [u8; 16]) {
@@ -281,10 +300,12 @@ impl Services {
         let held = match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {
                 let begun = set_up.clamp(start, last);
-                let load = service.load.at(begun);
-                load.visits.begin(begun);
-                load.visiting += last - begun;
-                service.load.at(last).visits.end(last);
+                if !service.is_stuck(last - begun) {
+                    let load = service.load.at(begun);
+                    load.visits.begin(begun);
+                    load.visiting += last - begun;
+                    service.load.at(last).visits.end(last);
+                }
                 Some(last)
             }
             // When the next SYN was due.
@@ -342,5 +363,25 @@ impl Services {
                 Loss::Data => load.lost += 1,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_that_is_stuck_is_no_work() {
+        const MS: u64 = 1_000_000;
+        let mut service = Service::new(([1; 16], 80), 0);
+        // The first may all be long; later, load makes them longer.
+        assert!(!service.is_stuck(60_000 * MS));
+        let mut service = Service {
+            visits: [0; 2],
+            ..service
+        };
+        assert!((0..2_000).all(|i| !service.is_stuck((500 + i) * MS)));
+        assert!(service.is_stuck(60_000 * MS));
+        assert!(!service.is_stuck(6_000 * MS));
     }
 }
