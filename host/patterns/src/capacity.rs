@@ -148,11 +148,15 @@ pub(crate) struct Ceiling {
 }
 
 impl Ceiling {
-    /// The load went on to grow, and the rate did not.
+    /// Slices with more in progress than at the knee.
+    fn past<'a>(&self, slices: &'a [Slice]) -> Vec<&'a Slice> {
+        slices.iter().filter(|s| s.progress > PAST * self.knee).collect()
+    }
+
+    /// The load went on to grow.
     fn is_passed(&self, slices: &[Slice]) -> bool {
-        let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * self.knee).collect();
         let highest = steps(slices).last().map_or(0.0, |step| step.progress);
-        past.len() >= ABOVE && highest >= MORE * self.knee && is_flat(growth(&past))
+        self.past(slices).len() >= ABOVE && highest >= MORE * self.knee
     }
 }
 
@@ -204,18 +208,18 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
         None => interval(&slices, &ceiling, alone),
     };
     let held = if alone { held.min(ALONE) } else { held };
-    let past: Vec<&Slice> = slices.iter().filter(|s| s.progress > PAST * ceiling.knee).collect();
+    let past = ceiling.past(&slices);
     let more: f64 = past.iter().map(|s| s.progress - ceiling.knee).sum();
     if past.iter().map(|s| s.waiting).sum::<f64>() < UNANSWERED * more {
         return None;
     }
     // Where an application stops or packets are lost, more is in progress and no more is done, whatever could be.
-    let without = || {
+    if beyond.is_none() {
         let stops = Stops::of(sleep, service.key.0).and_losses(timeline);
-        slices_of(service, unit, width, &stops)
-    };
-    if beyond.is_none() && !ceiling.is_passed(&without()) {
-        return None;
+        let rest = slices_of(service, unit, width, &stops);
+        if !ceiling.is_passed(&rest) || grows(growth(&ceiling.past(&rest))) {
+            return None;
+        }
     }
     let waited = more * seconds(width);
     let most = slices.iter().map(|s| s.progress).fold(0.0, f64::max);
@@ -513,12 +517,17 @@ fn ceiling(slices: &[Slice], alone: bool) -> Option<Ceiling> {
             && (slice.rate * ceiling.time / slice.progress - 1.0).abs() <= ALONG
     });
     let below = if alone { along.count().max(below) } else { below };
-    (ceiling.knee >= ONE && below >= BELOW && ceiling.is_passed(slices)).then_some(ceiling)
+    let is_there = ceiling.knee >= ONE && below >= BELOW && ceiling.is_passed(slices);
+    (is_there && is_flat(growth(&ceiling.past(slices)))).then_some(ceiling)
 }
 
 /// By the exponent of the growth and its standard error.
 pub(crate) fn is_flat((exponent, error): (f64, f64)) -> bool {
     exponent < FLAT && exponent + SIGMAS * error < BENT
+}
+
+fn grows((exponent, error): (f64, f64)) -> bool {
+    exponent - SIGMAS * error > FLAT
 }
 
 /// Exponent with which the rate grows with the number in progress, and its standard error: the slope of the

@@ -20,7 +20,7 @@ use crate::timeline::Timeline;
 const WINDOW: u64 = 5_000_000_000;
 /// A window needs so many answered requests for its share to count, and this share of the most: where hardly any end,
 /// those count that began before it.
-const REQUESTS: u32 = 5;
+const REQUESTS: f64 = 5.0;
 const OF_MOST: f64 = 0.1;
 /// A window has waiting when a request's time without a call exceeds its own time by this factor.
 const MORE: f64 = 1.5;
@@ -31,12 +31,12 @@ const LEAST: f64 = 5.0;
 const HERE: f64 = 0.2;
 const LINE: f64 = 1.0;
 
-/// A window of time, without the stops in it.
+/// A window of time, as if what stopped in it had gone on as in the rest of it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
     /// Requests answered, and their mean numbers: in progress, without the first of their response, with a call.
-    done: u32,
+    done: f64,
     front: f64,
     waiting: f64,
     back: f64,
@@ -46,12 +46,12 @@ struct Window {
 impl Window {
     /// None if nothing is left of it, or nothing was in progress.
     fn of(slices: &[Both], width: u64, stops: &Stops) -> Option<Self> {
-        let awake = |slice: &&Both| !stops.touch(&(slice.start..slice.start + width));
-        let slices: Vec<&Both> = slices.iter().filter(awake).collect();
-        let mean = |value: fn(&Both) -> f64| slices.iter().map(|slice| value(slice)).sum::<f64>() / slices.len() as f64;
+        let is_awake = |slice: &&Both| !stops.touch(&(slice.start..slice.start + width));
+        let awake: Vec<&Both> = slices.iter().filter(is_awake).collect();
+        let mean = |value: fn(&Both) -> f64| awake.iter().map(|slice| value(slice)).sum::<f64>() / awake.len() as f64;
         let window = Self {
-            start: slices.first()?.start,
-            done: slices.iter().map(|slice| slice.done).sum(),
+            start: awake.first()?.start,
+            done: mean(|slice| f64::from(slice.done)) * slices.len() as f64,
             front: mean(|slice| slice.front),
             waiting: mean(|slice| slice.waiting),
             back: mean(|slice| slice.back + slice.elsewhere),
@@ -80,11 +80,11 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
         .chunks((WINDOW / width).max(1) as usize)
         .filter_map(|slices| Window::of(slices, width, stops))
         .collect();
-    let most = windows.iter().map(|window| window.done).max()?;
+    let most = windows.iter().map(|window| window.done).fold(0.0, f64::max);
     let mut each: Vec<f64> = windows
         .iter()
-        .filter(|window| window.done >= REQUESTS && f64::from(window.done) >= OF_MOST * f64::from(most))
-        .map(|window| window.without_call() / f64::from(window.done))
+        .filter(|window| window.done >= REQUESTS.max(OF_MOST * most))
+        .map(|window| window.without_call() / window.done)
         .collect();
     if each.len() < 4 {
         return None;
@@ -92,8 +92,8 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
     each.sort_unstable_by(f64::total_cmp);
     let own = each[0];
     let wait = |window: &Window| {
-        let wait = window.without_call() - own * f64::from(window.done);
-        let more = window.without_call() > MORE * own * f64::from(window.done);
+        let wait = window.without_call() - own * window.done;
+        let more = window.without_call() > MORE * own * window.done;
         if more && wait > HERE * window.front * window.seconds && wait > LINE * window.seconds {
             wait
         } else {
@@ -112,7 +112,7 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
     }
     let (worst, wait) = waiting.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let queue = wait / worst.seconds;
-    let requests: u64 = waiting.iter().map(|(window, _)| u64::from(window.done)).sum();
+    let requests: f64 = waiting.iter().map(|(window, _)| window.done).sum();
     let (first, last) = (waiting.first()?.0, waiting.last()?.0);
     let (front, mut back) = (pair.front.name(), pair.back.name());
     let who = format!("{front} > {back}");
@@ -133,8 +133,8 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
             "{} s of waiting in all, {:.0} % of the time that requests were in progress there; about {:.2} s for each of the {} answered in those times",
             decimal(total, 0),
             100.0 * total / all,
-            total / requests.max(1) as f64,
-            count(requests)
+            total / requests.max(1.0),
+            count(requests as u64)
         ),
         format!(
             "in the quietest time, a request there has {own:.3} s without a call to {back}: that is its own work, and not counted"
@@ -155,7 +155,7 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
             ("seconds", total),
             ("costSeconds", total),
             ("share", total / all),
-            ("perRequestSeconds", total / requests.max(1) as f64),
+            ("perRequestSeconds", total / requests.max(1.0)),
             ("mostWaiting", queue),
             ("ownSeconds", own),
         ],
