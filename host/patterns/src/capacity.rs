@@ -158,6 +158,18 @@ impl Ceiling {
         let highest = steps(slices).last().map_or(0.0, |step| step.progress);
         self.past(slices).len() >= ABOVE && highest >= MORE * self.knee
     }
+
+    /// So it did in some of them, as far as these tell.
+    fn is_passed_in(&self, some: &[Slice], all: &[Slice]) -> bool {
+        let (past, expected) = (self.past(some), self.past(all).len() * some.len() / all.len().max(1));
+        let mut highest: Vec<f64> = some.iter().map(|s| s.progress).collect();
+        highest.sort_unstable_by(|a, b| b.total_cmp(a));
+        past.len() >= ABOVE.min(expected / 2)
+            && highest
+                .get(LEVEL_SLICES - 1)
+                .is_none_or(|high| *high >= MORE * self.knee)
+            && !grows(growth(&past))
+    }
 }
 
 /// Ceilings of services.
@@ -217,7 +229,7 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
     if beyond.is_none() {
         let stops = Stops::of(sleep, service.key.0).and_losses(timeline);
         let rest = slices_of(service, unit, width, &stops);
-        if !ceiling.is_passed(&rest) || grows(growth(&ceiling.past(&rest))) {
+        if !ceiling.is_passed_in(&rest, &slices) {
             return None;
         }
     }

@@ -9,7 +9,7 @@ use crate::timeline::{Bin, Timeline};
 
 /// Losses are counted in slices of so long, and wait for a timer for so long, ns.
 const SECOND: u64 = 1_000_000_000;
-/// A slice has many losses from this number and this multiple of the mean on.
+/// A slice has many losses from this number and this multiple of the share that is lost in all on.
 const LEAST: u32 = 2;
 const MANY: f64 = 1.5;
 
@@ -45,8 +45,12 @@ impl Stops {
             let sides = [bin.lost_before, bin.lost_behind, bin.lost_unknown, bin.syn_repeats];
             sides.iter().flatten().sum::<u32>()
         };
-        let mean = f64::from(bins.iter().map(lost).sum::<u32>()) / bins.len() as f64;
-        let has_many = |bin: &Bin| lost(bin) >= LEAST && f64::from(lost(bin)) >= MANY * mean;
+        let sent = |bin: &Bin| f64::from(bin.segments.iter().sum::<u32>() + bin.opened + lost(bin));
+        let all = bins
+            .iter()
+            .fold((0, 0.0), |all, bin| (all.0 + lost(bin), all.1 + sent(bin)));
+        let share = f64::from(all.0) / f64::max(all.1, 1.0);
+        let has_many = |bin: &Bin| lost(bin) >= LEAST && f64::from(lost(bin)) >= MANY * share * sent(bin);
         let slices = bins.iter().enumerate().filter(|(_, bin)| has_many(bin));
         let times = slices.map(|(number, _)| {
             let start = bins.start() + number as u64 * bins.width();
