@@ -256,35 +256,40 @@ impl Losses {
         self.sacked.retain(|r| before(ack, r.to));
         self.acknowledged_too_soon(before_this, ack, time, path);
         self.stops_at(ack);
-        for i in 0..self.gaps.len() {
-            let gap = self.gaps[i];
-            if gap.delivered || !before(gap.range.from, ack) {
-                continue;
-            }
-            let to = earlier(gap.range.to, ack);
-            let delivered = Range {
-                from: gap.range.from,
-                to,
+        for i in (0..self.gaps.len()).rev() {
+            let arrived = Range {
+                from: self.gaps[i].range.from,
+                to: ack,
             };
-            self.counts.missed += path.segments(delivered.len());
-            self.gaps[i] = Gap {
-                range: delivered,
-                delivered: true,
-                ..gap
-            };
-            if before(to, gap.range.to) {
-                self.keep_gap(
-                    Gap {
-                        range: Range {
-                            from: to,
-                            to: gap.range.to,
-                        },
-                        ..gap
-                    },
-                    path,
-                );
+            if before(arrived.from, ack) {
+                self.gap_arrived(i, arrived, path);
             }
         }
+    }
+
+    /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed.
+    fn gap_arrived(&mut self, i: usize, arrived: Range, path: Path) {
+        let gap = self.gaps[i];
+        if gap.delivered || gap.range.overlap(arrived) == 0 {
+            return;
+        }
+        let range = Range {
+            from: later(gap.range.from, arrived.from),
+            to: earlier(gap.range.to, arrived.to),
+        };
+        self.counts.missed += path.segments(range.len());
+        for rest in self.cut_gap(i, range) {
+            self.keep_gap(Gap { range: rest, ..gap }, path);
+        }
+        let delivered = true;
+        self.keep_gap(
+            Gap {
+                range,
+                delivered,
+                ..gap
+            },
+            path,
+        );
     }
 
     fn with_sack(&self, path: Path) -> Path {
@@ -538,6 +543,9 @@ impl Losses {
                 continue;
             }
             self.arrived(range, time, path);
+            for i in (0..self.gaps.len()).rev() {
+                self.gap_arrived(i, range, path);
+            }
             let mut merged = range;
             self.sacked.retain(|old| {
                 let apart = before(merged.to, old.from) || before(old.to, merged.from);

@@ -594,6 +594,32 @@ fn what_the_receiver_acknowledged_unfilled_was_missed_by_the_capture() {
     assert_eq!(a.summary.unwrap().capture_loss, 2);
 }
 
+/// A SACK block over what did not pass, before anything was sent again: it had arrived, behind what came after it. The
+/// repeat that crosses the block is needless.
+#[test]
+fn what_sack_covers_before_it_came_again_was_missed_by_the_capture() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.100, 2); // 1 is not in the capture
+    seg(&mut c, 0.100, 3);
+    c.sack(0.130, C, A, 901, &[edges(2, 4)]);
+    c.sack(0.134, C, A, 901, &[edges(1, 4)]);
+    seg(&mut c, 0.160, 1);
+    seg(&mut c, 0.160, 0);
+    ack(&mut c, 0.190, 4);
+    let d = server(&c);
+    assert_eq!((d.retransmitted_packets, losses(&d)), (2, [0, 1, 0, 1]));
+    // Repeated before the block: it may be the repeat that arrived.
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    seg(&mut c, 0.100, 2);
+    c.sack(0.130, C, A, 901, &[edges(2, 3)]);
+    seg(&mut c, 0.140, 1);
+    c.sack(0.170, C, A, 901, &[edges(1, 3)]);
+    let d = server(&c);
+    assert_eq!(losses(&d), [1, 0, 0, 0]);
+}
+
 /// The ACK is the only sign of data at the end of a burst.
 #[test]
 fn acks_of_unseen_data_count_what_is_missing() {
