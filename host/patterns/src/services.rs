@@ -16,7 +16,7 @@ use crate::times::Times;
 const MOST: usize = 64;
 /// A service with as many connections stays.
 const STAYS: u64 = 8;
-/// ns; 2¹³ of them are 13 minutes. 120 bytes each.
+/// ns; 2¹³ of them are 13 minutes. 136 bytes each.
 const WIDTH: u64 = 100_000_000;
 const BINS: usize = 1 << 13;
 /// Of the response times, ns; 2⁹ of them are 8 minutes.
@@ -33,6 +33,8 @@ pub struct Load {
     /// Connections that their clients hold: those that were set up, and those that never were until their next SYN was
     /// due.
     pub held: Steps,
+    /// Those of them that are being set up.
+    pub setups: Steps,
     /// Connections after their setup, to the last packet; without those that are stuck.
     pub visits: Steps,
     /// Requests in progress, from the first packet of the request to the last of the response.
@@ -57,6 +59,7 @@ impl AddAssign for Load {
     fn add_assign(&mut self, other: Self) {
         self.connections += other.connections;
         self.held += other.held;
+        self.setups += other.setups;
         self.visits += other.visits;
         self.progress += other.progress;
         self.waiting += other.waiting;
@@ -177,7 +180,7 @@ impl Service {
     }
 }
 
-/// All services. Memory: at most 64 of 1 MB and their times (at most 2 kB for each histogram; seldom more than 50 kB).
+/// All services. Memory: at most 64 of 1.1 MB and their times (at most 2 kB for each histogram; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
     places: HashMap<Key, usize, foldhash::fast::FixedState>,
@@ -306,15 +309,18 @@ impl Services {
                     load.visiting += last - begun;
                     service.load.at(last).visits.end(last);
                 }
-                Some(last)
+                Some((begun, last))
             }
             // When the next SYN was due.
-            Some(Outcome::Ignored) => Some(set_up.max(last)),
+            Some(Outcome::Ignored) => Some((set_up.max(last), set_up.max(last))),
             _ => None,
         };
-        if let Some(end) = held {
+        if let Some((set_up, end)) = held {
             let begun = first.max(start);
-            service.load.at(begun).held.begin(begun);
+            let load = service.load.at(begun);
+            load.held.begin(begun);
+            load.setups.begin(begun);
+            service.load.at(set_up).setups.end(set_up);
             service.load.at(end).held.end(end);
         }
         let answered = u64::from(connection.answered);

@@ -99,13 +99,13 @@ impl Calls {
         let unit = Unit::of(service);
         let slices = levels(&load, |load| calls(unit, load))
             .zip(levels(&load, |load| load.held))
-            .zip(levels(&load, |load| load.visits))
+            .zip(levels(&load, |load| load.setups))
             .zip(load.iter())
-            .map(|(((under_way, held), visits), load)| {
+            .map(|(((under_way, held), setups), load)| {
                 // A connection that is being set up is a call under way, too.
                 let setups = match unit {
                     Unit::Visit => 0.0,
-                    Unit::Request => held.mean - visits.mean,
+                    Unit::Request => setups.mean,
                 };
                 Under {
                     way: under_way.mean + setups,
