@@ -270,17 +270,19 @@ impl Losses {
     /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed.
     fn gap_arrived(&mut self, i: usize, arrived: Range, path: Path) {
         let gap = self.gaps[i];
-        if gap.delivered || gap.range.overlap(arrived) == 0 {
-            return;
+        if !gap.delivered && gap.range.overlap(arrived) > 0 {
+            self.gaps.swap_remove(i);
+            self.keep_arrived(gap, arrived, path);
         }
+    }
+
+    /// Keeps a gap of which this has arrived, as pieces.
+    fn keep_arrived(&mut self, gap: Gap, arrived: Range, path: Path) {
         let range = Range {
             from: later(gap.range.from, arrived.from),
             to: earlier(gap.range.to, arrived.to),
         };
         self.counts.missed += path.segments(range.len());
-        for rest in self.cut_gap(i, range) {
-            self.keep_gap(Gap { range: rest, ..gap }, path);
-        }
         let delivered = true;
         self.keep_gap(
             Gap {
@@ -290,6 +292,9 @@ impl Losses {
             },
             path,
         );
+        for rest in gap.range.without(range) {
+            self.keep_gap(Gap { range: rest, ..gap }, path);
+        }
     }
 
     fn with_sack(&self, path: Path) -> Path {
@@ -1068,16 +1073,7 @@ impl Losses {
 
     /// Take gap `i` out; returns what is left of it on both sides of `range`.
     fn cut_gap(&mut self, i: usize, range: Range) -> [Range; 2] {
-        let gap = self.gaps.swap_remove(i).range;
-        let left = Range {
-            from: gap.from,
-            to: earlier(gap.to, range.from),
-        };
-        let right = Range {
-            from: later(gap.from, range.to),
-            to: gap.to,
-        };
-        [left, right]
+        self.gaps.swap_remove(i).range.without(range)
     }
 
     /// A gap in the sequence; the part that is acknowledged already was delivered.
@@ -1085,30 +1081,8 @@ impl Losses {
         let Some(acked) = self.acked.filter(|acked| before(gap.range.from, *acked)) else {
             return self.keep_gap(gap, path);
         };
-        let at = earlier(acked, gap.range.to);
-        let range = Range {
-            from: gap.range.from,
-            to: at,
-        };
-        self.counts.missed += path.segments(range.len());
-        self.keep_gap(
-            Gap {
-                range,
-                delivered: true,
-                ..gap
-            },
-            path,
-        );
-        self.keep_gap(
-            Gap {
-                range: Range {
-                    from: at,
-                    to: gap.range.to,
-                },
-                ..gap
-            },
-            path,
-        );
+        let from = gap.range.from;
+        self.keep_arrived(gap, Range { from, to: acked }, path);
     }
 
     fn keep_gap(&mut self, gap: Gap, path: Path) {

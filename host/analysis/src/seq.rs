@@ -52,6 +52,20 @@ impl Range {
         .len()
     }
 
+    /// What is left of it on both sides of `other`; either may be empty.
+    pub const fn without(self, other: Self) -> [Self; 2] {
+        [
+            Self {
+                from: self.from,
+                to: earlier(self.to, other.from),
+            },
+            Self {
+                from: later(self.from, other.to),
+                to: self.to,
+            },
+        ]
+    }
+
     /// Whether all of `other` is in it.
     #[inline]
     pub const fn covers(self, other: Self) -> bool {

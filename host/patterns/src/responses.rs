@@ -550,13 +550,9 @@ impl Detector for Responses {
 mod tests {
     use super::*;
 
-    /// A connection closes long after its last response; others take its place meanwhile.
-    #[test]
-    fn segments_outlive_their_turn() {
-        const CONNECTIONS: u64 = 20_000;
-        const TAKEN: u64 = CONNECTIONS - TURNS as u64;
-        let mut responses = Responses::default();
-        let block = |id: u64, first: u64| DataBlock {
+    /// A response of one server.
+    fn response(id: u64, at: u64, bytes: u32, packets: u16) -> DataBlock {
+        DataBlock {
             id: FlowId(id),
             ends: Ends {
                 client: [1; 16],
@@ -565,14 +561,22 @@ mod tests {
                 server_port: 80,
             },
             from_server: true,
-            first,
-            last: first,
-            bytes: 29,
-            packets: 1,
-        };
+            first: at,
+            last: at,
+            bytes,
+            packets,
+        }
+    }
+
+    /// A connection closes long after its last response; others take its place meanwhile.
+    #[test]
+    fn segments_outlive_their_turn() {
+        const CONNECTIONS: u64 = 20_000;
+        const TAKEN: u64 = CONNECTIONS - TURNS as u64;
+        let mut responses = Responses::default();
         for id in 1..=CONNECTIONS {
-            responses.block(&block(id, id * 1_000_000));
-            responses.block(&block(id, id * 1_000_000 + 1_000));
+            responses.block(&response(id, id * 1_000_000, 29, 1));
+            responses.block(&response(id, id * 1_000_000 + 1_000, 29, 1));
         }
         let segments = responses.services()[0].row.segments;
         assert!((2 * TAKEN..=2 * CONNECTIONS).contains(&segments.all), "{segments:?}");
@@ -586,22 +590,8 @@ mod tests {
             let mut responses = Responses::default();
             for id in 1..=500 {
                 let packets = if is_jumbo || id == 100 { 1 } else { 3 };
-                let block = |bytes: u32, packets: u16, at: u64| DataBlock {
-                    id: FlowId(id),
-                    ends: Ends {
-                        client: [1; 16],
-                        server: [2; 16],
-                        client_port: 1,
-                        server_port: 80,
-                    },
-                    from_server: true,
-                    first: at,
-                    last: at,
-                    bytes,
-                    packets,
-                };
-                responses.block(&block(3_031, packets, id * 1_000_000_000));
-                responses.block(&block(29, 1, id * 1_000_000_000 + 500_000_000));
+                responses.block(&response(id, id * 1_000_000_000, 3_031, packets));
+                responses.block(&response(id, id * 1_000_000_000 + 500_000_000, 29, 1));
             }
             let service = &responses.services()[0];
             assert_eq!(3_031u64.div_ceil(service.mss()), needed);
