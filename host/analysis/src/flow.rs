@@ -683,7 +683,12 @@ impl Flow {
 
     /// Smallest round trip between tap and server, ns.
     pub fn server_rtt(&self) -> Option<u64> {
-        self.directions[0].rtt.min().map(|s| (s * 1e9) as u64)
+        self.trip(0)
+    }
+
+    /// Smallest round trip between the tap and the receiver of a side's data, ns.
+    pub fn trip(&self, side: usize) -> Option<u64> {
+        self.directions[side & 1].rtt.min().map(|s| (s * 1e9) as u64)
     }
 
     /// What was lost of a handshake in which something came again, and how one failed, in words.

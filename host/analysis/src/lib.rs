@@ -451,14 +451,14 @@ impl State {
         // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2), but not by
         // less than the shortest timer; one of a part of what is in flight waited for no response, either.
         let soon = || {
-            flow.server_rtt()
+            flow.trip(side)
                 .is_some_and(|least| rtt.rtt < least + limits::DELAYED_ACK)
         };
-        if side == 0
-            && (rtt.flight >= 2 * flow.setup.segment()
-                || (rtt.flight > 0 && rtt.ack == rtt.seq_end && soon())
-                || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake))
-        {
+        let is_data = r.arg() == RttHow::Data as u8;
+        let is_prompt = rtt.flight >= 2 * flow.setup.segment()
+            || (rtt.flight > 0 && rtt.ack == rtt.seq_end && soon())
+            || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);
+        if side == 0 && is_prompt {
             self.queues.sample(&flow.route(), r.time(), rtt.rtt);
         }
         sink.acknowledged(&Acknowledged {
@@ -467,11 +467,12 @@ impl State {
             by_server: side == 0,
             time: r.time(),
             rtt: rtt.rtt,
-            is_data: r.arg() == RttHow::Data as u8,
+            is_data,
+            is_prompt,
         });
         flow.acknowledge(side, rtt.ack, r.time());
         // A handshake is no transfer, nor is data that was acknowledged whole.
-        if r.arg() == RttHow::Data as u8 && (rtt.flight > 0 || flow.limits.is_some()) {
+        if is_data && (rtt.flight > 0 || flow.limits.is_some()) {
             flow.limit_sample(side, r.time(), &rtt, self.totals.link, &mut self.pool);
         }
     }

@@ -109,6 +109,8 @@ pub struct Acknowledged {
     pub rtt: u64,
     /// Karn's rule holds, and it is not the handshake's.
     pub is_data: bool,
+    /// Its sender cannot have held it back, for a timer or until it had data to send.
+    pub is_prompt: bool,
 }
 
 /// A sink that keeps everything.

@@ -26,6 +26,8 @@ const MOST: f64 = 0.5;
 /// So for a while, too: slices of time with so many responses, whose mean is within this share of the band. A line that
 /// is always as long makes all wait as long; a timer stops a few.
 const RESPONSES: u32 = 5;
+/// Slices are so wide that there are so many in one on average.
+const USUALLY: u64 = 10;
 const LIKE: f64 = 0.1;
 /// Bands that are told, the largest; findings at most.
 const BANDS: usize = 6;
@@ -212,7 +214,9 @@ fn bands(row: &Row, least: f64) -> Vec<Peak> {
 
 /// Responses that came while that was what they took.
 fn usual(row: &Row, seconds: f64) -> u64 {
-    let slices = row.course.iter().filter(|slice| slice.count >= RESPONSES);
+    let width = row.course.width() * (USUALLY * row.course.len() as u64).div_ceil(row.answered.max(1));
+    let course = row.course.coarser(width);
+    let slices = course.iter().filter(|slice| slice.count >= RESPONSES);
     let like = slices.filter(|slice| (slice.sum / f64::from(slice.count) / seconds - 1.0).abs() <= LIKE);
     like.map(|slice| u64::from(slice.count)).sum()
 }
@@ -291,8 +295,32 @@ mod tests {
                 } else {
                     5_000_000 + i * 7_919 % 10_000 * 1_000
                 };
+                row.answered += 1;
                 row.times.add(ns);
                 *row.course.at(i * 100_000_000) += Slice {
+                    count: 1,
+                    sum: ns as f64 / 1e9,
+                };
+            }
+            assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
+        }
+    }
+
+    /// A request that comes every two seconds, of a service whose line is as long for the last quarter of the time.
+    #[test]
+    fn a_line_shows_in_a_request_that_comes_seldom() {
+        for (is_line, expected) in [(false, 1), (true, 0)] {
+            let mut row = Row::new([1; 16], 80, "blk[1xx]");
+            for i in 0..120u64 {
+                let is_long = if is_line { i >= 90 } else { i.is_multiple_of(4) };
+                let ns = if is_long {
+                    3_700_000_000 + i * 1_000_000 % 50_000_000
+                } else {
+                    300_000_000 + i * 7_919 % 1_000 * 1_000_000
+                };
+                row.answered += 1;
+                row.times.add(ns);
+                *row.course.at(i * 2_000_000_000) += Slice {
                     count: 1,
                     sum: ns as f64 / 1e9,
                 };

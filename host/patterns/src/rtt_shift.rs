@@ -1,6 +1,9 @@
 //! `RTT_SHIFT`: the base of the round trips between the tap and a host changed at one moment.
 //!
-//! Memory: 8 bytes a second and side for each of [`pairs::MOST`] pairs, 0.5 MB each when it has all of its bins, and half
+//! An ACK that may have been held back tells nothing: a request that fits into a segment is acknowledged with its
+//! response, or by a timer. What setups tell and what data tells must not contradict each other.
+//!
+//! Memory: 16 bytes a second and side for each of [`pairs::MOST`] pairs, 1 MB each when it has all of its bins, and half
 //! of that for the turns.
 
 use std::ops::AddAssign;
@@ -18,7 +21,7 @@ use crate::timeline::Timeline;
 
 /// Width of a slice, ns: its smallest round trip stands for the base.
 const WIDTH: u64 = 1_000_000_000;
-/// Samples that a slice needs, so that a queue or a delayed ACK is not its base.
+/// Samples that a slice needs, so that a queue is not its base.
 const SAMPLES: u32 = 5;
 /// Slices on each side of a change.
 const LEAST: usize = 8;
@@ -29,6 +32,10 @@ const SHARE: f64 = 0.1;
 const SMALLEST: f64 = 100e-6;
 /// Change over the spread (10 to 90 %) on either side: a drift is no step.
 const STEP: f64 = 3.0;
+/// Slices on each side of a change with which the other samples say something of it, and the share of it that they must
+/// show.
+const OTHERS: usize = 3;
+const SHOWN: f64 = 0.5;
 
 /// Round trips of a slice.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,10 +58,35 @@ impl AddAssign for Slice {
 #[derive(Debug, Default)]
 pub(crate) struct RttShift {
     pairs: Pairs,
-    /// To the client, to the server.
-    series: Vec<[Bins<Slice>; 2]>,
+    series: Vec<[Series; 2]>,
     /// Turns (setups, requests) of each pair: each takes a round trip or more.
     turns: Vec<Bins<u32>>,
+}
+
+/// Round trips between the tap and one host, for the traffic with another.
+#[derive(Debug)]
+struct Series {
+    /// Of SYNs and SYN-ACKs.
+    setups: Bins<Slice>,
+    data: Bins<Slice>,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            setups: Bins::new(WIDTH),
+            data: Bins::new(WIDTH),
+        }
+    }
+}
+
+impl Series {
+    /// Its change, and what the samples are that tell of it.
+    fn step(&self) -> Option<(Step, &'static str)> {
+        let of = |own: &Bins<Slice>, other: &Bins<Slice>| step(own).filter(|step| !step.is_contradicted(other));
+        let setups = of(&self.setups, &self.data).map(|step| (step, "setups"));
+        setups.or_else(|| of(&self.data, &self.setups).map(|step| (step, "ACKs that nothing held back")))
+    }
 }
 
 /// A step.
@@ -64,10 +96,28 @@ struct Step {
     /// Medians, s.
     before: f64,
     after: f64,
-    /// ACKs that told of it.
+    /// Samples that told of it.
     samples: [u64; 2],
     chance: f64,
+    start: u64,
     end: u64,
+}
+
+impl Step {
+    /// Samples of another kind passed before and after it, and show less than half of it.
+    fn is_contradicted(&self, others: &Bins<Slice>) -> bool {
+        let mut sides = [Vec::new(), Vec::new()];
+        for (time, slice) in (others.start()..).step_by(others.width() as usize).zip(others.iter()) {
+            if slice.samples > 0 {
+                sides[usize::from(time >= self.at)].push(f64::from(slice.min) / 1e6);
+            }
+        }
+        let [before, after] = &mut sides;
+        let shift = self.after - self.before;
+        before.len() >= OTHERS
+            && after.len() >= OTHERS
+            && (median(after) - median(before)) * shift.signum() < SHOWN * shift.abs()
+    }
 }
 
 impl Detector for RttShift {
@@ -83,15 +133,24 @@ impl Detector for RttShift {
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
+        if !ack.is_prompt {
+            return;
+        }
         // What all other pairs have in common is no path.
         let number = self.pairs.number(&ack.ends);
-        if !ack.is_data || number == pairs::MOST {
+        if number == pairs::MOST {
             return;
         }
         while self.series.len() <= number {
-            self.series.push([Bins::new(WIDTH), Bins::new(WIDTH)]);
+            self.series.push(Default::default());
         }
-        *self.series[number][usize::from(ack.by_server)].at(ack.time) += Slice {
+        let series = &mut self.series[number][usize::from(ack.by_server)];
+        let series = if ack.is_data {
+            &mut series.data
+        } else {
+            &mut series.setups
+        };
+        *series.at(ack.time) += Slice {
             min: u32::try_from(ack.rtt / 1000).unwrap_or(u32::MAX),
             samples: 1,
         };
@@ -100,7 +159,8 @@ impl Detector for RttShift {
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
         for (number, sides) in self.series.iter().enumerate() {
             for (side, series) in sides.iter().enumerate() {
-                out.extend(step(series).map(|step| self.finding(number, side, &step)));
+                let step = series.step();
+                out.extend(step.map(|(step, samples)| self.finding(number, side, &step, samples)));
             }
         }
     }
@@ -167,16 +227,16 @@ fn step(series: &Bins<Slice>) -> Option<Step> {
         after,
         samples: [samples(first), samples(second)],
         chance,
+        start: series.start(),
         end: time(slices[n - 1].0 + 1),
     })
 }
 
 impl RttShift {
-    fn finding(&self, number: usize, side: usize, step: &Step) -> Finding {
+    fn finding(&self, number: usize, side: usize, step: &Step, samples: &str) -> Finding {
         let (client, server) = self.pairs.names(number);
         let (host, other) = if side == 0 { (client, server) } else { (server, client) };
         let shift = step.after - step.before;
-        let start = self.series[number][side].start();
         let turns = self.turns.get(number).map_or(0, |turns| {
             let times = (turns.start()..).step_by(turns.width() as usize);
             times
@@ -188,7 +248,7 @@ impl RttShift {
         let cost = shift * turns as f64;
         let evidence = vec![
             format!(
-                "the smallest round trip of each second between the tap and {host} is {:.2} ms before and {:.2} ms after (medians of {} and {} ACKs, for the traffic with {other})",
+                "the smallest round trip of each second between the tap and {host} is {:.2} ms before and {:.2} ms after (medians of {} and {} {samples}, for the traffic with {other})",
                 step.before * 1e3,
                 step.after * 1e3,
                 count(step.samples[0]),
@@ -196,7 +256,7 @@ impl RttShift {
             ),
             format!(
                 "it changed {:.0} s after the start, to the second, and stayed; chance of that by accident: {}",
-                seconds(step.at.saturating_sub(start)),
+                seconds(step.at.saturating_sub(step.start)),
                 chance(step.chance)
             ),
             format!(
@@ -249,6 +309,34 @@ mod tests {
             *bins.at(i * WIDTH / 20) += Slice { min, samples: 1 };
         }
         bins
+    }
+
+    /// Requests of one segment are acknowledged with their responses, which get slower; their setups say that the way
+    /// does not.
+    #[test]
+    fn what_setups_contradict_is_no_step() {
+        let told = |setups: fn(u64) -> u64| {
+            let mut shift = RttShift::default();
+            for i in 0..60 * 20u64 {
+                let late = if i < 41 * 20 { 0 } else { 20_000_000 };
+                for (is_data, rtt) in [(true, 10_000_000 + late), (false, setups(late))] {
+                    shift.acknowledged(&Acknowledged {
+                        id: weir_record::FlowId(1),
+                        ends: weir_analysis::Ends::default(),
+                        by_server: true,
+                        time: i * WIDTH / 20,
+                        rtt,
+                        is_data,
+                        is_prompt: true,
+                    });
+                }
+            }
+            let mut out = Vec::new();
+            shift.findings(&Timeline::default(), &mut out);
+            out.len()
+        };
+        assert_eq!(told(|_| 10_000_000), 0);
+        assert_eq!(told(|late| 10_000_000 + late), 1);
     }
 
     #[test]

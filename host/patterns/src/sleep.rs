@@ -71,6 +71,8 @@ const PARTNER: f64 = 0.25;
 /// Share of the common sleeps after which a client began before its server's data can have reached it, from which on
 /// it did not only wait for that server.
 const OF_ITSELF: f64 = 0.2;
+/// And how many at least: after losses a repeat can look like that.
+const LEAST_OF_ITSELF: usize = 3;
 /// Share of the server's sleep before its end from which on that is just before.
 const SOON: f64 = 0.1;
 /// What a host begins in another's sleeps, over what it begins around them, up to which it sleeps with it. A server
@@ -136,6 +138,9 @@ struct Track {
     before: u64,
     /// First data after each silence, exact.
     awakenings: Vec<u64>,
+    /// Newest connection that it opened, and each that came after such a time without one, TAI ns.
+    newest_opened: u64,
+    openings: Vec<u64>,
     /// Smallest round trip between the tap and the host, ns; 0: not known.
     trip: u64,
     /// Places of the hosts whose client it is.
@@ -157,6 +162,22 @@ impl Track {
             // Blocks are told when they end.
             *last = time.min(*last);
         }
+    }
+
+    fn opened(&mut self, time: u64) {
+        self.moments.set(OPENED, time);
+        if time.saturating_sub(self.newest_opened) >= SHORTEST && self.openings.len() < AWAKENINGS {
+            self.openings.push(time);
+        }
+        self.newest_opened = time.max(self.newest_opened);
+    }
+
+    /// What it did first after a silence, if it opened no connection in it: the data that ended it, or a connection that
+    /// it opened just before, TAI ns.
+    fn first_act(&self, nap: &Nap) -> u64 {
+        let before = self.openings.partition_point(|time| *time <= nap.to);
+        let opening = self.openings[..before].last().filter(|time| **time > nap.from);
+        opening.map_or(nap.to, |time| *time)
     }
 
     fn has_begun(&self, slot: usize) -> bool {
@@ -214,6 +235,7 @@ impl Track {
                 if let Some(before) = found.last()
                     && from - before.to <= STRAY
                     && before.strays < STRAYS
+                    && !self.has_several(before.to..from + 1)
                 {
                     let joined = measure(before.from, to, before.strays + 1);
                     if joined.chance < silence.chance.min(before.chance)
@@ -262,10 +284,15 @@ impl Track {
         inside / f64::max(expected, f64::MIN_POSITIVE)
     }
 
+    /// Data of several connections began in these slots.
+    fn has_several(&self, slots: Range<usize>) -> bool {
+        let mut layers = BEGAN.into_iter();
+        layers.all(|layer| slots.clone().any(|slot| self.moments.is_set(layer, slot)))
+    }
+
     /// Data of several connections began at once when it ended.
     fn ends_at_once(&self, silence: &Silence) -> bool {
-        let mut layers = BEGAN.into_iter();
-        layers.all(|layer| (silence.to..silence.to + AT_ONCE).any(|slot| self.moments.is_set(layer, slot)))
+        self.has_several(silence.to..silence.to + AT_ONCE)
     }
 
     /// Share of the moments at which data began when data of several connections did.
@@ -460,10 +487,11 @@ impl ApplicationSleep {
             .iter()
             .filter(|(own, theirs)| {
                 let soon = (QUIET * own.before as f64).min(SOON * (theirs.to - theirs.from) as f64);
-                own.to < theirs.to + track.trip && own.to as f64 + soon >= theirs.to as f64
+                let act = track.first_act(own);
+                act < theirs.to + track.trip && act as f64 + soon >= theirs.to as f64
             })
             .count();
-        (first as f64) < OF_ITSELF * common.len() as f64
+        first < LEAST_OF_ITSELF || (first as f64) < OF_ITSELF * common.len() as f64
     }
 
     /// Clients of a host that sleeps which fall silent with it: they wait for it, or sleep, too.
@@ -732,7 +760,7 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
 impl Detector for ApplicationSleep {
     fn opened(&mut self, opened: &Opened) {
         if let Some(track) = self.hosts.at(opened.ends.client) {
-            track.moments.set(OPENED, opened.time);
+            track.opened(opened.time);
         }
     }
 

@@ -587,6 +587,108 @@ fn one_of_two_tiers_sleeps_and_the_other_is_not_blamed() {
     }
 }
 
+/// Users, a front tier and a database with as many workers as there are users, each response after a good third of a
+/// second: what is ready when the hosts wake is answered at once, and nothing for a while after it.
+fn tiers_with_sleep(hosts: &str, seed: u64) -> Analysis {
+    let text = format!(
+        r#"
+name = "tiers"
+description = "a test"
+duration_s = 120
+seed = {seed}
+[[host]]
+name = "users"
+address = "10.8.0.2"
+stack = "linux"
+[[host]]
+name = "shop"
+address = "10.8.1.2"
+stack = "linux"
+[[host]]
+name = "database"
+address = "10.8.2.2"
+stack = "linux"
+[[path]]
+between = ["users", "shop"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ delay_ms = 3 }}
+backward = {{ delay_ms = 3 }}
+[[path.leg]]
+forward = {{ delay_ms = 0.02 }}
+backward = {{ delay_ms = 0.02 }}
+[[path]]
+between = ["shop", "database"]
+taps = ["tap"]
+[[path.leg]]
+forward = {{ delay_ms = 0.02 }}
+backward = {{ delay_ms = 0.02 }}
+[[path.leg]]
+forward = {{ delay_ms = 0.3, jitter_ms = 0.05 }}
+backward = {{ delay_ms = 0.3, jitter_ms = 0.05 }}
+[[service]]
+name = "shop"
+host = "shop"
+port = 443
+[[service]]
+name = "database"
+host = "database"
+port = 5432
+workers = 60
+[exchange.page]
+request = "300-900"
+cpu_ms = [0.05, 0.4]
+calls = ["query"]
+pool = "database"
+response = [{{ writes = "900-3000" }}]
+[exchange.query]
+request = "100-400"
+response = [{{ writes = "300-1200", wait_ms = [270, 430] }}]
+[dialogue.visit]
+client = "users"
+service = "shop"
+body = ["page"]
+close = "client_fin"
+[dialogue.query]
+client = "shop"
+service = "database"
+close = "client_fin"
+[pool.database]
+dialogue = "query"
+limit = 200
+[[load]]
+dialogue = "visit"
+to_s = 116
+users = 60
+spread_ms = [0, 1000]
+[[sleep]]
+hosts = {hosts}
+every_s = [7, 9]
+length_ms = 700
+"#
+    );
+    analyze(&Scenario::parse(&text, "tiers").unwrap(), 0)
+}
+
+/// Who wakes by itself opens connections before the other can have answered, or with it.
+#[test]
+fn tiers_that_wake_to_a_burst_have_their_sleeps_and_hosts() {
+    for (hosts, expected, seed) in [
+        (r#"["shop", "database"]"#, "10.8.1.2, 10.8.2.2", 2041),
+        (r#"["database"]"#, "10.8.2.2", 2042),
+        (r#"["shop"]"#, "10.8.1.2", 2043),
+    ] {
+        let analysis = tiers_with_sleep(hosts, seed);
+        let found = of_kind(&analysis, "APPLICATION_SLEEP");
+        assert_eq!(found.len(), 1, "{hosts}: {found:?}");
+        let (gap, told) = (number(found[0], "gapSeconds"), text(found[0], "hosts"));
+        println!("{hosts}: {told} {gap:.3} s");
+        assert_eq!(told, expected, "{found:?}");
+        assert!(is_near(gap, 0.7, 0.05), "{hosts}: {gap} s");
+        assert!(found[0].confidence > 0.9, "{hosts}: {found:?}");
+    }
+}
+
 #[test]
 fn a_third_of_the_megalodon_has_what_its_text_says() {
     let analysis = analyze(&built_in("megalodon", 0.3, 2016), 0);
