@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Kinds of bits that share one clock.
-pub(crate) const LAYERS: usize = 7;
+pub(crate) const LAYERS: usize = 9;
 /// A slot is 2^20 ns, about 1 ms, until there are too many.
 const SHIFT: u32 = 20;
 /// Words of 64 slots at most: 524,288 slots, 550 s of 1 ms.

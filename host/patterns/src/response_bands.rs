@@ -6,10 +6,11 @@ use std::ops::Range;
 use weir_analysis::{Group, count, decimal, finding};
 use weir_messages::v1::Finding;
 
+use crate::bins::Bins;
 use crate::delayed_ack;
 use crate::durations::Peak;
 use crate::names::{Address, about};
-use crate::responses::{Row, Service, Wait};
+use crate::responses::{Row, Service, Slice, Wait};
 use crate::sleep::ApplicationSleep;
 
 /// Responses in a band, and their share of all.
@@ -39,6 +40,8 @@ const EXPLAINED: f64 = 0.5;
 /// than the median.
 const STOPPED: f64 = 0.5;
 const CALL: f64 = 1.0 / 3.0;
+/// Share of a response's time that a call takes which is all that it waits for.
+const ALL: f64 = 0.8;
 /// A retransmission timer of about a band's time, and the share of the repeats that wait for it where there is one.
 const TIMER: f64 = 0.2;
 const BY_TIMER: f64 = 0.1;
@@ -57,6 +60,7 @@ pub(crate) fn findings(
     out: &mut Vec<Finding>,
 ) {
     let delayed = delayed(waits, services);
+    let ordinary = ordinary(waits, services, requests);
     let mut found = Vec::new();
     for (number, service) in services.iter().enumerate() {
         let acks = waits_for_acks(service);
@@ -83,11 +87,12 @@ pub(crate) fn findings(
         let causes = Causes {
             own: waits.iter().filter(of_row).collect(),
             delayed: &delayed,
+            ordinary: &ordinary,
             service,
             row,
             stops: sleep.stops(service.row.server),
         };
-        bands.retain(|band| !causes.is_stop(band));
+        bands.retain(|band| !causes.is_stop(band) && !causes.is_line(band));
         let timers: Vec<Peak> = bands.extract_if(.., |band| causes.is_timer(band)).collect();
         match bands.is_empty() {
             false => found.push((row, bands, SURE)),
@@ -112,7 +117,7 @@ fn delayed<'a>(waits: &'a VecDeque<Wait>, services: &[Service]) -> Vec<&'a Wait>
         delayed.sort_unstable_by_key(|wait| (wait.client, wait.from));
         let waits_for = |wait: &&Wait| {
             let service = wait.service.and_then(|number| services.get(usize::from(number)));
-            service.is_some_and(|service| has_call(&delayed, wait, service.row.server))
+            service.is_some_and(|service| has_call(&delayed, wait, service.row.server, CALL))
         };
         let (more, others): (Vec<&Wait>, Vec<&Wait>) = rest.into_iter().partition(waits_for);
         if more.is_empty() {
@@ -123,13 +128,34 @@ fn delayed<'a>(waits: &'a VecDeque<Wait>, services: &[Service]) -> Vec<&'a Wait>
     }
 }
 
-/// Whether one of the calls (by client and beginning) is of this host, within a wait and a good part of it.
-fn has_call(calls: &[&Wait], wait: &Wait, host: Address) -> bool {
+/// Waits as long as others of their request at that time, by client and beginning.
+fn ordinary<'a>(waits: &'a VecDeque<Wait>, services: &[Service], requests: &[Row]) -> Vec<&'a Wait> {
+    let of_services: Vec<Bins<Slice>> = services.iter().map(|service| course(&service.row)).collect();
+    let of_requests: Vec<Bins<Slice>> = requests.iter().map(course).collect();
+    let is_ordinary = |wait: &&Wait| {
+        let course = match (wait.request, wait.service) {
+            (Some(request), _) => of_requests.get(usize::from(request)),
+            (None, Some(service)) => of_services.get(usize::from(service)),
+            (None, None) => None,
+        };
+        course.is_some_and(|course| {
+            let number = wait.from.saturating_sub(course.start()) / course.width();
+            let slice = course.iter().nth(number as usize);
+            slice.is_some_and(|slice| slice.is_like((wait.to - wait.from) as f64 / 1e9))
+        })
+    };
+    let mut ordinary: Vec<&Wait> = waits.iter().filter(is_ordinary).collect();
+    ordinary.sort_unstable_by_key(|wait| (wait.client, wait.from));
+    ordinary
+}
+
+/// Whether one of the calls (by client and beginning) is of this host, within a wait and such a share of it.
+fn has_call(calls: &[&Wait], wait: &Wait, host: Address, share: f64) -> bool {
     let first = calls.partition_point(|call| (call.client, call.from) < (host, wait.from));
     let inside = calls[first..]
         .iter()
         .take_while(|call| call.client == host && call.from < wait.to);
-    let is_long = |call: &&&Wait| (call.to - call.from) as f64 >= CALL * (wait.to - wait.from) as f64;
+    let is_long = |call: &&&Wait| (call.to - call.from) as f64 >= share * (wait.to - wait.from) as f64;
     inside.filter(is_long).any(|call| call.to <= wait.to)
 }
 
@@ -137,8 +163,9 @@ fn has_call(calls: &[&Wait], wait: &Wait, host: Address) -> bool {
 struct Causes<'a> {
     /// The row's own responses in which nothing was lost.
     own: Vec<&'a Wait>,
-    /// Calls that something lost delayed.
+    /// Calls that something lost delayed, and those that took as long as others.
     delayed: &'a [&'a Wait],
+    ordinary: &'a [&'a Wait],
     service: &'a Service,
     row: &'a Row,
     /// Times in which the host, or one that it asks, stood still.
@@ -168,10 +195,16 @@ impl Causes<'_> {
         })
     }
 
+    /// They take as long as a call of theirs, and that as long as any at that time: a line behind is as long.
+    fn is_line(&self, band: &Peak) -> bool {
+        let host = self.service.row.server;
+        self.explains(band, |wait| has_call(self.ordinary, wait, host, ALL))
+    }
+
     /// A call that something lost delayed fits into them, or as many last segments may have been lost.
     fn is_timer(&self, band: &Peak) -> bool {
         let host = self.service.row.server;
-        self.explains(band, |wait| has_call(self.delayed, wait, host))
+        self.explains(band, |wait| has_call(self.delayed, wait, host, CALL))
             || self.hidden(band) >= EXPLAINED * band.count as f64
     }
 
@@ -214,11 +247,22 @@ fn bands(row: &Row, least: f64) -> Vec<Peak> {
 
 /// Responses that came while that was what they took.
 fn usual(row: &Row, seconds: f64) -> u64 {
-    let width = row.course.width() * (USUALLY * row.course.len() as u64).div_ceil(row.answered.max(1));
-    let course = row.course.coarser(width);
-    let slices = course.iter().filter(|slice| slice.count >= RESPONSES);
-    let like = slices.filter(|slice| (slice.sum / f64::from(slice.count) / seconds - 1.0).abs() <= LIKE);
+    let course = course(row);
+    let like = course.iter().filter(|slice| slice.is_like(seconds));
     like.map(|slice| u64::from(slice.count)).sum()
+}
+
+/// The course of a row in slices with enough responses.
+fn course(row: &Row) -> Bins<Slice> {
+    let width = row.course.width() * (USUALLY * row.course.len() as u64).div_ceil(row.answered.max(1));
+    row.course.coarser(width)
+}
+
+impl Slice {
+    /// Responses take about so many seconds, as far as that is known.
+    fn is_like(&self, seconds: f64) -> bool {
+        self.count >= RESPONSES && (self.sum / f64::from(self.count) / seconds - 1.0).abs() <= LIKE
+    }
 }
 
 fn told(row: &Row, bands: &[Peak], confidence: f64) -> Finding {
@@ -280,7 +324,6 @@ fn told(row: &Row, bands: &[Peak], confidence: f64) -> Finding {
 mod tests {
     use super::*;
     use crate::names::Address;
-    use crate::responses::Slice;
 
     /// 10 ms or so, ten times a second, and 900 ms a hundred times: one in ten all the time, or all of the last 10 s,
     /// when a line was as long.
@@ -326,6 +369,49 @@ mod tests {
                 };
             }
             assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
+        }
+    }
+
+    /// One request in fifty goes to a database, where the line takes 3.7 s; or it takes 3.7 s by itself.
+    #[test]
+    fn a_line_behind_is_no_timer_in_front() {
+        const WEB: [u8; 16] = [1; 16];
+        for (calls, expected) in [(true, 0), (false, 1)] {
+            let mut services = [Service::new(WEB, 443), Service::new([2; 16], 5432)];
+            let mut waits = VecDeque::new();
+            let mut add = |service: usize, client: Address, from: u64, ns: u64| {
+                let row = &mut services[service].row;
+                row.answered += 1;
+                row.times.add(ns);
+                *row.course.at(from) += Slice {
+                    count: 1,
+                    sum: ns as f64 / 1e9,
+                };
+                if ns >= 100_000_000 {
+                    waits.push_back(Wait {
+                        client,
+                        service: Some(service as u16),
+                        request: None,
+                        from,
+                        to: from + ns,
+                        is_lossy: false,
+                    });
+                }
+            };
+            for i in 0..5_000u64 {
+                let from = i * 20_000_000;
+                if !i.is_multiple_of(50) {
+                    add(0, [9; 16], from, 5_000_000 + i * 7_919 % 10_000 * 1_000);
+                    continue;
+                }
+                add(0, [9; 16], from, 3_710_000_000);
+                if calls {
+                    add(1, WEB, from + 2_000_000, 3_700_000_000);
+                }
+            }
+            let mut out = Vec::new();
+            findings(&services, &[], &waits, &ApplicationSleep::default(), &mut out);
+            assert_eq!(out.len(), expected, "{out:?}");
         }
     }
 

@@ -6,7 +6,7 @@
 //! repeats. A link or a capture that stops takes these away, too. Who wakes has work for several connections at once; a
 //! silence between two pieces of work ends with one.
 //!
-//! Memory: 32 hosts, 500 kB each at most (550 s; longer times in wider slots).
+//! Memory: 32 hosts, 600 kB each at most (550 s; longer times in wider slots).
 
 use std::f64::consts::SQRT_2;
 use std::ops::Range;
@@ -128,6 +128,11 @@ const TCP: usize = 4;
 const LOST: usize = 5;
 /// It opened a connection.
 const OPENED: usize = 6;
+/// A connection waited for its next request; two or more did so in the next layer.
+const THINKING: usize = 7;
+/// A host that is asked so many times, for each of its own requests, asks because it is asked: a connection of it that
+/// rests waits for nobody.
+const ASKED: f64 = 0.05;
 
 /// What a host did when.
 #[derive(Clone, Debug, Default)]
@@ -145,6 +150,9 @@ struct Track {
     trip: u64,
     /// Places of the hosts whose client it is.
     servers: u32,
+    /// Requests to it and its own.
+    asked: u32,
+    asks: u32,
 }
 
 impl Track {
@@ -196,6 +204,11 @@ impl Track {
 
     /// Times in which nothing began although somebody waited (a layer), with what chance says of them.
     fn silences(&self, waiting: usize) -> Vec<Silence> {
+        let waiting = if f64::from(self.asked) >= ASKED * f64::from(self.asks) {
+            waiting
+        } else {
+            waiting - WAITING + THINKING
+        };
         let [even, odd] = BEGAN.map(|layer| self.moments.layer(layer));
         let words: Vec<u64> = even.zip(odd).map(|(even, odd)| even | odd).collect();
         let mut sums = Vec::with_capacity(words.len() + 1);
@@ -397,12 +410,17 @@ pub(crate) struct ApplicationSleep {
 }
 
 impl ApplicationSleep {
-    /// A connection waited for the host.
-    fn waited(&mut self, host: [u8; 16], from: u64, ns: u64) {
-        if ns >= SHORTEST
-            && let Some(track) = self.hosts.at(host)
-        {
-            track.moments.fill(WAITING, from, from.saturating_add(ns));
+    /// A connection waited for the host, in a layer.
+    fn waited(&mut self, waiting: usize, host: [u8; 16], from: u64, ns: u64) {
+        let Some(track) = self.hosts.at(host) else { return };
+        let count = if waiting == WAITING {
+            &mut track.asked
+        } else {
+            &mut track.asks
+        };
+        *count += 1;
+        if ns >= SHORTEST {
+            track.moments.fill(waiting, from, from.saturating_add(ns));
         }
     }
 
@@ -788,10 +806,10 @@ impl Detector for ApplicationSleep {
             return;
         }
         if let Some(ns) = facts.client {
-            self.waited(ends.client, facts.request_time.saturating_sub(ns), ns);
+            self.waited(THINKING, ends.client, facts.request_time.saturating_sub(ns), ns);
         }
         if let Some(ns) = facts.server {
-            self.waited(ends.server, asked, ns);
+            self.waited(WAITING, ends.server, asked, ns);
         }
     }
 
@@ -1095,7 +1113,7 @@ mod tests {
             sleep.hosts.facts(client_at).servers = 1 << server_at;
             for ms in 1_000..61_000u64 {
                 for (host, at) in [(client, client_at), (server, server_at)] {
-                    sleep.waited(host, ms * MS, 60 * MS);
+                    sleep.waited(WAITING, host, ms * MS, 60 * MS);
                     let track = sleep.hosts.facts(at);
                     track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
                     track.trip = MS;

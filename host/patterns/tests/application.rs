@@ -587,9 +587,29 @@ fn one_of_two_tiers_sleeps_and_the_other_is_not_blamed() {
     }
 }
 
-/// Users, a front tier and a database with as many workers as there are users, each response after a good third of a
-/// second: what is ready when the hosts wake is answered at once, and nothing for a while after it.
-fn tiers_with_sleep(hosts: &str, seed: u64) -> Analysis {
+/// Users, a front tier and a database that sleep.
+struct Tiers<'a> {
+    /// Asleep.
+    hosts: &'a [&'a str],
+    users: u32,
+    /// Their pause, ms.
+    think: &'a str,
+    /// Time that the database takes, ms.
+    wait: &'a str,
+    /// The front tier uses its connections again.
+    reuse: bool,
+    seed: u64,
+}
+
+fn tiers_with_sleep(tiers: &Tiers<'_>) -> Analysis {
+    let Tiers {
+        hosts,
+        users,
+        think,
+        wait,
+        reuse,
+        seed,
+    } = tiers;
     let text = format!(
         r#"
 name = "tiers"
@@ -643,11 +663,12 @@ pool = "database"
 response = [{{ writes = "900-3000" }}]
 [exchange.query]
 request = "100-400"
-response = [{{ writes = "300-1200", wait_ms = [270, 430] }}]
+response = [{{ writes = "300-1200", wait_ms = {wait} }}]
 [dialogue.visit]
 client = "users"
 service = "shop"
 body = ["page"]
+think_ms = {think}
 close = "client_fin"
 [dialogue.query]
 client = "shop"
@@ -656,13 +677,14 @@ close = "client_fin"
 [pool.database]
 dialogue = "query"
 limit = 200
+reuse = {reuse}
 [[load]]
 dialogue = "visit"
 to_s = 116
-users = 60
+users = {users}
 spread_ms = [0, 1000]
 [[sleep]]
-hosts = {hosts}
+hosts = {hosts:?}
 every_s = [7, 9]
 length_ms = 700
 "#
@@ -670,22 +692,55 @@ length_ms = 700
     analyze(&Scenario::parse(&text, "tiers").unwrap(), 0)
 }
 
-/// Who wakes by itself opens connections before the other can have answered, or with it.
+/// What is ready when the hosts wake is answered at once, and nothing for a while after it. Who wakes by itself opens
+/// connections before the other can have answered. Whose client sleeps has answered, and rests.
 #[test]
-fn tiers_that_wake_to_a_burst_have_their_sleeps_and_hosts() {
-    for (hosts, expected, seed) in [
-        (r#"["shop", "database"]"#, "10.8.1.2, 10.8.2.2", 2041),
-        (r#"["database"]"#, "10.8.2.2", 2042),
-        (r#"["shop"]"#, "10.8.1.2", 2043),
-    ] {
-        let analysis = tiers_with_sleep(hosts, seed);
+fn tiers_that_sleep_have_their_length_and_hosts() {
+    let slow = Tiers {
+        hosts: &["shop", "database"],
+        users: 60,
+        think: "0",
+        wait: "[270, 430]",
+        reuse: false,
+        seed: 2041,
+    };
+    let quick = Tiers {
+        hosts: &["users"],
+        users: 50,
+        think: "[500, 1500]",
+        wait: "[30, 60]",
+        reuse: true,
+        seed: 2044,
+    };
+    let cases = [
+        Tiers { ..slow },
+        Tiers {
+            hosts: &["database"],
+            seed: 2042,
+            ..slow
+        },
+        Tiers {
+            hosts: &["shop"],
+            seed: 2043,
+            ..slow
+        },
+        quick,
+    ];
+    for tiers in cases {
+        let analysis = tiers_with_sleep(&tiers);
         let found = of_kind(&analysis, "APPLICATION_SLEEP");
-        assert_eq!(found.len(), 1, "{hosts}: {found:?}");
+        assert_eq!(found.len(), 1, "{:?}: {found:?}", tiers.hosts);
         let (gap, told) = (number(found[0], "gapSeconds"), text(found[0], "hosts"));
-        println!("{hosts}: {told} {gap:.3} s");
-        assert_eq!(told, expected, "{found:?}");
-        assert!(is_near(gap, 0.7, 0.05), "{hosts}: {gap} s");
-        assert!(found[0].confidence > 0.9, "{hosts}: {found:?}");
+        println!("{:?}: {told} {gap:.3} s", tiers.hosts);
+        let address = |host: &&str| match *host {
+            "users" => "10.8.0.2",
+            "shop" => "10.8.1.2",
+            _ => "10.8.2.2",
+        };
+        let expected: Vec<&str> = tiers.hosts.iter().map(address).collect();
+        assert_eq!(told, expected.join(", "), "{found:?}");
+        assert!(is_near(gap, 0.7, 0.05), "{gap} s: {found:?}");
+        assert!(found[0].confidence > 0.9, "{found:?}");
     }
 }
 
