@@ -59,6 +59,9 @@ const FAR_OFF: f64 = 4.45;
 /// Of what waits beyond the knee, this share waits for the first of a response: else the network is slow, not the
 /// service.
 const UNANSWERED: f64 = 0.5;
+/// So few at once vary by chance, and with them what is slow for another reason: the confidence at most with a knee below.
+const FEW: f64 = 5.0;
+const FEW_AT_MOST: f64 = 0.6;
 /// The knee is known if a resample's is within this share of it.
 const KNOWN: f64 = 0.1;
 /// Of what is in progress more, this share came; and the confidence where nothing below the knee was seen.
@@ -233,6 +236,7 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
             return None;
         }
     }
+    let is_few = ceiling.knee < FEW;
     let waited = more * seconds(width);
     let most = slices.iter().map(|s| s.progress).fold(0.0, f64::max);
     let name = unit.name();
@@ -293,6 +297,12 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
             weir_analysis::address(service.key.0)
         ),
     ]);
+    if is_few {
+        evidence.insert(
+            evidence.len() - 2,
+            "it may also be a load that comes at one rate: of so few at once there are more whenever answers are slow for another reason".to_owned(),
+        );
+    }
     if unit == Unit::Visit {
         evidence.insert(
             1,
@@ -305,7 +315,7 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
     let finding = finding(
         "CAPACITY_CEILING",
         "WARNING",
-        0.95 * held,
+        if is_few { FEW_AT_MOST.min(held) } else { 0.95 * held },
         format!(
             "{} does {} {name} a second and no more",
             service.name(),

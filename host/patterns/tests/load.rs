@@ -148,6 +148,17 @@ fn ceilings_are_found_where_the_workers_end() {
     }
 }
 
+/// Three at once and no more: that is told, but as few make such a line by chance as well.
+#[test]
+fn a_ceiling_of_few_is_not_sure() {
+    let users = [(0.0, 2.0), (20.0, 4.0), (40.0, 4.0)];
+    let run = run(&workers(3, [35, 45], &users), 9);
+    let found = only(&run, "CAPACITY_CEILING");
+    println!("{} {}", value(found, "inProgress"), found.confidence);
+    assert!(near(value(found, "inProgress"), 3.0, 0.1), "{found:#?}");
+    assert!(found.confidence <= 0.6, "{found:#?}");
+}
+
 /// Slices in which an application sleeps, or in which a load begins or ends, hide no knee.
 #[test]
 fn ceilings_are_found_beside_sleeps() {
