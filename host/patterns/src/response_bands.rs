@@ -1,5 +1,6 @@
 //! Response times that cluster at fixed values beside a bulk: a timer somewhere.
 
+use std::cell::LazyCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -60,7 +61,8 @@ pub(crate) fn findings(
     out: &mut Vec<Finding>,
 ) {
     let delayed = delayed(waits, services);
-    let ordinary = ordinary(waits, services, requests);
+    // Seldom needed.
+    let ordinary = LazyCell::new(|| ordinary(waits, services, requests));
     let mut found = Vec::new();
     for (number, service) in services.iter().enumerate() {
         let acks = waits_for_acks(service);
