@@ -327,6 +327,15 @@ mod tests {
     use super::*;
     use crate::names::Address;
 
+    fn answer(row: &mut Row, at: u64, ns: u64) {
+        row.answered += 1;
+        row.times.add(ns);
+        *row.course.at(at) += Slice {
+            count: 1,
+            sum: ns as f64 / 1e9,
+        };
+    }
+
     /// 10 ms or so, ten times a second, and 900 ms a hundred times: one in ten all the time, or all of the last 10 s,
     /// when a line was as long.
     #[test]
@@ -340,12 +349,7 @@ mod tests {
                 } else {
                     5_000_000 + i * 7_919 % 10_000 * 1_000
                 };
-                row.answered += 1;
-                row.times.add(ns);
-                *row.course.at(i * 100_000_000) += Slice {
-                    count: 1,
-                    sum: ns as f64 / 1e9,
-                };
+                answer(&mut row, i * 100_000_000, ns);
             }
             assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
         }
@@ -363,12 +367,7 @@ mod tests {
                 } else {
                     300_000_000 + i * 7_919 % 1_000 * 1_000_000
                 };
-                row.answered += 1;
-                row.times.add(ns);
-                *row.course.at(i * 2_000_000_000) += Slice {
-                    count: 1,
-                    sum: ns as f64 / 1e9,
-                };
+                answer(&mut row, i * 2_000_000_000, ns);
             }
             assert_eq!(bands(&row, 0.0).len(), expected, "a line: {is_line}");
         }
@@ -382,13 +381,7 @@ mod tests {
             let mut services = [Service::new(WEB, 443), Service::new([2; 16], 5432)];
             let mut waits = VecDeque::new();
             let mut add = |service: usize, client: Address, from: u64, ns: u64| {
-                let row = &mut services[service].row;
-                row.answered += 1;
-                row.times.add(ns);
-                *row.course.at(from) += Slice {
-                    count: 1,
-                    sum: ns as f64 / 1e9,
-                };
+                answer(&mut services[service].row, from, ns);
                 if ns >= 100_000_000 {
                     waits.push_back(Wait {
                         client,
