@@ -323,16 +323,14 @@ impl Flow {
 
     /// What the classification of segments from `side` needs to know.
     pub fn path(&self, side: usize) -> Path {
-        let ns = |d: &Direction| d.rtt.min().map(|s| (s * 1e9) as u64);
-        let [client, server] = &self.directions;
         // The handshake's may have waited in a queue.
-        let sum = || Some(ns(client)? + ns(server)?);
+        let sum = || Some(self.trip(0)? + self.trip(1)?);
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
         let far = &self.directions[side & 1];
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         Path {
             rtt,
-            far: ns(far).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
+            far: self.trip(side).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
             reset: self.sent_rst(1 - (side & 1)),

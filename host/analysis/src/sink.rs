@@ -241,7 +241,7 @@ impl Connection<'_> {
             packets: d.packets,
             payload: d.payload,
             data_segments: d.data_segments,
-            rtt_min: d.rtt.min().map(|s| (s * 1e9) as u64),
+            rtt_min: self.flow.trip(side),
             keep_alives: counts.keep_alives,
             mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
             missed: counts.missed,

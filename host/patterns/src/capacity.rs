@@ -315,7 +315,7 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
     let finding = finding(
         "CAPACITY_CEILING",
         "WARNING",
-        if is_few { FEW_AT_MOST.min(held) } else { 0.95 * held },
+        (0.95 * held).min(if is_few { FEW_AT_MOST } else { 1.0 }),
         format!(
             "{} does {} {name} a second and no more",
             service.name(),

@@ -28,9 +28,9 @@ const MOST: f64 = 0.5;
 /// So for a while, too: slices of time with so many responses, whose mean is within this share of the band. A line that
 /// is always as long makes all wait as long; a timer stops a few.
 const RESPONSES: u32 = 5;
-/// Slices are so wide that there are so many in one on average.
-const USUALLY: u64 = 10;
 const LIKE: f64 = 0.1;
+/// Slices are so wide that they have so many responses on average.
+const USUALLY: u64 = 10;
 /// Bands that are told, the largest; findings at most.
 const BANDS: usize = 6;
 const FINDINGS: usize = 8;

@@ -180,8 +180,8 @@ impl Track {
         self.newest_opened = time.max(self.newest_opened);
     }
 
-    /// What it did first after a silence, if it opened no connection in it: the data that ended it, or a connection that
-    /// it opened just before, TAI ns.
+    /// What it did first when a silence ended: the data, or the last connection before that which it opened after a time
+    /// without one, TAI ns.
     fn first_act(&self, nap: &Nap) -> u64 {
         let before = self.openings.partition_point(|time| *time <= nap.to);
         let opening = self.openings[..before].last().filter(|time| **time > nap.from);
