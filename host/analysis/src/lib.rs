@@ -116,8 +116,6 @@ const MANY_FLOWS: usize = 1 << 13;
 /// TCP flags of a first packet.
 const SYN: u8 = 2;
 const ACK: u8 = 16;
-/// Records whose flows are then fetched together.
-const TOGETHER: usize = 32;
 
 /// Everything behind the pairing of records.
 #[derive(Debug, Default)]
@@ -169,7 +167,7 @@ impl Analyzer {
 
     /// Take in records, in the order of each lane.
     pub fn push(&mut self, records: &[Record], sink: &mut impl Sink) {
-        for together in records.chunks(TOGETHER) {
+        for together in records.chunks(flow::TOGETHER) {
             if self.state.flows.len() >= MANY_FLOWS {
                 self.state.flows.warm(together.iter().map(Record::flow));
             }

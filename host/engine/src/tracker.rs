@@ -150,6 +150,8 @@ pub struct Engine {
     reported: [PortCounters; PORTS],
     /// Of the packets in hand.
     hashes: Vec<u32>,
+    /// Flows of the packets in hand.
+    indices: Vec<u32>,
     /// Of the last packet.
     new_bytes: bool,
 }
@@ -257,6 +259,7 @@ impl Engine {
             ports: [PortCounters::default(); PORTS],
             reported: [PortCounters::default(); PORTS],
             hashes: Vec::new(),
+            indices: Vec::new(),
             new_bytes: false,
         }
     }
@@ -307,17 +310,26 @@ impl Engine {
         let mut hashes = std::mem::take(&mut self.hashes);
         hashes.clear();
         hashes.extend(packets.iter().map(|(meta, _)| self.hash(&self.key(meta))));
+        // First all slots, then all flows: who asks for a flow on the way to the next slot waits for each of both, because
+        // the processor cannot know which packets have a flow.
+        let mut indices = std::mem::take(&mut self.indices);
+        indices.clear();
+        let slots = hashes
+            .iter()
+            .map(|&hash| self.table.find(spread(hash), |slot| slot.hash == hash));
+        indices.extend(slots.flatten().map(|slot| slot.index));
+        let newest = packets.last().map_or(0, |(meta, _)| meta.time);
+        indices.extend(self.calendar.due(newest));
         let mut seen = 0;
-        for ((meta, _), &hash) in packets.iter().zip(&hashes) {
-            if let Some(index) = self.find(&self.key(meta), hash) {
-                let flow = self.flows.get(index);
-                let [client, server] = &flow.sides;
-                // One load from each cache line that the flow can be in.
-                seen ^= flow.last_seen ^ flow.later;
-                seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
-            }
+        for &index in &indices {
+            let flow = self.flows.get(index);
+            let [client, server] = &flow.sides;
+            // One load from each cache line that the flow can be in.
+            seen ^= flow.last_seen ^ flow.later;
+            seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
         }
         std::hint::black_box(seen);
+        self.indices = indices;
         for ((meta, captured), &hash) in packets.iter().zip(&hashes) {
             self.enter(meta, &self.key(meta), hash, *captured, out);
         }

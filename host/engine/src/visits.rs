@@ -106,6 +106,14 @@ impl Calendar {
         }
     }
 
+    /// Indices of the current bucket whose visits are at a time of at most `time`.
+    pub fn due(&self, time: u64) -> impl Iterator<Item = u32> {
+        let limit = time >> VISIT_SHIFT;
+        let due = self.due.iter().rev();
+        due.take_while(move |(visit, _)| *visit <= limit)
+            .map(|(_, index)| *index)
+    }
+
     /// The current bucket is due.
     fn come_up(&mut self, visit_of: impl Fn(u32) -> u64) {
         // Taken, not drained: a bucket that was full once would keep its memory for good.
