@@ -580,7 +580,7 @@ impl Flow {
             if e.what & heard != 0 && e.what & what::DSACK == 0 {
                 let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
                 received.saw(time, e.ack, window);
-                received.loss(Some(0), time, &other);
+                received.gap(time, &other);
             }
             if e.what & what::WINDOW_FULL != 0 {
                 let flight = e.seq.wrapping_add(e.length).wrapping_sub(e.acked);
@@ -591,7 +591,7 @@ impl Flow {
                 let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * 64);
                 sent.loss(silent, time, &own);
             } else if e.what & what::GAP != 0 {
-                sent.loss(Some(0), time, &own);
+                sent.gap(time, &own);
             }
         }
     }

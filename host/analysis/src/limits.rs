@@ -351,6 +351,8 @@ pub(crate) struct Transfer {
     loss_flight: u32,
     /// When the last loss is recovered.
     recovering: u64,
+    /// First and last sign of a loss or of reordering, until something is sent again.
+    signs: Option<(u64, u64)>,
     /// Round trips since the last loss.
     acks_since_loss: u32,
     /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
@@ -929,10 +931,25 @@ impl Transfer {
         Cause::Nagle
     }
 
-    /// Evidence of a loss at `time`, after a silence of the sender (`None`: a long one).
+    /// A gap, or what tells of one: a loss, if something is sent again within two round trips; reordering otherwise.
+    pub fn gap(&mut self, time: u64, path: &Path) {
+        if time < self.recovering {
+            return self.loss(Some(0), time, path);
+        }
+        let first = self
+            .signs
+            .filter(|(_, last)| time.saturating_sub(*last) < 2 * path.round_trip());
+        self.signs = Some((first.map_or(time, |(first, _)| first), time));
+    }
+
+    /// Something was sent again at `time`, after a silence of the sender (`None`: a long one).
     pub fn loss(&mut self, silent: Option<u64>, time: u64, path: &Path) {
         let last = self.samples.last().map(|s| s.time).max(self.tail.map(|tail| tail.last));
         let from = silent.map_or(last.unwrap_or(time), |silent| time.saturating_sub(silent));
+        let signs = self.signs.take();
+        let from = signs
+            .filter(|(_, last)| time.saturating_sub(*last) < 2 * path.round_trip())
+            .map_or(from, |(first, _)| from.min(first));
         self.grown(path);
         // Of the first flight there is no sample.
         let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
@@ -1133,7 +1150,7 @@ impl Transfer {
                 self.silly.freeze(trip.acked, trip.window.unwrap_or(0), end - at);
             }
             before = Some(own);
-            let edge = at.saturating_add(trip.edge_ns).min(end);
+            let edge = beside_window(at, trip.edge_ns, &spans).min(end);
             self.paint(at, edge, (Cause::ReceiverWindow, false), &spans);
             self.paint(edge, end, own, &spans);
             if let Some(base) = path.base {
@@ -1403,6 +1420,20 @@ struct Trip {
     exact: bool,
 }
 
+/// The end of so many ns from `from` on, beside those that spans of the receiver's window cover.
+fn beside_window(from: u64, ns: u64, spans: &[Span]) -> u64 {
+    let mut end = from.saturating_add(ns);
+    if ns == 0 {
+        return end;
+    }
+    for span in spans.iter().filter(|s| s.cause == Cause::ReceiverWindow) {
+        if span.from < end {
+            end = end.saturating_add(span.to.saturating_sub(span.from.max(from)));
+        }
+    }
+    end
+}
+
 const fn closed_cause(zero: bool) -> Cause {
     if zero { Cause::ZeroWindow } else { Cause::SmallWindow }
 }
@@ -1490,6 +1521,47 @@ mod tests {
         t.flight(10_000);
         t.loss(Some(MS), 100 * MS, &TAP_BETWEEN);
         assert_eq!(t.loss_flight, 10_000);
+    }
+
+    /// A gap, and the segment that was overtaken: nothing was recovered. The same, and the segment is sent again: all of the
+    /// time from the gap on.
+    #[test]
+    fn reordering_is_no_recovery() {
+        let trip = TAP_BETWEEN.round_trip();
+        let recovered = |again: Option<u64>| {
+            let mut t = Transfer::default();
+            t.gap(500 * MS, &TAP_BETWEEN);
+            t.gap(500 * MS + trip / 2, &TAP_BETWEEN);
+            if let Some(again) = again {
+                t.loss(Some(0), 500 * MS + again, &TAP_BETWEEN);
+            }
+            let charged = t.settle(400 * MS, 2000 * MS, 2000 * MS, &TAP_BETWEEN).by;
+            charged.of(Cause::Recovery)
+        };
+        assert_eq!(recovered(None), 0);
+        assert_eq!(recovered(Some(trip)), 2 * trip);
+        assert_eq!(recovered(Some(4 * trip)), trip, "the gap had been closed");
+    }
+
+    #[test]
+    fn time_at_the_edge_is_beside_the_pauses_there() {
+        let span = |from, to, cause| Span {
+            from,
+            to,
+            cause,
+            sure: Sure::Yes,
+            flight: 0,
+        };
+        let spans = [
+            span(10, 30, Cause::ReceiverWindow),
+            span(35, 50, Cause::Application),
+            span(60, 100, Cause::ReceiverWindow),
+        ];
+        assert_eq!(beside_window(0, 0, &spans), 0);
+        assert_eq!(beside_window(0, 10, &spans), 10);
+        assert_eq!(beside_window(0, 40, &spans), 60);
+        assert_eq!(beside_window(0, 50, &spans), 110);
+        assert_eq!(beside_window(20, 30, &spans), 60);
     }
 
     /// A flight of 15 segments ends without PSH, and the next one, of 20, fills the window: its sender paused for that.

@@ -140,6 +140,16 @@ pub(crate) struct Entry {
     answered: Option<Counted>,
 }
 
+/// All that was in flight when a timer ran out was lost: nothing of it made a duplicate ACK, and the ACKs since then never
+/// went beyond what was sent again.
+#[derive(Clone, Copy, Debug)]
+struct FromScratch {
+    /// End of what was sent again.
+    to: u32,
+    /// An ACK has answered some of it.
+    answered: bool,
+}
+
 /// What the classification needs to know of the flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
@@ -218,6 +228,8 @@ pub(crate) struct Losses {
     last_cause: Option<Cause>,
     /// What was sent when the recovery in progress began (RFC 6582 3.2).
     recover: Option<u32>,
+    /// A timer's recovery without SACK in which the receiver has shown nothing but what was sent again.
+    from_scratch: Option<FromScratch>,
     /// Byte of the last window probe.
     probe: Option<u32>,
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
@@ -254,8 +266,11 @@ impl Losses {
         }
         let before_this = self.acked.replace(ack);
         self.sacked.retain(|r| before(ack, r.to));
-        self.acknowledged_too_soon(before_this, ack, time, path);
+        let was_needless = self.acknowledged_too_soon(before_this, ack, time, path);
         self.stops_at(ack);
+        if let Some(known) = before_this {
+            self.acknowledged_beyond(known, ack, was_needless);
+        }
         for i in (0..self.gaps.len()).rev() {
             let arrived = Range {
                 from: self.gaps[i].range.from,
@@ -305,9 +320,11 @@ impl Losses {
     }
 
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
-    /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost.
-    fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) {
-        let Some(soonest) = path.soonest() else { return };
+    /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost. (Where an ACK had stopped before it, the
+    /// receiver had no first copy, and the round trip is shorter than any that was seen: a queue that is always there shrank.)
+    fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) -> bool {
+        let Some(soonest) = path.soonest() else { return false };
+        let mut found = false;
         for i in 0..self.open.len() {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
@@ -315,10 +332,65 @@ impl Losses {
             if is_repeat
                 && is_new
                 && !entry.place.is_spurious()
+                && !entry.evidence.has(sign::PARTIAL_ACK)
                 && at_or_before(entry.range.to, ack)
                 && time.saturating_sub(entry.time) < soonest
             {
                 self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// An ACK beyond what was sent again: the receiver had some of the rest, and with it perhaps some of what was sent
+    /// again beyond the ACK before.
+    fn acknowledged_beyond(&mut self, before_this: u32, ack: u32, was_needless: bool) {
+        let Some(scratch) = &mut self.from_scratch else { return };
+        let all_again = self.recover.is_none_or(|recover| at_or_before(recover, scratch.to));
+        if !was_needless && (at_or_before(ack, scratch.to) || all_again) {
+            scratch.answered = true;
+            return;
+        }
+        self.from_scratch = None;
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            if entry.place == Place::BehindTap
+                && entry.evidence.has(sign::PARTIAL_ACK)
+                && before(before_this, entry.range.from)
+            {
+                self.change(i, Place::Unknown, sign::BATCH);
+                let evidence = &mut self.open[i].evidence;
+                *evidence = evidence.without(sign::PARTIAL_ACK);
+            }
+        }
+    }
+
+    /// Follows a timer's recovery of a receiver that cannot name what it has. What comes above a loss makes a duplicate ACK
+    /// (RFC 5681 4.2); where none came, and ACKs go on step by step, it got nothing of the flight.
+    fn follow(&mut self, entry: &mut Entry, e: &Event, path: Path) {
+        let from_una = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
+        let begins = self.recover.is_none_or(|recover| !before(entry.range.from, recover));
+        let timer = entry.cause == Cause::Timeout && !entry.evidence.has(sign::BATCH);
+        // The first ACK of a recovery may let new data out (RFC 5682 2.1), which then makes duplicate ACKs.
+        let new = self
+            .recover
+            .filter(|_| !begins)
+            .map_or(0, |recover| e.expected.wrapping_sub(recover));
+        if path.sack || u64::from(e.dup_acks) > path.segments(new) {
+            self.from_scratch = None;
+        } else if begins {
+            let to = entry.range.to;
+            self.from_scratch = (timer && from_una).then_some(FromScratch { to, answered: false });
+        } else if let Some(scratch) = &mut self.from_scratch {
+            if before(scratch.to, entry.range.from) {
+                self.from_scratch = None;
+                return;
+            }
+            scratch.to = later(scratch.to, entry.range.to);
+            if scratch.answered && entry.place == Place::Unknown {
+                entry.place = Place::BehindTap;
+                entry.evidence = entry.evidence.with(sign::PARTIAL_ACK);
             }
         }
     }
@@ -750,6 +822,7 @@ impl Losses {
         entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
         self.explain(&mut entry, e, unseen, path);
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
+        self.follow(&mut entry, e, path);
         self.begin_episode(&mut entry, e.expected);
         self.last_repeat = time;
         self.last_cause = Some(entry.cause);
@@ -858,7 +931,11 @@ impl Losses {
             return false;
         }
         let chain = e.dup_acks >= 2 && e.seq == e.acked;
-        if chain || self.is_hole(old) {
+        if chain || self.is_hole(old) || !path.sack && self.is_partly_acknowledged(e, time, path) {
+            return false;
+        }
+        // A timer's recovery sends everything again.
+        if self.from_scratch.is_some() && self.recover.is_some_and(|recover| before(e.seq, recover)) {
             return false;
         }
         // The segment before this one was sent for the first time, and this is the same.
@@ -897,6 +974,17 @@ impl Losses {
         later.unsigned_abs() <= NEAR_ID && i64::from(later) <= segments + again
     }
 
+    /// RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what had been sent asks for what it
+    /// stops at. With SACK it asks for more than that, and at once.
+    fn is_partly_acknowledged(&self, e: &Event, time: u64, path: Path) -> bool {
+        let recovering = self.recover.is_some_and(|recover| before(e.seq, recover));
+        let answered = self.open.last().is_some_and(|last| before(last.range.from, e.acked));
+        let rtt = path.rtt.unwrap_or(0);
+        let recent = time.saturating_sub(self.last_repeat) <= 2 * rtt.max(REORDERING);
+        let from_una = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
+        from_una && recovering && answered && (recent || !path.sack)
+    }
+
     /// No copy: those bring nothing new, and have the id of what they are copies of.
     fn is_made_anew(&self, e: &Event, old: Range) -> bool {
         let made_later = |o: &Entry| {
@@ -933,12 +1021,7 @@ impl Losses {
         // 8985) are content with a SACK hole, and Wireshark with two.
         let hole = self.is_hole(old);
         let chain = e.dup_acks >= 2 && e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
-        // RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what
-        // had been sent asks for what it stops at.
-        let recovering = self.recover.is_some_and(|recover| before(e.seq, recover));
-        let answered = self.open.last().is_some_and(|last| before(last.range.from, e.acked));
-        let recent = time.saturating_sub(self.last_repeat) <= 2 * rtt.max(REORDERING);
-        let partial = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked && recovering && answered && recent;
+        let partial = self.is_partly_acknowledged(e, time, path);
         let asked = Evidence::NONE
             .with_if(sign::SACK_HOLE, hole)
             .with_if(sign::DUPLICATE_ACKS, chain)
@@ -1266,6 +1349,102 @@ mod tests {
             ttl: 64,
             tcp_flags: ACK,
         }
+    }
+
+    /// Segments of 1,000 bytes from 0 on, sent again in a recovery without SACK that began when 20 of them were out; `acked` has
+    /// been acknowledged, with so many duplicate ACKs since.
+    fn again(from: u32, acked: u32, dup_acks: u8, expected: u32, since: u64) -> Event {
+        Event {
+            what: what::BELOW,
+            acked: acked * 1000,
+            dup_acks,
+            since_data: (since / SINCE_UNIT) as u32,
+            ..event(0, from * 1000, expected * 1000, 1000)
+        }
+    }
+
+    fn places(repeats: &[Event], acked: u32) -> Vec<Place> {
+        places_each(repeats, acked, 5_000_000)
+    }
+
+    /// One each `step` ns; the smallest round trip that was seen is 10 ms, half of it behind the tap.
+    fn places_each(repeats: &[Event], acked: u32, step: u64) -> Vec<Place> {
+        let path = Path {
+            rtt: Some(10_000_000),
+            far: Some(5_000_000),
+            segment: 1000,
+            sack: false,
+            ..PATH
+        };
+        let mut losses = Losses::default();
+        let time = |i: usize| 1_000_000_000 + i as u64 * step;
+        for (i, repeat) in repeats.iter().enumerate() {
+            losses.sent(repeat, time(i), path);
+        }
+        losses.acknowledge(acked * 1000, time(repeats.len()), path);
+        losses.close(None, time(repeats.len()), path);
+        losses.done.iter().map(|entry| entry.place).collect()
+    }
+
+    const TIMER: u64 = 300_000_000;
+    const SOON: u64 = 1_000;
+
+    /// A timer's recovery without SACK that goes on step by step: nothing of the flight had arrived.
+    #[test]
+    fn a_flight_of_which_nothing_is_heard_was_lost() {
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+            again(3, 3, 0, 20, SOON),
+            again(4, 3, 0, 20, SOON),
+            again(5, 3, 0, 20, SOON),
+        ];
+        assert_eq!(places(&steps, 6), [Place::BehindTap; 6]);
+        // What was new when the recovery had begun makes duplicate ACKs (RFC 5682).
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 2, 22, SOON),
+            again(2, 1, 2, 22, SOON),
+        ];
+        assert_eq!(places(&steps, 3), [Place::BehindTap; 3]);
+    }
+
+    /// A duplicate ACK too much, or an ACK that goes further than what was sent again: some of it had arrived.
+    #[test]
+    fn a_flight_of_which_something_is_heard_may_have_arrived() {
+        let steps = [
+            again(0, 0, 1, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+        ];
+        assert_eq!(places(&steps, 3)[2], Place::Unknown);
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 2, 21, SOON),
+        ];
+        assert_eq!(places(&steps, 3)[2], Place::Unknown);
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+            again(9, 9, 0, 20, SOON),
+            again(10, 9, 0, 20, SOON),
+        ];
+        let places = places(&steps, 11);
+        assert_eq!(places[..2], [Place::BehindTap; 2], "the ACK stopped at the second");
+        assert_eq!([places[2], places[4]], [Place::Unknown; 2]);
+    }
+
+    /// Through a queue an answer takes ten times the smallest round trip, and when that is gone less than it.
+    #[test]
+    fn what_an_ack_stops_at_was_lost_however_long_that_took() {
+        let holes = [again(0, 0, 5, 20, SOON), again(7, 7, 0, 22, SOON)];
+        assert_eq!(places_each(&holes, 8, 120_000_000), [Place::BehindTap; 2]);
+        assert_eq!(places_each(&holes, 8, 4_000_000)[1], Place::BehindTap);
+        let elsewhere = [again(0, 0, 5, 20, SOON), again(9, 7, 0, 22, SOON)];
+        assert_ne!(places_each(&elsewhere, 10, 120_000_000)[1], Place::BehindTap);
     }
 
     /// Ranges of half the sequence space have no order: such records, which no engine writes, once

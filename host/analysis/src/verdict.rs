@@ -225,6 +225,12 @@ impl Evidence {
         if condition { self.with(sign) } else { self }
     }
 
+    /// Without a sign.
+    #[must_use]
+    pub const fn without(self, sign: Sign) -> Self {
+        Self(self.0 & !sign.bit)
+    }
+
     /// Whether the sign is in it.
     pub const fn has(self, sign: Sign) -> bool {
         self.0 & sign.bit != 0
