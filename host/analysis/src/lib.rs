@@ -380,7 +380,8 @@ impl State {
             self.queues.again(&flow.route(), flow.server_rtt(), done);
         }
         if let Some(asked) = asked {
-            let wait = self.queues.wait(&flow.route(), flow.server_rtt(), asked, block.first);
+            let trips = flow.server_rtt().map(|own| (own, own + flow.trip(1).unwrap_or(0)));
+            let wait = trips.and_then(|trips| self.queues.way(&flow.route(), trips, asked, block));
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);
             }

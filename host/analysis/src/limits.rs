@@ -230,6 +230,9 @@ enum Sure {
     Dry,
 }
 
+/// ns between segments; 1,500 bytes at 120 Mbit/s.
+const SPACED: u64 = 100_000;
+
 /// What outranks what when spans overlap.
 const fn rank(span: &Span) -> u8 {
     match span.cause {
@@ -792,7 +795,8 @@ impl Transfer {
             self.prove();
         }
         let from = tail.last;
-        let to = self.all_acknowledged(from, b.first, path).unwrap_or(b.first);
+        let idle = self.all_acknowledged(from, b.first, path).filter(|_| !is_spaced(b));
+        let to = idle.unwrap_or(b.first);
         let sure = match (like, held) {
             (true, _) => Sure::Yes,
             (false, true) if self.bursts.proven => Sure::Yes,
@@ -1420,6 +1424,12 @@ struct Trip {
     exact: bool,
 }
 
+/// Full segments that stand apart: they come from a slow link before the tap, and may have waited in its queue.
+fn is_spaced(b: &Block) -> bool {
+    let between = u64::from(b.packets.saturating_sub(1));
+    b.last.saturating_sub(b.first) > between * SPACED && b.packets > 1
+}
+
 /// The end of so many ns from `from` on, beside those that spans of the receiver's window cover.
 fn beside_window(from: u64, ns: u64, spans: &[Span]) -> u64 {
     let mut end = from.saturating_add(ns);
@@ -1730,6 +1740,36 @@ mod tests {
         }
         let by = t.settle(81 * MS, time, time, &path).by;
         assert_eq!(by.of(Cause::Application) / MS, 400 - 81);
+    }
+
+    /// All was acknowledged and the next flight came late: its sender had nothing to send, or it waited in the queue of the slow link
+    /// that its segments show.
+    #[test]
+    fn a_flight_from_a_slow_link_may_have_waited_there() {
+        let application = |apart: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+            let passage = 9 * apart;
+            t.block(
+                BlockEnd::Push as u8,
+                &block(81 * MS, 81 * MS + passage, 0, 10_000),
+                None,
+                None,
+                &path,
+            );
+            let all = rtt(100_000, 10_000, 0);
+            t.sample(81 * MS + passage + 100_000, &all, None, &path);
+            let so_far = SoFar {
+                first: 81 * MS,
+                last: 81 * MS + passage,
+                bytes: 10_000,
+            };
+            let next = block(400 * MS, 400 * MS + passage, 10_000, 10_000);
+            t.block(BlockEnd::Push as u8, &next, Some(so_far), None, &path);
+            let by = t.settle(81 * MS, 400 * MS + passage, 500 * MS, &path).by;
+            by.of(Cause::Application) / MS
+        };
+        assert_eq!(application(10_000), 400 - 81 - 1 - TAP_AT_RECEIVER.round_trip() / MS);
+        assert_eq!(application(200_000), 0);
     }
 
     /// Timestamps take 12 of each segment's 1,012 bytes: three fit, or a byte less.

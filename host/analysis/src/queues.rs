@@ -3,6 +3,7 @@
 
 use crate::flow::{Host, Route};
 use crate::turns::Finished;
+use weir_record::Block;
 
 /// Servers that are watched; another one takes the place of one with the same hash.
 const SERVERS: usize = 1024;
@@ -14,6 +15,8 @@ const PIECE: u64 = 5_000_000_000;
 /// Round trips above the smallest by less than this, ns, or this part of it, are no queue.
 const SLACK: u64 = 1_000_000;
 const PART: u64 = 8;
+/// Segments further apart, ns, come from a slow link: 1,500 bytes at 40 Mbit/s.
+const SLOW: u32 = 300_000;
 /// What passed longer before or after a request tells nothing of its round trip, ns.
 const NEAR: u64 = 100_000_000;
 
@@ -24,6 +27,39 @@ pub(crate) struct Wait {
     pub round_trip: u32,
     /// The truth is at most so far from it, ns.
     pub uncertain: u32,
+    /// Of the round trip, what the response's first segment took on a slow link, ns.
+    pub on_wire: u32,
+}
+
+impl Wait {
+    /// The smallest round trip, where no queue stood.
+    fn none(own: u64) -> Self {
+        Self {
+            round_trip: u32::try_from(own).unwrap_or(u32::MAX),
+            uncertain: 0,
+            on_wire: 0,
+        }
+    }
+
+    /// And then the response's first segment had to pass a slow link (unless its sender paces, which looks the same).
+    fn then(self, on_wire: u32) -> Self {
+        Self {
+            round_trip: self.round_trip.saturating_add(on_wire),
+            uncertain: self.uncertain.saturating_add(on_wire),
+            on_wire,
+        }
+    }
+}
+
+/// What the first segment of a response took on a slow link before the tap, ns: as long as those behind it in its first block stand
+/// apart. The ACKs that tell the round trip take hardly any time there. `round_trip`: over the whole path; what takes longer is more than
+/// one flight.
+fn on_slow_link(block: &Block, round_trip: u64) -> Option<u32> {
+    let between = u64::from(block.packets.saturating_sub(1));
+    let full = u64::from(block.bytes) > between * u64::from(block.max_segment);
+    let passage = block.last.saturating_sub(block.first);
+    let apart = passage.checked_div(between).filter(|_| full && passage < round_trip)?;
+    u32::try_from(apart).ok().filter(|ns| *ns >= SLOW)
 }
 
 /// A segment that passed the tap at `sent`, and its acknowledgment, which no application held back.
@@ -190,6 +226,7 @@ impl History {
         Some(Wait {
             round_trip: short(guess),
             uncertain: short((most - guess).max(guess - least)),
+            on_wire: 0,
         })
     }
 }
@@ -228,8 +265,18 @@ impl Queues {
         }
     }
 
+    /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
+    /// slow link made it longer than the smallest round trips of the connection, to the server (`own`) and over the whole path.
+    pub fn way(&self, route: &Route, (own, whole): (u64, u64), asked: u64, block: &Block) -> Option<Wait> {
+        let wait = self.wait(route, Some(own), asked, block.first);
+        match on_slow_link(block, whole) {
+            Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
+            None => wait,
+        }
+    }
+
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
-    pub fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
+    fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
         let whom = route.host(1);
         let history = self.servers[whom.place(SERVERS)]
             .as_deref()
@@ -239,9 +286,12 @@ impl Queues {
 
     /// The same when a transaction is over: the first sign of a queue may have come after the response.
     pub fn again(&self, route: &Route, own: Option<u64>, done: &mut Finished) {
-        if done.wait.is_none() && done.server.is_some() {
+        let on_wire = done.wait.map_or(0, |wait| wait.on_wire);
+        let no_queue = done.wait.is_none_or(|wait| wait.uncertain == on_wire);
+        if no_queue && done.server.is_some() {
             let asked = done.request_time.saturating_add(done.request);
-            done.wait = self.wait(route, own, asked, done.response_time);
+            let wait = self.wait(route, own, asked, done.response_time);
+            done.wait = wait.map(|wait| wait.then(on_wire)).or(done.wait);
         }
     }
 }
@@ -298,6 +348,60 @@ mod tests {
         let (trip, uncertain) = wait(&[(0, 20), (1000, 60), (1016, 68)], 1008, 1077).expect("a queue");
         // Without any queue the server needed 49 ms.
         assert_eq!((trip, uncertain), (64, 64 - 20));
+    }
+
+    /// A response's first block, at `answered` ms: segments of 1,000 bytes, so many µs apart; and the way it tells of.
+    fn way(samples: &[(u64, u64)], answered: u64, packets: u16, bytes: u32, apart: u64) -> Option<Wait> {
+        let first = T + answered * MS;
+        let block = Block {
+            first,
+            last: first + u64::from(packets - 1) * apart * 1000,
+            seq: 0,
+            bytes,
+            ack: 0,
+            flight: 0,
+            packets,
+            max_segment: 1000,
+            window: 0,
+            ttl: 64,
+            known: 3,
+        };
+        queues(samples).way(&Route::default(), (20 * MS, 30 * MS), T + 10 * MS, &block)
+    }
+
+    #[test]
+    fn the_first_segment_passed_the_slow_link_as_the_others() {
+        let wait = |round_trip: u32, uncertain: u32, on_wire: u32| {
+            let us = |us: u32| us * 1000;
+            Some(Wait {
+                round_trip: us(round_trip),
+                uncertain: us(uncertain),
+                on_wire: us(on_wire),
+            })
+        };
+        assert_eq!(way(&[], 100, 2, 2000, 2400), wait(22_400, 2400, 2400));
+        assert_eq!(
+            way(&[], 100, 3, 2100, 2400),
+            wait(22_400, 2400, 2400),
+            "the last one is short"
+        );
+        assert_eq!(way(&[], 100, 2, 2000, 100), None, "a quick link");
+        assert_eq!(way(&[], 100, 1, 1000, 2400), None, "nothing to compare with");
+        assert_eq!(way(&[], 100, 3, 1900, 2400), None, "written in pieces");
+        assert_eq!(way(&[], 100, 14, 14_000, 2400), None, "more than a flight");
+        // And a queue before that.
+        let queue = [(0, 20), (5, 60), (8, 60), (12, 60)];
+        let without = way(&queue, 100, 1, 1000, 0).expect("a queue");
+        assert_eq!(way(&queue, 100, 2, 2000, 2400), Some(without.then(2_400_000)));
+        // Its first sign may come after the response.
+        let mut done = Finished {
+            wait: way(&[], 100, 2, 2000, 2400),
+            ..Finished::answered(T, 100 * MS)
+        };
+        done.request_time = T + 10 * MS;
+        done.response_time = T + 100 * MS;
+        queues(&queue).again(&Route::default(), Some(20 * MS), &mut done);
+        assert_eq!(done.wait, Some(without.then(2_400_000)));
     }
 
     #[test]

@@ -140,7 +140,9 @@ impl TimeShares {
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
             if let (Some(own), Some(trip)) = (m.to_server, trip) {
                 let queue = trip.saturating_sub(own).min(idle);
-                s.congestion += queue;
+                let on_wire = done.wait.map_or(0, |wait| u64::from(wait.on_wire)).min(queue);
+                s.bandwidth += on_wire;
+                s.congestion += queue - on_wire;
                 idle -= queue;
             }
             s.server += idle;
