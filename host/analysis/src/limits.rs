@@ -691,7 +691,12 @@ impl Transfer {
             }
             (Some(_), Some(tail)) => {
                 let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
-                if is_pause && (self.writes.pause(tail.end, path.window) || self.had_nothing_new(tail, b, path)) {
+                if is_pause
+                    && (self
+                        .writes
+                        .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
+                        || self.had_nothing_new(tail, b, path))
+                {
                     let span = Span {
                         from,
                         to: self.all_acknowledged(from, b.first, path).unwrap_or(b.first),
@@ -928,14 +933,17 @@ impl Transfer {
     /// one segment after a timeout and grows by one with each ACK (RFC 5681 3.1).
     fn held_back(&mut self, ack: Sample, path: &Path) -> Cause {
         let in_flight = ack.flight_max.div_ceil(path.segment.max(1));
-        if self.loss_flight > 0 && self.acks_since_loss <= in_flight.max(1) {
+        let since = ack.time.saturating_sub(2 * path.round_trip());
+        let has_gap = self.signs.is_some_and(|(_, last)| last >= since);
+        if has_gap || self.loss_flight > 0 && self.acks_since_loss <= in_flight.max(1) {
             return Cause::CongestionWindow;
         }
         self.nagle = self.nagle.saturating_add(1);
         Cause::Nagle
     }
 
-    /// A gap, or what tells of one: a loss, if something is sent again within two round trips; reordering otherwise.
+    /// A gap, or what tells of one: a loss, if something is sent again within two round trips, or when a timer
+    /// has run out since; reordering otherwise.
     pub fn gap(&mut self, time: u64, path: &Path) {
         if time < self.recovering {
             return self.loss(Some(0), time, path);
@@ -952,7 +960,7 @@ impl Transfer {
         let from = silent.map_or(last.unwrap_or(time), |silent| time.saturating_sub(silent));
         let signs = self.signs.take();
         let from = signs
-            .filter(|(_, last)| time.saturating_sub(*last) < 2 * path.round_trip())
+            .filter(|(_, last)| from.saturating_sub(*last) < 2 * path.round_trip())
             .map_or(from, |(first, _)| from.min(first));
         self.grown(path);
         // Of the first flight there is no sample.

@@ -12,9 +12,8 @@ const SLOTS: usize = 64;
 const SLOT_BITS: u32 = 24;
 /// A queue that was seen may stand again for so long, in two pieces, ns.
 const PIECE: u64 = 5_000_000_000;
-/// Round trips above the smallest by less than this, ns, or this part of it, are no queue.
+/// Round trips above the smallest by less than this, ns, are no queue.
 const SLACK: u64 = 1_000_000;
-const PART: u64 = 8;
 /// Segments further apart, ns, come from a slow link: 1,500 bytes at 40 Mbit/s.
 const SLOW: u32 = 300_000;
 /// What passed longer before or after a request tells nothing of its round trip, ns.
@@ -196,7 +195,7 @@ impl History {
             ..
         } = self.around(answered);
         let smallest = smallest.min(own);
-        if shared <= smallest + SLACK.max(smallest / PART) {
+        if shared <= smallest + SLACK {
             return None;
         }
         let gap = answered.saturating_sub(asked);
@@ -340,6 +339,17 @@ mod tests {
             queues(&[(0, 20), (100, 80), (200, 80)]).wait(&elsewhere, Some(20 * MS), T, T + MS),
             None
         );
+    }
+
+    /// 120 ms and up to 5 ms of jitter: a server's 5 ms may be anything up to that much more or less.
+    #[test]
+    fn jitter_makes_a_server_time_uncertain() {
+        let seen = [(0, 121), (50, 124), (100, 123), (150, 125), (200, 122)];
+        let queues = queues(&seen);
+        let wait = queues.wait(&Route::default(), Some(121 * MS), T + 150 * MS, T + 280 * MS);
+        let wait = wait.expect("jitter");
+        assert_eq!(u64::from(wait.round_trip) / MS, 125);
+        assert!(u64::from(wait.uncertain) >= 4 * MS, "{wait:?}");
     }
 
     #[test]

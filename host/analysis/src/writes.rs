@@ -6,6 +6,9 @@
 //! What can be sent at once of such a piece is filled up again, without a look at the buffer. So the next flight that a full
 //! buffer ends is one piece behind what the sender could send when its application last woke, to the byte. A congestion window ends there
 //! by chance only.
+//!
+//! A flight whose last piece is shorter than the others ends there because nothing more was written, or because the congestion window
+//! cut the piece. Only of a sender whose buffer has held it before the first is said.
 
 use weir_record::Block;
 
@@ -68,6 +71,9 @@ pub(crate) struct Writes {
     /// The last block was one full segment; and the one before it was not.
     is_single: bool,
     is_alone: bool,
+    /// Segments of the last two blocks, if all were full; and whether the last had fewer than two alike before it.
+    sizes: [u16; 2],
+    is_rest: bool,
 }
 
 impl Writes {
@@ -93,6 +99,11 @@ impl Writes {
         let is_single = is_full && b.packets == 1 && b.bytes == self.segment;
         self.is_alone = is_single && !self.is_single;
         self.is_single = is_single;
+        let whole = is_full && b.bytes == u32::from(b.packets) * self.segment;
+        let size = if whole { b.packets } else { 0 };
+        let [last, before] = self.sizes;
+        self.is_rest = whole && size < last && last == before;
+        self.sizes = [size, last];
         if self.paused.is_none() {
             self.first_flight = self.first_flight.saturating_add(b.bytes);
         }
@@ -103,7 +114,8 @@ impl Writes {
     }
 
     /// A pause after PSH at `end`. Whether nothing that was written was left to send. `window`: the receiver's largest; 0: not known.
-    pub fn pause(&mut self, end: u32, window: u32) -> bool {
+    /// `known`: the sender's buffer has held it before, and it has lost nothing.
+    pub fn pause(&mut self, end: u32, window: u32, known: bool) -> bool {
         let piece = MOST.checked_div(self.segment).unwrap_or(0) * self.segment;
         let is_whole = piece > 0 && (window == 0 || window / 2 >= piece);
         let is_end = [self.begun.train, self.first_flight].contains(&self.begun.above(end, piece))
@@ -111,7 +123,7 @@ impl Writes {
                 .iter()
                 .flatten()
                 .any(|p| p.is_piece_before(end, piece));
-        let is_dry = self.is_alone || is_whole && is_end;
+        let is_dry = self.is_alone || self.is_rest && known || is_whole && is_end;
         self.paused = Some(Place::new(end, 0));
         if is_dry {
             self.dry = self.paused;
@@ -129,6 +141,21 @@ mod tests {
 
     struct Sender(Writes, u32);
 
+    /// A rest is the end of what was written if the buffer is known, and only behind pieces of one size.
+    #[test]
+    fn a_piece_that_is_shorter_than_the_others_is_a_rest() {
+        let ends = |pieces: &[u32], known: bool| {
+            let mut sender = Sender::begin();
+            sender.blocks(pieces);
+            sender.0.pause(sender.1, 0, known)
+        };
+        assert!(ends(&[5, 5, 5, 4], true));
+        assert!(!ends(&[5, 5, 5, 4], false));
+        assert!(!ends(&[5, 5, 5, 5], true));
+        assert!(!ends(&[6, 5, 4], true));
+        assert!(!ends(&[2, 2, 3], true));
+    }
+
     impl Sender {
         fn begin() -> Self {
             Self(Writes::begin(0, 0), 0)
@@ -136,7 +163,7 @@ mod tests {
 
         /// Blocks of so many segments, the first after a pause, the others at once. Whether what was sent before that was all.
         fn flight(&mut self, blocks: &[u32], window: u32) -> bool {
-            let is_dry = self.1 > 0 && self.0.pause(self.1, window);
+            let is_dry = self.1 > 0 && self.0.pause(self.1, window, false);
             self.blocks(blocks);
             is_dry
         }

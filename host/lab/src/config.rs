@@ -399,7 +399,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 37] = [
+const BUILT_IN: [(&str, &str); 38] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -428,6 +428,7 @@ const BUILT_IN: [(&str, &str); 37] = [
     ),
     ("mirror", include_str!("../scenarios/mirror.toml")),
     ("no-sack", include_str!("../scenarios/no-sack.toml")),
+    ("no-sack-blackouts", include_str!("../scenarios/no-sack-blackouts.toml")),
     ("no-timestamps", include_str!("../scenarios/no-timestamps.toml")),
     ("everything", include_str!("../scenarios/everything.toml")),
     ("limits-window", include_str!("../scenarios/limits-window.toml")),
