@@ -1434,8 +1434,13 @@ struct Trip {
 
 /// Full segments that stand apart: they come from a slow link before the tap, and may have waited in its queue.
 fn is_spaced(b: &Block) -> bool {
-    let between = u64::from(b.packets.saturating_sub(1));
-    b.last.saturating_sub(b.first) > between * SPACED && b.packets > 1
+    apart(b).is_some_and(|ns| ns >= SPACED)
+}
+
+/// How far the segments of a block stand apart, ns, on average. `None`: there is one.
+pub(crate) fn apart(b: &Block) -> Option<u64> {
+    let passage = b.last.saturating_sub(b.first);
+    passage.checked_div(u64::from(b.packets.saturating_sub(1)))
 }
 
 /// The end of so many ns from `from` on, beside those that spans of the receiver's window cover.

@@ -2,6 +2,7 @@
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
 use crate::flow::{Host, Route};
+use crate::limits::apart;
 use crate::turns::Finished;
 use weir_record::Block;
 
@@ -57,7 +58,7 @@ fn on_slow_link(block: &Block, round_trip: u64) -> Option<u32> {
     let between = u64::from(block.packets.saturating_sub(1));
     let full = u64::from(block.bytes) > between * u64::from(block.max_segment);
     let passage = block.last.saturating_sub(block.first);
-    let apart = passage.checked_div(between).filter(|_| full && passage < round_trip)?;
+    let apart = apart(block).filter(|_| full && passage < round_trip)?;
     u32::try_from(apart).ok().filter(|ns| *ns >= SLOW)
 }
 
