@@ -369,8 +369,7 @@ impl Losses {
     /// Follows a timer's recovery of a receiver that cannot name what it has. What comes above a loss makes a duplicate ACK
     /// (RFC 5681 4.2); where none came, and ACKs go on step by step, it got nothing of the flight.
     fn follow(&mut self, entry: &mut Entry, e: &Event, path: Path) {
-        let from_una = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
-        let begins = self.recover.is_none_or(|recover| !before(entry.range.from, recover));
+        let begins = !self.is_recovering(entry.range.from);
         let timer = entry.cause == Cause::Timeout && !entry.evidence.has(sign::BATCH);
         // The first ACK of a recovery may let new data out (RFC 5682 2.1), which then makes duplicate ACKs.
         let new = self
@@ -381,7 +380,7 @@ impl Losses {
             self.from_scratch = None;
         } else if begins {
             let to = entry.range.to;
-            self.from_scratch = (timer && from_una).then_some(FromScratch { to, answered: false });
+            self.from_scratch = (timer && is_first(e)).then_some(FromScratch { to, answered: false });
         } else if let Some(scratch) = &mut self.from_scratch {
             if before(scratch.to, entry.range.from) {
                 self.from_scratch = None;
@@ -935,7 +934,7 @@ impl Losses {
             return false;
         }
         // A timer's recovery sends everything again.
-        if self.from_scratch.is_some() && self.recover.is_some_and(|recover| before(e.seq, recover)) {
+        if self.from_scratch.is_some() && self.is_recovering(e.seq) {
             return false;
         }
         // The segment before this one was sent for the first time, and this is the same.
@@ -977,12 +976,15 @@ impl Losses {
     /// RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what had been sent asks for what it
     /// stops at. With SACK it asks for more than that, and at once.
     fn is_partly_acknowledged(&self, e: &Event, time: u64, path: Path) -> bool {
-        let recovering = self.recover.is_some_and(|recover| before(e.seq, recover));
         let answered = self.open.last().is_some_and(|last| before(last.range.from, e.acked));
         let rtt = path.rtt.unwrap_or(0);
         let recent = time.saturating_sub(self.last_repeat) <= 2 * rtt.max(REORDERING);
-        let from_una = e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
-        from_una && recovering && answered && (recent || !path.sack)
+        is_first(e) && self.is_recovering(e.seq) && answered && (recent || !path.sack)
+    }
+
+    /// A recovery is in progress, and this was sent before it began.
+    fn is_recovering(&self, seq: u32) -> bool {
+        self.recover.is_some_and(|recover| before(seq, recover))
     }
 
     /// No copy: those bring nothing new, and have the id of what they are copies of.
@@ -1005,7 +1007,7 @@ impl Losses {
     }
 
     fn begin_episode(&mut self, entry: &mut Entry, expected: u32) {
-        if self.recover.is_none_or(|recover| !before(entry.range.from, recover)) {
+        if !self.is_recovering(entry.range.from) {
             self.counts.episodes += 1;
             self.recover = Some(expected);
             entry.begins = true;
@@ -1020,7 +1022,7 @@ impl Losses {
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
         let hole = self.is_hole(old);
-        let chain = e.dup_acks >= 2 && e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked;
+        let chain = e.dup_acks >= 2 && is_first(e);
         let partial = self.is_partly_acknowledged(e, time, path);
         let asked = Evidence::NONE
             .with_if(sign::SACK_HOLE, hole)
@@ -1233,6 +1235,11 @@ impl Losses {
         }
         self.done.append(&mut self.open);
     }
+}
+
+/// The first that is not acknowledged.
+fn is_first(e: &Event) -> bool {
+    e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked
 }
 
 /// A SACK block above the ACK leaves a hole.
