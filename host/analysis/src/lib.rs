@@ -26,6 +26,7 @@ mod numbers;
 mod operations;
 mod percentiles;
 pub mod pie;
+mod pieces;
 mod quality;
 mod queues;
 mod refusals;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use weir_record::{Block, BlockEnd, Rtt};
 
+use crate::pieces::Pieces;
 use crate::seq::before;
 use crate::silly::{Heard, Silly};
 use crate::slow_start::SlowStart;
@@ -333,6 +334,9 @@ pub(crate) struct Transfer {
     edge_ns: u64,
     bursts: Bursts,
     writes: Writes,
+    pieces: Pieces,
+    /// Where new data ended before a loss, if the congestion window had room for more.
+    room_behind: Option<u32>,
     /// The receiver's windows.
     pub silly: Silly,
     /// Of the transfer in progress: where its charges begin and end.
@@ -388,6 +392,8 @@ struct Bursts {
     /// Between those before, the newest first; 0: none.
     before: [u32; BURSTS_AFTER_LOSS],
     slow_start: SlowStart,
+    /// The burst before was a whole congestion window, as slow start tells.
+    fills: bool,
     /// A pause was surely that of a full send buffer.
     proven: bool,
 }
@@ -426,6 +432,7 @@ impl Bursts {
         *self = Self {
             before,
             slow_start: self.slow_start,
+            fills: self.fills,
             proven: self.proven,
             ..Self::begin(next)
         };
@@ -695,7 +702,8 @@ impl Transfer {
                     && (self
                         .writes
                         .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
-                        || self.had_nothing_new(tail, b, path))
+                        || self.had_nothing_new(tail, b, path)
+                        || self.room_behind == Some(tail.end))
                 {
                     let span = Span {
                         from,
@@ -709,6 +717,9 @@ impl Transfer {
             }
         }
         self.writes.block(b, is_full, gap);
+        // What stands apart may be two pieces, the first of which was one segment without PSH.
+        let is_piece = is_full && !is_spaced(b) && path.payload > 0 && b.bytes.is_multiple_of(path.payload);
+        self.pieces.piece(if is_piece { b.bytes } else { 0 }, path.payload, gap);
         self.repeats = None;
     }
 
@@ -741,7 +752,7 @@ impl Transfer {
         if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
             self.full = None;
             if gap >= path.round_trip() / 8 {
-                self.bursts.restart(b.first);
+                self.filled_window(&tail, b.first, path);
             }
             self.window_pause(tail.last, b.first, tail.end, path);
             return;
@@ -751,7 +762,7 @@ impl Transfer {
             return;
         }
         if tail.at_edge || self.bursts.filled(&tail, path) {
-            self.bursts.restart(b.first);
+            self.filled_window(&tail, b.first, path);
             self.window_pause(tail.last, b.first, tail.end, path);
             return;
         }
@@ -787,14 +798,22 @@ impl Transfer {
         }
         let burst = self.bursts.bytes;
         let is_flight = self.bursts.is_flight(&tail, b.first, path);
+        let fills = is_flight && self.loss_flight == 0 && self.bursts.slow_start.fills(burst, path.payload);
+        let filled = std::mem::replace(&mut self.bursts.fills, fills);
+        if fills {
+            self.pieces.filled(burst, path.payload, trip);
+        }
         let held = self.held(&tail, is_flight, path);
+        let had_room = self.had_room(&tail, is_flight, path);
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
         let like =
             self.bursts.end(b.first, path.segment, self.loss_flight > 0) && gap <= longest && burst >= self.loss_flight;
         if like {
             self.sender_bytes = self.sender_bytes.max(burst);
-            if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer) {
+            if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer)
+                && !filled
+            {
                 last.sure = last.sure.max(Sure::Yes);
             }
             self.prove();
@@ -804,6 +823,7 @@ impl Transfer {
         let to = idle.unwrap_or(b.first);
         let sure = match (like, held) {
             (true, _) => Sure::Yes,
+            _ if had_room => Sure::Yes,
             (false, true) if self.bursts.proven => Sure::Yes,
             (false, true) => Sure::IfGrows,
             (false, false) => Sure::ByTrips,
@@ -817,6 +837,14 @@ impl Transfer {
         };
         self.push(span, path);
         self.idle(to, b.first, path);
+    }
+
+    /// The burst that ends in `tail` was ended by the receiver's window.
+    fn filled_window(&mut self, tail: &BlockTail, next: u64, path: &Path) {
+        if self.loss_flight == 0 && self.bursts.is_flight(tail, next, path) {
+            self.bursts.slow_start.filled_window(self.bursts.bytes);
+        }
+        self.bursts.restart(next);
     }
 
     /// The receiver's window kept the sender at `end` from `from` until it heard that the window had opened or that all had arrived; then it
@@ -883,6 +911,20 @@ impl Transfer {
         }
         let held = self.bursts.slow_start.flight(self.bursts.bytes);
         held && fastest.is_none_or(|rtt| rtt < late)
+    }
+
+    /// Whether the congestion window had room for more behind `tail`, as the pieces before it tell.
+    fn had_room(&self, tail: &BlockTail, is_flight: bool, path: &Path) -> bool {
+        let flight = if is_flight {
+            let behind_tap = tail.acked.map_or(0, |acked| tail.end.wrapping_sub(acked));
+            Some(self.bursts.bytes.max(behind_tap))
+        } else {
+            let heard = tail.last.saturating_sub(path.other);
+            let edge = self.edges.iter().rev().find(|edge| edge.from <= heard);
+            edge.map(|edge| tail.end.wrapping_sub(edge.at.wrapping_sub(edge.window)))
+        };
+        tail.last >= self.recovering
+            && flight.is_some_and(|flight| self.pieces.held(flight, path.payload, path.round_trip()))
     }
 
     /// Whether the burst in hand shows that slow start has not ended before it.
@@ -966,10 +1008,16 @@ impl Transfer {
         // Of the first flight there is no sample.
         let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
         self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
+        if let Some(tail) = self.tail.filter(|tail| tail.pushed && tail.whole && !tail.at_edge)
+            && self.had_room(&tail, self.bursts.is_flight(&tail, time, path), path)
+        {
+            self.room_behind = Some(tail.end);
+        }
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
         self.recovering = self.recovering.max(to);
         self.acks_since_loss = 0;
+        self.pieces.forget();
         self.span(from, to, Cause::Recovery, path);
     }
 
@@ -1656,6 +1704,71 @@ mod tests {
         send(&mut t, last, first * 2000, 1500, acked(last));
         send(&mut t, next, first * 2000 + 1500, 2000, acked(next));
         t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect()
+    }
+
+    /// Flights of such pieces, in segments, a round trip apart, of which `lost` is sent again: the pauses after them.
+    fn flights(flights: &[Vec<u32>], lost: usize) -> Vec<Sure> {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let (mut so_far, mut seq) = (None, 0u32);
+        let trip = path.round_trip();
+        for (i, pieces) in flights.iter().enumerate() {
+            let first = i as u64 * trip;
+            for (n, segments) in pieces.iter().enumerate() {
+                let last = first + n as u64 * 10_000;
+                let b = Block {
+                    packets: *segments as u16,
+                    ..block(last, last, seq, segments * 1000)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                seq = seq.wrapping_add(b.bytes);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last,
+                    bytes: u64::from(seq),
+                });
+            }
+            if i == lost {
+                t.loss(Some(0), first + trip - 1, &path);
+            }
+        }
+        t.spans
+            .iter()
+            .filter(|s| s.cause == Cause::SendBuffer)
+            .map(|s| s.sure)
+            .collect()
+    }
+
+    /// Pieces of four segments are those of a congestion window of 204: 90 were all that the sender had.
+    #[test]
+    fn a_flight_that_its_pieces_make_small_is_the_buffers() {
+        let with = |last: Vec<u32>| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
+            *flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 9)
+                .last()
+                .unwrap()
+        };
+        assert_eq!(with(vec![4; 22]), Sure::Yes);
+        assert_eq!(with(vec![2; 44]), Sure::IfGrows);
+        assert_eq!(with(vec![4; 50]), Sure::ByTrips);
+    }
+
+    /// When it is sent again, nothing new is there to send with it.
+    #[test]
+    fn what_is_sent_again_behind_such_a_flight_is_not_what_keeps_the_sender() {
+        let with = |piece: u32| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
+            let last = vec![piece; 80 / piece as usize];
+            flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 4).contains(&Sure::Dry)
+        };
+        assert!(with(4));
+        assert!(!with(2));
+    }
+
+    /// 40 segments, then 40 again: the second time they were all there was. The first time slow start allowed no more.
+    #[test]
+    fn a_flight_of_slow_start_is_not_the_buffers_because_the_next_is_like_it() {
+        let sure = flights(&[vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 20], vec![2; 20]], 9);
+        assert_eq!(sure, [Sure::ByTrips, Sure::ByTrips, Sure::ByTrips, Sure::Yes]);
     }
 
     /// The ACKs that had passed the tap had not reached the sender when its flight filled the window with a small segment.

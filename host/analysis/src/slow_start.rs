@@ -15,6 +15,8 @@ const SMALLER: f64 = 0.95;
 /// Growth that no congestion window has in a round trip after slow start, and segments besides.
 const GROWTH: f64 = 1.2;
 const GROWTH_SEGMENTS: u32 = 2;
+/// Segments of the initial window (RFC 6928).
+const INITIAL: u32 = 10;
 
 /// What is known of the congestion window, and of the last flight. Bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,13 +48,29 @@ impl SlowStart {
         // A window that is not used does not grow much above what is (RFC 7661 4.3).
         let grown = window.saturating_add(flight).min(flight.saturating_mul(2));
         *self = Self {
-            doubles: self.doubles || self.last > 0 && f64::from(flight) >= DOUBLE * f64::from(self.last),
+            doubles: self.doubles || self.is_double(flight),
             last: flight,
             most: self.most.max(flight),
             window: window.max(grown),
             was_held: is_held,
         };
         held
+    }
+
+    /// Whether the flight is twice the one before.
+    fn is_double(&self, flight: u32) -> bool {
+        self.last > 0 && f64::from(flight) >= DOUBLE * f64::from(self.last)
+    }
+
+    /// Whether the flight surely filled the congestion window: the first, which is the initial window, or twice one that did.
+    pub fn fills(&self, flight: u32, segment: u32) -> bool {
+        !self.was_held && self.is_double(flight) || self.most == 0 && flight <= INITIAL * segment
+    }
+
+    /// A flight that the receiver's window ended: the congestion window is not full, and grows.
+    pub fn filled_window(&mut self, flight: u32) {
+        self.flight(flight);
+        self.skip();
     }
 
     /// A flight that was not seen as one, or not ended by its sender.
@@ -101,6 +119,35 @@ mod tests {
     fn nothing_is_said_of_a_sender_that_never_doubled() {
         assert_eq!(held(&[10, 15, 22, 33, 49, 73, 110]), (vec![], false));
         assert_eq!(held(&[30, 30, 30, 60]), (vec![], false));
+    }
+
+    #[test]
+    fn a_full_congestion_window_is_the_first_or_twice_another() {
+        let mut slow_start = SlowStart::default();
+        let full: Vec<_> = [10, 20, 40, 50, 100, 200]
+            .map(|n| {
+                let fills = slow_start.fills(n, 1);
+                slow_start.flight(n);
+                fills
+            })
+            .into();
+        // 50 was held: 100 may be, too.
+        assert_eq!(full, [true, true, true, false, false, true]);
+        assert!(!SlowStart::default().fills(11, 1));
+    }
+
+    /// 56 segments fill the receiver's window, twice: 86 are not all that the congestion window allows then, as 118 show.
+    #[test]
+    fn behind_a_full_window_the_congestion_window_grows() {
+        let mut slow_start = SlowStart::default();
+        for flight in [10, 20, 40] {
+            assert!(!slow_start.flight(flight));
+        }
+        slow_start.filled_window(56);
+        assert!(!slow_start.fills(112, 1), "not the congestion window's");
+        slow_start.filled_window(56);
+        assert!(slow_start.flight(86));
+        assert!(slow_start.grows(118, 1));
     }
 
     #[test]
