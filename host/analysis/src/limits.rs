@@ -194,6 +194,8 @@ struct Sample {
     /// ns.
     rtt: u64,
     ack: u32,
+    /// End of the timed segment.
+    end: u32,
     /// Bytes in flight behind the tap after the ACK, and at most since the sample before.
     flight: u32,
     flight_max: u32,
@@ -351,7 +353,8 @@ pub(crate) struct Transfer {
     /// When something was sent again last.
     again: Option<u64>,
     repeats: Option<Repeats>,
-    last_ack: Option<u32>,
+    /// Up to where trips that are over have been measured.
+    measured: Option<u32>,
     flight_since: u32,
     rate_max: f64,
     /// Most bytes in flight at a loss.
@@ -512,6 +515,7 @@ impl Transfer {
             time,
             rtt: r.rtt,
             ack: r.ack,
+            end: r.seq_end,
             flight: r.flight,
             flight_max: self.flight_since.max(r.flight),
             window,
@@ -1129,7 +1133,7 @@ impl Transfer {
             self.charged = Some((start, last));
         }
         let drop = self.samples.len().saturating_sub(CONTEXT);
-        self.last_ack = self.samples.drain(..drop).next_back().map(|s| s.ack).or(self.last_ack);
+        self.measured = self.samples.drain(..drop).next_back().map(|s| s.end).or(self.measured);
         self.spans.retain(|s| s.to > last);
         if self.spans.len() >= MANY {
             self.spans.remove(0);
@@ -1168,7 +1172,7 @@ impl Transfer {
     /// What was noted before `next`.
     fn forget(&mut self, next: u64) {
         if let Some(last) = self.samples.iter().rev().find(|s| s.time.saturating_sub(s.rtt) < next) {
-            self.last_ack = Some(last.ack);
+            self.measured = Some(last.ack);
         }
         self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
         self.spans.retain(|s| s.to > next);
@@ -1242,13 +1246,13 @@ impl Transfer {
         let mut trips: Vec<Trip> = Vec::new();
         let Some(first) = samples.first() else { return trips };
         let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
-        // Of the piece in hand: its beginning, the ACK there, its round trips with data behind them, most in flight.
+        // Of the piece in hand: its beginning, the end of the segment that was acknowledged there, its round trips with data behind them, most in flight.
         // What came before the transfer may have been acknowledged without a sample.
         let begun = self.writes.begun_at();
-        let last_ack = self
-            .last_ack
+        let measured = self
+            .measured
             .map(|ack| begun.filter(|at| before(ack, *at)).unwrap_or(ack));
-        let (mut since, mut acked) = (start, last_ack);
+        let (mut since, mut acked) = (start, measured);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
@@ -1284,7 +1288,7 @@ impl Transfer {
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
-            let bytes = acked.filter(|a| !before(s.ack, *a)).map(|a| s.ack.wrapping_sub(a));
+            let bytes = acked.filter(|a| !before(s.end, *a)).map(|a| s.end.wrapping_sub(a));
             let flown = spans.iter().find(|span| {
                 let over = span.to.min(s.time).saturating_sub(span.from.max(since));
                 span.flight > 0 && 2 * over > s.time.saturating_sub(since)
@@ -1325,7 +1329,7 @@ impl Transfer {
                 acked: bytes.unwrap_or(0),
                 exact: flown.is_some(),
             });
-            (since, acked) = (s.time, Some(s.ack));
+            (since, acked) = (s.time, Some(s.end));
             (sum, count, flight_max, edge, edge_ns) = (0, 0, 0, 0, 0);
         }
         for t in &trips {
@@ -2093,7 +2097,7 @@ mod tests {
     fn a_flight_was_held_by_the_window_it_was_sent_under() {
         for (before, held) in [(80_000, false), (42_000, true)] {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-            t.last_ack = Some(0);
+            t.measured = Some(0);
             t.sample(160 * MS, &rtt(60 * MS, 10_000, 0), Some(before), &path);
             t.sample(260 * MS, &rtt(60 * MS, 50_000, 0), Some(42_000), &path);
             let by = t.settle(160 * MS, 260 * MS, 260 * MS, &path).by;
@@ -2101,11 +2105,30 @@ mod tests {
         }
     }
 
+    /// 20,000 bytes in flight, and then the 15,000 that were left: the last ACK tells of both, but the segment that was timed is the first
+    /// of those 15,000.
+    #[test]
+    fn a_trip_holds_no_more_than_what_was_sent_in_it() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        let window = Some(35_000);
+        t.sample(160 * MS, &rtt(60 * MS, 1_000, 9_000), window, &path);
+        t.sample(260 * MS, &rtt(60 * MS, 11_000, 19_000), window, &path);
+        let last = Rtt {
+            ack: 45_000,
+            ..rtt(60 * MS, 31_000, 0)
+        };
+        t.sample(360 * MS, &last, window, &path);
+        let by = t.settle(100 * MS, 301 * MS, 361 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), 0);
+        assert_eq!(t.peak, 20_000);
+    }
+
     /// The end of the transfer before was sent again, so that no sample tells of its ACK.
     #[test]
     fn a_transfer_was_not_acknowledged_before_it_began() {
         let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-        t.last_ack = Some(0);
+        t.measured = Some(0);
         t.block(
             BlockEnd::Push as u8,
             &block(100 * MS, 101 * MS, 300_000, 10_000),
@@ -2121,7 +2144,7 @@ mod tests {
     #[test]
     fn a_transfer_of_many_samples_is_measured_from_the_last_that_was_dropped() {
         let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-        t.last_ack = Some(0);
+        t.measured = Some(0);
         for n in 1..500 {
             t.sample(u64::from(n) * 100 * MS, &rtt(60 * MS, n * 10_000, 0), None, &path);
         }
