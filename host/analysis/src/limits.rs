@@ -809,6 +809,9 @@ impl Transfer {
         }
         let held = self.held(&tail, is_flight, path);
         let had_room = self.had_room(&tail, is_flight, path);
+        if had_room {
+            self.bursts.slow_start.was_held();
+        }
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
         let like =

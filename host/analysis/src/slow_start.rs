@@ -73,6 +73,11 @@ impl SlowStart {
         self.skip();
     }
 
+    /// Something else than the congestion window ended the last flight.
+    pub fn was_held(&mut self) {
+        self.was_held = true;
+    }
+
     /// A flight that was not seen as one, or not ended by its sender.
     pub fn skip(&mut self) {
         self.last = 0;
@@ -134,6 +139,11 @@ mod tests {
         // 50 was held: 100 may be, too.
         assert_eq!(full, [true, true, true, false, false, true]);
         assert!(!SlowStart::default().fills(11, 1));
+        slow_start.was_held();
+        assert!(
+            !slow_start.fills(400, 1),
+            "nor what comes behind one that is known to be held"
+        );
     }
 
     /// 56 segments fill the receiver's window, twice: 86 are not all that the congestion window allows then, as 118 show.
