@@ -60,7 +60,7 @@ impl Stuck {
 struct Passed {
     /// Hash of the hosts.
     hosts: u64,
-    /// When a message of one segment, and one with segments of the full size, came through last without loss.
+    /// When a message of one segment or a setup, and a message with segments of the full size, came through last without loss.
     small_last: [u64; 2],
     large_last: [u64; 2],
     /// The largest message of one segment that came through since a large one did.
@@ -144,7 +144,7 @@ impl Detector for MtuBlackHole {
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
         let facts = transaction.facts();
-        if facts.kind == TransactionKind::Setup || facts.losses > 0 {
+        if facts.losses > 0 {
             return;
         }
         let (Some(end), Some(_)) = (facts.end, facts.response) else {
@@ -153,6 +153,13 @@ impl Detector for MtuBlackHole {
         let end = facts.request_time + facts.request + end;
         let ends = transaction.ends();
         let passed = self.passages.between(&ends);
+        if facts.kind == TransactionKind::Setup {
+            // It says nothing of the size of data, but that the path carries what is small.
+            for last in &mut passed.small_last {
+                *last = (*last).max(end);
+            }
+            return;
+        }
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
             if bytes > SINGLE && bytes < LARGE {
                 continue;
@@ -217,7 +224,9 @@ impl Detector for MtuBlackHole {
     fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
         for ((client, server, from_server), pair) in self.pairs.sorted() {
             let count = pair.stuck.count();
-            if count < LEAST || count < RATIO * pair.chance || pair.least <= pair.passed {
+            // What passes nothing but setups does not go by size.
+            let is_by_size = (1..pair.least).contains(&pair.passed);
+            if count < LEAST || count < RATIO * pair.chance || !is_by_size {
                 continue;
             }
             let (client, server) = (address(*client), address(*server));
@@ -270,7 +279,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
                 REPEATS + 1
             ),
             format!(
-                "meanwhile messages of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
+                "messages of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
                 bytes(passed),
                 count(LARGE),
                 bytes(passed),

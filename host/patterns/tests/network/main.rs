@@ -428,6 +428,53 @@ fn what_is_too_large_for_the_path_is_told() {
     }
 }
 
+/// Small messages pass before, and setups meanwhile. Without the small ones it can be anything that keeps data back.
+#[test]
+fn what_is_too_large_is_told_when_only_setups_pass_meanwhile() {
+    for (icon, is_told) in [("200-400", true), ("4000-6000", false)] {
+        let more = format!(
+            r#"
+[exchange.icon]
+request = "300"
+response = [{{ writes = "{icon}" }}]
+[exchange.image]
+request = "300"
+response = [{{ writes = "4000-6000" }}]
+[dialogue.icons]
+client = "users"
+service = "pages"
+body = ["icon"]
+close = "client_fin"
+[dialogue.images]
+client = "users"
+service = "pages"
+body = ["image"]
+close = "client_fin"
+[[load]]
+dialogue = "icons"
+to_s = 4
+per_s = 2.0
+[[load]]
+dialogue = "images"
+from_s = 5
+to_s = 38
+per_s = 1.0
+"#
+        );
+        let site = Site {
+            near: [
+                "delay_ms = 5, hops = 3",
+                "delay_ms = 5, hops = 3, black_hole_above = 1000",
+            ],
+            per_s: 0.0,
+            more,
+            ..Site::default()
+        };
+        let found = findings(&play(site.scenario(), 1.0, 1).records);
+        assert_eq!(found.iter().any(|f| f.kind == "MTU_BLACK_HOLE"), is_told, "{found:?}");
+    }
+}
+
 #[test]
 fn nothing_is_told_where_nothing_is() {
     for seed in 1..=20 {
