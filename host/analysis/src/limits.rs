@@ -816,8 +816,10 @@ impl Transfer {
         let longest = trip.saturating_add(trip / 2);
         let like =
             self.bursts.end(b.first, path.segment, self.loss_flight > 0) && gap <= longest && burst >= self.loss_flight;
-        if like {
+        if like || had_room {
             self.sender_bytes = self.sender_bytes.max(burst);
+        }
+        if like {
             if let Some(last) = self.spans.iter_mut().rev().find(|s| s.cause == Cause::SendBuffer)
                 && !filled
             {
@@ -828,9 +830,8 @@ impl Transfer {
         let from = tail.last;
         let idle = self.all_acknowledged(from, b.first, path).filter(|_| !is_spaced(b));
         let to = idle.unwrap_or(b.first);
-        let sure = match (like, held) {
+        let sure = match (like || had_room, held) {
             (true, _) => Sure::Yes,
-            _ if had_room => Sure::Yes,
             (false, true) if self.bursts.proven => Sure::Yes,
             (false, true) => Sure::IfGrows,
             (false, false) => Sure::ByTrips,
@@ -1713,8 +1714,8 @@ mod tests {
         t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect()
     }
 
-    /// Flights of such pieces, in segments, a round trip apart, of which `lost` is sent again: the pauses after them.
-    fn flights(flights: &[Vec<u32>], lost: usize) -> Vec<Sure> {
+    /// Flights of such pieces, in segments, a round trip apart, of which `lost` is sent again: the pauses after them, and the send buffer.
+    fn flights(flights: &[Vec<u32>], lost: usize) -> (Vec<Sure>, u32) {
         let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
         let (mut so_far, mut seq) = (None, 0u32);
         let trip = path.round_trip();
@@ -1738,11 +1739,8 @@ mod tests {
                 t.loss(Some(0), first + trip - 1, &path);
             }
         }
-        t.spans
-            .iter()
-            .filter(|s| s.cause == Cause::SendBuffer)
-            .map(|s| s.sure)
-            .collect()
+        let pauses = t.spans.iter().filter(|s| s.cause == Cause::SendBuffer);
+        (pauses.map(|s| s.sure).collect(), t.sender_bytes)
     }
 
     /// Pieces of four segments are those of a congestion window of 204: 90 were all that the sender had.
@@ -1750,13 +1748,12 @@ mod tests {
     fn a_flight_that_its_pieces_make_small_is_the_buffers() {
         let with = |last: Vec<u32>| {
             let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
-            *flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 9)
-                .last()
-                .unwrap()
+            let (pauses, buffer) = flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 9);
+            (pauses.last().copied(), buffer)
         };
-        assert_eq!(with(vec![4; 22]), Sure::Yes);
-        assert_eq!(with(vec![2; 44]), Sure::IfGrows);
-        assert_eq!(with(vec![4; 50]), Sure::ByTrips);
+        assert_eq!(with(vec![4; 22]), (Some(Sure::Yes), 88_000));
+        assert_eq!(with(vec![2; 44]), (Some(Sure::IfGrows), 0));
+        assert_eq!(with(vec![4; 52]), (Some(Sure::ByTrips), 0));
     }
 
     /// When it is sent again, nothing new is there to send with it.
@@ -1765,7 +1762,9 @@ mod tests {
         let with = |piece: u32| {
             let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
             let last = vec![piece; 80 / piece as usize];
-            flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 4).contains(&Sure::Dry)
+            flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 4)
+                .0
+                .contains(&Sure::Dry)
         };
         assert!(with(4));
         assert!(!with(2));
@@ -1774,7 +1773,7 @@ mod tests {
     /// 40 segments, then 40 again: the second time they were all there was. The first time slow start allowed no more.
     #[test]
     fn a_flight_of_slow_start_is_not_the_buffers_because_the_next_is_like_it() {
-        let sure = flights(&[vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 20], vec![2; 20]], 9);
+        let (sure, _) = flights(&[vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 20], vec![2; 20]], 9);
         assert_eq!(sure, [Sure::ByTrips, Sure::ByTrips, Sure::ByTrips, Sure::Yes]);
     }
 
