@@ -31,6 +31,11 @@ impl Delays {
         self.counts[step(ns.max(0) as u64)] += 1;
     }
 
+    /// The longest; 0: none.
+    pub fn most(&self) -> u64 {
+        self.most.max(0).unsigned_abs()
+    }
+
     fn quantile(&self, q: f64) -> f64 {
         let wanted = (q * self.samples as f64).ceil().max(1.0) as u64;
         let mut below = 0;

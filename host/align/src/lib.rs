@@ -371,9 +371,9 @@ impl Aligner {
             if self.pairs[k].a != two[0] {
                 beyond.reverse();
             }
+            self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
             let Judgement { tally, rulings } = self.rule(k, beyond, groups, matches, ripe);
             self.found[k].tally.add(&tally);
-            self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
             if order.len() == 2 {
                 self.sight(k, two[0], &matches[k], ripe, &rulings);
             }
@@ -383,6 +383,7 @@ impl Aligner {
             && let [first, _, .., last] = *order
         {
             let k = self.pair_of(first, last);
+            self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
             let rulings = self.rule(k, [&[], &[]], groups, matches, ripe).rulings;
             self.sight(k, first, &matches[k], ripe, &rulings);
             self.sight_inside(order, matches, ripe, &legs);
@@ -418,6 +419,7 @@ impl Aligner {
             matches: &matches[k],
             fit: &self.fits[k],
             ripe: [&ripe[pair.a], &ripe[pair.b]],
+            longest: [0, 1].map(|from| self.found[k].delays[from].most()),
             tap_beyond: beyond.map(|beyond| !beyond.is_empty()),
             seen_beyond: &seen_beyond,
         };

@@ -59,10 +59,19 @@ pub(crate) struct Court<'a> {
     pub fit: &'a Fit,
     /// Packets whose time has come, of `a` and of `b`.
     pub ripe: [&'a [bool]; 2],
+    /// The longest delays of packets from `a`, and from `b`, ns; 0: not known.
+    pub longest: [u64; 2],
     /// Whether there is a tap beyond the other one, as tap 0 (`a`) or 1 (`b`) sees it.
     pub tap_beyond: [bool; 2],
     /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
     pub seen_beyond: &'a dyn Fn(usize, usize) -> bool,
+}
+
+/// Times of packets from one tap that came through: of the last one there, and of the first one at the other.
+#[derive(Clone, Copy, Debug)]
+struct Through {
+    last_sent: u64,
+    first_seen: u64,
 }
 
 /// One direction of a flow.
@@ -137,17 +146,18 @@ impl Court<'_> {
         let mut out = Judgement::default();
         let mut flows: Vec<&FlowPair> = self.pair.flows.values().collect();
         flows.sort_unstable_by_key(|flow| flow.a);
+        let through = self.through();
         // Times at which each capture proved to miss packets; pure ACKs wait for them.
         let mut missed = [Vec::new(), Vec::new()];
         let mut acks: Vec<(usize, u32, u64)> = Vec::new();
         for flow in flows {
             for side in 0..2 {
                 let direction = self.direction(flow, side);
-                self.upstream(&direction, &mut out, &mut missed, &mut acks);
-                self.downstream(&direction, &mut out, &mut missed);
+                self.upstream(&direction, &through, &mut out, &mut missed, &mut acks);
+                self.downstream(&direction, &through, &mut out, &mut missed);
             }
         }
-        self.never_arrived(&mut out);
+        self.never_arrived(&through, &mut out);
         for times in &mut missed {
             times.sort_unstable();
         }
@@ -165,9 +175,37 @@ impl Court<'_> {
         out
     }
 
+    /// What came through from `a`, and from `b`.
+    fn through(&self) -> [Through; 2] {
+        let mut through = [Through {
+            last_sent: 0,
+            first_seen: u64::MAX,
+        }; 2];
+        for (at, p) in self.a.window.iter().enumerate() {
+            if !matches!(self.matches.a.fate[at], Fate::Matched | Fate::Pieces) {
+                continue;
+            }
+            let Some(flow) = self.pair.flows.get(&p.flow) else {
+                continue;
+            };
+            let there = self.b.window[self.matches.a.partner[at] as usize].time;
+            let up = usize::from(!self.pair.a_upstream(flow, p.side()));
+            let (sent, seen) = if up == 0 { (p.time, there) } else { (there, p.time) };
+            through[up].last_sent = through[up].last_sent.max(sent);
+            through[up].first_seen = through[up].first_seen.min(seen);
+        }
+        through
+    }
+
+    /// Whether a packet that tap `up` has of `time`, which is `there` on the clock of the other tap, may have arrived there when that capture was over.
+    fn may_come_after_end(&self, up: usize, (time, there): (u64, u64), through: &[Through; 2]) -> bool {
+        let last = self.tap(1 - up).last;
+        there > last || time > through[up].last_sent && there.saturating_add(self.longest[up]) > last
+    }
+
     /// Connections that only one tap has, of hosts whose other connections both have, and that nobody at the far side
     /// answered: their packets went in and did not come out. Answered ones took another way.
-    fn never_arrived(&self, out: &mut Judgement) {
+    fn never_arrived(&self, through: &[Through; 2], out: &mut Judgement) {
         let hosts = |which: usize, place: u32| {
             let flow = self.tap(which).flows[place as usize].as_ref()?;
             Some((flow.client.0, flow.server.0))
@@ -205,9 +243,11 @@ impl Court<'_> {
                 }
                 for &at in self.groups[which].of(place) {
                     if self.waits(which, at) {
-                        let there = self.other_clock(which, self.tap(which).window[at as usize].time);
+                        let time = self.tap(which).window[at as usize].time;
+                        let there = self.other_clock(which, time);
+                        let ends = self.may_come_after_end(which, (time, there), through);
                         out.tally.only[which] += 1;
-                        if other.first.is_some_and(|first| first <= there) && there <= other.last {
+                        if other.first.is_some_and(|first| first <= there) && !ends {
                             out.tally.lost[which] += 1;
                             out.rule(which, at, Passage::Lost);
                         } else {
@@ -258,6 +298,7 @@ impl Court<'_> {
     fn upstream(
         &self,
         d: &Direction<'_>,
+        through: &[Through; 2],
         out: &mut Judgement,
         missed: &mut [Vec<u64>; 2],
         acks: &mut Vec<(usize, u32, u64)>,
@@ -286,7 +327,7 @@ impl Court<'_> {
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
             let segments = d.segments_of(down, p);
-            if self.before_beginning(up, d, at, there) || there > self.tap(down).last {
+            if self.before_beginning(up, d, at, there) || self.may_come_after_end(up, (p.time, there), through) {
                 out.tally.outside += 1;
                 out.rule(up, at, Passage::Outside);
             } else if (self.seen_beyond)(up, at as usize) {
@@ -338,7 +379,7 @@ impl Court<'_> {
     }
 
     /// Packets that came out and did not go in.
-    fn downstream(&self, d: &Direction<'_>, out: &mut Judgement, missed: &mut [Vec<u64>; 2]) {
+    fn downstream(&self, d: &Direction<'_>, through: &[Through; 2], out: &mut Judgement, missed: &mut [Vec<u64>; 2]) {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(down).window;
         for &at in &d.packets[down] {
@@ -361,9 +402,14 @@ impl Court<'_> {
                 if (self.seen_beyond)(down, at as usize) {
                     continue; // The leg before has counted it.
                 }
-                let there = self.other_clock(down, window[at as usize].time);
+                let time = window[at as usize].time;
+                let there = self.other_clock(down, time);
                 let tap = self.tap(up);
-                if tap.first.is_none_or(|first| there < first) || there > tap.last {
+                // It may have been on its way when that capture began.
+                let before = |first: u64| {
+                    there < first || time < through[up].first_seen && there.saturating_sub(self.longest[up]) < first
+                };
+                if tap.first.is_none_or(before) || there > tap.last {
                     out.tally.outside += 1;
                     out.rule(down, at, Passage::Outside);
                 } else {

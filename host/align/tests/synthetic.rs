@@ -352,6 +352,33 @@ fn a_last_packet_that_one_capture_misses_is_outside_once() {
     assert_eq!(answer.legs[1].outside, 0);
 }
 
+/// Captures that begin and end at once, while packets are on their way: nothing of these is lost, or missed.
+#[test]
+fn what_is_on_its_way_when_captures_begin_and_end_is_outside() {
+    let whole = Path {
+        loss: 0.0,
+        copies: 0.0,
+        ..PATH
+    };
+    let mut outside = 0;
+    for seed in 1..=20 {
+        let world = World::new(seed, whole);
+        let (from, to) = (T0 + (1500 + 7 * seed) * MS, T0 + (3500 + 11 * seed) * MS);
+        let within = |_: usize, seen: &Seen| (from..=to).contains(&seen.meta.time);
+        let captures = [
+            support::records_of(&world.capture(0, plain, within)),
+            support::records_of(&world.capture(1, late, within)),
+            support::records_of(&world.capture(2, early, within)),
+        ];
+        let answer = support::align(&captures).unwrap();
+        assert_eq!(losses(&answer), world.lost, "seed {seed}");
+        let [undecided, left_out, missed] = rest(&answer);
+        assert_eq!([undecided, missed], [0, 0], "seed {seed}");
+        outside += left_out;
+    }
+    assert!(outside > 20, "{outside}");
+}
+
 /// Bursts come in between a packet and its copy.
 #[test]
 fn copies_of_a_mirror_port_are_no_leg_s() {
