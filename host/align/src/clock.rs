@@ -11,6 +11,8 @@
 //! Memory is bounded: of each block of packets the fastest one of either direction is kept, and blocks are joined in
 //! pairs when there are many. Constraints left out make the interval wider, never wrong.
 
+use crate::link::Link;
+
 /// Differences in a block before it is full, at first.
 const BLOCK: u32 = 24;
 /// Blocks kept; then two and two are joined.
@@ -84,6 +86,8 @@ pub(crate) struct Clock {
     base: i64,
     blocks: Vec<Block>,
     block_size: u32,
+    /// Slowest links forward and backward.
+    links: [Link; 2],
 }
 
 impl Clock {
@@ -94,6 +98,7 @@ impl Clock {
             base: 0,
             blocks: Vec::new(),
             block_size: BLOCK,
+            links: [Link::new(), Link::new()],
         }
     }
 
@@ -133,11 +138,19 @@ impl Clock {
         }
     }
 
+    /// A frame of `wire` bytes passed `from` and `to` at these times.
+    pub fn passed(&mut self, [from, to]: [u64; 2], wire: u16, backward: bool) {
+        let (sent, seen) = if backward { (to, from) } else { (from, to) };
+        self.links[usize::from(backward)].add(sent, seen, wire);
+    }
+
     /// The pieces in which the clocks ran evenly.
     pub fn fit(&self) -> Fit {
         let mut parts = Vec::new();
         cut(&self.blocks, &mut parts);
-        let pieces = parts.into_iter().filter_map(Piece::of).collect();
+        let passages = self.links.each_ref().map(Link::passage);
+        let piece = |part| Some(Piece::of(part)?.without(passages));
+        let pieces = parts.into_iter().filter_map(piece).collect();
         Fit {
             base_time: self.base_time,
             base: self.base,
@@ -443,6 +456,16 @@ impl Piece {
             room,
         })
     }
+
+    /// The fastest packets of each direction needed so long for the slowest link of it, ns. The truth is still where it can be without that.
+    fn without(mut self, [forward, backward]: [f64; 2]) -> Self {
+        if forward + backward <= self.room {
+            let later = (backward - forward) / 2.0;
+            self.offset += later;
+            self.width += 2.0 * later.abs();
+        }
+        self
+    }
 }
 
 /// The clocks' history.
@@ -737,5 +760,40 @@ mod tests {
         }
         assert!(clock.blocks.len() <= MAX_BLOCKS);
         assert!((offset_at(&clock.fit(), 20.0) - 7e9).abs() < 5e3);
+    }
+
+    /// 10 ms there and back, and forward a link that takes `each` ns for a byte: bursts of a small packet and ten large ones, and an
+    /// answer to each. Offset and width at the middle.
+    fn over_a_slow_link(each: u64, bucket: bool) -> (f64, f64) {
+        let (mut clock, truth) = (Clock::new(), 3_000_000_000i64);
+        let there = |time: u64| time.wrapping_add_signed(truth);
+        for burst in 0..50u64 {
+            let (start, mut free) = (START + burst * 200_000_000, 0);
+            for k in 0..11 {
+                let sent = start + k * 12_000;
+                let wire = if k == 0 { 66 } else { 1514 };
+                free = sent.max(free) + if bucket && k < 4 { 100 } else { wire * each };
+                let seen = there(free + 10_000_000);
+                clock.add(sent, seen.wrapping_sub(sent) as i64, false);
+                clock.passed([sent, seen], wire as u16, false);
+                let answered = free + 10_050_000;
+                let back = answered + 10_000_000;
+                clock.add(back, there(answered).wrapping_sub(back) as i64, true);
+                clock.passed([back, there(answered)], 66, true);
+            }
+        }
+        let fit = clock.fit();
+        let middle = START + 25 * 200_000_000;
+        let offset = fit.offset(middle).expect("both directions") - truth;
+        (offset as f64, fit.stretches()[0].width * 1e9)
+    }
+
+    #[test]
+    fn a_slow_link_in_one_direction_moves_nothing() {
+        for (each, bucket) in [(0, false), (1000, false), (4000, false), (4000, true)] {
+            let (error, width) = over_a_slow_link(each, bucket);
+            assert!(error.abs() < 2_000.0, "{each} {bucket}: {error} ns");
+            assert!((20e6..=21e6).contains(&width), "{width}");
+        }
     }
 }

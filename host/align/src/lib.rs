@@ -10,6 +10,7 @@
 mod clock;
 mod delays;
 mod ends;
+mod link;
 mod pair;
 mod report;
 mod sightings;
@@ -636,6 +637,9 @@ fn feed(
         }
         if a.believable(at) && b.believable(partner) {
             clock.add(x.time, y.time.wrapping_sub(x.time) as i64, backward);
+            if fate == Fate::Matched && x.wire == y.wire {
+                clock.passed([x.time, y.time], x.wire, backward);
+            }
         }
     }
 }
