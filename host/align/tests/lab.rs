@@ -77,7 +77,32 @@ response_bytes = [1000, 40000]
 close = ["client_fin"]
 "#;
 
-/// Client to server in that scenario, s.
+/// A link to the client that is slow: the smallest packets take 264 µs there, and no time on the way back.
+const SLOW: &str = r#"
+name = "taps-slow"
+time_limit_s = 60
+[leg1.c2s]
+delay_ms = 1
+[leg1.s2c]
+delay_ms = 1
+[leg2.c2s]
+delay_ms = 3
+[leg2.s2c]
+delay_ms = 3
+rate_mbit = 2
+queue_bytes = 100000
+[app]
+connections = 4
+concurrency = 2
+requests = 2
+request_bytes = [50, 300]
+think_ms = [5, 20]
+server_ms = [5, 20]
+response_bytes = [10000, 40000]
+close = ["client_fin"]
+"#;
+
+/// Client to server in the scenario of the shares, s.
 const ONE_WAY: f64 = 0.010;
 
 /// What a tap's clock shows: true time + offset + drift since the start of the run.
@@ -131,6 +156,8 @@ fn main() -> ExitCode {
     println!("ok: losses, clocks and order of three taps");
     dropped_by_the_capture(&rough, &directory);
     println!("ok: a capture that drops");
+    clocks_over_a_slow_link(&lab(SLOW), &directory);
+    println!("ok: clocks beside a slow link");
     // On a busy machine the programs wake up late, and what they write down is not what the wire saw.
     let judged = (0..4).any(|_| {
         let shares = lab(SHARES);
@@ -386,6 +413,18 @@ fn dropped_by_the_capture(report: &LabReport, directory: &Path) {
     for (k, leg) in (1..).zip(&answer.legs) {
         lost_is([leg.lost_forward, leg.lost_backward], leg.outside, truth(k));
     }
+}
+
+/// What the link takes is not the clocks'.
+fn clocks_over_a_slow_link(report: &LabReport, directory: &Path) {
+    let start = frames(&report.client_tap)[0].time_ns;
+    let paths = [directory.join("client.pcap"), directory.join("server.pcapng")];
+    let clock = |offset, ppm| Clock { start, offset, ppm };
+    write_pcap(&paths[0], &frames(&report.client_tap), clock(0, 0.0));
+    write_pcapng(&paths[1], &frames(&report.server_tap), clock(-3_000_000_000, 0.0));
+    let captures: Vec<_> = paths.iter().map(|path| support::records_of_file(path)).collect();
+    let answer = support::align(&captures).unwrap();
+    clocks_are_right(&answer.legs[0], clock(0, 0.0), clock(-3_000_000_000, 0.0));
 }
 
 /// Share of the connections' time in which a program slept although its packet was there: connections beyond a round
