@@ -184,6 +184,8 @@ const BUSY: f64 = 0.9;
 /// were in flight, of which no more than a quarter was sent again.
 const MANY_IN_FLIGHT: u32 = 8;
 const FEW_AGAIN: u32 = 4;
+/// Share of the window that a burst has whose last segment its edge may have cut.
+const NEARLY: f64 = 0.75;
 /// Share of the bytes in flight that a burst has behind the tap at once.
 const MOST: f64 = 0.6;
 
@@ -458,6 +460,13 @@ impl Bursts {
             let same = tail.acked == Some(ack) || tail.last.saturating_sub(self.since) < path.other;
             window > 0 && left < ROOM * path.segment && same
         })
+    }
+
+    /// Whether the burst was most of the window as the tap knew it when it began. Where it ends with less than a segment, although more
+    /// followed, an edge has cut it that was not known here: no congestion window cuts segments.
+    fn nearly_filled(&self) -> bool {
+        self.window
+            .is_some_and(|(_, window)| f64::from(self.bytes) >= NEARLY * f64::from(window))
     }
 }
 
@@ -802,6 +811,11 @@ impl Transfer {
         }
         let burst = self.bursts.bytes;
         let is_flight = self.bursts.is_flight(&tail, b.first, path);
+        if is_flight && !tail.whole && self.bursts.nearly_filled() {
+            self.filled_window(&tail, b.first, path);
+            self.window_pause(tail.last, b.first, tail.end, path);
+            return;
+        }
         let fills = is_flight && self.loss_flight == 0 && self.bursts.slow_start.fills(burst, path.payload);
         let filled = std::mem::replace(&mut self.bursts.fills, fills);
         if fills {
@@ -2036,10 +2050,11 @@ mod tests {
         assert_eq!(sure, [201]);
     }
 
-    /// Ten small writes, sent at once, and the next when the ACK of the first had come; or later.
+    /// What ends with less than a segment, and the next when the ACK of its first had come; or later. If it was most of the receiver's
+    /// window, that cut it.
     #[test]
     fn a_flight_that_ends_small_may_have_filled_the_congestion_window() {
-        let pause = |next: u64| {
+        let pause = |next: u64, second: u32| {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
             let so_far = SoFar {
                 first: 0,
@@ -2050,7 +2065,7 @@ mod tests {
             let before = SoFar { bytes: 900, ..so_far };
             t.block(
                 BlockEnd::Push as u8,
-                &block(0, 0, 900, 900),
+                &block(0, 0, 900, second),
                 Some(before),
                 Some(40_000),
                 &path,
@@ -2063,14 +2078,19 @@ mod tests {
                 window: 40_000,
             };
             t.sample(60 * MS, &first, Some(40_000), &path);
-            let before = SoFar { bytes: 1800, ..so_far };
-            let b = block(next, next, 1800, 1000);
+            let before = SoFar {
+                bytes: u64::from(900 + second),
+                ..so_far
+            };
+            let b = block(next, next, 900 + second, 1000);
             t.block(BlockEnd::Push as u8, &b, Some(before), Some(40_000), &path);
             t.spans.last().map(|s| s.cause)
         };
-        assert_eq!(pause(100 * MS + MS), Some(Cause::SendBuffer));
-        assert_eq!(pause(104 * MS), Some(Cause::Application));
-        assert_eq!(pause(90 * MS), Some(Cause::Application));
+        assert_eq!(pause(100 * MS + MS, 900), Some(Cause::SendBuffer));
+        assert_eq!(pause(104 * MS, 900), Some(Cause::Application));
+        assert_eq!(pause(90 * MS, 900), Some(Cause::Application));
+        assert_eq!(pause(100 * MS + MS, 20_600), Some(Cause::SendBuffer));
+        assert_eq!(pause(100 * MS + MS, 32_600), Some(Cause::ReceiverWindow));
     }
 
     fn rtt(rtt: u64, ack: u32, flight: u32) -> Rtt {
