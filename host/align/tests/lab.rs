@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
+use weir_align::Alignment;
 use weir_lab::frame::TcpSummary;
 use weir_lab::pcap::{self, PcapFrame};
 use weir_lab::{LabConfig, LabReport, Scenario, run};
@@ -280,7 +281,7 @@ fn deeds(report: &LabReport) -> HashMap<(&'static str, u64, bool), u64> {
 }
 
 /// Three taps with clocks far apart, in three formats, given in the wrong order.
-fn three_taps(report: &LabReport, directory: &Path, at_tap: &[PcapFrame]) -> (weir_align::Alignment, [Clock; 3]) {
+fn three_taps(report: &LabReport, directory: &Path, at_tap: &[PcapFrame]) -> (Alignment, [Clock; 3]) {
     let client = frames(&report.client_tap);
     let start = client[0].time_ns;
     let clocks = [(0, 0.0), (17_304_222_000, 80.0), (-3_600_000_000_000, -35.0)].map(|(offset, ppm)| Clock {
@@ -415,16 +416,21 @@ fn dropped_by_the_capture(report: &LabReport, directory: &Path) {
     }
 }
 
-/// What the link takes is not the clocks'.
-fn clocks_over_a_slow_link(report: &LabReport, directory: &Path) {
+/// The taps beside client and server, the latter on such a clock; and both clocks.
+fn two_taps(report: &LabReport, directory: &Path, offset: i64, ppm: f64) -> (Alignment, [Clock; 2]) {
     let start = frames(&report.client_tap)[0].time_ns;
     let paths = [directory.join("client.pcap"), directory.join("server.pcapng")];
-    let clock = |offset, ppm| Clock { start, offset, ppm };
-    write_pcap(&paths[0], &frames(&report.client_tap), clock(0, 0.0));
-    write_pcapng(&paths[1], &frames(&report.server_tap), clock(-3_000_000_000, 0.0));
+    let clocks = [(0, 0.0), (offset, ppm)].map(|(offset, ppm)| Clock { start, offset, ppm });
+    write_pcap(&paths[0], &frames(&report.client_tap), clocks[0]);
+    write_pcapng(&paths[1], &frames(&report.server_tap), clocks[1]);
     let captures: Vec<_> = paths.iter().map(|path| support::records_of_file(path)).collect();
-    let answer = support::align(&captures).unwrap();
-    clocks_are_right(&answer.legs[0], clock(0, 0.0), clock(-3_000_000_000, 0.0));
+    (support::align(&captures).unwrap(), clocks)
+}
+
+/// What the link takes is not the clocks'.
+fn clocks_over_a_slow_link(report: &LabReport, directory: &Path) {
+    let (answer, clocks) = two_taps(report, directory, -3_000_000_000, 0.0);
+    clocks_are_right(&answer.legs[0], clocks[0], clocks[1]);
 }
 
 /// Share of the connections' time in which a program slept although its packet was there: connections beyond a round
@@ -447,14 +453,7 @@ fn lag(report: &LabReport) -> f64 {
 
 /// Shares of client, network and server within two points of what the application wrote down.
 fn pie_is_the_applications(report: &LabReport, directory: &Path) {
-    let start = frames(&report.client_tap)[0].time_ns;
-    let paths = [directory.join("client.pcap"), directory.join("server.pcapng")];
-    let clock = |offset, ppm| Clock { start, offset, ppm };
-    write_pcap(&paths[0], &frames(&report.client_tap), clock(0, 0.0));
-    write_pcapng(&paths[1], &frames(&report.server_tap), clock(5_000_000_000, 40.0));
-    let captures: Vec<_> = paths.iter().map(|path| support::records_of_file(path)).collect();
-    let answer = support::align(&captures).unwrap();
-
+    let (answer, _) = two_taps(report, directory, 5_000_000_000, 40.0);
     let truth = lines(&report.app_truth);
     let number = |line: &Value, key: &str| line[key].as_u64().unwrap() as f64 / 1e9;
     let mut last_fins: HashMap<u64, f64> = HashMap::new();

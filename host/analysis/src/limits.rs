@@ -775,9 +775,7 @@ impl Transfer {
             return;
         }
         if tail.at_edge || self.bursts.filled(&tail, path) {
-            self.filled_window(&tail, b.first, path);
-            self.window_pause(tail.last, b.first, tail.end, path);
-            return;
+            return self.ended_at_edge(&tail, b.first, path);
         }
         let trigger = self.trigger(tail.last, b.first, path);
         let small = b.bytes < path.segment;
@@ -812,9 +810,7 @@ impl Transfer {
         let burst = self.bursts.bytes;
         let is_flight = self.bursts.is_flight(&tail, b.first, path);
         if is_flight && !tail.whole && self.bursts.nearly_filled() {
-            self.filled_window(&tail, b.first, path);
-            self.window_pause(tail.last, b.first, tail.end, path);
-            return;
+            return self.ended_at_edge(&tail, b.first, path);
         }
         let fills = is_flight && self.loss_flight == 0 && self.bursts.slow_start.fills(burst, path.payload);
         let filled = std::mem::replace(&mut self.bursts.fills, fills);
@@ -867,6 +863,12 @@ impl Transfer {
             self.bursts.slow_start.filled_window(self.bursts.bytes);
         }
         self.bursts.restart(next);
+    }
+
+    /// The same, and it kept the sender from `tail` on.
+    fn ended_at_edge(&mut self, tail: &BlockTail, next: u64, path: &Path) {
+        self.filled_window(tail, next, path);
+        self.window_pause(tail.last, next, tail.end, path);
     }
 
     /// The receiver's window kept the sender at `end` from `from` until it heard that the window had opened or that all had arrived; then it
