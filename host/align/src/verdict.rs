@@ -203,6 +203,14 @@ impl Court<'_> {
         there > last || time > through[up].last_sent && there.saturating_add(self.longest[up]) > last
     }
 
+    /// Whether a packet that the other tap has of `time`, which is `there` on the clock of tap `up`, may have passed that before its capture began.
+    fn may_have_left_before_beginning(&self, up: usize, (time, there): (u64, u64), through: &[Through; 2]) -> bool {
+        let before = |first: u64| {
+            there < first || time < through[up].first_seen && there.saturating_sub(self.longest[up]) < first
+        };
+        self.tap(up).first.is_none_or(before)
+    }
+
     /// Connections that only one tap has, of hosts whose other connections both have, and that nobody at the far side
     /// answered: their packets went in and did not come out. Answered ones took another way.
     fn never_arrived(&self, through: &[Through; 2], out: &mut Judgement) {
@@ -404,12 +412,7 @@ impl Court<'_> {
                 }
                 let time = window[at as usize].time;
                 let there = self.other_clock(down, time);
-                let tap = self.tap(up);
-                // It may have been on its way when that capture began.
-                let before = |first: u64| {
-                    there < first || time < through[up].first_seen && there.saturating_sub(self.longest[up]) < first
-                };
-                if tap.first.is_none_or(before) || there > tap.last {
+                if self.may_have_left_before_beginning(up, (time, there), through) || there > self.tap(up).last {
                     out.tally.outside += 1;
                     out.rule(down, at, Passage::Outside);
                 } else {

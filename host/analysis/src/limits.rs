@@ -339,8 +339,8 @@ pub(crate) struct Transfer {
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
-    /// Where new data ended before a loss, if the congestion window had room for more.
-    room_behind: Option<u32>,
+    /// Something was lost behind the last block, and the congestion window had room for more than that.
+    had_room: bool,
     /// The receiver's windows.
     pub silly: Silly,
     /// Of the transfer in progress: where its charges begin and end.
@@ -716,7 +716,7 @@ impl Transfer {
                         .writes
                         .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
                         || self.had_nothing_new(tail, b, path)
-                        || self.room_behind == Some(tail.end))
+                        || self.had_room)
                 {
                     let span = Span {
                         from,
@@ -734,6 +734,7 @@ impl Transfer {
         let is_piece = is_full && !is_spaced(b) && path.payload > 0 && b.bytes.is_multiple_of(path.payload);
         self.pieces.piece(if is_piece { b.bytes } else { 0 }, path.payload, gap);
         self.repeats = None;
+        self.had_room = false;
     }
 
     /// Whether the recovery between the block that ended in `tail` and the next one shows that nothing was left to send: for a round trip
@@ -1035,7 +1036,7 @@ impl Transfer {
         if let Some(tail) = self.tail.filter(|tail| tail.pushed && tail.whole && !tail.at_edge)
             && self.had_room(&tail, self.bursts.is_flight(&tail, time, path), path)
         {
-            self.room_behind = Some(tail.end);
+            self.had_room = true;
         }
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
@@ -1198,6 +1199,7 @@ impl Transfer {
         self.spans.retain(|s| s.to > next);
         self.tail = None;
         self.repeats = None;
+        self.had_room = false;
         self.again = None;
         self.edge_ns = 0;
         self.rate_max = 0.0;
@@ -1231,7 +1233,7 @@ impl Transfer {
             }
             let own = self.classify(&trips, i, path);
             if own.0 == Cause::ReceiverWindow && i > 0 && trips[i - 1].window == trip.window {
-                self.silly.freeze(trip.acked, trip.window.unwrap_or(0), end - at);
+                self.silly.freeze(trip.bytes, trip.window.unwrap_or(0), end - at);
             }
             before = Some(own);
             let edge = beside_window(at, trip.edge_ns, &spans).min(end);
@@ -1266,13 +1268,14 @@ impl Transfer {
         let mut trips: Vec<Trip> = Vec::new();
         let Some(first) = samples.first() else { return trips };
         let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
-        // Of the piece in hand: its beginning, the end of the segment that was acknowledged there, its round trips with data behind them, most in flight.
+        // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips with data behind them,
+        // most in flight.
         // What came before the transfer may have been acknowledged without a sample.
         let begun = self.writes.begun_at();
         let measured = self
             .measured
-            .map(|ack| begun.filter(|at| before(ack, *at)).unwrap_or(ack));
-        let (mut since, mut acked) = (start, measured);
+            .map(|end| begun.filter(|at| before(end, *at)).unwrap_or(end));
+        let (mut since, mut timed) = (start, measured);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
@@ -1308,7 +1311,7 @@ impl Transfer {
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
-            let bytes = acked.filter(|a| !before(s.end, *a)).map(|a| s.end.wrapping_sub(a));
+            let bytes = timed.filter(|at| !before(s.end, *at)).map(|at| s.end.wrapping_sub(at));
             let flown = spans.iter().find(|span| {
                 let over = span.to.min(s.time).saturating_sub(span.from.max(since));
                 span.flight > 0 && 2 * over > s.time.saturating_sub(since)
@@ -1346,10 +1349,10 @@ impl Transfer {
                 held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
-                acked: bytes.unwrap_or(0),
+                bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
             });
-            (since, acked) = (s.time, Some(s.end));
+            (since, timed) = (s.time, Some(s.end));
             (sum, count, flight_max, edge, edge_ns) = (0, 0, 0, 0, 0);
         }
         for t in &trips {
@@ -1498,8 +1501,8 @@ struct Trip {
     at_edge: bool,
     /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
     edge_ns: u64,
-    /// Bytes acknowledged, where known.
-    acked: u32,
+    /// Bytes from timed segment to timed segment, where known.
+    bytes: u32,
     /// What is in flight is that of a flight.
     exact: bool,
 }
