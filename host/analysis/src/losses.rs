@@ -216,6 +216,8 @@ pub(crate) struct Losses {
     /// same id: some hosts send the same in every packet (RFC 6864).
     last_id: (u32, u16),
     constant_id: bool,
+    /// TSval and IP id of the packet made last of those that a record told, and when it passed.
+    newest: Option<((u32, u16), u64)>,
     /// What came twice at the receiver and once at the tap, and repeats of holes that came twice.
     network_copies: u32,
     fills_twice: u32,
@@ -446,6 +448,13 @@ impl Losses {
             self.last_disorder = time;
         }
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
+        let made = (e.tsval, e.ip_id);
+        if self
+            .newest
+            .is_none_or(|(newest, _)| is_older(newest, made).is_some_and(|(older, _)| older))
+        {
+            self.newest = Some((made, time));
+        }
         if segment.is_some() && e.length > 0 {
             self.last_below = time;
         }
@@ -801,6 +810,24 @@ impl Losses {
             entry.evidence = entry.evidence.with(sign);
             return self.harmless(entry, Class::Reordered);
         }
+        if unseen == 0
+            && delivered == 0
+            && let Some(sign) = self.follows_its_repeat(e, old, time)
+        {
+            self.skipped.retain(|repeat| repeat.range.overlap(old) == 0);
+            self.sent_again(
+                Entry {
+                    time: time - since_data(e),
+                    place: Place::Nowhere,
+                    evidence: Evidence::NONE.with(sign::ORIGINAL_CAME),
+                    ..entry
+                },
+                path,
+            );
+            self.counts.out_of_order += 1;
+            entry.evidence = entry.evidence.with(sign);
+            return self.harmless(entry, Class::Reordered);
+        }
         if unseen == 0 && delivered == 0 && self.numbered_as_new(e, path) {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
@@ -915,6 +942,18 @@ impl Losses {
         };
         self.change(i, place, sign::ORIGINAL_CAME);
         is_older((late.tsval, late.ip_id), (repeat.tsval, repeat.ip_id)).map(|(_, sign)| sign)
+    }
+
+    /// The segment before this one brought the same bytes in sequence, and this one was made before a packet that had passed
+    /// when that one came: what came in sequence was the repeat, and this is its original. Returns what tells.
+    fn follows_its_repeat(&self, e: &Event, old: Range, time: u64) -> Option<Sign> {
+        let ((tsval, id), passed) = self.newest?;
+        let before_that = passed < time.saturating_sub(since_data(e));
+        if !before_that || e.length == 0 || old.to != e.expected || !self.follows_new(e, time) {
+            return None;
+        }
+        let (older, sign) = is_older((e.tsval, e.ip_id), (tsval, id))?;
+        older.then_some(sign)
     }
 
     /// A repeat without a reason: no ACK or SACK asked for it, the sender was not waiting, and no

@@ -172,6 +172,46 @@ fn a_late_original_shows_in_the_ip_id() {
     );
 }
 
+/// The last segment of a burst is overtaken by its repeat, which comes in sequence. A packet that passed before that one was
+/// made after the original.
+#[test]
+fn a_repeat_that_came_in_sequence_shows_when_its_original_comes() {
+    for (made, expected) in [
+        (
+            3,
+            [
+                (Class::Retransmission, Place::Nowhere),
+                (Class::Reordered, Place::Nowhere),
+            ],
+        ),
+        // Its copy, and no other packet shows that it is older.
+        (5, [(Class::Copy, Place::Capture); 2]),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        seg(&mut c, 0.100, 2);
+        let id = c.packets.last().unwrap().ip_id;
+        let of = |c: &mut Conversation, made: u16| c.packets.last_mut().unwrap().ip_id = id + made - 2;
+        c.sack(0.130, C, A, 1901, &[edges(2, 3)]);
+        seg(&mut c, 0.141, 1);
+        of(&mut c, 4);
+        ack(&mut c, 0.171, 3);
+        seg(&mut c, 0.182, 3);
+        of(&mut c, 5);
+        seg(&mut c, 0.184, 3);
+        of(&mut c, made);
+        ack(&mut c, 0.212, 4);
+        let mut said = places(&c);
+        let fill = said.remove(said.iter().position(|v| v.1 == Place::BeforeTap).unwrap());
+        assert_eq!(fill.0, Class::Retransmission);
+        assert!(said.iter().all(|v| expected.contains(v)), "{made}: {said:?}");
+        let d = server(&c);
+        let repeats = u64::from(made == 3);
+        assert_eq!((d.out_of_order, d.spurious_retransmissions), (repeats, repeats));
+        assert_eq!(d.retransmitted_packets, 1 + repeats);
+    }
+}
+
 /// The client has let go of the connection and answered with RST, which did not get to the server.
 #[test]
 fn a_repeat_behind_a_reset_shows_that_lost() {

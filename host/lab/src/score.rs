@@ -124,6 +124,9 @@ const SYN_ACK_TIMER_LEAST: u64 = 500_000_000;
 const SHORTEST_TIMER: u64 = 1 << 20;
 const MOST_SKIPPED: u16 = 17;
 
+/// Of `EVENT.since_data`, ns.
+const SINCE_UNIT: u64 = 64;
+
 /// Linux takes timestamps that are older by so much.
 const PAWS_WINDOW: i32 = 1;
 
@@ -463,7 +466,8 @@ impl Judge<'_> {
     }
 
     fn answer(&self, seq: u32, time_ns: u64) -> (Answer, Option<&Verdict>) {
-        let verdict = self.answers.segments.get(&(time_ns, seq));
+        // Of a segment that a later one explains, the time is known to a unit of `EVENT.since_data`.
+        let verdict = (time_ns..time_ns + SINCE_UNIT).find_map(|time| self.answers.segments.get(&(time, seq)));
         (verdict.map_or(Answer::Nothing, answer), verdict)
     }
 
