@@ -172,6 +172,8 @@ const OPTIONS: u32 = 40;
 pub(crate) const TIMESTAMPS: u32 = 12;
 /// Growth from one round trip to the next that only a congestion window shows.
 const GROWTH: f64 = 1.2;
+/// Round trips from which on it can be told that none is there.
+const FLAT_TRIPS: usize = 3;
 /// Differences up to this are none.
 const FLAT: f64 = 1.15;
 /// Round trips above the smallest by this factor are queueing.
@@ -207,8 +209,9 @@ struct Sample {
     window_before: Option<u32>,
     /// Whether the timed segment went to the edge of the window that its sender knew of, if that is known.
     at_edge: Option<bool>,
-    /// Time since the sample before in which the sender surely stood there, ns.
+    /// Time since the sample before in which the sender surely stood there, and in which it surely did not, ns.
     edge_ns: u64,
+    room_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -267,6 +270,8 @@ struct BlockTail {
     end: u32,
     /// It used up the window that its sender had heard of.
     at_edge: bool,
+    /// It surely left room in it.
+    has_room: bool,
 }
 
 /// What was sent again since the last block.
@@ -334,8 +339,10 @@ pub(crate) struct Transfer {
     spans: Vec<Span>,
     tail: Option<BlockTail>,
     edges: VecDeque<Edge>,
-    /// Time since the last sample in which the sender had surely used up the window that it had heard of, ns.
+    /// Time since the last sample in which the sender had surely used up the window that it had heard of, and in which it surely had
+    /// not, ns.
     edge_ns: u64,
+    room_ns: u64,
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
@@ -509,6 +516,7 @@ impl Transfer {
         let window_before = self.heard(sent, path).map(|edge| edge.window);
         self.saw(time, r.ack, window);
         self.stood_since_block(time, path);
+        self.had_room_since_block(time);
         if let Some(window) = window {
             let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
@@ -531,6 +539,7 @@ impl Transfer {
             window_before,
             at_edge,
             edge_ns: std::mem::take(&mut self.edge_ns),
+            room_ns: std::mem::take(&mut self.room_ns),
         });
         self.flight_since = r.flight;
     }
@@ -617,6 +626,14 @@ impl Transfer {
         }
     }
 
+    /// The sender has sent nothing since the last block, although the window had room.
+    fn had_room_since_block(&mut self, to: u64) {
+        if let Some(tail) = self.tail.filter(|tail| tail.has_room) {
+            let from = self.samples.last().map_or(0, |s| s.time).max(tail.last);
+            self.room_ns = self.room_ns.saturating_add(to.saturating_sub(from));
+        }
+    }
+
     /// Bytes in flight behind the tap at some time since the last sample.
     pub fn flight(&mut self, bytes: u32) {
         self.flight_since = self.flight_since.max(bytes);
@@ -628,6 +645,7 @@ impl Transfer {
     pub fn block(&mut self, code: u8, b: &Block, before: Option<SoFar>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
         self.stood_since_block(b.first, path);
+        self.had_room_since_block(b.first);
         let full = u32::from(b.max_segment);
         let is_full = path.is_full(b);
         let noted = self
@@ -644,6 +662,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
+                has_room: false,
             })
         });
         match tail {
@@ -659,7 +678,11 @@ impl Transfer {
             // What other blocks tell is later than their end.
             self.saw(b.last, acked, window);
         }
-        let at_edge = pushed && self.heard(b.last, path).is_some_and(|edge| edge.is_reached(end, path));
+        let edge = self.heard(b.last, path).filter(|_| pushed);
+        let at_edge = edge.is_some_and(|edge| edge.is_reached(end, path));
+        // What stands apart may have waited in a queue before the tap, and its sender had heard less.
+        let is_bunched = apart(b).is_some_and(|ns| ns < SPACED);
+        let has_room = is_bunched && edge.is_some_and(|edge| !edge.is_reached(end, path));
         if self.is_cut(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -696,6 +719,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
+            has_room,
         });
     }
 
@@ -1202,6 +1226,7 @@ impl Transfer {
         self.had_room = false;
         self.again = None;
         self.edge_ns = 0;
+        self.room_ns = 0;
         self.rate_max = 0.0;
     }
 
@@ -1238,7 +1263,11 @@ impl Transfer {
             before = Some(own);
             let edge = beside_window(at, trip.edge_ns, &spans).min(end);
             self.paint(at, edge, (Cause::ReceiverWindow, false), &spans);
-            self.paint(edge, end, own, &spans);
+            // What the window let pass then, the sender held back itself.
+            let room = if own.0 == Cause::ReceiverWindow && !trip.at_edge { trip.room_ns } else { 0 };
+            let paced = beside_window(edge, room, &spans).min(end);
+            self.paint(edge, paced, (Cause::CongestionWindow, false), &spans);
+            self.paint(paced, end, own, &spans);
             if let Some(base) = path.base {
                 let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
                 let waited = (above * (end - at) as f64) as u64;
@@ -1279,7 +1308,7 @@ impl Transfer {
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
-        let mut edge_ns = 0u64;
+        let (mut edge_ns, mut room_ns) = (0u64, 0u64);
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
@@ -1288,6 +1317,7 @@ impl Transfer {
                 None => 0,
             };
             edge_ns = edge_ns.saturating_add(s.edge_ns);
+            room_ns = room_ns.saturating_add(s.room_ns);
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
@@ -1349,11 +1379,13 @@ impl Transfer {
                 held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
+                room_ns,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
+                short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
-            (sum, count, flight_max, edge, edge_ns) = (0, 0, 0, 0, 0);
+            (sum, count, flight_max, edge, edge_ns, room_ns) = (0, 0, 0, 0, 0, 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -1379,6 +1411,12 @@ impl Transfer {
             self.receiver_bytes = window;
             return (Cause::ReceiverWindow, false);
         }
+        if t.short && i > 0 {
+            let before = self.classify(trips, i - 1, path);
+            if before.0 != Cause::ReceiverWindow {
+                return before;
+            }
+        }
         let base = path.base.unwrap_or(t.rtt) as f64;
         let queued = t.queued && t.rtt as f64 > base * QUEUE + SLACK as f64;
         if queued && self.rate_max > 0.0 && t.rate >= SHARED * self.rate_max {
@@ -1399,7 +1437,8 @@ impl Transfer {
         // Never as much in flight before: only a growing congestion window shows that.
         let before = trips[..i].iter().map(|t| t.flight).fold(0.0, f64::max);
         let after = trips.get(i + 1).map_or(0.0, |t| t.flight);
-        if i == 0 || t.flight.max(after) >= before * GROWTH {
+        let whole = trips.iter().filter(|t| !t.short).count();
+        if i == 0 || whole < FLAT_TRIPS || t.flight.max(after) >= before * GROWTH {
             return (growing, false);
         }
         let far = |j: usize| trips.get(j).map_or(t.flight, |t| t.flight);
@@ -1501,10 +1540,14 @@ struct Trip {
     at_edge: bool,
     /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
     edge_ns: u64,
+    /// Time in which the window surely had room and the sender sent nothing, ns.
+    room_ns: u64,
     /// Bytes from timed segment to timed segment, where known.
     bytes: u32,
     /// What is in flight is that of a flight.
     exact: bool,
+    /// The end of the transfer: too short to tell of itself.
+    short: bool,
 }
 
 /// Full segments that stand apart: they come from a slow link before the tap, and may have waited in its queue.
