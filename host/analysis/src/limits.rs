@@ -161,6 +161,10 @@ const EDGES: usize = 64;
 /// A sender that waits for its buffer sends once in a round trip, or each time that a third of it is free (as Linux
 /// wakes its application); what pauses more often paces.
 const PIECES: u64 = 3;
+/// Segments that such a sender sends at once, at most.
+const PACED: u32 = 4;
+/// Segments of others between two of them on a slow link.
+const OTHERS: u64 = 8;
 /// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
 const LEAST_LATER: u64 = 4_000_000;
 const MOST_LATER: u64 = 16_000_000;
@@ -272,6 +276,8 @@ struct BlockTail {
     at_edge: bool,
     /// It surely left room in it.
     has_room: bool,
+    /// How far its segments stood apart, if a slow link before the tap made them; else 0, ns.
+    apart: u64,
 }
 
 /// What was sent again since the last block.
@@ -663,6 +669,7 @@ impl Transfer {
                 end: b.seq,
                 at_edge: false,
                 has_room: false,
+                apart: 0,
             })
         });
         match tail {
@@ -720,6 +727,7 @@ impl Transfer {
             end,
             at_edge,
             has_room,
+            apart: apart(b).filter(|_| is_spaced(b)).unwrap_or(0),
         });
     }
 
@@ -827,7 +835,13 @@ impl Transfer {
         }
         let trip = path.round_trip();
         let cycle = b.first.saturating_sub(self.bursts.since);
-        if cycle < trip / PIECES || gap < self.bursts.longest.saturating_mul(2) {
+        let now = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
+        let is_part = || {
+            let of_flight = |flight| gap < now / 2 && u64::from(self.bursts.bytes) * (PIECES + 1) < u64::from(flight);
+            gap < tail.apart.saturating_mul(OTHERS) || self.in_flight(&tail, path).is_some_and(of_flight)
+        };
+        let is_few = !self.bursts.cut && self.bursts.bytes <= PACED * path.payload;
+        if cycle < trip / PIECES || gap < self.bursts.longest.saturating_mul(2) || is_few && is_part() {
             // Paced.
             self.bursts.longest = self.bursts.longest.max(gap);
             return;
@@ -968,12 +982,17 @@ impl Transfer {
             let behind_tap = tail.acked.map_or(0, |acked| tail.end.wrapping_sub(acked));
             Some(self.bursts.bytes.max(behind_tap))
         } else {
-            let heard = tail.last.saturating_sub(path.other);
-            let edge = self.edges.iter().rev().find(|edge| edge.from <= heard);
-            edge.map(|edge| tail.end.wrapping_sub(edge.at.wrapping_sub(edge.window)))
+            self.in_flight(tail, path)
         };
         tail.last >= self.recovering
             && flight.is_some_and(|flight| self.pieces.held(flight, path.payload, path.round_trip()))
+    }
+
+    /// Bytes that the sender had not heard to have arrived when it sent the end of `tail`.
+    fn in_flight(&self, tail: &BlockTail, path: &Path) -> Option<u32> {
+        let heard = tail.last.saturating_sub(path.other);
+        let edge = self.edges.iter().rev().find(|edge| edge.from <= heard);
+        edge.map(|edge| tail.end.wrapping_sub(edge.at.wrapping_sub(edge.window)))
     }
 
     /// Whether the burst in hand shows that slow start has not ended before it.
@@ -1264,7 +1283,11 @@ impl Transfer {
             let edge = beside_window(at, trip.edge_ns, &spans).min(end);
             self.paint(at, edge, (Cause::ReceiverWindow, false), &spans);
             // What the window let pass then, the sender held back itself.
-            let room = if own.0 == Cause::ReceiverWindow && !trip.at_edge { trip.room_ns } else { 0 };
+            let room = if own.0 == Cause::ReceiverWindow && !trip.at_edge {
+                trip.room_ns
+            } else {
+                0
+            };
             let paced = beside_window(edge, room, &spans).min(end);
             self.paint(edge, paced, (Cause::CongestionWindow, false), &spans);
             self.paint(paced, end, own, &spans);
