@@ -2174,6 +2174,107 @@ mod tests {
         }
     }
 
+    /// Flights of ten segments seem to be those of a buffer; of two of them nothing is known, nor of what is left behind them.
+    #[test]
+    fn two_round_trips_alike_show_no_buffer() {
+        let buffer = |trips: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+            t.measured = Some(0);
+            let trip = path.round_trip() + MS;
+            let at = |n: u32| u64::from(n) * trip;
+            for n in 0..trips {
+                let timed = Rtt {
+                    ack: n * 10_000 + 1_000,
+                    ..rtt(100_000, n * 10_000 + 1_000, 9_000)
+                };
+                t.sample(at(n), &timed, Some(40_000), &path);
+            }
+            t.sample(
+                at(trips - 1) + MS,
+                &rtt(100_000, trips * 10_000, 0),
+                Some(40_000),
+                &path,
+            );
+            let by = t.settle(0, at(trips - 1) + MS, at(trips), &path).by;
+            by.of(Cause::SendBuffer)
+        };
+        assert_eq!(buffer(2), 0);
+        assert!(buffer(8) > 0);
+    }
+
+    /// A reader opens a window of 24 segments each 100 ms. Its sender paces two segments each 2 ms until it has used that up; what comes
+    /// from a slow link may have waited there.
+    #[test]
+    fn a_window_holds_nobody_while_it_has_room() {
+        let held = |apart: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            let mut so_far = None;
+            for cycle in 0..8 {
+                let begin = u64::from(cycle) * 100 * MS;
+                for piece in 0..12 {
+                    let time = begin + u64::from(piece) * 2 * MS;
+                    let b = Block {
+                        flight: 2_000 * (piece + 1),
+                        packets: 2,
+                        ..block(time, time + apart, 24_000 * cycle + 2_000 * piece, 2_000)
+                    };
+                    t.block(BlockEnd::Push as u8, &b, so_far, Some(24_000), &path);
+                    so_far = Some(SoFar {
+                        first: 0,
+                        last: time + apart,
+                        bytes: u64::from(b.seq + b.bytes),
+                    });
+                }
+                let read = Rtt {
+                    ack: 24_000 * (cycle + 1),
+                    ..rtt(60 * MS, 24_000 * cycle + 1_000, 0)
+                };
+                t.sample(begin + 60 * MS, &read, Some(24_000), &path);
+            }
+            t.settle(0, 760 * MS, 800 * MS, &path).by.of(Cause::ReceiverWindow) / MS
+        };
+        let (paced, waited) = (held(10_000), held(MS));
+        assert!(waited - paced > 100, "{paced} {waited}");
+        assert!(paced > 500, "{paced}");
+    }
+
+    /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the
+    /// path is full.
+    fn pieces_of_two(apart: u64, now: u64) -> usize {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let mut so_far = None;
+        for piece in 0..20u32 {
+            let time = u64::from(piece) * 40 * MS;
+            let acked = 2_000
+                * (u64::from(piece) * 40 * MS)
+                    .saturating_sub(now - path.other)
+                    .div_ceil(40 * MS) as u32;
+            t.sample(time, &rtt(now - path.other, acked, 4_000), Some(40_000), &path);
+            let b = Block {
+                flight: 2_000 * (piece + 1) - acked,
+                packets: 2,
+                ..block(time, time + apart, 2_000 * piece, 2_000)
+            };
+            t.block(BlockEnd::Push as u8, &b, so_far, Some(40_000), &path);
+            so_far = Some(SoFar {
+                first: 0,
+                last: time + apart,
+                bytes: u64::from(b.seq + b.bytes),
+            });
+        }
+        let late = |s: &&Span| s.cause == Cause::SendBuffer && s.from > now;
+        t.spans.iter().filter(late).count()
+    }
+
+    /// While a queue stands, most is in flight beside the two segments; and between what a slow link spaced, others' segments went.
+    #[test]
+    fn a_paced_sender_does_not_wait_for_its_buffer() {
+        assert!(pieces_of_two(10_000, 100 * MS) > 0);
+        assert_eq!(pieces_of_two(10_000, 400 * MS), 0);
+        assert_eq!(pieces_of_two(10 * MS, 100 * MS), 0);
+    }
+
     /// Beside the receiver all ACKs of a flight come within a millisecond, and only some of them are in samples.
     #[test]
     fn an_edge_that_moved_on_may_have_been_heard_of() {
