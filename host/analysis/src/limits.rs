@@ -216,6 +216,8 @@ struct Sample {
     /// Time since the sample before in which the sender surely stood there, and in which it surely did not, ns.
     edge_ns: u64,
     room_ns: u64,
+    /// Bytes since the sample before that a slow link before the tap spaced, less those that none did.
+    spaced: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -349,6 +351,8 @@ pub(crate) struct Transfer {
     /// not, ns.
     edge_ns: u64,
     room_ns: u64,
+    /// Bytes since then that a slow link before the tap spaced, less those that none did.
+    spaced: i64,
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
@@ -546,6 +550,7 @@ impl Transfer {
             at_edge,
             edge_ns: std::mem::take(&mut self.edge_ns),
             room_ns: std::mem::take(&mut self.room_ns),
+            spaced: std::mem::take(&mut self.spaced),
         });
         self.flight_since = r.flight;
     }
@@ -709,6 +714,8 @@ impl Transfer {
             self.span(full, to, Cause::ReceiverWindow, path);
             self.full = None;
         }
+        let bytes = i64::from(b.bytes);
+        self.spaced = self.spaced.saturating_add(if is_spaced(b) { bytes } else { -bytes });
         let whole = is_full && b.bytes.is_multiple_of(full);
         if !whole && b.packets > 1 {
             self.small_tail(b, path);
@@ -1246,6 +1253,7 @@ impl Transfer {
         self.again = None;
         self.edge_ns = 0;
         self.room_ns = 0;
+        self.spaced = 0;
         self.rate_max = 0.0;
     }
 
@@ -1331,7 +1339,7 @@ impl Transfer {
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
-        let (mut edge_ns, mut room_ns) = (0u64, 0u64);
+        let (mut edge_ns, mut room_ns, mut spaced) = (0u64, 0u64, 0i64);
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
@@ -1341,6 +1349,7 @@ impl Transfer {
             };
             edge_ns = edge_ns.saturating_add(s.edge_ns);
             room_ns = room_ns.saturating_add(s.room_ns);
+            spaced = spaced.saturating_add(s.spaced);
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
@@ -1403,12 +1412,13 @@ impl Transfer {
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 room_ns,
+                spaced: spaced > 0,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
                 short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
-            (sum, count, flight_max, edge, edge_ns, room_ns) = (0, 0, 0, 0, 0, 0);
+            (sum, count, flight_max, edge, edge_ns, room_ns, spaced) = (0, 0, 0, 0, 0, 0, 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -1475,7 +1485,8 @@ impl Transfer {
         let most = around.iter().map(|t| t.flight).fold(0.0, f64::max);
         let least = around.iter().map(|t| t.flight).fold(f64::INFINITY, f64::min);
         if most > least * FLAT * FLAT {
-            return (Cause::Unknown, false);
+            // Segments that stand apart alike left a link that had no pause; how many of others went between them varies.
+            return (if t.spaced { Cause::Bandwidth } else { Cause::Unknown }, false);
         }
         // Flat. With pauses: those are the send buffer's (after full segments) or the application's, and between them data
         // goes as fast as the sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
@@ -1565,6 +1576,8 @@ struct Trip {
     edge_ns: u64,
     /// Time in which the window surely had room and the sender sent nothing, ns.
     room_ns: u64,
+    /// Most of it came from a slow link before the tap, segment behind segment.
+    spaced: bool,
     /// Bytes from timed segment to timed segment, where known.
     bytes: u32,
     /// What is in flight is that of a flight.
