@@ -1412,6 +1412,7 @@ impl Transfer {
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 room_ns,
+                paced: 2 * room_ns > ns,
                 spaced: spaced > 0,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
@@ -1486,7 +1487,12 @@ impl Transfer {
         let least = around.iter().map(|t| t.flight).fold(f64::INFINITY, f64::min);
         if most > least * FLAT * FLAT {
             // Segments that stand apart alike left a link that had no pause; how many of others went between them varies.
-            return (if t.spaced { Cause::Bandwidth } else { Cause::Unknown }, false);
+            let cause = match (t.spaced, t.paced) {
+                (true, _) => Cause::Bandwidth,
+                (false, true) => Cause::CongestionWindow,
+                (false, false) => Cause::Unknown,
+            };
+            return (cause, false);
         }
         // Flat. With pauses: those are the send buffer's (after full segments) or the application's, and between them data
         // goes as fast as the sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
@@ -1576,6 +1582,8 @@ struct Trip {
     edge_ns: u64,
     /// Time in which the window surely had room and the sender sent nothing, ns.
     room_ns: u64,
+    /// That was most of it.
+    paced: bool,
     /// Most of it came from a slow link before the tap, segment behind segment.
     spaced: bool,
     /// Bytes from timed segment to timed segment, where known.
@@ -2250,6 +2258,45 @@ mod tests {
         let (paced, waited) = (held(10_000), held(MS));
         assert!(waited - paced > 100, "{paced} {waited}");
         assert!(paced > 500, "{paced}");
+    }
+
+    /// Trips of 10 and 20 segments in turns, which nothing explains; but segments that a slow link before the tap spaced show that it was
+    /// busy, and a window with room that the sender held back itself.
+    #[test]
+    fn what_goes_up_and_down_is_unknown_but_for_a_slow_link_and_a_paced_sender() {
+        let charged = |apart: u64, window: Option<u32>| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            let (mut so_far, mut seq) = (None, 0);
+            for trip in 0..12 {
+                let begin = trip * 100 * MS;
+                let pieces = [5, 10][trip as usize % 2];
+                for piece in 0..pieces {
+                    let time = begin + piece * 90 * MS / pieces;
+                    let b = Block {
+                        flight: 4_000,
+                        packets: 2,
+                        ..block(time, time + apart, seq, 2_000)
+                    };
+                    t.block(BlockEnd::Limit as u8, &b, so_far, None, &path);
+                    if window.is_some() {
+                        t.tail = t.tail.map(|tail| BlockTail { has_room: true, ..tail });
+                    }
+                    seq += b.bytes;
+                    so_far = Some(SoFar {
+                        first: 0,
+                        last: time + apart,
+                        bytes: u64::from(seq),
+                    });
+                }
+                t.sample(begin + 95 * MS, &rtt(60 * MS, seq, 4_000), window, &path);
+            }
+            let by = t.settle(0, 1_195 * MS, 1_200 * MS, &path).by;
+            [Cause::Unknown, Cause::Bandwidth, Cause::CongestionWindow].map(|cause| by.of(cause) > 300 * MS)
+        };
+        assert_eq!(charged(10_000, None), [true, false, false]);
+        assert_eq!(charged(MS, None), [false, true, false]);
+        assert_eq!(charged(10_000, Some(400_000)), [false, false, true]);
     }
 
     /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the

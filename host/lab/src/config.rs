@@ -399,7 +399,7 @@ impl AppConfig {
 }
 
 /// The scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 38] = [
+const BUILT_IN: [(&str, &str); 40] = [
     ("demo", include_str!("../scenarios/demo.toml")),
     ("clean", include_str!("../scenarios/clean.toml")),
     ("lossy", include_str!("../scenarios/lossy.toml")),
@@ -436,6 +436,8 @@ const BUILT_IN: [(&str, &str); 38] = [
     ("limits-link", include_str!("../scenarios/limits-link.toml")),
     ("limits-reader", include_str!("../scenarios/limits-reader.toml")),
     ("limits-turns", include_str!("../scenarios/limits-turns.toml")),
+    ("limits-paced", include_str!("../scenarios/limits-paced.toml")),
+    ("limits-short", include_str!("../scenarios/limits-short.toml")),
     ("black-hole", include_str!("../scenarios/black-hole.toml")),
     (
         "black-hole-probing",
