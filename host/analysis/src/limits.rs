@@ -2195,32 +2195,33 @@ mod tests {
         }
     }
 
-    /// Flights of ten segments seem to be those of a buffer; of two of them nothing is known, nor of what is left behind them.
+    /// Flights of so many segments beside the receiver, a round trip apart, and the last ACK a millisecond later.
+    fn beside_receiver(flights: &[u32]) -> Charges {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let trip = path.round_trip() + MS;
+        let (mut time, mut begin) = (1000 * MS, 0);
+        t.measured = Some(1_000u32.wrapping_sub(1_000 * flights[0]));
+        for flight in flights {
+            let timed = rtt(100_000, begin + 1_000, 1_000 * (flight - 1));
+            t.sample(time, &timed, Some(400_000), &path);
+            time += trip;
+            begin += 1_000 * flight;
+        }
+        let end = time - trip + MS;
+        t.sample(end, &rtt(100_000, begin, 0), Some(400_000), &path);
+        t.settle(1000 * MS, end, time, &path).by
+    }
+
     #[test]
     fn two_round_trips_alike_show_no_buffer() {
-        let buffer = |trips: u32| {
-            let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
-            t.measured = Some(0);
-            let trip = path.round_trip() + MS;
-            let at = |n: u32| u64::from(n) * trip;
-            for n in 0..trips {
-                let timed = Rtt {
-                    ack: n * 10_000 + 1_000,
-                    ..rtt(100_000, n * 10_000 + 1_000, 9_000)
-                };
-                t.sample(at(n), &timed, Some(40_000), &path);
-            }
-            t.sample(
-                at(trips - 1) + MS,
-                &rtt(100_000, trips * 10_000, 0),
-                Some(40_000),
-                &path,
-            );
-            let by = t.settle(0, at(trips - 1) + MS, at(trips), &path).by;
-            by.of(Cause::SendBuffer)
-        };
-        assert_eq!(buffer(2), 0);
-        assert!(buffer(8) > 0);
+        assert_eq!(beside_receiver(&[10; 2]).of(Cause::SendBuffer), 0);
+        assert!(beside_receiver(&[10; 8]).of(Cause::SendBuffer) > 0);
+    }
+
+    #[test]
+    fn what_is_too_short_to_tell_is_as_what_was_before() {
+        let by = beside_receiver(&[10, 20, 40, 80]);
+        assert_eq!(by.of(Cause::SlowStart), by.sum());
     }
 
     /// A reader opens a window of 24 segments each 100 ms. Its sender paces two segments each 2 ms until it has used that up; what comes
