@@ -66,7 +66,7 @@ use message::CloseCounts;
 pub use message::{address, seconds, timestamp};
 pub use numbers::{count, decimal};
 use operations::Operations;
-use queues::Queues;
+use queues::{Queues, Wait};
 pub use setup::Outcome;
 use shares::TimeShares;
 use signature::Signature;
@@ -377,12 +377,23 @@ impl State {
         let tail = turn.tail(side);
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, fin);
+        let unseen = flow.trouble.as_ref().and_then(|t| t.losses[side].unseen(block.seq));
         if let Some((done, _)) = &mut done {
-            self.queues.again(&flow.route(), flow.server_rtt(), done);
+            let own = flow.server_rtt();
+            self.queues.again(&flow.route(), own, done);
+            if unseen == Some(true) {
+                // A request that the capture missed may have gone before this one, and the response be two.
+                done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
+            }
         }
         if let Some(asked) = asked {
-            let trips = flow.server_rtt().map(|own| (own, own + flow.trip(1).unwrap_or(0)));
-            let wait = trips.and_then(|trips| self.queues.way(&flow.route(), trips, asked, block));
+            let own = flow.server_rtt();
+            let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
+            let mut wait = trips.and_then(|trips| self.queues.way(&flow.route(), trips, asked, block));
+            if unseen.is_some() {
+                // The response began before.
+                wait = Some(Wait::or(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
+            }
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);
             }

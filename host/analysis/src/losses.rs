@@ -539,6 +539,12 @@ impl Losses {
         }
     }
 
+    /// What begins at `at` was not seen; and whether its receiver has it all the same.
+    pub fn unseen(&self, at: u32) -> Option<bool> {
+        let gap = self.gaps.iter().find(|gap| gap.range.from == at)?;
+        Some(gap.delivered)
+    }
+
     /// None of the data that this side sent is missing.
     pub const fn is_whole(&self) -> bool {
         self.gaps.is_empty() && self.counts.missed == 0 && self.counts.lost_upstream == 0

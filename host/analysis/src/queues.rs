@@ -41,6 +41,16 @@ impl Wait {
         }
     }
 
+    /// Part of it was not seen, which may have been so long.
+    pub fn or(wait: Option<Self>, own: u64, unseen: u64) -> Self {
+        let wait = wait.unwrap_or(Self::none(own));
+        let unseen = u32::try_from(unseen).unwrap_or(u32::MAX);
+        Self {
+            uncertain: wait.uncertain.max(unseen),
+            ..wait
+        }
+    }
+
     /// And then the response's first segment had to pass a slow link (unless its sender paces, which looks the same).
     fn then(self, on_wire: u32) -> Self {
         Self {

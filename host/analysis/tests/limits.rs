@@ -529,6 +529,49 @@ fn what_waits_in_a_queue_behind_the_tap_is_not_the_servers_time() {
     assert_eq!(without.server_uncertain_seconds, None);
 }
 
+/// Three requests and responses of 200 bytes, 7 ms of the server's each; the capture missed some packets, by their numbers.
+fn without(missed: &[usize]) -> Vec<v1::Transaction> {
+    let base = 0.020;
+    let mut c = start_from(40_000, base, Some(8), Some(8));
+    let mut data = Vec::new();
+    for turn in 0..3u32 {
+        let (at, from) = (0.1 + f64::from(turn) * 0.1, 200 * turn);
+        c.packet(at, C, "AP", 101 + from, 901 + from, 200);
+        c.packet(at + base + 0.007, S, "AP", 901 + from, 301 + from, 100);
+        c.packet(at + base + 0.008, S, "AP", 1001 + from, 301 + from, 100);
+        c.packet(at + base + 0.009, C, "A", 301 + from, 1101 + from, 0);
+        data.push(c.packets.len() - 4);
+    }
+    let gone: Vec<_> = missed.iter().map(|n| data[n / 4] + n % 4).collect();
+    let kept = |i: &usize| !gone.contains(i);
+    let packets: Vec<_> = (0..c.packets.len()).filter(kept).map(|i| c.packets[i]).collect();
+    let mut a = analyze(&packets);
+    check_sums(&a);
+    a.transactions.retain(|t| t.kind == "DATA");
+    a.transactions
+}
+
+/// Where the capture missed a request, the response before it seems to go on; where it missed a response's beginning, the server seems
+/// to have begun later.
+#[test]
+fn what_the_capture_missed_makes_a_server_time_uncertain() {
+    let server = |t: &v1::Transaction| t.shares.unwrap().server_processing_seconds;
+    let all = without(&[]);
+    assert_eq!(all.len(), 3);
+    for t in &all {
+        assert!((server(t) - 0.007).abs() < 0.0001, "{t:?}");
+        assert_eq!(t.server_uncertain_seconds, None);
+    }
+    let request = without(&[4]);
+    assert_eq!(request.len(), 2);
+    assert!(server(&request[0]) - 0.007 < request[0].server_uncertain_seconds.unwrap());
+    assert_eq!(request[1].server_uncertain_seconds, None);
+    let response = without(&[5]);
+    let said: Vec<_> = response.iter().map(|t| t.server_uncertain_seconds).collect();
+    assert!(matches!(said[..], [None, Some(_), None]), "{said:?}");
+    assert!(said[1].unwrap() >= 0.027, "{said:?}");
+}
+
 /// Two requests of a segment and a little more, just before the one that is asked about. Their first segments' ACKs come later by
 /// `wait`, and of what else was sent too if `both`.
 fn a_request_behind_two(wait: f64, both: bool) -> v1::Transaction {

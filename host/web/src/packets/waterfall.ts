@@ -23,7 +23,7 @@ export interface Transaction {
     readonly requestBytes: number;
     readonly responseBytes: number;
     readonly losses: number;
-    /** The server's share of its time, and how far that may be off behind a queue. */
+    /** The server's share of its time, and how far that may be off. */
     readonly own: number | null;
     readonly uncertain: number | null;
 }

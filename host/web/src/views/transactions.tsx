@@ -56,7 +56,7 @@ function ways(id: string, value: Value) {
             <Link to={only(`connection_id = ${id}`)}>Only this connection</Link>
             {signature !== null && <Link to={only(`signature = ${quoted(signature)}`)}>Only this signature</Link>}
             {uncertain !== null && (
-                <span>A queue stood: the server’s share may be off by {duration(Number(uncertain))}</span>
+                <span>The server’s share may be off by {duration(Number(uncertain))}: a queue stood, or the capture missed something</span>
             )}
         </>
     );
