@@ -693,8 +693,8 @@ impl Transfer {
         let edge = self.heard(b.last, path).filter(|_| pushed);
         let at_edge = edge.is_some_and(|edge| edge.is_reached(end, path));
         // What stands apart may have waited in a queue before the tap, and its sender had heard less.
-        let is_bunched = apart(b).is_some_and(|ns| ns < SPACED);
-        let has_room = is_bunched && edge.is_some_and(|edge| !edge.is_reached(end, path));
+        let apart = apart(b);
+        let has_room = apart.is_some_and(|ns| ns < SPACED) && edge.is_some_and(|edge| !edge.is_reached(end, path));
         if self.is_cut(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -734,7 +734,7 @@ impl Transfer {
             end,
             at_edge,
             has_room,
-            apart: apart(b).filter(|_| is_spaced(b)).unwrap_or(0),
+            apart: apart.filter(|ns| *ns >= SPACED).unwrap_or(0),
         });
     }
 
@@ -1373,6 +1373,8 @@ impl Transfer {
             let buffered = spans.iter().any(is_buffer);
             let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
             let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
+            // A pause of the application, too, leaves room.
+            let room = room_ns.saturating_sub(in_spans(&[Cause::Application]));
             let bytes = timed.filter(|at| !before(s.end, *at)).map(|at| s.end.wrapping_sub(at));
             let flown = spans.iter().find(|span| {
                 let over = span.to.min(s.time).saturating_sub(span.from.max(since));
@@ -1411,8 +1413,8 @@ impl Transfer {
                 held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
                 at_edge: edge > 0,
                 edge_ns: edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
-                room_ns,
-                paced: 2 * room_ns > ns,
+                room_ns: room,
+                paced: 2 * room > ns,
                 spaced: spaced > 0,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
