@@ -405,8 +405,9 @@ struct Bursts {
     /// Since the last pause, and when it ended.
     bytes: u32,
     since: u64,
-    /// Longest gap within.
+    /// Longest gap within, and when it ended.
     longest: u64,
+    longest_at: u64,
     /// Its beginning is not known: it lies within a block.
     cut: bool,
     /// The last ACK and the window in bytes when it began, if known.
@@ -435,6 +436,19 @@ impl Bursts {
             proven: self.proven,
             ..Self::begin(since)
         };
+    }
+
+    /// A gap within the burst, up to `time`; `trip`: a round trip as it is now.
+    fn gap(&mut self, gap: u64, time: u64, trip: u64) {
+        if gap >= self.longest(time, trip) {
+            (self.longest, self.longest_at) = (gap, time);
+        }
+    }
+
+    /// The longest gap within the burst in the last round trip: the one before is that of the pause before.
+    fn longest(&self, time: u64, trip: u64) -> u64 {
+        let is_recent = time.saturating_sub(self.longest_at) <= trip;
+        if is_recent { self.longest } else { 0 }
     }
 
     /// A pause. Whether the burst was like the one before it and has not grown over the last ones: a send buffer has one
@@ -810,8 +824,10 @@ impl Transfer {
             self.window_pause(tail.last, b.first, tail.end, path);
             return;
         }
+        let timed = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
+        let now = timed.max(path.round_trip());
         if !tail.pushed || gap < path.least_pause() {
-            self.bursts.longest = self.bursts.longest.max(gap);
+            self.bursts.gap(gap, b.first, now);
             return;
         }
         if tail.at_edge || self.bursts.filled(&tail, path) {
@@ -842,15 +858,14 @@ impl Transfer {
         }
         let trip = path.round_trip();
         let cycle = b.first.saturating_sub(self.bursts.since);
-        let now = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
         let is_part = || {
             let of_flight = |flight| gap < now / 2 && u64::from(self.bursts.bytes) * (PIECES + 1) < u64::from(flight);
             gap < tail.apart.saturating_mul(OTHERS) || self.in_flight(&tail, path).is_some_and(of_flight)
         };
         let is_few = !self.bursts.cut && self.bursts.bytes <= PACED * path.payload;
-        if cycle < trip / PIECES || gap < self.bursts.longest.saturating_mul(2) || is_few && is_part() {
+        if cycle < trip / PIECES || gap < self.bursts.longest(b.first, now).saturating_mul(2) || is_few && is_part() {
             // Paced.
-            self.bursts.longest = self.bursts.longest.max(gap);
+            self.bursts.gap(gap, b.first, now);
             return;
         }
         let burst = self.bursts.bytes;
@@ -2328,6 +2343,29 @@ mod tests {
         }
         let late = |s: &&Span| s.cause == Cause::SendBuffer && s.from > now;
         t.spans.iter().filter(late).count()
+    }
+
+    /// Pauses of 30 ms after pieces each 2 ms, in a transfer that began with pieces each 15 ms.
+    #[test]
+    fn gaps_of_long_ago_tell_nothing_of_pauses() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let begin = (0..7).map(|n| n * 15);
+        let cycles = (1..6).flat_map(|cycle| (0..41).map(move |n| cycle * 110 + n * 2));
+        let mut so_far = None;
+        for (n, ms) in begin.chain(cycles).enumerate() {
+            let b = block(ms * MS, ms * MS + 10_000, 2_000 * n as u32, 2_000);
+            t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+            so_far = Some(SoFar {
+                first: 0,
+                last: b.last,
+                bytes: u64::from(b.seq + b.bytes),
+            });
+        }
+        let pauses = t
+            .spans
+            .iter()
+            .filter(|s| s.cause == Cause::SendBuffer && s.from > 100 * MS);
+        assert_eq!(pauses.count(), 4);
     }
 
     /// While a queue stands, most is in flight beside the two segments; and between what a slow link spaced, others' segments went.
