@@ -733,6 +733,7 @@ impl Flow {
                 episode: 0,
                 begins: false,
                 handshake: true,
+                smaller_arrived: 0,
             }
         })
     }
@@ -760,6 +761,7 @@ impl Flow {
                     episode: entry.episode,
                     begins: entry.begins,
                     handshake: false,
+                    smaller_arrived: entry.smaller_arrived,
                 })
             })
     }

@@ -131,6 +131,8 @@ pub(crate) struct Entry {
     pub evidence: Evidence,
     pub episode: u32,
     pub begins: bool,
+    /// See [`crate::Verdict::smaller_arrived`].
+    pub smaller_arrived: u32,
     tsval: u32,
     ip_id: u16,
     /// Segments that were lost if the place says so.
@@ -498,6 +500,7 @@ impl Losses {
             evidence: Evidence::NONE.with(sign::UNSEEN).with(sign::IDS_SKIPPED).with(sign),
             episode: 0,
             begins: false,
+            smaller_arrived: 0,
             tsval: e.tsval,
             ip_id: e.ip_id,
             lost: u32::from(e.id_step.saturating_sub(1)),
@@ -744,6 +747,7 @@ impl Losses {
             evidence: Evidence::NONE,
             episode: 0,
             begins: false,
+            smaller_arrived: 0,
             tsval: e.tsval,
             ip_id: e.ip_id,
             lost: 0,
@@ -853,6 +857,7 @@ impl Losses {
         let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
         entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
         self.explain(&mut entry, e, unseen, path);
+        entry.smaller_arrived = self.smaller_beyond(old);
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.follow(&mut entry, e, path);
         self.begin_episode(&mut entry, e.expected);
@@ -1044,6 +1049,13 @@ impl Losses {
     /// The data segment before this one was none below the expected.
     fn follows_new(&self, e: &Event, time: u64) -> bool {
         time.saturating_sub(since_data(e)) > self.last_below + 2 * SINCE_UNIT
+    }
+
+    /// Bytes of the largest SACK block above a range if it is smaller than that; else 0.
+    fn smaller_beyond(&self, range: Range) -> u32 {
+        let beyond = self.sacked.iter().filter(|r| at_or_before(range.to, r.from));
+        let largest = beyond.map(|r| r.len()).max();
+        largest.filter(|bytes| *bytes < range.len()).unwrap_or(0)
     }
 
     /// SACK blocks above a range leave it out.
@@ -1251,6 +1263,7 @@ impl Losses {
             evidence,
             episode: 0,
             begins: false,
+            smaller_arrived: 0,
             tsval: 0,
             ip_id: 0,
             lost: 0,

@@ -273,6 +273,9 @@ pub struct Verdict {
     pub begins: bool,
     /// A SYN or SYN-ACK.
     pub handshake: bool,
+    /// Of what was sent behind it and had arrived (SACK, RFC 2018) when it was sent again: bytes of the largest piece, if that is smaller than
+    /// it; else 0.
+    pub smaller_arrived: u32,
 }
 
 impl Verdict {

@@ -96,6 +96,7 @@ mod tests {
             episode: 1,
             begins: true,
             handshake: false,
+            smaller_arrived: 0,
         };
         assert_eq!(
             verdict(&told),

@@ -1003,6 +1003,7 @@ mod tests {
             episode: 1,
             begins: true,
             handshake: false,
+            smaller_arrived: 0,
         };
         ((time, seq), verdict)
     }

@@ -589,6 +589,7 @@ mod tests {
             episode: 1,
             begins: true,
             handshake: false,
+            smaller_arrived: 0,
         }
     }
 

@@ -67,6 +67,30 @@ struct Passed {
     largest: [u32; 2],
 }
 
+impl Passed {
+    /// A message of one segment or with segments of the full size, or the small end of one that was SACKed.
+    fn came_through(&mut self, side: usize, time: u64, bytes: u64) {
+        let last = if bytes >= LARGE {
+            &mut self.large_last
+        } else {
+            &mut self.small_last
+        };
+        last[side] = last[side].max(time);
+        self.largest[side] = largest(self.largest[side], bytes);
+    }
+}
+
+/// The largest message of one segment since a large one came through.
+const fn largest(before: u32, bytes: u64) -> u32 {
+    if bytes >= LARGE {
+        0
+    } else if bytes > before as u64 {
+        bytes as u32
+    } else {
+        before
+    }
+}
+
 /// Stuck connections of a pair of hosts.
 #[derive(Clone, Debug, Default)]
 struct Pair {
@@ -117,10 +141,24 @@ pub(crate) struct MtuBlackHole {
     passages: Passages,
 }
 
+impl MtuBlackHole {
+    /// What is known of it stays when another pair takes the place of its hosts.
+    fn keep(&mut self, ends: &Ends, from_server: bool, bytes: u64) {
+        if let Some(pair) = self.pairs.get(&(ends.client, ends.server, from_server)) {
+            pair.passed = largest(pair.passed, bytes);
+        }
+    }
+}
+
 impl Detector for MtuBlackHole {
-    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
         if verdict.class != Class::Retransmission || verdict.length == 0 {
             return;
+        }
+        if verdict.smaller_arrived > 0 {
+            let (side, bytes) = (usize::from(verdict.from_server), verdict.smaller_arrived.into());
+            self.passages.between(ends).came_through(side, verdict.time, bytes);
+            self.keep(ends, verdict.from_server, bytes);
         }
         let key = (verdict.connection, verdict.from_server);
         let new = Stuck {
@@ -160,6 +198,7 @@ impl Detector for MtuBlackHole {
             }
             return;
         }
+        let mut through = [None; 2];
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
             if bytes > SINGLE && bytes < LARGE {
                 continue;
@@ -169,18 +208,12 @@ impl Detector for MtuBlackHole {
             if stuck.and_then(|stuck| stuck.cut).is_some_and(|cut| bytes > cut.into()) {
                 continue;
             }
-            let is_large = bytes >= LARGE;
-            let largest = |before: u32| if is_large { 0 } else { before.max(bytes as u32) };
-            let last = if is_large {
-                &mut passed.large_last
-            } else {
-                &mut passed.small_last
-            };
-            last[side] = last[side].max(end);
-            passed.largest[side] = largest(passed.largest[side]);
-            // What is known here stays when another pair takes the place there.
-            if let Some(pair) = self.pairs.get(&(ends.client, ends.server, side == 1)) {
-                pair.passed = largest(pair.passed);
+            passed.came_through(side, end, bytes);
+            through[side] = Some(bytes);
+        }
+        for (side, bytes) in through.into_iter().enumerate() {
+            if let Some(bytes) = bytes {
+                self.keep(&ends, side == 1, bytes);
             }
         }
     }
@@ -279,7 +312,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
                 REPEATS + 1
             ),
             format!(
-                "messages of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
+                "messages, or ends of messages, of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
                 bytes(passed),
                 count(LARGE),
                 bytes(passed),

@@ -160,6 +160,7 @@ fn segment(size: Size, id: u64, index: u64) -> Segment {
             episode: index as u32 + 1,
             begins: true,
             handshake: false,
+            smaller_arrived: 0,
         },
     }
 }
