@@ -218,6 +218,8 @@ struct Sample {
     room_ns: u64,
     /// Bytes since the sample before that a slow link before the tap spaced, less those that none did.
     spaced: i64,
+    /// The same of blocks with PSH behind less than a full segment: there the application had written no more.
+    partial: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -353,6 +355,8 @@ pub(crate) struct Transfer {
     room_ns: u64,
     /// Bytes since then that a slow link before the tap spaced, less those that none did.
     spaced: i64,
+    /// The same of blocks with PSH behind less than a full segment.
+    partial: i64,
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
@@ -565,6 +569,7 @@ impl Transfer {
             edge_ns: std::mem::take(&mut self.edge_ns),
             room_ns: std::mem::take(&mut self.room_ns),
             spaced: std::mem::take(&mut self.spaced),
+            partial: std::mem::take(&mut self.partial),
         });
         self.flight_since = r.flight;
     }
@@ -731,6 +736,9 @@ impl Transfer {
         let bytes = i64::from(b.bytes);
         self.spaced = self.spaced.saturating_add(if is_spaced(b) { bytes } else { -bytes });
         let whole = is_full && b.bytes.is_multiple_of(full);
+        self.partial = self
+            .partial
+            .saturating_add(if pushed && !whole { bytes } else { -bytes });
         if !whole && b.packets > 1 {
             self.small_tail(b, path);
         }
@@ -1269,6 +1277,7 @@ impl Transfer {
         self.edge_ns = 0;
         self.room_ns = 0;
         self.spaced = 0;
+        self.partial = 0;
         self.rate_max = 0.0;
     }
 
@@ -1354,7 +1363,8 @@ impl Transfer {
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
-        let (mut edge_ns, mut room_ns, mut spaced) = (0u64, 0u64, 0i64);
+        let (mut edge_ns, mut room_ns) = (0u64, 0u64);
+        let (mut spaced, mut partial) = (0i64, 0i64);
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
@@ -1365,6 +1375,7 @@ impl Transfer {
             edge_ns = edge_ns.saturating_add(s.edge_ns);
             room_ns = room_ns.saturating_add(s.room_ns);
             spaced = spaced.saturating_add(s.spaced);
+            partial = partial.saturating_add(s.partial);
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
@@ -1431,12 +1442,14 @@ impl Transfer {
                 room_ns: room,
                 paced: 2 * room > ns,
                 spaced: spaced > 0,
+                partial: partial > 0,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
                 short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
-            (sum, count, flight_max, edge, edge_ns, room_ns, spaced) = (0, 0, 0, 0, 0, 0, 0);
+            (sum, count, flight_max, edge, edge_ns, room_ns) = (0, 0, 0, 0, 0, 0);
+            (spaced, partial) = (0, 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -1523,6 +1536,11 @@ impl Transfer {
         if at_once {
             self.sender_bytes = self.sender_bytes.max(most as u32).max(t.flight_max);
             (Cause::SendBuffer, true)
+        } else if t.partial && !t.spaced {
+            (Cause::Application, false)
+        } else if t.flight < f64::from(ROOM * path.payload) && !t.spaced {
+            // Whoever waits for a link has more on its way.
+            (Cause::Unknown, false)
         } else {
             self.link_rate = self.link_rate.max(t.rate);
             (Cause::Bandwidth, true)
@@ -1603,6 +1621,8 @@ struct Trip {
     paced: bool,
     /// Most of it came from a slow link before the tap, segment behind segment.
     spaced: bool,
+    /// Most of it went in pieces behind which the application had written no more.
+    partial: bool,
     /// Bytes from timed segment to timed segment, where known.
     bytes: u32,
     /// What is in flight is that of a flight.
@@ -2227,6 +2247,26 @@ mod tests {
         let end = time - trip + MS;
         t.sample(end, &rtt(100_000, begin, 0), Some(400_000), &path);
         t.settle(1000 * MS, end, time, &path).by
+    }
+
+    /// A receiver takes one segment, in each round trip.
+    #[test]
+    fn who_has_less_than_three_segments_in_flight_waits_for_no_link() {
+        for (bytes, is_known) in [(200, false), (5_000, true)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            for n in 1..10u32 {
+                t.sample(
+                    u64::from(n) * 101 * MS,
+                    &rtt(60 * MS, bytes * n, 0),
+                    Some(400_000),
+                    &path,
+                );
+            }
+            let by = t.settle(0, 900 * MS, 910 * MS, &path).by;
+            let [busy, unknown] = [Cause::Bandwidth, Cause::Unknown].map(|cause| by.of(cause) > 300 * MS);
+            assert_eq!((busy, unknown), (is_known, !is_known), "{bytes}");
+        }
     }
 
     #[test]

@@ -56,7 +56,10 @@ function ways(id: string, value: Value) {
             <Link to={only(`connection_id = ${id}`)}>Only this connection</Link>
             {signature !== null && <Link to={only(`signature = ${quoted(signature)}`)}>Only this signature</Link>}
             {uncertain !== null && (
-                <span>The server’s share may be off by {duration(Number(uncertain))}: a queue stood, or the capture missed something</span>
+                <span>
+                    The server’s share may be off by {duration(Number(uncertain))}: a queue stood, or the capture missed
+                    something
+                </span>
             )}
         </>
     );
