@@ -141,12 +141,10 @@ pub(crate) struct MtuBlackHole {
     passages: Passages,
 }
 
-impl MtuBlackHole {
-    /// What is known of it stays when another pair takes the place of its hosts.
-    fn keep(&mut self, ends: &Ends, from_server: bool, bytes: u64) {
-        if let Some(pair) = self.pairs.get(&(ends.client, ends.server, from_server)) {
-            pair.passed = largest(pair.passed, bytes);
-        }
+/// The same of a pair with stuck connections: it stays when another pair takes the place of its hosts.
+fn keep(pairs: &mut Table<(Address, Address, bool), Pair, PAIRS>, ends: &Ends, from_server: bool, bytes: u64) {
+    if let Some(pair) = pairs.get(&(ends.client, ends.server, from_server)) {
+        pair.passed = largest(pair.passed, bytes);
     }
 }
 
@@ -158,7 +156,7 @@ impl Detector for MtuBlackHole {
         if verdict.smaller_arrived > 0 {
             let (side, bytes) = (usize::from(verdict.from_server), verdict.smaller_arrived.into());
             self.passages.between(ends).came_through(side, verdict.time, bytes);
-            self.keep(ends, verdict.from_server, bytes);
+            keep(&mut self.pairs, ends, verdict.from_server, bytes);
         }
         let key = (verdict.connection, verdict.from_server);
         let new = Stuck {
@@ -198,7 +196,6 @@ impl Detector for MtuBlackHole {
             }
             return;
         }
-        let mut through = [None; 2];
         for (side, bytes) in [facts.request_bytes, facts.response_bytes].into_iter().enumerate() {
             if bytes > SINGLE && bytes < LARGE {
                 continue;
@@ -209,12 +206,7 @@ impl Detector for MtuBlackHole {
                 continue;
             }
             passed.came_through(side, end, bytes);
-            through[side] = Some(bytes);
-        }
-        for (side, bytes) in through.into_iter().enumerate() {
-            if let Some(bytes) = bytes {
-                self.keep(&ends, side == 1, bytes);
-            }
+            keep(&mut self.pairs, &ends, side == 1, bytes);
         }
     }
 
