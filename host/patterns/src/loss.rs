@@ -149,11 +149,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
     evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
     let mut finding = make(
         "LOSS",
-        match at_least(sums.total(), sent[0] + sent[1]) {
-            s if s > CRITICAL => "CRITICAL",
-            s if s > WARNING => "WARNING",
-            _ => "INFO",
-        },
+        severity(sums.total(), sent[0] + sent[1]),
         // By how much more is known than not.
         0.5 + 0.49 * sums.total() as f64 / (sums.total() as f64 + unknown as f64 + mistaken),
         format!(
@@ -175,6 +171,15 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
     );
     finding.who = all.pairs.who(pair);
     finding
+}
+
+/// How much it matters that `few` of `many` were lost.
+pub(crate) fn severity(few: u64, many: u64) -> &'static str {
+    match at_least(few, many) {
+        s if s > CRITICAL => "CRITICAL",
+        s if s > WARNING => "WARNING",
+        _ => "INFO",
+    }
 }
 
 /// The share of which a few of many are at least a sign: the lower end of Wilson's interval; 0 for too few.

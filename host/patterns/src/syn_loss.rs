@@ -1,4 +1,5 @@
-//! `SYN_LOSS_BURST`: many setups in a row lose their SYN or SYN-ACK, between others that lose none.
+//! `SYN_LOSS_BURST`: many setups in a row lose their SYN or SYN-ACK, between others that lose none. `SYN_LOSS`: setups
+//! lose them, and not in batches.
 //!
 //! What a repeat of a SYN does not tell by itself, the server's habits may: what is known of them comes from its other
 //! connections, so that it is decided when findings are asked for.
@@ -15,6 +16,7 @@ use weir_analysis::{
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::loss;
 use crate::losses::{Losses, Periodic, chance, keep, percent};
 use crate::names::{connections, count, several};
 use crate::rank::{compare, median};
@@ -47,6 +49,8 @@ const ALIKE: f64 = 0.05;
 const LATE: f64 = 1.1;
 /// Standard deviations by which chance is allowed for.
 const SIGMAS: f64 = 3.0;
+/// Pairs without batches that are told of at most, those with most losses first.
+const MOST: usize = 8;
 
 /// What a setup lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +59,9 @@ struct Toll {
     syn_acks: u8,
     /// SYN or SYN-ACK, not known which.
     either: u8,
+    /// SYN-ACKs lost behind the tap, as the repeats of the client and as those of the server tell: the same ones, until
+    /// the connection is over.
+    behind: [u8; 2],
     /// The server sent its SYN-ACK twice at once: one is its timer's.
     twice: bool,
     /// Least time from a SYN of which it is not known to the next, µs.
@@ -158,7 +165,9 @@ impl SynLoss {
         let mut none = 0;
         let lost = match (verdict.from_server, verdict.place) {
             (false, Place::BehindTap) => &mut toll.syns,
-            (false, Place::AckBeforeTap | Place::AckBehindTap) | (true, Place::BehindTap) => &mut toll.syn_acks,
+            (false, Place::AckBeforeTap) => &mut toll.syn_acks,
+            (false, Place::AckBehindTap) => &mut toll.behind[0],
+            (true, Place::BehindTap) => &mut toll.behind[1],
             (false, Place::Unknown) => &mut toll.either,
             // The ACK was lost, or nothing.
             _ => &mut none,
@@ -185,6 +194,8 @@ impl SynLoss {
             .take()
             .filter(|(id, _)| *id == connection.id)
             .map_or_else(Toll::default, |(_, toll)| toll);
+        let [client, server] = std::mem::take(&mut toll.behind);
+        toll.syn_acks = toll.syn_acks.saturating_add(client.max(server));
         let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
         let trip = connection.sent[0].rtt_min.unwrap_or(0);
         if begun && connection.answer_ns.is_some_and(|answer| answer >= SERVER_TIMER + trip) {
@@ -268,7 +279,7 @@ impl Habits {
     /// Of the SYNs and SYN-ACKs of which nothing tells, how many are SYNs at least. Where the client's timer is as long as
     /// the server's, a lost SYN-ACK lets both go off at the same time. If the server's is first, and that is so in half of
     /// the cases, it sends its SYN-ACK twice: as many that are sent once may have the same story, the rest have not.
-    fn least_syns(self, attempts: &[Attempt]) -> u64 {
+    fn least_syns(self, attempts: &[&Attempt]) -> u64 {
         let Some(timer) = self.timer else { return 0 };
         let answered = attempts.iter().filter(|a| a.failure.is_none());
         let (mut once, mut twice) = (0u64, 0u64);
@@ -284,13 +295,136 @@ impl Habits {
     }
 }
 
-/// Findings, one for each pair of hosts with batches.
+/// What some setups of a pair lost in all.
+struct Sum<'a> {
+    hit: Vec<&'a Attempt>,
+    syns: u64,
+    syn_acks: u64,
+    either: u64,
+    ignored: u64,
+    reset: u64,
+    /// Those that were answered in the end, beyond the median of those that lost nothing: in all, and the longest, s.
+    waited: f64,
+    longest: f64,
+}
+
+impl<'a> Sum<'a> {
+    /// `hit` of all the `attempts` of the pair.
+    fn of(hit: Vec<&'a Attempt>, attempts: &[Attempt]) -> Self {
+        let sum = |part: fn(&Toll) -> u8| hit.iter().map(|a| u64::from(part(&a.toll))).sum::<u64>();
+        let failed = |outcome| hit.iter().filter(|a| a.failure == Some(outcome)).count() as u64;
+        let time = |a: &Attempt| f64::from(a.micros) / 1e6;
+        let usual = attempts.iter().filter(|a| a.toll.total() == 0 && a.failure.is_none());
+        let usual = median(&mut usual.map(time).collect::<Vec<f64>>());
+        let late = hit.iter().filter(|a| a.failure.is_none());
+        let late: Vec<f64> = late.map(|a| (time(a) - usual).max(0.0)).collect();
+        Self {
+            syns: sum(|t| t.syns),
+            syn_acks: sum(|t| t.syn_acks),
+            either: sum(|t| t.either),
+            ignored: failed(Outcome::Ignored),
+            reset: failed(Outcome::ResetLate),
+            waited: late.iter().sum(),
+            longest: late.iter().copied().fold(0.0, f64::max),
+            hit,
+        }
+    }
+
+    const fn lost(&self) -> u64 {
+        self.syns + self.syn_acks + self.either
+    }
+
+    const fn failed(&self) -> u64 {
+        self.ignored + self.reset
+    }
+
+    /// Those that failed first: ids are limited.
+    fn group(&self) -> Group {
+        let mut group = Group::default();
+        let (failed, late): (Vec<&Attempt>, Vec<&Attempt>) = self.hit.iter().partition(|a| a.failure.is_some());
+        for attempt in failed.into_iter().chain(late) {
+            group.include(attempt.id, attempt.at, attempt.at + u64::from(attempt.micros) * 1000);
+        }
+        group
+    }
+
+    /// Which of the two were lost, and where.
+    fn places(&self, server: &str) -> Vec<String> {
+        let mut rows = vec![format!(
+            "{} SYNs were lost between the tap and {server}, {} SYN-ACKs on their way back; of {} nothing tells which of the two",
+            count(self.syns),
+            count(self.syn_acks),
+            count(self.either)
+        )];
+        if self.either > 0 {
+            rows.push(format!(
+                "a SYN-ACK that never reached the tap and a SYN that was lost behind it look the same where the next SYN comes no later than {server} would have repeated its answer: only a capture at {server} can tell them apart"
+            ));
+        }
+        rows
+    }
+
+    /// What the losses cost.
+    fn costs(&self) -> Vec<String> {
+        let mut rows = Vec::new();
+        if self.failed() > 0 {
+            rows.push(format!(
+                "{} of them were never answered and {} reset after a minute or so: these requests failed",
+                self.ignored, self.reset
+            ));
+        }
+        let answered = self.hit.len() as u64 - self.failed();
+        if answered > 0 {
+            rows.push(format!(
+                "those that were answered in the end waited {} s more than others in all, {:.1} s each, {:.1} s at most",
+                decimal(self.waited, 1),
+                self.waited / answered as f64,
+                self.longest
+            ));
+        }
+        rows
+    }
+
+    fn failures(&self) -> String {
+        match self.failed() {
+            0 => String::new(),
+            failed => format!(", {} failed", connections(failed)),
+        }
+    }
+
+    fn values(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("lostSyns", self.syns as f64),
+            ("lostSynAcks", self.syn_acks as f64),
+            ("lostEither", self.either as f64),
+            ("connections", self.hit.len() as f64),
+            ("ignored", self.ignored as f64),
+            ("reset", self.reset as f64),
+            ("costSeconds", self.waited),
+        ]
+    }
+}
+
+/// What else it may be, and what to do.
+fn advice(server: &str) -> [String; 2] {
+    [
+        format!(
+            "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
+        ),
+        format!(
+            "next: counters of dropped SYNs and of the listen queue at {server}, connection tables of the devices before it, a capture at {server} itself"
+        ),
+    ]
+}
+
+/// Findings: one for each pair of hosts with batches, and for those with most losses of the others.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline, out: &mut Vec<Finding>) {
     let open = all.syn_loss.open.iter().flat_map(HashMap::values);
     let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().chain(open).copied().collect();
     attempts.sort_by_key(|attempt| (attempt.pair, attempt.at));
     let load = Load::new(timeline);
     let (_, end) = timeline.span();
+    let mut alone = Vec::new();
     for of_pair in attempts.chunk_by_mut(|a, b| a.pair == b.pair) {
         let habits = Habits::of(of_pair);
         of_pair.iter_mut().for_each(|attempt| habits.settle(attempt, end));
@@ -303,9 +437,57 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline,
         let period = periodic.iter().find(|found| found.has(pair));
         let (batches, by_chance) = batches(of_pair, period);
         if batches.len() >= LEAST || batches.iter().any(|batch| batch.of.len() >= SHORTEST + 2) {
-            out.push(finding(all, of_pair, &batches, by_chance, period, habits, &load));
+            out.push(burst(all, of_pair, &batches, by_chance, period, habits, &load));
+        } else {
+            // What is lost in the lossy part of a period is its finding's.
+            let is_periodic = |a: &Attempt| period.is_some_and(|found| found.period.is_inside(a.at));
+            let hit: Vec<&Attempt> = of_pair
+                .iter()
+                .filter(|a| a.toll.total() > 0 && !is_periodic(a))
+                .collect();
+            if !hit.is_empty() {
+                alone.push((of_pair, Sum::of(hit, of_pair)));
+            }
         }
     }
+    alone.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.lost()));
+    out.extend(
+        alone
+            .iter()
+            .take(MOST)
+            .map(|(attempts, sum)| single(all, attempts, sum)),
+    );
+}
+
+/// Setups of a pair that lost something, without batches.
+fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
+    let pair = usize::from(attempts[0].pair);
+    let (client, server) = all.pairs.names(pair);
+    let (hit, tried) = (sum.hit.len() as u64, attempts.len() as u64);
+    let mut evidence = vec![format!(
+        "{} SYNs or SYN-ACKs of {} were lost, of {} between the two, and not in batches",
+        count(sum.lost()),
+        connections(hit),
+        count(tried)
+    )];
+    evidence.extend(sum.places(&server));
+    evidence.extend(sum.costs());
+    evidence.extend(advice(&server));
+    let mut finding = make(
+        "SYN_LOSS",
+        loss::severity(hit, tried),
+        0.9,
+        format!(
+            "{} between {client} and {server} lost SYNs or SYN-ACKs{}",
+            connections(hit),
+            sum.failures()
+        ),
+        evidence,
+        &sum.group(),
+        &sum.values(),
+    );
+    finding.who = all.pairs.who(pair);
+    finding
 }
 
 /// Runs of setups with losses that are longer than chance makes them, and how many it would make. What is usual is taken
@@ -340,7 +522,8 @@ fn batches<'a>(attempts: &'a [Attempt], period: Option<&Periodic>) -> (Vec<Batch
     (found, by_chance)
 }
 
-fn finding(
+/// Setups of a pair that lose SYNs or SYN-ACKs in batches.
+fn burst(
     all: &Losses,
     attempts: &[Attempt],
     batches: &[Batch<'_>],
@@ -351,44 +534,17 @@ fn finding(
 ) -> Finding {
     let pair = usize::from(attempts[0].pair);
     let (client, server) = all.pairs.names(pair);
-    let hit = || batches.iter().flat_map(|batch| batch.of);
-    let sum = |part: fn(&Toll) -> u8| hit().map(|a| u64::from(part(&a.toll))).sum::<u64>();
-    let (syns, syn_acks, either) = (sum(|t| t.syns), sum(|t| t.syn_acks), sum(|t| t.either));
-    let failed = |outcome| hit().filter(|a| a.failure == Some(outcome)).count() as u64;
-    let (ignored, reset) = (failed(Outcome::Ignored), failed(Outcome::ResetLate));
-    let lost = syns + syn_acks + either;
-    let with_losses = hit().count() as u64;
+    let sum = Sum::of(batches.iter().flat_map(|batch| batch.of).collect(), attempts);
     let longest = batches.iter().map(|batch| batch.of.len()).max().unwrap_or(0);
-    let mut group = Group::default();
-    // Those that failed first: ids are limited.
-    for attempt in hit()
-        .filter(|a| a.failure.is_some())
-        .chain(hit().filter(|a| a.failure.is_none()))
-    {
-        group.include(attempt.id, attempt.at, attempt.at + u64::from(attempt.micros) * 1000);
-    }
 
-    let mut evidence = vec![
-        format!(
-            "{} SYNs or SYN-ACKs of {} were lost in {}: up to {longest} setups in a row, none of them good, and good ones before and after",
-            count(lost),
-            connections(with_losses),
-            several(batches.len() as u64, "batch", "batches")
-        ),
-        format!(
-            "{} SYNs were lost between the tap and {server}, {} SYN-ACKs on their way back; of {} nothing tells which of the two",
-            count(syns),
-            count(syn_acks),
-            count(either)
-        ),
-    ];
-    if either > 0 {
-        evidence.push(format!(
-            "a SYN-ACK that never reached the tap and a SYN that was lost behind it look the same where the next SYN comes no later than {server} would have repeated its answer: only a capture at {server} can tell them apart"
-        ));
-    }
-    let hit_attempts: Vec<Attempt> = hit().copied().collect();
-    let least_syns = habits.least_syns(&hit_attempts);
+    let mut evidence = vec![format!(
+        "{} SYNs or SYN-ACKs of {} were lost in {}: up to {longest} setups in a row, none of them good, and good ones before and after",
+        count(sum.lost()),
+        connections(sum.hit.len() as u64),
+        several(batches.len() as u64, "batch", "batches")
+    )];
+    evidence.extend(sum.places(&server));
+    let least_syns = habits.least_syns(&sum.hit);
     if least_syns > 0 {
         evidence.push(format!(
             "{} of these at least are SYNs: {server} repeats a SYN-ACK after {:.2} s, as long as the client waits, so that a lost SYN-ACK comes twice in half of the cases, and too few do",
@@ -396,7 +552,7 @@ fn finding(
             habits.timer.unwrap_or(0.0) / 1e6
         ));
     }
-    let in_batches: HashSet<u64> = hit().map(|a| a.id.0).collect();
+    let in_batches: HashSet<u64> = sum.hit.iter().map(|a| a.id.0).collect();
     let alone = attempts
         .iter()
         .filter(|a| a.toll.total() > 0 && !in_batches.contains(&a.id.0));
@@ -426,58 +582,26 @@ fn finding(
     evidence.extend(faster(batches));
     evidence.extend(load.grows(attempts, &in_batches));
     evidence.extend(data_meanwhile(all, pair, batches));
-    if ignored + reset > 0 {
-        evidence.push(format!(
-            "{ignored} of them were never answered and {reset} reset after a minute or so: these requests failed"
-        ));
-    }
-    let usual = |a: &&Attempt| a.toll.total() == 0 && a.failure.is_none();
-    let mut good: Vec<f64> = attempts
-        .iter()
-        .filter(usual)
-        .map(|a| f64::from(a.micros) / 1e6)
-        .collect();
-    let good = median(&mut good);
-    let late = hit().filter(|a| a.failure.is_none());
-    let waited: f64 = late.map(|a| (f64::from(a.micros) / 1e6 - good).max(0.0)).sum();
-    evidence.push(format!(
-        "those that were answered in the end waited {} s more than others in all, {:.1} s each",
-        decimal(waited, 1),
-        waited / (with_losses - ignored - reset).max(1) as f64
-    ));
-    evidence.push(format!(
-        "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
-    ));
-    evidence.push(format!(
-        "next: counters of dropped SYNs and of the listen queue at {server}, connection tables of the devices before it, a capture at {server} itself"
-    ));
+    evidence.extend(sum.costs());
+    evidence.extend(advice(&server));
+    let mut values = sum.values();
+    values.extend([
+        ("lostSynsAtLeast", (sum.syns + least_syns) as f64),
+        ("batches", batches.len() as f64),
+        ("longest", longest as f64),
+    ]);
     let mut finding = make(
         "SYN_LOSS_BURST",
-        if ignored + reset > 0 { "CRITICAL" } else { "WARNING" },
+        if sum.failed() > 0 { "CRITICAL" } else { "WARNING" },
         (1.0 - by_chance / batches.len() as f64).clamp(0.0, 0.95),
         format!(
             "SYNs or SYN-ACKs between {client} and {server} are lost in {}{}",
             several(batches.len() as u64, "batch", "batches"),
-            if ignored + reset > 0 {
-                format!(", {} failed", connections(ignored + reset))
-            } else {
-                String::new()
-            }
+            sum.failures()
         ),
         evidence,
-        &group,
-        &[
-            ("lostSyns", syns as f64),
-            ("lostSynAcks", syn_acks as f64),
-            ("lostEither", either as f64),
-            ("lostSynsAtLeast", (syns + least_syns) as f64),
-            ("batches", batches.len() as f64),
-            ("connections", with_losses as f64),
-            ("ignored", ignored as f64),
-            ("reset", reset as f64),
-            ("longest", longest as f64),
-            ("costSeconds", waited),
-        ],
+        &sum.group(),
+        &values,
     );
     finding.who = all.pairs.who(pair);
     finding
@@ -648,8 +772,8 @@ mod tests {
         let mut all = vec![attempt(unknown(SECOND), None); 64];
         all.extend(vec![attempt(twice, None); 8]);
         // 8 and three standard deviations of 4.
-        assert_eq!(habits.least_syns(&all), 44);
+        assert_eq!(habits.least_syns(&all.iter().collect::<Vec<_>>()), 44);
         all.extend(vec![attempt(twice, None); 56]);
-        assert_eq!(habits.least_syns(&all), 0);
+        assert_eq!(habits.least_syns(&all.iter().collect::<Vec<_>>()), 0);
     }
 }

@@ -363,6 +363,48 @@ fn lost_syns_are_told_from_lost_syn_acks() {
     }
 }
 
+/// Setups that lose something now and then: each SYN behind the tap and each SYN-ACK on either side of it, once.
+#[test]
+fn syns_lost_now_and_then_are_counted() {
+    let lossy = "syn_loss = 0.04";
+    for (seed, client_leg, server_leg) in [
+        (7321, ["", lossy], ["", ""]),
+        (7322, ["", ""], [lossy, ""]),
+        (7323, ["", lossy], [lossy, lossy]),
+    ] {
+        let run = Net {
+            near: client_leg,
+            far: server_leg,
+            stack: "windows",
+            per_s: 25.0,
+            ..Net::default()
+        }
+        .play(seed);
+        let found = run.found("SYN_LOSS");
+        let [finding] = found[..] else {
+            panic!("seed {seed}: {found:?}");
+        };
+        assert!(run.found("SYN_LOSS_BURST").is_empty(), "seed {seed}");
+        let wire = run.truth("wire");
+        let lost = |direction: &str| {
+            let of = |line: &&serde_json::Value| line["cause"] == "syn_loss" && line["direction"] == direction;
+            wire.iter().filter(of).count() as f64
+        };
+        let (syns, syn_acks) = (lost("c2s"), lost("s2c"));
+        println!("{syns} SYNs, {syn_acks} SYN-ACKs: {:?}", finding.values);
+        let told = ["lostSyns", "lostSynAcks", "lostEither"].map(|key| value(finding, key));
+        near(told.iter().sum(), syns + syn_acks, 0.05, "lost");
+        assert!(told[0] <= syns && told[1] <= syn_acks, "seed {seed}: {told:?}");
+        if server_leg == ["", ""] {
+            assert_eq!(told, [0.0, syn_acks, 0.0], "all behind the tap");
+        }
+        assert!(
+            value(finding, "costSeconds") >= value(finding, "connections"),
+            "{finding:?}"
+        );
+    }
+}
+
 /// The step of a route change; the rate and the place of random losses.
 #[test]
 fn shifts_of_round_trips_and_random_losses_are_found() {
@@ -422,9 +464,10 @@ fn shifts_of_round_trips_and_random_losses_are_found() {
     );
 }
 
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "PERIODIC_LOSS",
     "SLOW_SETUP_IN_LOSS",
+    "SYN_LOSS",
     "SYN_LOSS_BURST",
     "RTT_SHIFT",
     "LOSS",
@@ -512,10 +555,14 @@ fn other_behaviours_are_not_mistaken_for_them() {
         let run = built_in(name, scale, 7600);
         let wire = run.truth("wire");
         let loses_data = wire.iter().any(|line| line["len"].as_u64() > Some(0));
+        let loses_syns = wire
+            .iter()
+            .any(|line| line["flags"].as_u64().is_some_and(|flags| flags & 2 != 0));
         for kind in KINDS {
             let allowed = match kind {
                 "PERIODIC_LOSS" | "SLOW_SETUP_IN_LOSS" => matches!(name, "periodic-loss" | "megalodon"),
                 "SYN_LOSS_BURST" => matches!(name, "syn-loss" | "megalodon"),
+                "SYN_LOSS" => loses_syns,
                 "RTT_SHIFT" => name == "route-change",
                 "LOSS" => loses_data,
                 "REORDERING" => name == "reordering",

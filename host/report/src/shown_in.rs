@@ -17,6 +17,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("REORDERING", "fig-dialogues"),
     ("LOSS", "fig-losses"),
     ("PERIODIC_LOSS", "fig-losses"),
+    ("SYN_LOSS", "fig-setups"),
     ("SYN_LOSS_BURST", "fig-losses"),
     ("SLOW_SETUP_IN_LOSS", "fig-setups"),
     ("APPLICATION_SLEEP", "fig-timing"),

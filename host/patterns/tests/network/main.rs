@@ -26,7 +26,7 @@ const KINDS: [(&str, &[&str]); 8] = [
 const SHOWN: [(&str, &str, &[&str]); 36] = [
     ("healthy", "", &[]),
     ("abortive-close", "ABORTIVE_CLOSE", &[]),
-    ("ack-loss", "NEEDLESS_REPEATS", &["RETRANSMISSION_RATE"]),
+    ("ack-loss", "NEEDLESS_REPEATS", &["RETRANSMISSION_RATE", "SYN_LOSS"]),
     ("app-sleep", "APPLICATION_SLEEP", &[]),
     (
         "bandwidth-limited",
