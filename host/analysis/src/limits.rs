@@ -186,6 +186,8 @@ const QUEUE: f64 = 1.25;
 const SHARED: f64 = 0.4;
 /// Share of the link's rate at which it is busy.
 const BUSY: f64 = 0.9;
+/// A link's rate, with what others send on it, differs by so much from one round trip to the next.
+const STEADY: f64 = 1.5;
 /// In a recovery the congestion window is half of what was in flight or more (RFC 5681 3.2). It has room for new segments if this many
 /// were in flight, of which no more than a quarter was sent again.
 const MANY_IN_FLIGHT: u32 = 8;
@@ -218,8 +220,29 @@ struct Sample {
     room_ns: u64,
     /// Bytes since the sample before that a slow link before the tap spaced, less those that none did.
     spaced: i64,
+    /// What passed that link one behind the other.
+    passed: Passage,
     /// The same of blocks with PSH behind less than a full segment: there the application had written no more.
     partial: i64,
+}
+
+/// What passed a link before the tap without a pause, and how long it took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    bytes: u64,
+    ns: u64,
+}
+
+impl Passage {
+    const fn join(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+
+    /// Bytes/s; 0 of nothing.
+    fn rate(self) -> f64 {
+        self.bytes as f64 / self.ns.max(1) as f64 * 1e9
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -355,6 +378,9 @@ pub(crate) struct Transfer {
     room_ns: u64,
     /// Bytes since then that a slow link before the tap spaced, less those that none did.
     spaced: i64,
+    /// What passed that link since then one behind the other; and its last block behind the first segment.
+    passed: Passage,
+    pace: Passage,
     /// The same of blocks with PSH behind less than a full segment.
     partial: i64,
     bursts: Bursts,
@@ -569,6 +595,7 @@ impl Transfer {
             edge_ns: std::mem::take(&mut self.edge_ns),
             room_ns: std::mem::take(&mut self.room_ns),
             spaced: std::mem::take(&mut self.spaced),
+            passed: std::mem::take(&mut self.passed),
             partial: std::mem::take(&mut self.partial),
         });
         self.flight_since = r.flight;
@@ -735,6 +762,8 @@ impl Transfer {
         }
         let bytes = i64::from(b.bytes);
         self.spaced = self.spaced.saturating_add(if is_spaced(b) { bytes } else { -bytes });
+        let passage = self.passage(b, is_full);
+        self.passed.join(passage);
         let whole = is_full && b.bytes.is_multiple_of(full);
         self.partial = self
             .partial
@@ -801,6 +830,24 @@ impl Transfer {
     /// Whether the recovery between the block that ended in `tail` and the next one shows that nothing was left to send: for a round trip
     /// after the first repeat nothing new went, although both windows had room. (What ended just before the repeat may be what
     /// the congestion window let go with it. And less than a segment is the end of the transfer.)
+    /// How long a slow link before the tap was busy with a block of full segments: from segment to segment; one by itself
+    /// took it as long as those before.
+    fn passage(&mut self, b: &Block, is_full: bool) -> Passage {
+        if is_spaced(b) && is_full {
+            let behind_first = u64::from(b.bytes) * u64::from(b.packets - 1) / u64::from(b.packets);
+            self.pace = Passage {
+                bytes: behind_first,
+                ns: b.last.saturating_sub(b.first),
+            };
+        } else if b.packets > 1 || !is_full {
+            self.pace = Passage::default();
+        }
+        let bytes = u64::from(b.bytes);
+        let ns = u128::from(bytes) * u128::from(self.pace.ns);
+        ns.checked_div(u128::from(self.pace.bytes))
+            .map_or_else(Passage::default, |ns| Passage { bytes, ns: ns as u64 })
+    }
+
     fn had_nothing_new(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
         let trip = path.round_trip();
         let room = |edge: &Edge| i64::from(edge.at.wrapping_sub(tail.end) as i32) >= i64::from(ROOM * path.segment);
@@ -1277,6 +1324,8 @@ impl Transfer {
         self.edge_ns = 0;
         self.room_ns = 0;
         self.spaced = 0;
+        self.passed = Passage::default();
+        self.pace = Passage::default();
         self.partial = 0;
         self.rate_max = 0.0;
     }
@@ -1307,7 +1356,13 @@ impl Transfer {
             if end <= at {
                 break;
             }
-            let own = self.classify(&trips, i, path);
+            let mut own = self.classify(&trips, i, path);
+            if matches!(own.0, Cause::SlowStart | Cause::CongestionWindow)
+                && let Some(rate) = busy_link(&trips, i, path)
+            {
+                own.0 = Cause::Bandwidth;
+                self.link_rate = self.link_rate.max(rate);
+            }
             if own.0 == Cause::ReceiverWindow && i > 0 && trips[i - 1].window == trip.window {
                 self.silly.freeze(trip.bytes, trip.window.unwrap_or(0), end - at);
             }
@@ -1364,7 +1419,7 @@ impl Transfer {
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
         let (mut edge_ns, mut room_ns) = (0u64, 0u64);
-        let (mut spaced, mut partial) = (0i64, 0i64);
+        let (mut spaced, mut passed, mut partial) = (0i64, Passage::default(), 0i64);
         for (i, s) in samples.iter().enumerate() {
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
@@ -1375,6 +1430,7 @@ impl Transfer {
             edge_ns = edge_ns.saturating_add(s.edge_ns);
             room_ns = room_ns.saturating_add(s.room_ns);
             spaced = spaced.saturating_add(s.spaced);
+            passed.join(s.passed);
             partial = partial.saturating_add(s.partial);
             if s.flight > 0 {
                 sum = sum.saturating_add(s.rtt);
@@ -1442,6 +1498,8 @@ impl Transfer {
                 room_ns: room,
                 paced: 2 * room > ns,
                 spaced: spaced > 0,
+                passed,
+                ns: s.time.saturating_sub(since),
                 partial: partial > 0,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
@@ -1449,7 +1507,7 @@ impl Transfer {
             });
             (since, timed) = (s.time, Some(s.end));
             (sum, count, flight_max, edge, edge_ns, room_ns) = (0, 0, 0, 0, 0, 0);
-            (spaced, partial) = (0, 0);
+            (spaced, passed, partial) = (0, Passage::default(), 0);
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
@@ -1621,6 +1679,10 @@ struct Trip {
     paced: bool,
     /// Most of it came from a slow link before the tap, segment behind segment.
     spaced: bool,
+    /// What passed that link one behind the other.
+    passed: Passage,
+    /// All of it, ns.
+    ns: u64,
     /// Most of it went in pieces behind which the application had written no more.
     partial: bool,
     /// Bytes from timed segment to timed segment, where known.
@@ -1629,6 +1691,21 @@ struct Trip {
     exact: bool,
     /// The end of the transfer: too short to tell of itself.
     short: bool,
+}
+
+/// The rate in bytes/s of a slow link before the tap, if it had no pause in trip `i` and its neighbours (a block may end in
+/// another than it began), and was as fast in all of them: a sender that paces in slow start gets faster.
+fn busy_link(trips: &[Trip], i: usize, path: &Path) -> Option<f64> {
+    let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
+    let mut passed = Passage::default();
+    around.iter().for_each(|trip| passed.join(trip.passed));
+    let ns: u64 = around.iter().map(|trip| trip.ns).fold(0, u64::saturating_add);
+    let rates = || around.iter().filter(|trip| !trip.short).map(|trip| trip.passed.rate());
+    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    let whole = trips.iter().filter(|trip| !trip.short).count();
+    let has_more = whole >= FLAT_TRIPS && trips[i].flight >= f64::from(ROOM * path.payload);
+    (trips[i].spaced && has_more && most <= STEADY * least && passed.ns as f64 >= BUSY * ns as f64)
+        .then(|| passed.rate())
 }
 
 /// Full segments that stand apart: they come from a slow link before the tap, and may have waited in its queue.
@@ -2355,6 +2432,42 @@ mod tests {
         assert_eq!(charged(10_000, None), [true, false, false]);
         assert_eq!(charged(MS, None), [false, true, false]);
         assert_eq!(charged(10_000, Some(400_000)), [false, false, true]);
+    }
+
+    /// Pieces of 10 segments from a link before the tap, in round trips of 100 ms after a loss: without a pause, with pauses half of
+    /// the time, and twice as fast each time, as a sender does that paces in slow start.
+    #[test]
+    fn a_slow_link_without_a_pause_is_busy_whatever_the_congestion_window_does() {
+        let busy = |spacing: fn(u32) -> u64, share: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            (t.measured, t.loss_flight) = (Some(0), 1_000_000);
+            let (mut so_far, mut seq) = (None, 0);
+            for trip in 0..5u32 {
+                let (begin, apart) = (u64::from(trip) * 100 * MS, spacing(trip));
+                let pieces = 10 * MS / apart;
+                for piece in 0..pieces {
+                    let first = begin + piece * 10 * apart;
+                    let last = first + 9 * apart * share / 2;
+                    let b = Block {
+                        flight: 10_000,
+                        ..block(first, last, seq, 10_000)
+                    };
+                    t.block(BlockEnd::Limit as u8, &b, so_far, None, &path);
+                    seq += b.bytes;
+                    so_far = Some(SoFar {
+                        first: 0,
+                        last,
+                        bytes: u64::from(seq),
+                    });
+                }
+                t.sample(begin + 100 * MS - 1, &rtt(60 * MS, seq, 10_000), None, &path);
+            }
+            let by = t.settle(0, 499 * MS, 500 * MS, &path).by;
+            (by.of(Cause::Bandwidth) / MS, by.of(Cause::CongestionWindow) / MS)
+        };
+        assert_eq!(busy(|_| MS, 2), (499, 0));
+        assert_eq!(busy(|_| MS, 1), (0, 499));
+        assert_eq!(busy(|trip| 4 * MS >> trip, 2), (0, 499));
     }
 
     /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the
