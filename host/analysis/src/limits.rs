@@ -2467,7 +2467,7 @@ mod tests {
         };
         assert_eq!(busy(|_| MS, 2), (499, 0));
         assert_eq!(busy(|_| MS, 1), (0, 499));
-        assert_eq!(busy(|trip| 4 * MS >> trip, 2), (0, 499));
+        assert_eq!(busy(|trip| (4 * MS) >> trip, 2), (0, 499));
     }
 
     /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the

@@ -198,7 +198,7 @@ impl SynLoss {
         toll.syn_acks = toll.syn_acks.saturating_add(client.max(server));
         let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
         let trip = connection.sent[0].rtt_min.unwrap_or(0);
-        if begun && connection.answer_ns.is_some_and(|answer| answer >= SERVER_TIMER + trip) {
+        if begun && syn_acks > 0 && connection.answer_ns.is_some_and(|answer| answer >= SERVER_TIMER + trip) {
             toll.syn_acks = toll.syn_acks.saturating_add(1);
         }
         // The last SYN came to nothing, too.
@@ -324,7 +324,7 @@ impl<'a> Sum<'a> {
             either: sum(|t| t.either),
             ignored: failed(Outcome::Ignored),
             reset: failed(Outcome::ResetLate),
-            waited: late.iter().sum(),
+            waited: late.iter().fold(0.0, |sum, one| sum + one),
             longest: late.iter().copied().fold(0.0, f64::max),
             hit,
         }
@@ -465,9 +465,12 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
     let (client, server) = all.pairs.names(pair);
     let (hit, tried) = (sum.hit.len() as u64, attempts.len() as u64);
     let mut evidence = vec![format!(
-        "{} SYNs or SYN-ACKs of {} were lost, of {} between the two, and not in batches",
-        count(sum.lost()),
-        connections(hit),
+        "{} of {} lost, of {} that were tried between the two, and not in batches",
+        several(sum.lost(), "SYN or SYN-ACK", "SYNs or SYN-ACKs"),
+        match hit {
+            1 => "1 setup was".to_owned(),
+            _ => format!("{} setups were", count(hit)),
+        },
         count(tried)
     )];
     evidence.extend(sum.places(&server));
@@ -476,7 +479,8 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
     let mut finding = make(
         "SYN_LOSS",
         loss::severity(hit, tried),
-        0.9,
+        // Where nothing tells which was lost, it may be that neither was, and the server was silent.
+        0.5 + 0.45 * (sum.lost() - sum.either) as f64 / sum.lost() as f64,
         format!(
             "{} between {client} and {server} lost SYNs or SYN-ACKs{}",
             connections(hit),
@@ -690,6 +694,8 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
+    use weir_analysis::{CloseKind, Ends, Sent};
+
     use super::*;
 
     const SECOND: u32 = 1_000_000;
@@ -757,6 +763,30 @@ mod tests {
         // The last SYN came after 9 s, a RST would have come 60 s later.
         assert_eq!(settled(80), (1, 0));
         assert_eq!(settled(70), (0, 1));
+    }
+
+    /// The server's SYN-ACK comes late, and is its timer's; where none was seen, its first packet says nothing.
+    #[test]
+    fn a_late_syn_ack_was_not_the_first() {
+        let lost = |syn_acks: u8| {
+            let mut all = SynLoss::default();
+            let connection = Ended {
+                id: FlowId(1),
+                ends: Ends::default(),
+                span: (0, 20_000_000_000),
+                setup: Some(Outcome::Ok),
+                syns: (1, syn_acks),
+                setup_ns: Some(10_000_000_000),
+                answer_ns: Some(10_000_000_000),
+                closing: CloseKind::ClientFin,
+                sent: [Sent::default(); 2],
+                answered: 0,
+                has_trouble: false,
+            };
+            all.connection(&connection, 0);
+            all.attempts[0].toll.syn_acks
+        };
+        assert_eq!([lost(1), lost(0)], [1, 0]);
     }
 
     #[test]
