@@ -408,6 +408,9 @@ impl Flow {
         let ids = self.newest_ids();
         let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
         let mut lost = false;
+        if pending && s == 1 && e.what & what::WILD_ACK != 0 {
+            trouble.handshake.challenge();
+        }
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
             if !pending {
                 trouble.handshake.without_trouble(&self.setup, opened);

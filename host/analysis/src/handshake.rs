@@ -28,6 +28,8 @@ pub(crate) struct SynRepeat {
     late: bool,
     /// A SYN-ACK right after a SYN that came again: the server answers each.
     answers: bool,
+    /// A SYN: the server had acknowledged something else since the one before.
+    challenged: bool,
     pub class: Class,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct SynRepeat {
 pub(crate) struct Handshake {
     repeats: Vec<SynRepeat>,
     setup: Option<Setup>,
+    /// The last SYN was answered by an ACK of something else.
+    challenged: bool,
 }
 
 /// What became of the packets of a handshake.
@@ -62,6 +66,13 @@ impl Handshake {
     pub fn clear(&mut self) {
         self.repeats.clear();
         self.setup = None;
+        self.challenged = false;
+    }
+
+    /// The server answered a SYN with an ACK of something else: it still has an older connection of these ports. The client
+    /// resets that, and its SYN comes again (RFC 9293 3.5.1; also RFC 5961 4.2).
+    pub const fn challenge(&mut self) {
+        self.challenged = true;
     }
 
     /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`. Returns what it was; of those that come before the end of the handshake,
@@ -77,6 +88,7 @@ impl Handshake {
         } else {
             Class::Retransmission
         };
+        let challenged = !from_server && class == Class::Retransmission && std::mem::take(&mut self.challenged);
         if self.repeats.len() < REPEATS {
             self.repeats.push(SynRepeat {
                 time,
@@ -86,6 +98,7 @@ impl Handshake {
                 without_scale: more.is_some_and(|m| m.scale == NO_SCALE),
                 late,
                 answers,
+                challenged,
                 class,
             });
         }
@@ -224,6 +237,7 @@ impl Handshake {
             let timer = Evidence::NONE.with(sign::TIMER);
             let answered = setup.syn_ack != 0 && repeat.time >= setup.syn_ack;
             let (place, evidence) = match (repeat.from_server, answered) {
+                (false, false) if repeat.challenged => (Place::Nowhere, timer.with(sign::CHALLENGED)),
                 (false, true) => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (false, false) => {
                     let (place, sign) = story.of(Some(repeat.time) == last_unanswered);
@@ -255,8 +269,16 @@ impl Handshake {
             return None;
         }
         let mut out = Vec::new();
-        if unanswered > 0 {
-            out.push(self.silence(&setup, state, near, unanswered));
+        let challenged = self.unanswered(&setup).filter(|syn| syn.challenged).count();
+        if challenged > 0 {
+            out.push(
+                "The server answered a SYN with an ACK of an older connection of these ports, which it still had (TIME-WAIT, or \
+                 half open); the client reset that one, and its SYN came again by its timer: nothing was lost."
+                    .to_owned(),
+            );
+        }
+        if unanswered > challenged {
+            out.push(self.silence(&setup, state, near, unanswered - challenged));
         }
         // The server knew of it, and nothing that the client sent shows that it ever knew of the server.
         let is_half_open = state.outcome == Outcome::Ignored || state.reset_by_server();

@@ -119,7 +119,7 @@ impl Place {
 /// One sign that a verdict rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sign {
-    bit: u32,
+    bit: u64,
     /// Name in the messages.
     pub name: &'static str,
     /// How often a verdict that rests on this sign alone is right, roughly.
@@ -203,11 +203,13 @@ signs! {
     IDS_SKIPPED = 30, 0.9;
     /// The receiver used no IP id that the tap did not see: it had sent no answer before.
     NO_ID_MISSING = 31, 0.95;
+    /// The server acknowledged an older connection of these ports (RFC 9293 3.5.1, RFC 5961 4.2).
+    CHALLENGED = 32, 0.95;
 }
 
 /// A set of signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evidence(u32);
+pub struct Evidence(u64);
 
 impl Evidence {
     /// No signs.

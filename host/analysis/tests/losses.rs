@@ -907,6 +907,33 @@ fn two_syn_acks_for_one_syn_show_one_lost_before() {
     assert!(verdicts(&c)[0].evidence.has(sign::SECOND_ANSWER));
 }
 
+/// The ports are used again while the server still has their last connection: the first SYN arrived.
+#[test]
+fn a_syn_that_an_older_connection_answered_was_not_lost() {
+    let with_ack = |acked: Option<u32>| {
+        let mut c = Conversation::new(40_000);
+        c.syn(0.0, C, 100, 0, Some(8));
+        if let Some(acked) = acked {
+            c.packet(0.010, S, "A", 2_000_000_900, acked, 0);
+            c.packet(0.030, C, "R", acked, 0, 0);
+        }
+        c.syn(1.0, C, 100, 0, Some(8));
+        c.syn(1.010, S, 900, 101, Some(8));
+        c.packet(1.040, C, "A", 101, 901, 0);
+        c.packet(1.041, C, "AP", 101, 901, 100);
+        c.packet(1.051, S, "AP", 901, 201, 100);
+        c
+    };
+    let said = |c: &Conversation| only(&analyze(&c.packets)).setup.as_ref().unwrap().explanation.clone();
+    let c = with_ack(Some(3_000_000_000));
+    assert_eq!(places(&c), [(Class::Retransmission, Place::Nowhere)]);
+    assert!(verdicts(&c)[0].evidence.has(sign::CHALLENGED));
+    assert!(said(&c).ends_with("nothing was lost."), "{}", said(&c));
+    let c = with_ack(None);
+    assert_eq!(places(&c), [(Class::Retransmission, Place::Unknown)]);
+    assert!(said(&c).contains("unanswered for 1.0 s"), "{}", said(&c));
+}
+
 #[test]
 fn a_syn_ack_behind_the_clients_ack_shows_that_lost() {
     let mut c = slow_setup(&[(0.0, C), (0.010, S)], 0.040);
