@@ -105,6 +105,16 @@ fn has(finding: &Finding, words: &str) -> bool {
     finding.evidence.iter().any(|line| line.contains(words))
 }
 
+/// Packets to the server and back that were lost for this cause.
+fn lost_for(run: &Run, cause: &str) -> [f64; 2] {
+    let wire = run.truth("wire");
+    let lost = |direction: &str| {
+        let of = |line: &&serde_json::Value| line["cause"] == cause && line["direction"] == direction;
+        wire.iter().filter(of).count() as f64
+    };
+    ["c2s", "s2c"].map(lost)
+}
+
 /// Periods of 2 to 20 s, parts of 10 to 60 %, on either side and in either direction; other seeds than those that were
 /// looked at while the rules were made.
 #[test]
@@ -342,12 +352,7 @@ fn lost_syns_are_told_from_lost_syn_acks() {
         let [finding] = found[..] else {
             panic!("seed {seed}: {found:?}");
         };
-        let wire = run.truth("wire");
-        let lost = |direction: &str| {
-            let of = |line: &&serde_json::Value| line["cause"] == "syn_batch" && line["direction"] == direction;
-            wire.iter().filter(of).count() as f64
-        };
-        let (syns, syn_acks) = (lost("c2s"), lost("s2c"));
+        let [syns, syn_acks] = lost_for(&run, "syn_batch");
         println!("{stack}: {syns} SYNs, {syn_acks} SYN-ACKs: {:?}", finding.values);
         if is_known {
             assert_eq!(value(finding, "lostEither"), 0.0, "{finding:?}");
@@ -385,12 +390,7 @@ fn syns_lost_now_and_then_are_counted() {
             panic!("seed {seed}: {found:?}");
         };
         assert!(run.found("SYN_LOSS_BURST").is_empty(), "seed {seed}");
-        let wire = run.truth("wire");
-        let lost = |direction: &str| {
-            let of = |line: &&serde_json::Value| line["cause"] == "syn_loss" && line["direction"] == direction;
-            wire.iter().filter(of).count() as f64
-        };
-        let (syns, syn_acks) = (lost("c2s"), lost("s2c"));
+        let [syns, syn_acks] = lost_for(&run, "syn_loss");
         println!("{syns} SYNs, {syn_acks} SYN-ACKs: {:?}", finding.values);
         let told = ["lostSyns", "lostSynAcks", "lostEither"].map(|key| value(finding, key));
         near(told.iter().sum(), syns + syn_acks, 0.05, "lost");
