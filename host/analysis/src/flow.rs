@@ -66,8 +66,6 @@ fn advance(total: u64, counter: u64, bits: u32) -> u64 {
 pub(crate) struct Trouble {
     pub losses: [Losses; 2],
     pub closed: [Closed; 2],
-    /// SYN (0) and SYN-ACK (1) repeats.
-    pub syn_repeats: [u32; 2],
     pub zero_windows: [u32; 2],
     pub small_windows: [u32; 2],
     fin_repeat: u64,
@@ -415,13 +413,12 @@ impl Flow {
             if !pending {
                 trouble.handshake.without_trouble(&self.setup, opened);
             }
-            let class = trouble.handshake.repeat(s, e, more, time, !pending);
+            let class = trouble.handshake.repeat(s, e, more, time, opened, !pending);
             if class != Class::Copy {
                 if !pending {
                     self.setup.late_repeat(s);
                 }
                 let answer = usize::from(e.what & what::SYN_ACK_REPEAT != 0);
-                trouble.syn_repeats[answer] = trouble.syn_repeats[answer].saturating_add(1);
                 let counts = &mut trouble.losses[s].counts;
                 counts.retransmitted += 1;
                 counts.retransmitted_bytes += u64::from(e.length);
@@ -666,20 +663,16 @@ impl Flow {
         }
     }
 
-    /// The SETUP record, before the setup takes it in. Returns the SYNs and SYN-ACKs in its counts
-    /// that were copies.
-    pub fn handshake(&mut self, setup: &Setup) -> [u8; 2] {
+    /// The SETUP record, before the setup takes it in. Returns it with the SYNs and SYN-ACKs that were sent, copies left
+    /// out.
+    pub fn handshake(&mut self, setup: &Setup) -> Setup {
         let Some(trouble) = &mut self.trouble else {
-            return [0; 2];
+            return *setup;
         };
         let [client, server] = &mut trouble.losses;
-        let copies = trouble
+        trouble
             .handshake
-            .settle(setup, [&mut client.counts, &mut server.counts]);
-        for (repeats, copies) in trouble.syn_repeats.iter_mut().zip(copies) {
-            *repeats = repeats.saturating_sub(u32::from(copies));
-        }
-        copies
+            .settle(setup, [&mut client.counts, &mut server.counts])
     }
 
     /// Smallest round trip between tap and server, ns.

@@ -15,6 +15,26 @@ const REPEATS: usize = 16;
 pub const SYN_TIMER_LEAST: u64 = 100_000_000;
 /// An answer this much later than a round trip is the server's own timer, not its answer.
 const SERVER_TIMER_LEAST: u64 = 500_000_000;
+/// When a server sends its SYN-ACK again, s after the first: timers of 1 s (RFC 6298 2.1) and 3 s (RFC 2988 2.1), each
+/// time twice as long (5.5); and up to so much later, in parts of it.
+const SERVER_TIMERS: [u64; 6] = [1, 3, 7, 9, 15, 21];
+const TIMER_TOLERANCE: u64 = 10;
+
+/// Whether the server's timer sent a SYN-ACK that came `wait` ns after the last SYN, so that one before it was lost.
+/// `near`: smallest round trip to the server, ns. After a SYN that was sent once, a server or a proxy may as well have
+/// been slow, unless it is the time of a timer.
+pub fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
+    let late = wait.saturating_sub(near);
+    let is_timer = |seconds: u64| {
+        let timer = seconds * 1_000_000_000;
+        wait >= timer && late <= timer + timer / TIMER_TOLERANCE
+    };
+    if is_only_syn {
+        SERVER_TIMERS.into_iter().any(is_timer)
+    } else {
+        late >= SERVER_TIMER_LEAST
+    }
+}
 
 /// A SYN or SYN-ACK that came again.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +50,16 @@ pub(crate) struct SynRepeat {
     answers: bool,
     /// A SYN: the server had acknowledged something else since the one before.
     challenged: bool,
+    /// The same IP id as the one before: the engine did not count it.
+    same_id: bool,
     pub class: Class,
+}
+
+impl SynRepeat {
+    /// A SYN after the server's RST, which ended the setup: some systems ask a closed port several times.
+    const fn is_told(&self, state: &SetupState) -> bool {
+        self.late && !self.from_server && state.reset_by_server()
+    }
 }
 
 /// What is kept of a handshake in which something came again.
@@ -75,15 +104,28 @@ impl Handshake {
         self.challenged = true;
     }
 
-    /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`. Returns what it was; of those that come before the end of the handshake,
-    /// [`Self::settle`] may say otherwise.
-    pub fn repeat(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, late: bool) -> Class {
+    /// EVENT `SYN_REPEAT` or `SYN_ACK_REPEAT`; `opened`: first packet. Returns what it was; of those that come before the
+    /// end of the handshake, [`Self::settle`] may say otherwise.
+    pub fn repeat(
+        &mut self,
+        side: usize,
+        e: &Event,
+        more: Option<&EventMore>,
+        time: u64,
+        opened: u64,
+        late: bool,
+    ) -> Class {
         let from_server = side == 1;
         let asked = self.syn_repeats().last().map_or(0, |syn| syn.time);
         let answers = from_server && time.saturating_sub(asked) < SERVER_TIMER_LEAST;
-        let last = self.last(from_server);
-        let soon = late && last != 0 && time.saturating_sub(last) < SYN_TIMER_LEAST && !answers;
-        let class = if e.what & what::COPY != 0 || soon {
+        let last = match self.last(from_server) {
+            0 if !from_server => opened,
+            last => last,
+        };
+        let soon = last != 0 && time.saturating_sub(last) < SYN_TIMER_LEAST;
+        // There are senders whose repeats have the IP id of the first.
+        let same_id = e.what & what::COPY != 0;
+        let class = if same_id && (soon || last == 0) || late && soon && !answers {
             Class::Copy
         } else {
             Class::Retransmission
@@ -99,6 +141,7 @@ impl Handshake {
                 late,
                 answers,
                 challenged,
+                same_id,
                 class,
             });
         }
@@ -130,11 +173,11 @@ impl Handshake {
         again.map_or(first, |r| r.time)
     }
 
-    /// The SETUP record has come: find the copies among what came again. Returns how many of each
-    /// side's were counted as repeats by the engine.
-    pub fn settle(&mut self, setup: &Setup, counts: [&mut Counts; 2]) -> [u8; 2] {
+    /// The SETUP record has come: tell copies from repeats among what came again. Returns the record with the SYNs and
+    /// SYN-ACKs that were sent.
+    pub fn settle(&mut self, setup: &Setup, counts: [&mut Counts; 2]) -> Setup {
         let [client, server] = counts;
-        let mut copies = [0; 2];
+        let mut sent = *setup;
         let mut last = [setup.first_syn, setup.syn_ack];
         let mut asked = 0;
         for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
@@ -142,21 +185,38 @@ impl Handshake {
             // A copy of a SYN asks for nothing.
             repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
             let soon = last[side] != 0 && repeat.time.saturating_sub(last[side]) < SYN_TIMER_LEAST;
+            let (counts, number) = if repeat.from_server {
+                (&mut *server, &mut sent.syn_ack_count)
+            } else {
+                (&mut *client, &mut sent.syn_count)
+            };
             if repeat.class == Class::Retransmission && soon && !repeat.answers {
                 repeat.class = Class::Copy;
-                copies[side] += 1;
-                let counts = if repeat.from_server { &mut *server } else { &mut *client };
+                if !repeat.same_id {
+                    *number = number.saturating_sub(1);
+                }
                 counts.retransmitted = counts.retransmitted.saturating_sub(1);
                 counts.retransmitted_bytes = counts.retransmitted_bytes.saturating_sub(u64::from(repeat.length));
                 counts.duplicates += 1;
+            } else if repeat.same_id && !soon {
+                if repeat.class == Class::Copy {
+                    repeat.class = Class::Retransmission;
+                    counts.retransmitted += 1;
+                    counts.retransmitted_bytes += u64::from(repeat.length);
+                    counts.duplicates = counts.duplicates.saturating_sub(1);
+                }
+                *number = number.saturating_add(1);
+                if !repeat.from_server && (setup.syn_ack == 0 || repeat.time < setup.syn_ack) {
+                    sent.last_syn = sent.last_syn.max(repeat.time);
+                }
             }
             last[side] = repeat.time;
             if !repeat.from_server && repeat.class == Class::Retransmission {
                 asked = repeat.time;
             }
         }
-        self.setup = Some(*setup);
-        copies
+        self.setup = Some(sent);
+        sent
     }
 
     fn syn_repeats(&self) -> impl Iterator<Item = &SynRepeat> {
@@ -169,17 +229,18 @@ impl Handshake {
         self.repeats.iter().filter(again)
     }
 
-    /// SYN repeats before the first SYN-ACK passed the tap.
-    fn unanswered(&self, setup: &Setup) -> impl Iterator<Item = &SynRepeat> {
-        let syn_ack = setup.syn_ack;
-        self.syn_repeats().filter(move |r| syn_ack == 0 || r.time < syn_ack)
+    /// SYN repeats before the server's first answer passed the tap, SYN-ACK or RST.
+    fn unanswered(&self, setup: &Setup, state: &SetupState) -> impl Iterator<Item = &SynRepeat> {
+        let (syn_ack, state) = (setup.syn_ack, *state);
+        self.syn_repeats()
+            .filter(move |r| !r.is_told(&state) && (syn_ack == 0 || r.time < syn_ack))
     }
 
     /// What the SYNs that nobody answered tell. `near`: smallest round trip between tap and server.
     fn story(&self, setup: &Setup, state: &SetupState, near: Option<u64>) -> Story {
         let answered = setup.bits & setup_bit::SYN_ACK != 0;
         let wait = setup.syn_ack.saturating_sub(setup.last_syn);
-        let last_without_scale = self.unanswered(setup).last().is_some_and(|r| r.without_scale);
+        let last_without_scale = self.unanswered(setup, state).last().is_some_and(|r| r.without_scale);
         let first_scale = state.options(0).is_some_and(|o| o.scale.is_some());
         let answer_scale = state.options(1).is_some_and(|o| o.scale.is_some());
         let (silence, sign) = if !answered {
@@ -228,7 +289,7 @@ impl Handshake {
     ) -> impl Iterator<Item = (SynRepeat, Place, Evidence)> {
         let setup = self.setup.unwrap_or(NO_SETUP);
         let story = self.story(&setup, state, near);
-        let last_unanswered = self.unanswered(&setup).last().map(|syn| syn.time);
+        let last_unanswered = self.unanswered(&setup, state).last().map(|syn| syn.time);
         let mut last_syn_ack = setup.syn_ack;
         self.repeats.iter().map(move |repeat| {
             if repeat.class == Class::Copy {
@@ -237,6 +298,7 @@ impl Handshake {
             let timer = Evidence::NONE.with(sign::TIMER);
             let answered = setup.syn_ack != 0 && repeat.time >= setup.syn_ack;
             let (place, evidence) = match (repeat.from_server, answered) {
+                (false, _) if repeat.is_told(state) => (Place::Nowhere, timer.with(sign::RESET)),
                 (false, false) if repeat.challenged => (Place::Nowhere, timer.with(sign::CHALLENGED)),
                 (false, true) => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (false, false) => {
@@ -263,13 +325,14 @@ impl Handshake {
     /// What happened, in a sentence or two; none when nothing came again.
     pub fn explain(&self, state: &SetupState, near: Option<u64>) -> Option<String> {
         let setup = self.setup?;
-        let syns = self.syn_repeats().count();
-        let unanswered = self.unanswered(&setup).count();
-        if syns == 0 && self.syn_ack_repeats().next().is_none() {
+        let told = self.syn_repeats().filter(|syn| syn.is_told(state)).count();
+        let syns = self.syn_repeats().count() - told;
+        let unanswered = self.unanswered(&setup, state).count();
+        if syns + told == 0 && self.syn_ack_repeats().next().is_none() {
             return None;
         }
         let mut out = Vec::new();
-        let challenged = self.unanswered(&setup).filter(|syn| syn.challenged).count();
+        let challenged = self.unanswered(&setup, state).filter(|syn| syn.challenged).count();
         if challenged > 0 {
             out.push(
                 "The server answered a SYN with an ACK of an older connection of these ports, which it still had (TIME-WAIT, or \
@@ -293,8 +356,20 @@ impl Handshake {
                     .to_owned()
             });
         }
+        if told > 0 {
+            out.push(format!(
+                "The client sent its SYN again {} although the server's reset had passed the tap, as some systems do \
+                 (Windows asks a closed port three times): nothing shows a loss.",
+                if told == 1 {
+                    "once".to_owned()
+                } else {
+                    format!("{told} times")
+                }
+            ));
+        }
         let wait = setup.syn_ack.saturating_sub(setup.last_syn);
-        if setup.syn_ack != 0 && setup.last_syn != 0 && wait >= SERVER_TIMER_LEAST + near.unwrap_or(0) {
+        let known = setup.syn_ack != 0 && setup.last_syn != 0;
+        if known && is_from_server_timer(state.syn_count <= 1, wait, near.unwrap_or(0)) {
             out.push(format!(
                 "The SYN-ACK came {} after the last SYN: the server's timer sent it again, \
                  so one before it was lost between the server and the tap.",

@@ -57,7 +57,7 @@ pub use closing::Kind as CloseKind;
 use findings::Findings;
 pub use findings::{Group, finding};
 use flow::{Flow, Pool, Slab};
-pub use handshake::SYN_TIMER_LEAST;
+pub use handshake::{SYN_TIMER_LEAST, is_from_server_timer};
 use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};
 use marked::Marked;
@@ -314,10 +314,9 @@ impl State {
         if flow.setup.done {
             return;
         }
-        let setup = Setup::decode(r);
+        let setup = flow.handshake(&Setup::decode(r));
         let more = more.map_or(NO_OPTIONS, SetupMore::decode);
-        let copies = flow.handshake(&setup);
-        let times = flow.setup.record(r.arg(), &setup, &more, copies);
+        let times = flow.setup.record(r.arg(), &setup, &more);
         if matches!(SetupEnd::from_u8(r.arg()), Some(SetupEnd::Done | SetupEnd::Reset)) {
             flow.last = flow.last.max(r.time());
         }

@@ -115,12 +115,10 @@ impl SetupState {
         self.has(PENDING)
     }
 
-    /// The SETUP record. Returns the times of the SETUP transaction when the SYN was seen.
-    /// `copies`: SYNs and SYN-ACKs in its counts that were made by the network or the capture.
-    pub fn record(&mut self, end_code: u8, s: &Setup, more: &SetupMore, copies: [u8; 2]) -> Option<SetupTimes> {
+    /// The SETUP record, with the SYNs and SYN-ACKs that were sent. Returns the times of the SETUP transaction when the SYN
+    /// was seen.
+    pub fn record(&mut self, end_code: u8, s: &Setup, more: &SetupMore) -> Option<SetupTimes> {
         let last_interval = self.end;
-        let syn_count = s.syn_count.saturating_sub(copies[0]);
-        let syn_ack_count = s.syn_ack_count.saturating_sub(copies[1]);
         let has = |bit: u16| s.bits & bit != 0;
         let syn = has(setup_bit::SYN);
         let answered = has(setup_bit::SYN_ACK);
@@ -129,7 +127,7 @@ impl SetupState {
             Some(SetupEnd::Done | SetupEnd::Reset) if s.end != 0 => Some(s.end),
             _ => None,
         };
-        let repeated = syn_count > 1 || syn_ack_count > 1;
+        let repeated = s.syn_count > 1 || s.syn_ack_count > 1;
         self.outcome = match ended {
             Some(SetupEnd::Done | SetupEnd::OneSided) if repeated => Outcome::Retransmitted,
             // The server's next packet shows that the client answered.
@@ -151,11 +149,13 @@ impl SetupState {
             Some(t) if syn => Some(t.saturating_sub(s.first_syn)),
             // The client gives up when the next SYN would be due: it doubles its interval
             // (RFC 6298 5.5). One SYN alone tells nothing.
-            None if syn && !answered && self.outcome == Outcome::Ignored && syn_count > 1 && last_interval > 0 => Some(
-                s.last_syn
-                    .saturating_sub(s.first_syn)
-                    .saturating_add(last_interval.saturating_mul(2)),
-            ),
+            None if syn && !answered && self.outcome == Outcome::Ignored && s.syn_count > 1 && last_interval > 0 => {
+                Some(
+                    s.last_syn
+                        .saturating_sub(s.first_syn)
+                        .saturating_add(last_interval.saturating_mul(2)),
+                )
+            }
             _ => None,
         };
         let scaled = syn && answered && more.server_scale != NO_SCALE;
@@ -174,8 +174,8 @@ impl SetupState {
             server_window: more.server_window,
             client_scale: if syn { more.client_scale } else { NO_SCALE },
             server_scale: if answered { more.server_scale } else { NO_SCALE },
-            syn_count,
-            syn_ack_count,
+            syn_count: s.syn_count,
+            syn_ack_count: s.syn_ack_count,
             outcome: self.outcome,
             done: true,
         };
@@ -494,7 +494,7 @@ mod tests {
             syn_payload: 0,
             end_window: 0,
         };
-        let times = state.record(end as u8, &record, &more(), [0; 2]);
+        let times = state.record(end as u8, &record, &more());
         (state, times)
     }
 
@@ -593,7 +593,7 @@ mod tests {
                 ..answered()
             };
             let more = SetupMore { server_scale, ..more() };
-            state.record(SetupEnd::Done as u8, &record, &more, [0; 2]);
+            state.record(SetupEnd::Done as u8, &record, &more);
             state.is_ack_bare()
         };
         assert!(ack(8192, 8));
@@ -611,7 +611,7 @@ mod tests {
             bits: answered().bits | setup_bit::CLIENT_SACK,
             ..answered()
         };
-        state.record(SetupEnd::Done as u8, &record, &m, [0; 2]);
+        state.record(SetupEnd::Done as u8, &record, &m);
         assert_eq!(state.scale(0), Some(0));
         assert_eq!(
             state.description(),

@@ -934,6 +934,68 @@ fn a_syn_that_an_older_connection_answered_was_not_lost() {
     assert!(said(&c).contains("unanswered for 1.0 s"), "{}", said(&c));
 }
 
+/// Windows asks a closed port three times, half a second apart.
+#[test]
+fn a_syn_after_a_reset_shows_no_loss() {
+    let mut c = Conversation::new(40_000);
+    for at in [0.0, 0.51, 1.02] {
+        c.syn(at, C, 100, 0, Some(8));
+        c.packet(at + 0.01, S, "RA", 0, 101, 0);
+    }
+    assert_eq!(places(&c), [(Class::Retransmission, Place::Nowhere); 2]);
+    assert!(verdicts(&c)[0].evidence.has(sign::RESET));
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!((setup.outcome.as_str(), setup.syn_count), ("REFUSED", 3));
+    assert!(
+        setup.explanation.contains("sent its SYN again 2 times"),
+        "{}",
+        setup.explanation
+    );
+    assert!(!setup.explanation.contains("lost"), "{}", setup.explanation);
+}
+
+/// There are senders whose repeats have the IP id of the first; a mirror's copy comes sooner than any timer runs out.
+#[test]
+fn a_syn_with_the_same_ip_id_is_a_repeat_when_a_timer_can_have_run_out() {
+    for (again, class, count) in [(3.0, Class::Retransmission, 3), (0.001, Class::Copy, 1)] {
+        let mut c = slow_setup(
+            &[(0.0, C), (again, C), (3.0 * again, C), (3.0 * again + 0.01, S)],
+            3.0 * again + 0.04,
+        );
+        for m in &mut c.packets[..3] {
+            m.ip_id = 77;
+        }
+        let classes: Vec<_> = places(&c).iter().map(|(class, _)| *class).collect();
+        assert_eq!(classes, [class; 2]);
+        let a = analyze(&c.packets);
+        let setup = only(&a).setup.as_ref().unwrap();
+        assert_eq!(setup.syn_count, count);
+        let response = setup.response_seconds.unwrap();
+        let last = if count == 1 { 0.0 } else { 3.0 * again };
+        assert!((response - (3.0 * again + 0.01 - last)).abs() < 1e-9, "{response}");
+        let retransmitted = only(&a).client_to_server.as_ref().unwrap().retransmitted_packets;
+        assert_eq!(retransmitted, u64::from(count - 1));
+    }
+}
+
+/// A slow server is not one whose first SYN-ACK was lost, unless its SYN-ACK comes when a timer has run out.
+#[test]
+fn a_late_syn_ack_is_the_servers_second_when_its_timer_can_have_sent_it() {
+    let said = |answer: f64| {
+        let mut c = slow_setup(&[(0.0, C), (answer, S), (answer + 0.9, S)], answer + 0.93);
+        c.packet(answer + 1.0, C, "AP", 201, 1001, 10);
+        c.packet(answer + 1.01, S, "A", 1001, 211, 0);
+        only(&analyze(&c.packets)).setup.as_ref().unwrap().explanation.clone()
+    };
+    assert!(
+        said(1.02).contains("timer sent it again, so one before it was lost"),
+        "{}",
+        said(1.02)
+    );
+    assert!(!said(1.6).contains("one before it"), "{}", said(1.6));
+}
+
 #[test]
 fn a_syn_ack_behind_the_clients_ack_shows_that_lost() {
     let mut c = slow_setup(&[(0.0, C), (0.010, S)], 0.040);

@@ -11,7 +11,8 @@ use std::collections::{HashSet, VecDeque};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make,
+    is_from_server_timer, seconds,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -35,8 +36,6 @@ const SHARE_BY_CHANCE: f64 = 0.01;
 const LEAST: usize = 2;
 /// Share of the setups of a pair that get an answer: below, it is not the network (a server that is off).
 const ANSWERED: f64 = 0.5;
-/// A SYN-ACK that comes this much later than a round trip after the SYN is the server's second one (`losses.md`), ns.
-const SERVER_TIMER: u64 = 500_000_000;
 /// Change of the distance between batches from which on they come faster.
 const FASTER: f64 = 1.5;
 /// Largest chance of a difference in load without one.
@@ -198,7 +197,8 @@ impl SynLoss {
         toll.syn_acks = toll.syn_acks.saturating_add(client.max(server));
         let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
         let trip = connection.sent[0].rtt_min.unwrap_or(0);
-        if begun && syn_acks > 0 && connection.answer_ns.is_some_and(|answer| answer >= SERVER_TIMER + trip) {
+        let second = |answer| is_from_server_timer(syns == 1, answer, trip);
+        if begun && syn_acks > 0 && connection.answer_ns.is_some_and(second) {
             toll.syn_acks = toll.syn_acks.saturating_add(1);
         }
         // The last SYN came to nothing, too.
@@ -765,10 +765,11 @@ mod tests {
         assert_eq!(settled(70), (0, 1));
     }
 
-    /// The server's SYN-ACK comes late, and is its timer's; where none was seen, its first packet says nothing.
+    /// The server's SYN-ACK comes late, and is its timer's if that can have run out then; where none was seen, its first
+    /// packet says nothing.
     #[test]
     fn a_late_syn_ack_was_not_the_first() {
-        let lost = |syn_acks: u8| {
+        let lost = |syn_acks: u8, seconds: u64| {
             let mut all = SynLoss::default();
             let connection = Ended {
                 id: FlowId(1),
@@ -776,8 +777,8 @@ mod tests {
                 span: (0, 20_000_000_000),
                 setup: Some(Outcome::Ok),
                 syns: (1, syn_acks),
-                setup_ns: Some(10_000_000_000),
-                answer_ns: Some(10_000_000_000),
+                setup_ns: Some(seconds * 1_000_000_000),
+                answer_ns: Some(seconds * 1_000_000_000),
                 closing: CloseKind::ClientFin,
                 sent: [Sent::default(); 2],
                 answered: 0,
@@ -786,7 +787,7 @@ mod tests {
             all.connection(&connection, 0);
             all.attempts[0].toll.syn_acks
         };
-        assert_eq!([lost(1), lost(0)], [1, 0]);
+        assert_eq!([lost(1, 9), lost(0, 9), lost(1, 5)], [1, 0, 0]);
     }
 
     #[test]
