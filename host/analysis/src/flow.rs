@@ -1,7 +1,7 @@
 //! State per flow, addressed by the flow's context index.
 
 use foldhash::quality::FixedState;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use weir_record::{
     Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Open, OpenMore, Rtt, Setup, what, width,
 };
@@ -109,11 +109,16 @@ pub(crate) struct Host {
     tunnel: u32,
 }
 
-impl Host {
-    /// A place in a table of so many, the same in every run.
-    pub fn place(&self, places: usize) -> usize {
-        FixedState::default().hash_one(self) as usize % places
-    }
+/// One host, as it sends to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Pair {
+    from: Host,
+    to: [u8; 16],
+}
+
+/// A place in a table of so many, the same in every run.
+pub(crate) fn place(whom: &impl Hash, places: usize) -> usize {
+    FixedState::default().hash_one(whom) as usize % places
 }
 
 impl Route {
@@ -122,6 +127,14 @@ impl Route {
             address: if side == 0 { self.client_addr } else { self.server_addr },
             vlans: self.vlans,
             tunnel: self.tunnel_id,
+        }
+    }
+
+    /// `side` as it sends to the other.
+    pub const fn pair(&self, side: usize) -> Pair {
+        Pair {
+            from: self.host(side),
+            to: if side == 0 { self.server_addr } else { self.client_addr },
         }
     }
 }

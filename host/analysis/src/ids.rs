@@ -1,12 +1,12 @@
 //! IP ids as counters of packets (`docs/src/losses.md`): what a host numbers and the tap did not see.
 
-use crate::flow::Host;
+use crate::flow::{Pair, place};
 
-/// Hosts that are watched; another one takes the place of one with the same hash.
-const HOSTS: usize = 1024;
-/// Ids of two flows of a host that are closer than this are of one counter: by chance 1 pair in 64.
+/// Pairs of hosts that are watched, each way; another one takes the place of one with the same hash.
+const PAIRS: usize = 1024;
+/// Ids of two flows of a pair that are closer than this are of one counter: by chance 1 in 64.
 const NEAR: u16 = 512;
-/// Flows and intervals that it takes to tell: a host that is seen with few connections may have others elsewhere.
+/// Flows and intervals that it takes to tell: a pair that is seen with few connections may have others elsewhere.
 const FLOWS: u16 = 4;
 const STEADY: u16 = 6;
 /// Packets of an interval that tells; and the part of them that losses may take, at most.
@@ -81,10 +81,10 @@ impl Counted {
     }
 }
 
-/// What the ids of a host were seen to do.
+/// What the ids of a host were seen to do in packets to another: there are hosts (Windows) that count for each address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Habit {
-    host: Host,
+    pair: Pair,
     newest: u16,
     /// Flows whose first id was near, or far from, the newest of another flow.
     near: u16,
@@ -107,21 +107,21 @@ impl Habit {
     }
 }
 
-/// The hosts that were seen lately.
+/// The pairs that were seen lately.
 #[derive(Debug, Default)]
 pub(crate) struct Habits {
-    hosts: Vec<Habit>,
+    pairs: Vec<Habit>,
 }
 
 impl Habits {
-    fn of(&mut self, host: Host) -> &mut Habit {
-        if self.hosts.is_empty() {
-            self.hosts.resize(HOSTS, Habit::default());
+    fn of(&mut self, pair: Pair) -> &mut Habit {
+        if self.pairs.is_empty() {
+            self.pairs.resize(PAIRS, Habit::default());
         }
-        let habit = &mut self.hosts[host.place(HOSTS)];
-        if habit.host != host {
+        let habit = &mut self.pairs[place(&pair, PAIRS)];
+        if habit.pair != pair {
             *habit = Habit {
-                host,
+                pair,
                 ..Habit::default()
             };
         }
@@ -129,8 +129,8 @@ impl Habits {
     }
 
     /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
-    pub fn interval(&mut self, host: Host, id: u16, is_first: bool, step: Option<Step>) {
-        let habit = self.of(host);
+    pub fn interval(&mut self, pair: Pair, id: u16, is_first: bool, step: Option<Step>) {
+        let habit = self.of(pair);
         let before = std::mem::replace(&mut habit.newest, id);
         if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
             habit.stepped(step);
@@ -141,9 +141,9 @@ impl Habits {
         }
     }
 
-    /// Whether the host counts the packets of each connection, so that no ids go elsewhere; `None`: not known yet.
-    pub fn by_connection(&self, host: Host) -> Option<bool> {
-        let habit = self.hosts.get(host.place(HOSTS)).filter(|habit| habit.host == host)?;
+    /// Whether the one counts the packets to the other for each connection, so that no ids go elsewhere; `None`: not known yet.
+    pub fn by_connection(&self, pair: Pair) -> Option<bool> {
+        let habit = self.pairs.get(place(&pair, PAIRS)).filter(|habit| habit.pair == pair)?;
         let enough =
             habit.near.saturating_add(habit.far) >= FLOWS && habit.steady.saturating_add(habit.uneven) >= STEADY;
         let clearly = |one: u16, other: u16| u32::from(one) >= u32::from(other) * u32::from(CLEARLY);

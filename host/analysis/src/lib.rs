@@ -502,7 +502,7 @@ impl State {
         let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
-            let by_connection = self.habits.by_connection(flow.route().host(side));
+            let by_connection = self.habits.by_connection(flow.route().pair(side));
             skipped = by_connection != Some(false)
                 && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool);
         }
@@ -534,12 +534,12 @@ impl State {
         let i = Interval::decode(r);
         if flow.is_tcp() {
             self.watch_ids |= flow.trouble.is_some();
-            let host = self.watch_ids.then(|| flow.route().host(side));
-            let by_connection = host.is_some_and(|host| self.habits.by_connection(host) == Some(true));
+            let pair = self.watch_ids.then(|| flow.route().pair(side));
+            let by_connection = pair.is_some_and(|pair| self.habits.by_connection(pair) == Some(true));
             let is_first = flow.directions[side].packets == 0;
             let step = flow.interval_ids(side, &i, r.time(), by_connection);
-            if let Some(host) = host {
-                self.habits.interval(host, i.ip_id, is_first, step);
+            if let Some(pair) = pair {
+                self.habits.interval(pair, i.ip_id, is_first, step);
             }
         }
         let d = &mut flow.directions[side];
@@ -597,7 +597,7 @@ impl State {
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
         if flow.trouble.is_some() {
             let route = flow.route();
-            let by_connection = [0, 1].map(|side| self.habits.by_connection(route.host(side)) == Some(true));
+            let by_connection = [0, 1].map(|side| self.habits.by_connection(route.pair(side)) == Some(true));
             flow.settle(ending.next, ending.acknowledged, by_connection);
         }
         let ends = flow.ends();

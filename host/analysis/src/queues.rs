@@ -1,7 +1,7 @@
 //! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
-use crate::flow::{Host, Route};
+use crate::flow::{Host, Route, place};
 use crate::limits::apart;
 use crate::turns::Finished;
 use weir_record::Block;
@@ -269,7 +269,7 @@ impl Queues {
             sent: time.saturating_sub(round_trip),
             round_trip,
         };
-        match &mut self.servers[whom.place(SERVERS)] {
+        match &mut self.servers[place(&whom, SERVERS)] {
             Some(history) if history.whom == whom => history.add(sample),
             other => other.insert(Box::new(History::new(whom))).add(sample),
         }
@@ -288,7 +288,7 @@ impl Queues {
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
     fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
         let whom = route.host(1);
-        let history = self.servers[whom.place(SERVERS)]
+        let history = self.servers[place(&whom, SERVERS)]
             .as_deref()
             .filter(|h| h.whom == whom)?;
         history.wait(own?, asked, answered)

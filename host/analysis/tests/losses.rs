@@ -1313,10 +1313,16 @@ fn short_paths_tell_nothing_by_time() {
 /// The same hosts in five more connections, each with four packets a side every tenth of a second. Their ids count the packets
 /// of each connection, or (`together`) of all.
 fn with_others(c: &Conversation, together: bool) -> Conversation {
+    with_others_of(|_| c.client.addr, c, together)
+}
+
+/// The others are of clients with these addresses.
+fn with_others_of(client: impl Fn(u16) -> [u8; 16], c: &Conversation, together: bool) -> Conversation {
     let mut all = Conversation::new(40_000);
     all.packets.clone_from(&c.packets);
     for other in 1..6u16 {
         let mut o = Conversation::new(40_000 + other);
+        o.client.addr = client(other);
         o.syn(0.000_1, C, 100, 0, Some(8));
         o.syn(0.010_1, S, 900, 101, Some(8));
         for n in 0..32 {
@@ -1408,6 +1414,13 @@ fn skipped_ids_tell_nothing() {
     c.packet(0.200, C, "AP", 101, 901, 100);
     c.packet(0.450, S, "AP", 3901, A, 1000).ip_id += 1;
     none(&c, false);
+    // It may count for each address, as Windows does.
+    let others = with_others_of(
+        |other| support::v4(10 + other as u8, 0).addr,
+        &late_segment(0.450, A, 1),
+        false,
+    );
+    assert_eq!(verdicts(&others), []);
     // Where the hosts are seen with this connection alone, they may have others elsewhere.
     assert_eq!(verdicts(&late_segment(0.450, A, 1)), []);
 }
