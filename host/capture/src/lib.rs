@@ -14,6 +14,7 @@ mod input;
 pub mod intake;
 mod pcap;
 mod pcapng;
+pub mod tags;
 
 pub use error::{CaptureError, Cause};
 pub use feed::{Feed, Item, Word};

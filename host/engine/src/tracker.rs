@@ -271,10 +271,7 @@ impl Engine {
 
     /// The context of the flow that counts such a packet, if there is one.
     pub fn context(&self, meta: &Meta) -> Option<u32> {
-        let mut key = meta.key;
-        if !self.config.vlan_in_key {
-            key.vlans = 0;
-        }
+        let key = self.key(meta);
         self.find(&key, self.hash(&key))
     }
 
@@ -342,6 +339,7 @@ impl Engine {
         let mut key = meta.key;
         if !self.config.vlan_in_key {
             key.vlans = 0;
+            key.overlay = 0;
         }
         key
     }

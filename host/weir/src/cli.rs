@@ -282,8 +282,8 @@ fn bits(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, Debug, Args)]
 pub struct FlowOptions {
-    /// Take packets with different VLAN ids for one connection (for links whose two directions are
-    /// tagged differently)
+    /// Take packets with different VLAN ids or VNIs for one connection (for links whose two directions are
+    /// tagged differently; a capture file tells that by itself)
     #[arg(long)]
     pub ignore_vlan: bool,
 }

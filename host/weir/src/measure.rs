@@ -260,6 +260,10 @@ impl Source {
             vlan_in_key: !args.flow.ignore_vlan,
             ..engine
         };
+        let engine = match &devices[..] {
+            [Device::Pcap(path)] => source::suited(path, engine),
+            _ => engine,
+        };
         Ok(Self {
             ports,
             role,

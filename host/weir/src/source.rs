@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use weir_analysis::{connections, count};
+use weir_capture::tags::{self, Directions};
 use weir_capture::{CaptureError, CaptureFile, Feed, Item, Word};
 use weir_engine::{Config, Engine, Meta, Parser, Profile};
 use weir_record::Record;
@@ -34,6 +36,17 @@ pub struct Options {
     pub cut: Option<Cut>,
 }
 
+impl Options {
+    /// With an engine that is suited to a capture file; as on the card where the card's parser is asked for.
+    pub fn suited(&self, path: &Path) -> Self {
+        let engine = match self.profile {
+            Profile::Full => suited(path, self.engine),
+            Profile::Nic => self.engine,
+        };
+        Self { engine, ..*self }
+    }
+}
+
 /// What became of a capture.
 #[derive(Default)]
 pub struct Outcome {
@@ -43,12 +56,36 @@ pub struct Outcome {
     pub left_out: u64,
 }
 
+/// The engine's settings, suited to a capture file: where its beginning shows that the two directions of connections carry
+/// different tags, these are no part of the key. Says so to the user.
+pub fn suited(path: &Path, engine: Config) -> Config {
+    // Only a file can be read twice.
+    if !engine.vlan_in_key || !path.is_file() {
+        return engine;
+    }
+    let found = CaptureFile::open(path).map_or_else(|_| Directions::default(), |mut file| tags::directions(&mut file));
+    if !found.differ() {
+        return engine;
+    }
+    anstream::eprintln!(
+        "weir: {}: VLAN ids or VNIs differ by direction in {} of the first {}: they are left out, as by --ignore-vlan",
+        path.display(),
+        count(found.different),
+        connections(found.alike + found.different)
+    );
+    Config {
+        vlan_in_key: false,
+        ..engine
+    }
+}
+
 /// Run `path` through the engine and give its records to `take`. An error before the first frame is returned; a later
 /// one is in the outcome. A terminal sees how far it has come.
 pub fn read(path: &Path, options: &Options, take: impl FnMut(&[Record])) -> Result<Outcome, CaptureError> {
     let file = CaptureFile::open(path)?;
+    let options = options.suited(path);
     let bar = bar(&file);
-    let outcome = read_watched(file, options, take, |read, _| {
+    let outcome = read_watched(file, &options, take, |read, _| {
         if let Some(bar) = &bar {
             bar.set_position(read);
         }

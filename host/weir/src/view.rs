@@ -98,7 +98,8 @@ pub fn read(
         profile: Profile::Full,
         statistics: None,
         cut: None,
-    };
+    }
+    .suited(path);
     let mut analyzer = Analyzer::new(Config {
         bandwidth,
         ..Config::default()

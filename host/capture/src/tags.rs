@@ -1,0 +1,120 @@
+//! Whether the two directions of a capture's connections carry different tags (VLAN ids, VNI): on links between routers and
+//! in overlays with a VNI for each way they do, and with tags in the key each connection would be two halves.
+
+use std::collections::HashMap;
+
+use weir_engine::meta::{Class, End, tcp};
+use weir_engine::{Meta, Parser, Profile};
+
+use crate::feed::{Feed, Item};
+use crate::file::CaptureFile;
+
+/// Frames that are looked at: where none of the first ones has tags, and at most.
+const UNTAGGED: u64 = 1 << 12;
+const FRAMES: u64 = 1 << 16;
+const AT_A_TIME: usize = 256;
+/// Connections that are remembered at most, and different tags of a direction.
+const MOST: usize = 1 << 14;
+const TAGS: usize = 4;
+/// So many with different tags for one with the same.
+const CLEARLY: u64 = 4;
+/// What one side acknowledges is this close to what the other sent: they are of one connection, bytes.
+const NEAR: u32 = 1 << 24;
+
+/// VLAN ids and VNI.
+type Tags = (u32, u32);
+
+/// Connections by the tags of their directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    /// Both directions have the same tags.
+    pub alike: u64,
+    /// Each direction has its own.
+    pub different: u64,
+}
+
+impl Directions {
+    /// Whether tags are not part of what makes a connection there.
+    pub fn differ(self) -> bool {
+        self.different > 0 && self.different >= CLEARLY * self.alike
+    }
+}
+
+/// One direction of a connection: its different tags, as many as were seen first, and where its data is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    tags: [Option<Tags>; TAGS],
+    next: u32,
+}
+
+/// A connection, of which something was sent and acknowledged (`is_answered`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sides: [Side; 2],
+    is_answered: bool,
+}
+
+/// Look at the beginning of a capture file: at its first 4,096 frames, if any has tags at the first 65,536. What cannot be read
+/// ends the look; whoever reads the file tells of it.
+/// Memory: up to 16,384 connections, 4 MB.
+pub fn directions(file: &mut CaptureFile) -> Directions {
+    let mut feed = Feed::new(Parser::new(Profile::Full));
+    let mut look = Look::default();
+    loop {
+        let read = feed.read(file, AT_A_TIME, |word| {
+            if let Item::Packet(meta) = word.item {
+                look.packet(meta);
+            }
+        });
+        let most = if look.tagged { FRAMES } else { UNTAGGED };
+        if !matches!(read, Ok(true)) || file.frames() >= most {
+            return look.directions();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Look {
+    /// By ends.
+    connections: HashMap<[([u8; 16], u16); 2], Seen>,
+    tagged: bool,
+}
+
+impl Look {
+    fn packet(&mut self, meta: &Meta) {
+        if meta.class != Class::Tcp || meta.flags & tcp::RST != 0 {
+            return;
+        }
+        self.tagged |= meta.key.vlans != 0 || meta.key.overlay != 0;
+        let end = |end: &End| (end.addr, end.port);
+        let ends = [end(&meta.key.low), end(&meta.key.high)];
+        if self.connections.len() >= MOST && !self.connections.contains_key(&ends) {
+            return;
+        }
+        let seen = self.connections.entry(ends).or_default();
+        let (from, to) = if meta.from_low { (0, 1) } else { (1, 0) };
+        let other = seen.sides[to];
+        seen.is_answered |= other.tags[0].is_some() && meta.flags & tcp::ACK != 0 && is_near(other.next, meta.ack);
+        let side = &mut seen.sides[from];
+        let tags = Some((meta.key.vlans, meta.key.overlay));
+        if let Some(place) = side.tags.iter_mut().find(|place| place.is_none() || **place == tags) {
+            *place = tags;
+        }
+        let takes = meta.payload + u32::from(meta.flags & tcp::SYN != 0);
+        side.next = meta.seq.wrapping_add(takes);
+    }
+
+    fn directions(&self) -> Directions {
+        let mut found = Directions::default();
+        for seen in self.connections.values().filter(|seen| seen.is_answered) {
+            let [one, other] = &seen.sides;
+            let alike = one.tags.iter().flatten().any(|tags| other.tags.contains(&Some(*tags)));
+            *(if alike { &mut found.alike } else { &mut found.different }) += 1;
+        }
+        found
+    }
+}
+
+fn is_near(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).min(b.wrapping_sub(a)) < NEAR
+}
