@@ -15,6 +15,8 @@ const POWER: f64 = 0.05;
 const LEAST_SHIFT: u8 = 3;
 /// Largest shift (RFC 7323 2.3).
 const MOST_SHIFT: u8 = 14;
+/// Round trips from which on it is known what is in flight: where a sender's ACKs are not seen, all that it sends is.
+const HEARD: u32 = 3;
 /// Largest window without scaling.
 const UNSCALED: u64 = 65_535;
 
@@ -89,8 +91,10 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
     let shift = flow.setup.scale(side)?;
     let (least, most) = flow.windows[side].bytes(0)?;
     if shift == 0 && most <= UNSCALED {
-        let flight = u64::from(flow.directions[1 - side].flight_max);
-        if flight > UNSCALED + u64::from(m.segment) && flight > 2 * most {
+        let sent = &flow.directions[1 - side];
+        let flight = u64::from(sent.flight_max);
+        let is_heard = sent.rtt.samples() >= HEARD;
+        if is_heard && flight > UNSCALED + u64::from(m.segment) && flight > 2 * most {
             return fitting(flow, side).map(Mishap::Stripped);
         }
     }

@@ -10,7 +10,7 @@ use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
-use crate::numbers::{count, decimal};
+use crate::numbers::{connections, count, decimal};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
@@ -967,10 +967,6 @@ impl Findings {
             &[("count", self.abortive.count as f64)],
         ))
     }
-}
-
-fn connections(n: u64) -> String {
-    format!("{} connection{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 fn percent(share: f64) -> String {

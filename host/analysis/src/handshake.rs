@@ -16,7 +16,7 @@ pub const SYN_TIMER_LEAST: u64 = 100_000_000;
 /// An answer this much later than a round trip is the server's own timer, not its answer.
 const SERVER_TIMER_LEAST: u64 = 500_000_000;
 /// When a server sends its SYN-ACK again, s after the first: timers of 1 s (RFC 6298 2.1) and 3 s (RFC 2988 2.1), each
-/// time twice as long (5.5); and up to so much later, in parts of it.
+/// time twice as long (5.5); and how far from that it comes, in parts of it.
 const SERVER_TIMERS: [u64; 6] = [1, 3, 7, 9, 15, 21];
 const TIMER_TOLERANCE: u64 = 10;
 
@@ -27,7 +27,8 @@ pub fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
     let late = wait.saturating_sub(near);
     let is_timer = |seconds: u64| {
         let timer = seconds * 1_000_000_000;
-        wait >= timer && late <= timer + timer / TIMER_TOLERANCE
+        let tolerance = timer / TIMER_TOLERANCE;
+        wait >= timer && (timer - tolerance..=timer + tolerance).contains(&late)
     };
     if is_only_syn {
         SERVER_TIMERS.into_iter().any(is_timer)

@@ -64,7 +64,7 @@ use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
 pub use message::{address, seconds, timestamp};
-pub use numbers::{count, decimal};
+pub use numbers::{connections, count, decimal, several};
 use operations::Operations;
 use queues::{Queues, Wait};
 pub use setup::Outcome;

@@ -13,6 +13,16 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// "1 loss", "1,234 losses": `one` and `many` are the words.
+pub fn several(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// How many connections.
+pub fn connections(n: u64) -> String {
+    several(n, "connection", "connections")
+}
+
 /// The same with so many decimals: 12,345.678.
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());

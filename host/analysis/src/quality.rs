@@ -5,6 +5,7 @@ use weir_record::Untracked;
 
 use crate::findings::{Group, finding};
 use crate::flow::Flow;
+use crate::numbers::{connections, count};
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
 
@@ -87,14 +88,19 @@ impl Quality {
         let midstream = self.midstream.count();
         if midstream >= MIDSTREAM && midstream as f64 >= MIDSTREAM_SHARE * self.connections as f64 {
             evidence.push(format!(
-                "{midstream} of {} connections were open when the capture began: their setup, options and window scale are not known",
-                self.connections
+                "{} of {} open when the capture began: their setup, options and window scale are not known",
+                count(midstream),
+                match self.connections {
+                    1 => "1 connection was".to_owned(),
+                    all => format!("{} were", connections(all)),
+                }
             ));
         }
         let offloaded = self.offloaded.count();
         if offloaded >= OFFLOADED {
             evidence.push(format!(
-                "segments of {offloaded} connections are more than {OVERSIZE} times as large as agreed: captured on a host whose card cuts or joins them (TSO, LRO); sizes and counts of packets on the wire are not known, and checksums may look wrong there"
+                "segments of {} are more than {OVERSIZE} times as large as agreed: captured on a host whose card cuts or joins them (TSO, LRO); sizes and counts of packets on the wire are not known, and checksums may look wrong there",
+                connections(offloaded)
             ));
         }
         if evidence.is_empty() {

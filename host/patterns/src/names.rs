@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-pub use weir_analysis::count;
+pub use weir_analysis::{connections, count, several};
 use weir_analysis::{seconds, timestamp};
 use weir_messages::v1::Finding;
 
@@ -41,16 +41,6 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
         return Some(upper);
     }
     Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
-}
-
-/// "1 loss", "1,234 losses": `one` and `many` are the words.
-pub(crate) fn several(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(n), if n == 1 { one } else { many })
-}
-
-/// How many connections.
-pub(crate) fn connections(n: u64) -> String {
-    several(n, "connection", "connections")
 }
 
 #[cfg(test)]

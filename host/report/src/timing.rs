@@ -259,8 +259,9 @@ impl Timing {
         };
         let (from, to) = self.span;
         if (from..to).contains(&record.time()) {
-            let step = (record.time() - from) * STEPS / (to - from);
-            self.marks.insert((kind, followed.lane, from_server, step));
+            // In 128 bits: captures may be years long.
+            let step = u128::from(record.time() - from) * u128::from(STEPS) / u128::from(to - from);
+            self.marks.insert((kind, followed.lane, from_server, step as u64));
         }
     }
 

@@ -199,6 +199,11 @@ fn wrapped() -> Vec<(&'static str, LinkType, Vec<u8>)> {
             ip4(17, &udp(9999, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &inner]))),
         ),
         (
+            "vxlan group policy",
+            RawIp,
+            ip4(17, &udp(9999, 4789, &join(&[&[0x88, 0, 0, 7, 0, 0, 42, 1], &inner]))),
+        ),
+        (
             "geneve",
             RawIp,
             ip4(17, &udp(9, 6081, &join(&[&[1, 0, 8, 0, 0, 0, 42, 0, 1, 1, 1, 0], &v4]))),
@@ -279,6 +284,7 @@ fn tags_tunnels_and_overlays() {
     assert_eq!(tunnel("erspan 2"), (TunnelKind::Erspan, 55, 0));
     assert_eq!(tunnel("erspan 3"), (TunnelKind::Erspan, 55, 0));
     assert_eq!(tunnel("vxlan"), (TunnelKind::Vxlan, 42, 43));
+    assert_eq!(tunnel("vxlan group policy"), (TunnelKind::Vxlan, 42, 43));
     assert_eq!(tunnel("geneve"), (TunnelKind::Geneve, 42, 43));
     assert_eq!(tunnel("gtp"), (TunnelKind::GtpU, 9, 0));
 }

@@ -86,14 +86,14 @@ impl Walk<'_> {
         self.meta.tunnel_id = u32::from(half_word & 0x03ff);
     }
 
-    /// VXLAN (RFC 7348 5).
+    /// VXLAN (RFC 7348 5). Reserved bits are ignored, as the RFC asks: extensions (group policy) use them.
     pub(super) fn vxlan(&mut self) -> Step {
         let Ok(h) = self.peek::<8>() else {
             return self.not_a_tunnel();
         };
         let vni = be32(h, 4) >> 8;
-        let valid = h[0] == 0x08 && h[7] == 0;
-        if !valid {
+        let has_vni = h[0] & 0x08 != 0;
+        if !has_vni {
             return self.not_a_tunnel();
         }
         self.skip(8)?;
@@ -102,14 +102,14 @@ impl Walk<'_> {
         Ok(Layer::Ethernet)
     }
 
-    /// GENEVE (RFC 8926 3.4).
+    /// GENEVE (RFC 8926 3.4). Reserved bits are ignored.
     pub(super) fn geneve(&mut self) -> Step {
         let Ok(h) = self.peek::<8>() else {
             return self.not_a_tunnel();
         };
         let (version, options) = (h[0] >> 6, u32::from(h[0] & 0x3f) * 4);
         let (kind, vni) = (be16(h, 2), be32(h, 4) >> 8);
-        if version != 0 || h[7] != 0 || self.left < 8 + options {
+        if version != 0 || self.left < 8 + options {
             return self.not_a_tunnel();
         }
         self.skip(8 + options)?;
