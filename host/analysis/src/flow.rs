@@ -70,6 +70,8 @@ pub(crate) struct Trouble {
     pub small_windows: [u32; 2],
     fin_repeat: u64,
     pub handshake: Handshake,
+    /// When the last packet of each side passed, since the trouble began, TAI ns; 0: none.
+    heard: [u64; 2],
     /// IP ids of each side since the trouble began.
     ids: [Counted; 2],
     /// The latest SYN that was repeated had no window scale although the first had one.
@@ -183,6 +185,9 @@ impl StoredRoute {
     }
 }
 
+/// Lengths of an interval, ns (`docs/src/flow-engine.md` 4.10).
+const NORMAL: u64 = 100_000_000;
+const FINE: u64 = 10_000_000;
 /// Segments in flight, or round trips of a direction, from which on a transfer is watched.
 const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
@@ -302,6 +307,10 @@ impl Flow {
             let before = std::mem::replace(&mut self.ids[s], i.ip_id);
             return Step::new(before, i.ip_id, packets.into());
         };
+        if packets > 0 {
+            let last = i.start + if i.fine != 0 { FINE } else { NORMAL };
+            trouble.heard[s] = trouble.heard[s].max(last.min(time));
+        }
         let whole = trouble.losses[s].is_whole();
         let step = trouble.ids[s].interval(i.ip_id, packets, trouble.losses[s].counts.duplicates);
         trouble.losses[1 - s].answered(i.start, time, trouble.ids[s], by_connection, whole);
@@ -419,6 +428,7 @@ impl Flow {
         let ids = self.newest_ids();
         let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
         let mut lost = false;
+        trouble.heard[s] = trouble.heard[s].max(time);
         if pending && s == 1 && e.what & what::WILD_ACK != 0 {
             trouble.handshake.challenge();
         }
@@ -785,6 +795,10 @@ impl Flow {
         for (s, path) in paths.into_iter().enumerate() {
             trouble.closed[s].end(last);
             let losses = &mut trouble.losses[s];
+            // Of a side that was never seen, silence says nothing.
+            if self.directions[1 - s].packets > 0 {
+                losses.mark_silence(trouble.heard[1 - s]);
+            }
             if let Some(next) = next[s].filter(|_| acknowledged[s]) {
                 losses.acknowledge(next, last, path);
             }

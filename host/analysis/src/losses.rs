@@ -43,6 +43,8 @@ const FEW: i32 = 4;
 /// Sequence numbers this far apart have nothing to do with each other (`docs/src/flow-engine.md`
 /// 4.5).
 const FAR: u32 = 1 << 30;
+/// Timers that ran out in vain until the end of a connection: its receiver was gone, or cut off.
+const SILENT: usize = 3;
 /// ns; a full segment at 12 Mbit/s.
 const SLOW_LINK: u64 = 1_000_000;
 /// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
@@ -1270,6 +1272,22 @@ impl Losses {
             ids: Counted::default(),
             answered: None,
         });
+    }
+
+    /// The flow is over, and the last packet of the receiver passed at `heard`: what timers sent again behind it in vain tells
+    /// of no loss of its own. The receiver, or the way to it or from it, was gone.
+    pub fn mark_silence(&mut self, heard: u64) {
+        let in_vain = |e: &Entry| e.class == Class::Retransmission && e.cause.is_timer() && e.time > heard;
+        let timers = |e: &&Entry| in_vain(e) && !e.evidence.has(sign::BATCH);
+        if self.open.iter().filter(timers).count() < SILENT {
+            return;
+        }
+        for i in 0..self.open.len() {
+            let is_unneeded = self.open[i].place.is_spurious() || self.open[i].evidence.has(sign::UNSEEN);
+            if in_vain(&self.open[i]) && !is_unneeded {
+                self.change(i, Place::Unknown, sign::SILENCE);
+            }
+        }
     }
 
     /// The flow ended at `time` with this next expected sequence number: gaps that were neither

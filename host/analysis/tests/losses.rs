@@ -1425,6 +1425,39 @@ fn skipped_ids_tell_nothing() {
     assert_eq!(verdicts(&late_segment(0.450, A, 1)), []);
 }
 
+/// The client is gone: what the server's timer sends again tells of no loss. Where it answers in the end, it does; and of a
+/// client that was never seen nothing is said.
+#[test]
+fn repeats_to_a_receiver_that_is_gone_tell_of_silence() {
+    let with_end = |answered: bool| {
+        let mut c = start();
+        for n in 0..4 {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 2);
+        for at in [0.5, 1.1, 2.3, 4.7] {
+            seg(&mut c, at, 2);
+        }
+        if answered {
+            ack(&mut c, 4.73, 4);
+        }
+        c
+    };
+    let dead = with_end(false);
+    for v in verdicts(&dead) {
+        assert_eq!((v.cause, v.place), (Cause::Timeout, Place::Unknown), "{v:?}");
+        assert!(v.evidence.has(sign::SILENCE), "{v:?}");
+    }
+    assert_eq!(verdicts(&dead).len(), 4);
+    assert_eq!(losses(&server(&dead)), [0; 4]);
+    let alive = with_end(true);
+    assert!(verdicts(&alive).iter().all(|v| !v.evidence.has(sign::SILENCE)));
+    assert!(server(&alive).lost_downstream > 0);
+    let mut half = with_end(false);
+    half.packets.retain(|m| m.key.low.port != 40_000 || !m.from_low);
+    assert!(verdicts(&half).iter().all(|v| !v.evidence.has(sign::SILENCE)));
+}
+
 /// Without SACK, a receiver whose ids are all there had sent no ACK for the first copy; else that ACK was lost.
 #[test]
 fn ids_tell_a_lost_segment_from_its_lost_ack() {

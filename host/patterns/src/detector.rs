@@ -91,6 +91,7 @@ detectors! {
     connection_per_transaction: crate::connection_per_transaction::ConnectionPerTransaction,
     failing_setups: crate::failing_setups::FailingSetups,
     mtu_black_hole: crate::mtu_black_hole::MtuBlackHole,
+    dead_connections: crate::dead_connections::DeadConnections,
     route_change: crate::route_change::RouteChange,
     port_scan: crate::port_scan::PortScan,
     mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,

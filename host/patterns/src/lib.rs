@@ -14,6 +14,7 @@ pub mod calls;
 mod capacity;
 pub mod changes;
 mod connection_per_transaction;
+mod dead_connections;
 mod delayed_ack;
 mod detector;
 mod durations;

@@ -409,6 +409,10 @@ impl Detector for Losses {
             Class::Lost | Class::Missed => {}
             _ => return,
         }
+        // What is sent to a host that is gone says nothing of the network's losses.
+        if verdict.evidence.has(sign::SILENCE) {
+            return;
+        }
         let side = Side::of(verdict.place, verdict.from_server);
         let (number, pair) = self.pair(ends);
         let is_end = verdict.place == Place::BeforeTap && verdict.evidence.has(sign::IDS_SKIPPED);

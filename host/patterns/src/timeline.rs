@@ -3,7 +3,7 @@
 use std::ops::{AddAssign, Range};
 
 use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ended, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict,
+    Acknowledged, Class, DataBlock, Ended, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict, sign,
 };
 
 use crate::bins::Bins;
@@ -255,8 +255,8 @@ pub const fn loss(verdict: &Verdict) -> Option<Loss> {
     let repeated = matches!(verdict.class, Class::Retransmission | Class::Lost);
     match verdict.place {
         _ if repeated && verdict.handshake => Some(Loss::Setup),
-        // A FIN.
-        _ if verdict.length == 0 => None,
+        // A FIN; or what was sent to a host that is gone.
+        _ if verdict.length == 0 || verdict.evidence.has(sign::SILENCE) => None,
         Place::BeforeTap | Place::BehindTap => Some(Loss::Data),
         Place::Unknown if repeated => Some(Loss::Data),
         _ => None,

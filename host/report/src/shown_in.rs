@@ -43,6 +43,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("CAPTURE_LOSS", "quality"),
     ("MIRROR_DUPLICATES", "quality"),
     ("MTU_BLACK_HOLE", "tab-connections"),
+    ("DEAD_CONNECTIONS", "tab-connections"),
     ("SYN_FLOOD", "fig-setups"),
     ("KEEP_ALIVE_STORM", "tab-connections"),
     ("RTT_SHIFT", "fig-transactions"),

@@ -1,0 +1,226 @@
+//! Connections that end in silence: one side sends again by its timers, and nothing comes any more. Memory: the newest
+//! [`MOST`] of them (0.4 MB).
+
+use std::collections::{HashSet, VecDeque};
+
+use weir_analysis::{Ended, Ends, Group, Verdict, address, count, decimal, finding, seconds, sign};
+use weir_messages::v1::Finding;
+use weir_record::FlowId;
+
+use crate::detector::Detector;
+use crate::losses::keep;
+use crate::names::{Address, connections, service, several};
+use crate::timeline::Timeline;
+
+/// Connections kept.
+const MOST: usize = 4096;
+/// Those from which on it is more than a host that was switched off.
+const MANY: u64 = 3;
+/// Hosts that are named.
+const NAMED: usize = 5;
+
+/// A connection of which one side fell silent.
+#[derive(Clone, Copy, Debug)]
+struct Dead {
+    id: FlowId,
+    ends: Ends,
+    /// The server is silent.
+    by_server: bool,
+    repeats: u64,
+    /// From the last packet before a timer ran out in vain to the last repeat, TAI ns.
+    span: (u64, u64),
+}
+
+impl Dead {
+    /// Who is silent: a service, or the address of a client.
+    fn who(&self) -> (Address, Option<u16>) {
+        if self.by_server {
+            (self.ends.server, Some(self.ends.server_port))
+        } else {
+            (self.ends.client, None)
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct DeadConnections {
+    dead: VecDeque<Dead>,
+    /// Of the connection whose verdicts came last.
+    current: Option<Dead>,
+}
+
+impl Detector for DeadConnections {
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+        if !verdict.evidence.has(sign::SILENCE) {
+            return;
+        }
+        let new = Dead {
+            id: verdict.connection,
+            ends: *ends,
+            by_server: !verdict.from_server,
+            repeats: 0,
+            span: (verdict.lost_at, verdict.time),
+        };
+        let dead = self.current.get_or_insert(new);
+        if dead.id != new.id {
+            *dead = new;
+        }
+        dead.repeats += 1;
+        dead.span = (dead.span.0.min(verdict.lost_at), dead.span.1.max(verdict.time));
+    }
+
+    fn connection(&mut self, connection: &Ended) {
+        if let Some(dead) = self.current.take_if(|dead| dead.id == connection.id) {
+            keep(&mut self.dead, MOST, dead);
+        }
+    }
+
+    fn findings(&self, _: &Timeline, out: &mut Vec<Finding>) {
+        // What is too large for the path comes again in vain, too.
+        let stuck: HashSet<u64> = out
+            .iter()
+            .filter(|finding| finding.kind == "MTU_BLACK_HOLE")
+            .flat_map(|finding| finding.connection_ids.iter().copied())
+            .collect();
+        let dead: Vec<&Dead> = self.dead.iter().filter(|dead| !stuck.contains(&dead.id.0)).collect();
+        if !dead.is_empty() {
+            out.push(tell(&dead));
+        }
+    }
+}
+
+fn tell(dead: &[&Dead]) -> Finding {
+    let mut group = Group::default();
+    let mut hosts: Vec<((Address, Option<u16>), u64)> = Vec::new();
+    for dead in dead {
+        group.include(dead.id, dead.span.0, dead.span.1);
+        let who = dead.who();
+        match hosts.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, count)) => *count += 1,
+            None => hosts.push((who, 1)),
+        }
+    }
+    hosts.sort_by_key(|(who, count)| (std::cmp::Reverse(*count), *who));
+    let name = |(host, port): (Address, Option<u16>)| port.map_or_else(|| address(host), |port| service(host, port));
+    let named: Vec<String> = hosts
+        .iter()
+        .take(NAMED)
+        .map(|(who, n)| format!("{} ({})", name(*who), connections(*n)))
+        .collect();
+    let repeats: u64 = dead.iter().map(|dead| dead.repeats).sum();
+    let waited = dead.iter().map(|dead| seconds(dead.span.1 - dead.span.0)).sum::<f64>();
+    let by_server = dead.iter().filter(|dead| dead.by_server).count() as u64;
+    let n = group.count();
+    let who = match (by_server, n - by_server) {
+        (_, 0) => "the server",
+        (0, _) => "the client",
+        _ => "one side",
+    };
+    let rest = hosts.len().saturating_sub(NAMED) as u64;
+    let more = if rest > 0 {
+        format!(" and {} more", count(rest))
+    } else {
+        String::new()
+    };
+    finding(
+        "DEAD_CONNECTIONS",
+        if n >= MANY { "WARNING" } else { "INFO" },
+        0.8,
+        format!("{} ended in silence: {who} was not heard of any more", connections(n)),
+        vec![
+            format!(
+                "nothing came any more from {}{more}, while the other side sent again what was not acknowledged: {}, all by its timers, and all in vain",
+                named.join(", "),
+                several(repeats, "segment", "segments")
+            ),
+            format!("this went on for {} s in all: a user or a program waited for it", decimal(waited, 3)),
+            "these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned(),
+            "it may also be the way to it or from it: a firewall or a NAT that has forgotten the connection, a route that is gone; or the capture lost one direction".to_owned(),
+            "next: see whether other connections of the silent host went on then; if so, compare the idle times before with those of firewalls and NATs on the way".to_owned(),
+        ],
+        &group,
+        &[
+            ("connections", n as f64),
+            ("repeats", repeats as f64),
+            ("byServer", by_server as f64),
+            ("costSeconds", waited),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_analysis::{Cause, Class, CloseKind, Evidence, Outcome, Place, Sent};
+
+    use super::*;
+
+    /// A connection whose server fell silent after a second; its client sends again so often, every 2 s.
+    fn end(all: &mut DeadConnections, id: u64, repeats: u64) {
+        let ends = Ends::default();
+        for n in 1..=repeats {
+            let verdict = Verdict {
+                connection: FlowId(id),
+                from_server: false,
+                time: (1 + 2 * n) * 1_000_000_000,
+                lost_at: (2 * n - 1) * 1_000_000_000,
+                seq: 1,
+                length: 100,
+                class: Class::Retransmission,
+                cause: Cause::Timeout,
+                place: Place::Unknown,
+                evidence: Evidence::NONE.with(sign::SILENCE),
+                episode: 1,
+                begins: n == 1,
+                handshake: false,
+                smaller_arrived: 0,
+            };
+            all.segment(&verdict, &ends);
+        }
+        all.connection(&Ended {
+            id: FlowId(id),
+            ends,
+            span: (0, 60_000_000_000),
+            setup: Some(Outcome::Ok),
+            syns: (1, 1),
+            setup_ns: None,
+            answer_ns: None,
+            closing: CloseKind::ClientFin,
+            sent: [Sent::default(); 2],
+            answered: 0,
+            has_trouble: true,
+        });
+    }
+
+    #[test]
+    fn connections_that_end_in_silence_are_told_but_for_black_holes() {
+        let mut all = DeadConnections::default();
+        let timeline = Timeline::default();
+        let found = |all: &DeadConnections, mut out: Vec<Finding>| {
+            let before = out.len();
+            all.findings(&timeline, &mut out);
+            out.split_off(before)
+        };
+        end(&mut all, 9, 0);
+        assert_eq!(found(&all, vec![]), []);
+        for id in 1..=3 {
+            end(&mut all, id, 3);
+        }
+        let told = &found(&all, vec![])[0];
+        assert_eq!(
+            (told.severity.as_str(), &told.connection_ids[..]),
+            ("WARNING", &[1, 2, 3][..])
+        );
+        let value = |key: &str| told.values[key].clone();
+        assert_eq!(value("repeats"), 9.0.into());
+        assert_eq!(value("byServer"), 3.0.into());
+        assert_eq!(value("costSeconds"), 18.0.into());
+        let black_hole = Finding {
+            kind: "MTU_BLACK_HOLE".to_owned(),
+            connection_ids: vec![1, 3],
+            ..Finding::default()
+        };
+        let rest = &found(&all, vec![black_hole])[0];
+        assert_eq!((rest.severity.as_str(), &rest.connection_ids[..]), ("INFO", &[2][..]));
+    }
+}
