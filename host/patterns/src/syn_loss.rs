@@ -351,9 +351,9 @@ impl<'a> Sum<'a> {
     /// Which of the two were lost, and where.
     fn places(&self, server: &str) -> Vec<String> {
         let mut rows = vec![format!(
-            "{} SYNs were lost between the tap and {server}, {} SYN-ACKs on their way back; of {} nothing tells which of the two",
-            count(self.syns),
-            count(self.syn_acks),
+            "{} lost between the tap and {server}, {} on the way back; of {} nothing tells which of the two",
+            several(self.syns, "SYN was", "SYNs were"),
+            several(self.syn_acks, "SYN-ACK", "SYN-ACKs"),
             count(self.either)
         )];
         if self.either > 0 {
@@ -465,13 +465,11 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
     let (client, server) = all.pairs.names(pair);
     let (hit, tried) = (sum.hit.len() as u64, attempts.len() as u64);
     let mut evidence = vec![format!(
-        "{} of {} lost, of {} that were tried between the two, and not in batches",
-        several(sum.lost(), "SYN or SYN-ACK", "SYNs or SYN-ACKs"),
-        match hit {
-            1 => "1 setup was".to_owned(),
-            _ => format!("{} setups were", count(hit)),
-        },
-        count(tried)
+        "{} lost in {}, of {} that {} tried between the two, and not in batches",
+        several(sum.lost(), "SYN or SYN-ACK was", "SYNs or SYN-ACKs were"),
+        several(hit, "setup", "setups"),
+        count(tried),
+        if tried == 1 { "was" } else { "were" }
     )];
     evidence.extend(sum.places(&server));
     evidence.extend(sum.costs());
