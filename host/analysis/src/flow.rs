@@ -185,7 +185,7 @@ impl StoredRoute {
     }
 }
 
-/// Lengths of an interval, ns (`docs/src/flow-engine.md` 4.10).
+/// Lengths of an interval, ns (`docs/src/flow-engine.md`).
 const NORMAL: u64 = 100_000_000;
 const FINE: u64 = 10_000_000;
 /// Segments in flight, or round trips of a direction, from which on a transfer is watched.
@@ -308,7 +308,7 @@ impl Flow {
             return Step::new(before, i.ip_id, packets.into());
         };
         if packets > 0 {
-            let last = i.start + if i.fine != 0 { FINE } else { NORMAL };
+            let last = i.start.saturating_add(if i.fine != 0 { FINE } else { NORMAL });
             trouble.heard[s] = trouble.heard[s].max(last.min(time));
         }
         let whole = trouble.losses[s].is_whole();

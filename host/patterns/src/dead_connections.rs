@@ -109,7 +109,10 @@ fn tell(dead: &[&Dead]) -> Finding {
         .map(|(who, n)| format!("{} ({})", name(*who), connections(*n)))
         .collect();
     let repeats: u64 = dead.iter().map(|dead| dead.repeats).sum();
-    let waited = dead.iter().map(|dead| seconds(dead.span.1 - dead.span.0)).sum::<f64>();
+    let waited = dead
+        .iter()
+        .map(|dead| seconds(dead.span.1.saturating_sub(dead.span.0)))
+        .sum::<f64>();
     let by_server = dead.iter().filter(|dead| dead.by_server).count() as u64;
     let n = group.count();
     let who = match (by_server, n - by_server) {
