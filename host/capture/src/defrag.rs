@@ -146,7 +146,7 @@ impl Defrag {
 
 #[cfg(test)]
 mod tests {
-    use weir_engine::{LinkType, Parsed, Parser};
+    use weir_engine::{LinkType, Meta, Parsed, Parser};
 
     use super::*;
 
@@ -155,8 +155,8 @@ mod tests {
         ip[2..4].copy_from_slice(&(20 + length as u16).to_be_bytes());
         ip[6..8].copy_from_slice(&((offset / 8) as u16 | u16::from(more) << 13).to_be_bytes());
         ip.resize(20 + length as usize, 0);
-        match Parser::default().parse(LinkType::RawIp, &ip, ip.len() as u32) {
-            Parsed::Fragment(fragment) => fragment,
+        match Parser::default().parse(LinkType::RawIp, &ip, ip.len() as u32, &mut Meta::default()) {
+            Parsed::Fragment(fragment) => *fragment,
             other => panic!("{other:?}"),
         }
     }

@@ -55,6 +55,8 @@ pub enum Item<'a> {
 pub struct Feed {
     parser: Parser,
     defrag: Defrag,
+    /// The frame in hand: kept here, because it is large.
+    meta: Meta,
     /// Frames so far: of all ports, or, as the card counts them, of each.
     numbers: [u64; 16],
     left_out: u64,
@@ -124,22 +126,21 @@ impl Feed {
         let number = self.numbers[counter];
         let captured = data.len() as u32;
         let mut parsed = match link {
-            Some(link) => self.parser.parse(link, data, wire),
+            Some(link) => self.parser.parse(link, data, wire, &mut self.meta),
             None => Parsed::Untracked(Untracked::Link),
         };
         if let Parsed::Fragment(fragment) = parsed {
             parsed = self.fragment(fragment, data, time, wire);
         }
-        // By reference: the parsed frame is large, and copies of it would show.
-        let item = match &mut parsed {
-            Parsed::Meta(meta) => {
-                meta.time = time;
-                meta.number = number;
-                meta.port = port;
-                Item::Packet(meta)
+        let item = match parsed {
+            Parsed::Packet => {
+                self.meta.time = time;
+                self.meta.number = number;
+                self.meta.port = port;
+                Item::Packet(&self.meta)
             }
             Parsed::Fragment(_) => Item::Untracked(Untracked::Fragment),
-            Parsed::Untracked(reason) => Item::Untracked(*reason),
+            Parsed::Untracked(reason) => Item::Untracked(reason),
         };
         word(Word {
             port,
@@ -153,14 +154,17 @@ impl Feed {
     /// Keep a piece, or parse the datagram that it completes; what that carries may again be a
     /// piece (a fragmented tunnel with fragments inside).
     #[cold]
-    fn fragment(&mut self, mut fragment: Fragment, data: &[u8], time: u64, wire: u32) -> Parsed {
+    fn fragment(&mut self, mut fragment: Box<Fragment>, data: &[u8], time: u64, wire: u32) -> Parsed {
         let mut bytes = Cow::Borrowed(data);
         for _ in 0..MAX_NESTED {
             let payload = bytes.get(fragment.data.clone()).unwrap_or_default();
             let Some(whole) = self.defrag.piece(&fragment, payload, time) else {
                 return Parsed::Untracked(Untracked::Fragment);
             };
-            match self.parser.datagram(&whole.context, &whole.start, whole.length, wire) {
+            match self
+                .parser
+                .datagram(&whole.context, &whole.start, whole.length, wire, &mut self.meta)
+            {
                 Parsed::Fragment(inner) => fragment = inner,
                 parsed => return parsed,
             }

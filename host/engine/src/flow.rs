@@ -198,20 +198,24 @@ impl Side {
     }
 }
 
+/// Sender and receiver of a packet that side `s` sent.
+#[inline]
+pub(crate) fn pair(sides: &mut [Side; 2], s: usize) -> (&mut Side, &mut Side) {
+    let [client, server] = sides;
+    if s == 0 { (client, server) } else { (server, client) }
+}
+
 /// No visit is scheduled.
 pub(crate) const NO_VISIT: u64 = u64::MAX;
 
-/// A key in the memory that it needs: most are IPv4 without tags and tunnels.
-#[derive(Clone, Debug)]
-pub(crate) enum StoredKey {
-    Plain {
-        low: [u8; 4],
-        high: [u8; 4],
-        low_port: u16,
-        high_port: u16,
-        protocol: u8,
-    },
-    Full(Box<Key>),
+/// The key of most flows: IPv4 without tags and tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlainKey {
+    pub low: [u8; 4],
+    pub high: [u8; 4],
+    pub low_port: u16,
+    pub high_port: u16,
+    pub protocol: u8,
 }
 
 /// IPv4 addresses are the last four bytes of `::ffff:a.b.c.d`.
@@ -227,71 +231,67 @@ fn mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
 }
 
+impl PlainKey {
+    /// The key, if it is such a one.
+    #[inline]
+    pub fn of(key: &Key) -> Option<Self> {
+        let (low, high) = (v4(&key.low.addr)?, v4(&key.high.addr)?);
+        (key.vlans | key.overlay == 0).then_some(Self {
+            low,
+            high,
+            low_port: key.low.port,
+            high_port: key.high.port,
+            protocol: key.protocol,
+        })
+    }
+}
+
+/// A key in the memory that it needs.
+#[derive(Clone, Debug)]
+pub(crate) enum StoredKey {
+    Plain(PlainKey),
+    Full(Box<Key>),
+}
+
 impl From<&Key> for StoredKey {
     fn from(key: &Key) -> Self {
-        match (v4(&key.low.addr), v4(&key.high.addr)) {
-            (Some(low), Some(high)) if key.vlans == 0 && key.overlay == 0 => Self::Plain {
-                low,
-                high,
-                low_port: key.low.port,
-                high_port: key.high.port,
-                protocol: key.protocol,
-            },
-            _ => Self::Full(Box::new(*key)),
-        }
+        PlainKey::of(key).map_or_else(|| Self::Full(Box::new(*key)), Self::Plain)
     }
 }
 
 impl StoredKey {
     /// Of a context without a flow.
-    pub const NONE: Self = Self::Plain {
+    pub const NONE: Self = Self::Plain(PlainKey {
         low: [0; 4],
         high: [0; 4],
         low_port: 0,
         high_port: 0,
         protocol: 0,
-    };
+    });
 
     pub fn get(&self) -> Key {
-        match *self {
-            Self::Plain {
-                low,
-                high,
-                low_port,
-                high_port,
-                protocol,
-            } => Key {
+        match self {
+            Self::Plain(plain) => Key {
                 low: End {
-                    addr: mapped(low),
-                    port: low_port,
+                    addr: mapped(plain.low),
+                    port: plain.low_port,
                 },
                 high: End {
-                    addr: mapped(high),
-                    port: high_port,
+                    addr: mapped(plain.high),
+                    port: plain.high_port,
                 },
-                protocol,
+                protocol: plain.protocol,
                 ..Key::default()
             },
-            Self::Full(ref key) => **key,
+            Self::Full(key) => **key,
         }
     }
 
+    /// Whether it is `key`, whose plain form is `plain`.
     #[inline]
-    pub fn is(&self, key: &Key) -> bool {
+    pub fn is(&self, key: &Key, plain: Option<PlainKey>) -> bool {
         match self {
-            Self::Plain {
-                low,
-                high,
-                low_port,
-                high_port,
-                protocol,
-            } => {
-                v4(&key.low.addr) == Some(*low)
-                    && v4(&key.high.addr) == Some(*high)
-                    && (key.low.port, key.high.port, key.protocol) == (*low_port, *high_port, *protocol)
-                    && key.vlans == 0
-                    && key.overlay == 0
-            }
+            Self::Plain(own) => plain == Some(*own),
             Self::Full(own) => **own == *key,
         }
     }
@@ -322,6 +322,8 @@ pub(crate) struct Flow {
     pub state: State,
     /// Bits of [`bit`].
     pub bits: u8,
+    /// Length of the interval in progress, units of 10 ms.
+    pub span: u8,
     /// Client, server.
     pub sides: [Side; 2],
 }
@@ -348,6 +350,7 @@ impl Flow {
             later: NO_VISIT,
             state: State::Other,
             bits: 0,
+            span: 0,
             sides: [Side::new(); 2],
         }
     }
@@ -417,9 +420,9 @@ mod tests {
             let stored = StoredKey::from(&key);
             assert_eq!(stored.get(), key);
             for other in [plain, tagged, inner, wide] {
-                assert_eq!(stored.is(&other), key == other);
+                assert_eq!(stored.is(&other, PlainKey::of(&other)), key == other);
             }
         }
-        assert!(matches!(StoredKey::from(&plain), StoredKey::Plain { .. }));
+        assert!(matches!(StoredKey::from(&plain), StoredKey::Plain(_)));
     }
 }

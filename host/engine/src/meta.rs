@@ -133,7 +133,7 @@ impl Default for Options {
 }
 
 /// The parsed frame. All numbers in host order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// TAI ns at start of frame.
     pub time: u64,

@@ -4,11 +4,13 @@
 //! headers and from the length on the wire, never from the number of captured bytes. Checksums are
 //! not verified, because offloading makes them wrong in captures taken at a sender.
 //!
-//! One header is one step; [`MAX_HEADERS`] bounds the steps. Everything that a step learns goes
+//! What nearly every frame is has a short way of its own (`plain`); for the rest
+//! one header is one step; [`MAX_HEADERS`] bounds the steps. Everything that a step learns goes
 //! into the `Walk`, so that a tunnel can restart at any layer.
 
 mod ip;
 mod link;
+mod plain;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -91,15 +93,13 @@ pub enum Profile {
 
 /// What became of a frame.
 #[derive(Clone, Debug)]
-// Nearly every frame is the large variant; a box would cost an allocation each.
-#[allow(clippy::large_enum_variant)]
 pub enum Parsed {
-    /// A word for the tracker; `time`, `number` and `port` are the caller's to fill.
-    Meta(Meta),
+    /// The given [`Meta`] is a word for the tracker; `time`, `number` and `port` are the caller's to fill.
+    Packet,
     /// Not to be tracked, and why.
     Untracked(Untracked),
     /// A piece of an IP datagram: put together by the caller, then [`Parser::datagram`].
-    Fragment(Fragment),
+    Fragment(Box<Fragment>),
 }
 
 /// What pieces of one datagram have in common (RFC 791 3.2, RFC 8200 4.5).
@@ -162,9 +162,19 @@ impl Parser {
         self.profile
     }
 
-    /// Parses the captured bytes of a frame that was `wire` bytes long on the wire.
-    pub fn parse(&self, link: LinkType, frame: &[u8], wire: u32) -> Parsed {
+    /// Parses the captured bytes of a frame that was `wire` bytes long on the wire. What was in `meta` does not count;
+    /// it is large and lives where the caller needs it.
+    #[inline]
+    pub fn parse(&self, link: LinkType, frame: &[u8], wire: u32, meta: &mut Meta) -> Parsed {
         let wire = wire.max(u32::try_from(frame.len()).unwrap_or(u32::MAX));
+        if self.profile == Profile::Full && link == LinkType::Ethernet && plain::parse(frame, wire, meta).is_some() {
+            return Parsed::Packet;
+        }
+        self.walk(link, frame, wire, meta)
+    }
+
+    /// Parses header by header.
+    fn walk(&self, link: LinkType, frame: &[u8], wire: u32, meta: &mut Meta) -> Parsed {
         if self.profile == Profile::Nic {
             if link != LinkType::Ethernet {
                 return Parsed::Untracked(Untracked::Link);
@@ -178,19 +188,22 @@ impl Parser {
             LinkType::RawIp => Layer::Ip,
             other => Layer::Link(other),
         };
-        Walk::new(self.profile, frame, wire).run(layer)
+        *meta = Meta {
+            wire,
+            ..Meta::default()
+        };
+        Walk::new(self.profile, frame, wire, meta).run(layer)
     }
 
     /// Parses a datagram put together from fragments: `context` of the piece at offset 0, `data`
     /// the captured bytes from its start without a hole, `length` its bytes by the IP lengths,
     /// `wire` the length of the frame that completed it. May yield a [`Fragment`] again (a tunnel
     /// whose inner packet is a fragment), with `data` a range of this `data`.
-    pub fn datagram(&self, context: &Context, data: &[u8], length: u32, wire: u32) -> Parsed {
-        let mut walk = Walk::new(self.profile, data, wire);
+    pub fn datagram(&self, context: &Context, data: &[u8], length: u32, wire: u32, meta: &mut Meta) -> Parsed {
+        *meta = Meta { wire, ..context.meta };
+        let mut walk = Walk::new(self.profile, data, wire, meta);
         walk.left = length;
         walk.stated = true;
-        walk.meta = context.meta;
-        walk.meta.wire = wire;
         walk.source = context.source;
         walk.destination = context.destination;
         walk.run(Layer::Transport(context.protocol))
@@ -258,7 +271,7 @@ struct Walk<'a> {
     stated: bool,
     /// What a header beyond `data` means.
     beyond: Untracked,
-    meta: Meta,
+    meta: &'a mut Meta,
     source: [u8; 16],
     destination: [u8; 16],
     vlan_tags: u8,
@@ -270,7 +283,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     #[inline]
-    fn new(profile: Profile, frame: &'a [u8], wire: u32) -> Self {
+    fn new(profile: Profile, frame: &'a [u8], wire: u32, meta: &'a mut Meta) -> Self {
         let (data, beyond) = match (profile, frame.get(..NIC_HEADER_BYTES)) {
             (Profile::Nic, Some(head)) => (head, Untracked::Depth),
             _ => (frame, Untracked::Truncated),
@@ -282,10 +295,7 @@ impl<'a> Walk<'a> {
             left: wire,
             stated: false,
             beyond,
-            meta: Meta {
-                wire,
-                ..Meta::default()
-            },
+            meta,
             source: [0; 16],
             destination: [0; 16],
             vlan_tags: 0,
@@ -301,9 +311,9 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_HEADERS {
             match self.step(layer) {
                 Ok(next) => layer = next,
-                Err(Stop::Done) => return Parsed::Meta(self.meta),
+                Err(Stop::Done) => return Parsed::Packet,
                 Err(Stop::Untracked(reason)) => return self.give_up(reason),
-                Err(Stop::Fragment(piece)) => return Parsed::Fragment(self.fragment(&piece)),
+                Err(Stop::Fragment(piece)) => return Parsed::Fragment(Box::new(self.fragment(&piece))),
             }
         }
         Parsed::Untracked(Untracked::Depth)
@@ -332,7 +342,10 @@ impl<'a> Walk<'a> {
     #[cold]
     fn give_up(self, reason: Untracked) -> Parsed {
         match self.outer {
-            Some(outer) if reason == Untracked::NotIp => Parsed::Meta(outer),
+            Some(outer) if reason == Untracked::NotIp => {
+                *self.meta = outer;
+                Parsed::Packet
+            }
             _ => Parsed::Untracked(reason),
         }
     }
@@ -355,7 +368,7 @@ impl<'a> Walk<'a> {
             more: piece.more,
             data: start..end,
             context: Context {
-                meta: self.meta,
+                meta: *self.meta,
                 source: self.source,
                 destination: self.destination,
                 protocol: piece.protocol,

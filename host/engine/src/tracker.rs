@@ -1,6 +1,7 @@
 //! Metadata words to records: sections 1 to 6 of the specification. Section numbers in comments
 //! are those of `docs/src/flow-engine.md`.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
@@ -12,7 +13,8 @@ use weir_record::{
 };
 
 use crate::flow::{
-    Flow, Low40, NO_RTT, NO_SCALE, NO_VISIT, ShortTime, Side, State, StoredKey, V4_PREFIX, bit, flight, side,
+    Flow, Low40, NO_RTT, NO_SCALE, NO_VISIT, PlainKey, ShortTime, Side, State, StoredKey, V4_PREFIX, bit, flight, pair,
+    side,
 };
 use crate::meta::{Class, Key, Meta, tcp};
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
@@ -21,7 +23,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Block idle time (section 5).
 const BLOCK_IDLE: u64 = SECOND;
 const FINE_INTERVAL: u64 = 10_000_000;
-const NORMAL_INTERVAL: u64 = 100_000_000;
+/// A normal interval in units of a fine one.
+const NORMAL_SPAN: u64 = 10;
 /// Times of 40 bits in the context are given up when older than this, so that they never wrap (section 3).
 const TIME_LIMIT: u64 = 1 << 38;
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
@@ -35,7 +38,7 @@ const ONE_SIDED_AFTER: u64 = 1 << 32;
 /// Ports that PORT counts.
 const PORTS: usize = 16;
 /// `IDS_SKIPPED` (4.8): the highest `id_step`, and the least `since_data` in its units of 64 ns.
-const MOST_IDS_SKIPPED: u8 = 17;
+const MOST_IDS_SKIPPED: u16 = 17;
 const LEAST_PAUSE: u32 = 1 << (20 - 6);
 /// Ids that a packet which was overtaken is below the newest, at most (4.5).
 const MOST_OVERTAKEN: u16 = 256;
@@ -145,15 +148,24 @@ pub struct Engine {
     finished: u32,
     now: u64,
     next_second: u64,
+    /// No second passes and no visit is due before this time.
+    quiet_until: u64,
     sequence: u32,
     ports: [PortCounters; PORTS],
     reported: [PortCounters; PORTS],
     /// Of the packets in hand.
-    hashes: Vec<u32>,
-    /// Flows of the packets in hand.
-    indices: Vec<u32>,
+    wanted: Vec<Wanted>,
     /// Of the last packet.
     new_bytes: bool,
+}
+
+/// What finds the flow of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    plain: Option<PlainKey>,
+    hash: u32,
+    /// The flow that the hash found, if any; it may be another's, or be gone.
+    hint: Option<u32>,
 }
 
 /// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
@@ -255,11 +267,11 @@ impl Engine {
             finished: 0,
             now: 0,
             next_second: 0,
+            quiet_until: 0,
             sequence: 0,
             ports: [PortCounters::default(); PORTS],
             reported: [PortCounters::default(); PORTS],
-            hashes: Vec::new(),
-            indices: Vec::new(),
+            wanted: Vec::new(),
             new_bytes: false,
         }
     }
@@ -272,7 +284,7 @@ impl Engine {
     /// The context of the flow that counts such a packet, if there is one.
     pub fn context(&self, meta: &Meta) -> Option<u32> {
         let key = self.key(meta);
-        self.find(&key, self.hash(&key))
+        self.find(&key, &self.wanted(&key))
     }
 
     /// Whether the last packet brought TCP payload that was not seen before (section 4.5; not of a SYN or RST).
@@ -297,28 +309,26 @@ impl Engine {
 
     /// A parsed frame; `captured` is its captured length.
     pub fn packet(&mut self, meta: &Meta, captured: u32, out: &mut Vec<Record>) {
-        let key = self.key(meta);
-        self.enter(meta, &key, self.hash(&key), captured, out);
+        let wanted = self.wanted(&self.key(meta));
+        self.enter(meta, &wanted, captured, out);
     }
 
     /// Parsed frames with their captured lengths, one after the other. What they need is brought into the cache first,
     /// all at once instead of one wait after the other: worth it when the table is larger than the cache.
     pub fn packets(&mut self, packets: &[(Meta, u32)], out: &mut Vec<Record>) {
-        let mut hashes = std::mem::take(&mut self.hashes);
-        hashes.clear();
-        hashes.extend(packets.iter().map(|(meta, _)| self.hash(&self.key(meta))));
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.clear();
+        wanted.extend(packets.iter().map(|(meta, _)| self.wanted(&self.key(meta))));
         // First all slots, then all flows: who asks for a flow on the way to the next slot waits for each of both, because
         // the processor cannot know which packets have a flow.
-        let mut indices = std::mem::take(&mut self.indices);
-        indices.clear();
-        let slots = hashes
-            .iter()
-            .map(|&hash| self.table.find(spread(hash), |slot| slot.hash == hash));
-        indices.extend(slots.flatten().map(|slot| slot.index));
+        for wanted in &mut wanted {
+            let slot = self.table.find(spread(wanted.hash), |slot| slot.hash == wanted.hash);
+            wanted.hint = slot.map(|slot| slot.index);
+        }
         let newest = packets.last().map_or(0, |(meta, _)| meta.time);
-        indices.extend(self.calendar.due(newest));
+        let hints = wanted.iter().filter_map(|wanted| wanted.hint);
         let mut seen = 0;
-        for &index in &indices {
+        for index in hints.chain(self.calendar.due(newest)) {
             let flow = self.flows.get(index);
             let [client, server] = &flow.sides;
             // One load from each cache line that the flow can be in.
@@ -326,25 +336,27 @@ impl Engine {
             seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
         }
         std::hint::black_box(seen);
-        self.indices = indices;
-        for ((meta, captured), &hash) in packets.iter().zip(&hashes) {
-            self.enter(meta, &self.key(meta), hash, *captured, out);
+        for ((meta, captured), wanted) in packets.iter().zip(&wanted) {
+            self.enter(meta, wanted, *captured, out);
         }
-        self.hashes = hashes;
+        self.wanted = wanted;
     }
 
     /// The key under which the packet's flow is in the table.
     #[inline]
-    fn key(&self, meta: &Meta) -> Key {
-        let mut key = meta.key;
-        if !self.config.vlan_in_key {
-            key.vlans = 0;
-            key.overlay = 0;
+    fn key<'a>(&self, meta: &'a Meta) -> Cow<'a, Key> {
+        if self.config.vlan_in_key {
+            Cow::Borrowed(&meta.key)
+        } else {
+            Cow::Owned(Key {
+                vlans: 0,
+                overlay: 0,
+                ..meta.key
+            })
         }
-        key
     }
 
-    fn enter(&mut self, meta: &Meta, key: &Key, hash: u32, captured: u32, out: &mut Vec<Record>) {
+    fn enter(&mut self, meta: &Meta, wanted: &Wanted, captured: u32, out: &mut Vec<Record>) {
         let port = usize::from(meta.port) % PORTS;
         let time = self.arrive(port, meta.time, meta.wire, captured, out);
         self.new_bytes = false;
@@ -352,8 +364,8 @@ impl Engine {
             self.ports[port].options_skipped = self.ports[port].options_skipped.wrapping_add(1);
         }
         let result = match meta.class {
-            Class::IcmpError => self.icmp_error(key, hash, meta, time, out),
-            Class::Tcp | Class::Other => self.flow_packet(key, hash, meta, time, out),
+            Class::IcmpError => self.icmp_error(wanted, meta, time, out),
+            Class::Tcp | Class::Other => self.flow_packet(wanted, meta, time, out),
         };
         match result {
             Ok(()) => self.ports[port].tracked += 1,
@@ -431,27 +443,35 @@ impl Engine {
         let counters = &mut self.ports[port];
         counters.frames += 1;
         counters.bytes += u64::from(wire);
-        counters.clamped = counters.clamped.wrapping_add(u32::from(clamped));
-        counters.cut = counters.cut.wrapping_add(u32::from(captured < wire));
+        if clamped {
+            counters.clamped = counters.clamped.wrapping_add(1);
+        }
+        if captured < wire {
+            counters.cut = counters.cut.wrapping_add(1);
+        }
         time
     }
 
     #[inline]
     fn advance(&mut self, time: u64, out: &mut Vec<Record>) {
-        if time >= self.next_second {
-            self.pass_second(time, out);
+        if time >= self.quiet_until {
+            self.catch_up(time, out);
         }
-        self.visits(time, out);
         self.now = time;
     }
 
-    #[cold]
-    fn pass_second(&mut self, time: u64, out: &mut Vec<Record>) {
-        if self.next_second != 0 {
-            self.visits(self.next_second, out);
-            self.report_ports(self.next_second, out);
+    /// Every second and visit up to `time`.
+    #[inline(never)]
+    fn catch_up(&mut self, time: u64, out: &mut Vec<Record>) {
+        if time >= self.next_second {
+            if self.next_second != 0 {
+                self.visits(self.next_second, out);
+                self.report_ports(self.next_second, out);
+            }
+            self.next_second = (time / SECOND + 1) * SECOND;
         }
-        self.next_second = (time / SECOND + 1) * SECOND;
+        self.visits(time, out);
+        self.quiet_until = self.next_second.min(self.calendar.next());
     }
 
     fn report_ports(&mut self, time: u64, out: &mut Vec<Record>) {
@@ -506,12 +526,13 @@ impl Engine {
         }
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         for s in 0..2 {
-            if !flow.sides[s].is(side::IDLE) && time - flow.sides[s].block_last.at(time) >= BLOCK_IDLE {
-                end_block(flow, s, BlockEnd::Idle, 0, &mut out);
-                flow.sides[s].set(side::IDLE, true);
+            let (sender, receiver) = pair(&mut flow.sides, s);
+            if !sender.is(side::IDLE) && time - sender.block_last.at(time) >= BLOCK_IDLE {
+                end_block(sender, receiver, s, BlockEnd::Idle, 0, &mut out);
+                sender.set(side::IDLE, true);
             }
-            if flow.sides[s].is(side::SLOT) && time - flow.sides[s].slot_time.at(time) >= TIME_LIMIT {
-                flow.sides[s].set(side::SLOT, false);
+            if sender.is(side::SLOT) && time - sender.slot_time.at(time) >= TIME_LIMIT {
+                sender.set(side::SLOT, false);
             }
         }
         if flow.pending() && time - setup_begun(flow, time) >= TIME_LIMIT {
@@ -530,37 +551,44 @@ impl Engine {
     }
 
     #[inline]
-    fn hash(&self, key: &Key) -> u32 {
+    fn wanted(&self, key: &Key) -> Wanted {
+        let plain = PlainKey::of(key);
         let mut h = self.hasher.build_hasher();
-        h.write(&key.low.addr);
-        h.write(&key.high.addr);
-        let ports = u64::from(key.low.port) << 16 | u64::from(key.high.port);
-        h.write_u64(ports << 32 | u64::from(key.vlans) << 8 | u64::from(key.protocol));
-        h.write_u32(key.overlay);
+        if let Some(plain) = plain {
+            h.write_u64(u64::from(u32::from_ne_bytes(plain.low)) << 32 | u64::from(u32::from_ne_bytes(plain.high)));
+        } else {
+            h.write(&key.low.addr);
+            h.write(&key.high.addr);
+            h.write_u64(u64::from(key.overlay) << 32 | u64::from(key.vlans));
+        }
+        h.write_u64(u64::from(key.low.port) << 24 | u64::from(key.high.port) << 8 | u64::from(key.protocol));
         let h = h.finish();
-        (h ^ (h >> 32)) as u32
+        Wanted {
+            plain,
+            hash: (h ^ (h >> 32)) as u32,
+            hint: None,
+        }
     }
 
     #[inline]
-    fn find(&self, key: &Key, hash: u32) -> Option<u32> {
+    fn find(&self, key: &Key, wanted: &Wanted) -> Option<u32> {
         let flows = &self.flows;
-        self.table
-            .find(spread(hash), |slot| {
-                slot.hash == hash && flows.get(slot.index).key.is(key)
-            })
-            .map(|slot| slot.index)
+        let is_it = |flow: &Flow| flow.key.is(key, wanted.plain);
+        match wanted.hint {
+            // A flow in use is in the table.
+            Some(index) if flows.get(index).is(bit::IN_USE) && is_it(flows.get(index)) => Some(index),
+            _ => self
+                .table
+                .find(spread(wanted.hash), |slot| {
+                    slot.hash == wanted.hash && is_it(flows.get(slot.index))
+                })
+                .map(|slot| slot.index),
+        }
     }
 
     /// Section 4.1: an ICMP error about a flow.
-    fn icmp_error(
-        &mut self,
-        key: &Key,
-        hash: u32,
-        meta: &Meta,
-        time: u64,
-        out: &mut Vec<Record>,
-    ) -> Result<(), Untracked> {
-        let index = self.find(key, hash).ok_or(Untracked::IcmpNoFlow)?;
+    fn icmp_error(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
+        let index = self.find(&self.key(meta), wanted).ok_or(Untracked::IcmpNoFlow)?;
         let flow = self.flows.get(index);
         if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
             return Err(Untracked::IcmpNoFlow);
@@ -588,39 +616,40 @@ impl Engine {
         Ok(())
     }
 
-    fn flow_packet(
-        &mut self,
-        key: &Key,
-        hash: u32,
-        meta: &Meta,
-        time: u64,
-        out: &mut Vec<Record>,
-    ) -> Result<(), Untracked> {
-        let index = if let Some(index) = self.find(key, hash) {
+    #[inline]
+    fn flow_packet(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
+        let key = self.key(meta);
+        let index = if let Some(index) = self.find(&key, wanted) {
             let flow = self.flows.get(index);
             if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
                 let (cause, setup) = close_cause(flow.state);
                 self.close(index, time, cause, setup, out);
-                self.open(index, key, meta, time, out);
+                self.open(index, &key, meta, time, out);
             } else if meta.class == Class::Tcp && begins_anew(flow, meta) {
                 self.close(index, time, CloseCause::Reuse, SetupEnd::Reuse, out);
-                self.open(index, key, meta, time, out);
+                self.open(index, &key, meta, time, out);
             }
             index
         } else {
+            let hash = wanted.hash;
             let index = self.take_index(time).ok_or(Untracked::TableFull)?;
             self.table
                 .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
-            self.open(index, key, meta, time, out);
+            self.open(index, &key, meta, time, out);
             index
         };
         let flow = self.flows.get_mut(index);
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
+        let before = (flow.interval, flow.state);
         self.new_bytes = update(flow, meta, time, self.config.digests, &mut out);
-        let due = visit_at(index, deadline(&self.config, flow, time));
-        if due < flow.visit {
-            flow.later = flow.visit;
-            flow.visit = self.calendar.insert(due, index);
+        // Nothing else brings a visit forward: what a packet begins lasts longer than the interval in progress.
+        if before.0 == 0 || before != (flow.interval, flow.state) {
+            let due = visit_at(index, deadline(&self.config, flow, time));
+            if due < flow.visit {
+                flow.later = flow.visit;
+                flow.visit = self.calendar.insert(due, index);
+                self.quiet_until = self.quiet_until.min(visit_time(flow.visit));
+            }
         }
         Ok(())
     }
@@ -723,9 +752,7 @@ impl Engine {
         if flow.pending() {
             write_setup(&flow.sides, setup, 0, 0, &mut out);
         }
-        for s in 0..2 {
-            end_block(flow, s, BlockEnd::Close, 0, &mut out);
-        }
+        close_blocks(flow, &mut out);
         if flow.interval != 0 {
             take_interval(flow).write(3, &mut out);
         }
@@ -735,8 +762,7 @@ impl Engine {
 
     /// Take a closed flow out of the table; its index rests.
     fn release(&mut self, index: u32, time: u64) {
-        let key = self.flows.get(index).key.get();
-        let hash = self.hash(&key);
+        let hash = self.wanted(&self.flows.get(index).key.get()).hash;
         if let Ok(entry) = self.table.find_entry(spread(hash), |slot| slot.index == index) {
             entry.remove();
         }
@@ -770,11 +796,7 @@ const fn close_cause(state: State) -> (CloseCause, SetupEnd) {
 }
 
 const fn interval_end(flow: &Flow) -> u64 {
-    if flow.is(bit::FINE) {
-        flow.interval + FINE_INTERVAL
-    } else {
-        flow.interval - flow.interval % NORMAL_INTERVAL + NORMAL_INTERVAL
-    }
+    flow.interval + flow.span as u64 * FINE_INTERVAL
 }
 
 /// The earliest time at which a visit has something to do.
@@ -877,36 +899,46 @@ fn take_interval(flow: &mut Flow) -> Ended {
     Ended(ended)
 }
 
-/// Write BLOCK for side `s` if its block is open; `ttl` is 0 unless this side's packet ends it.
-fn end_block(flow: &mut Flow, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
-    let in_flight = flight(&flow.sides[s], &flow.sides[1 - s]);
-    let window = flow.sides[1 - s].window;
-    if !flow.sides[s].is(side::BLOCK_OPEN) {
-        return;
+/// Write BLOCK for the sender, side `s`, if its block is open; `ttl` is 0 unless this side's packet ends it.
+#[inline]
+fn end_block(sender: &mut Side, receiver: &Side, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
+    if sender.is(side::BLOCK_OPEN) {
+        sender.set(side::BLOCK_OPEN, false);
+        write_block(sender, receiver, s, cause, ttl, out);
     }
-    flow.sides[s].set(side::BLOCK_OPEN, false);
-    let side = &flow.sides[s];
+}
+
+/// Both blocks end with the flow.
+fn close_blocks(flow: &mut Flow, out: &mut Out<'_>) {
+    for s in 0..2 {
+        let (sender, receiver) = pair(&mut flow.sides, s);
+        end_block(sender, receiver, s, BlockEnd::Close, 0, out);
+    }
+}
+
+#[inline(never)]
+fn write_block(sender: &Side, receiver: &Side, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
     let header = out.header(direction(s), cause as u8);
-    let fin = u32::from(side.is(side::FIN));
+    let fin = u32::from(sender.is(side::FIN));
     let block = Block {
-        first: side.block_first.at(out.time),
-        last: side.block_last.at(out.time),
-        seq: side.block_seq,
-        bytes: side.next.wrapping_sub(side.block_seq).wrapping_sub(fin),
-        ack: side.ack,
-        flight: in_flight,
-        packets: side.block_packets,
-        max_segment: side.block_max,
-        window,
+        first: sender.block_first.at(out.time),
+        last: sender.block_last.at(out.time),
+        seq: sender.block_seq,
+        bytes: sender.next.wrapping_sub(sender.block_seq).wrapping_sub(fin),
+        ack: sender.ack,
+        flight: flight(sender, receiver),
+        packets: sender.block_packets,
+        max_segment: sender.block_max,
+        window: receiver.window,
         ttl,
-        known: known(side, flow.sides[1 - s].is(side::HAS_ACK)),
+        known: known(sender, receiver),
     };
     out.records.push(block.encode(header));
 }
 
 /// BLOCK.known: the sender's ack; the receiver's window, known with its first ACK.
-fn known(sender: &Side, receiver_seen: bool) -> u8 {
-    u8::from(sender.is(side::HAS_ACK)) | u8::from(receiver_seen) << 1
+fn known(sender: &Side, receiver: &Side) -> u8 {
+    u8::from(sender.is(side::HAS_ACK)) | u8::from(receiver.is(side::HAS_ACK)) << 1
 }
 
 fn write_setup(sides: &[Side; 2], cause: SetupEnd, end: u64, end_window: u16, out: &mut Out<'_>) {
@@ -1045,6 +1077,9 @@ const fn sack_hash(meta: &Meta) -> u16 {
     if h == 0 { 1 } else { h }
 }
 
+/// A round trip: the side that was timed, how, ns, and what was acknowledged.
+type Timed = (usize, RttHow, u64, u32);
+
 /// What earlier steps of section 4 tell later ones about the packet.
 #[derive(Default)]
 struct Step {
@@ -1055,60 +1090,73 @@ struct Step {
     new_start: u32,
     /// Payload or FIN at the next expected.
     in_sequence: bool,
-    setup: Option<SetupEnd>,
-    rtt: Option<(usize, RttHow, u64, u32)>,
+    rtt: Option<Timed>,
     /// BLOCK of the SYN's payload.
     syn_block: bool,
 }
 
-/// What EVENT tells of the flow as it was before the packet.
+/// The flow as it was before the packet, as far as EVENT tells of it.
 struct Before {
     next: u32,
     peer_next: u32,
     acked: u32,
-    since_data: u32,
+    block_last: ShortTime,
     dup_acks: u8,
-    id_step: u8,
-    /// Its id is a little lower than the newest.
-    overtaken: bool,
-    /// Bits that only stand beside others.
-    beside: u32,
+    ip_id: u16,
+    flags: u16,
+    peer_flags: u16,
 }
 
 impl Before {
     #[inline]
-    fn of(flow: &Flow, s: usize, meta: &Meta, time: u64) -> Self {
-        let (sender, receiver) = (&flow.sides[s], &flow.sides[1 - s]);
-        let idle = sender.is(side::IDLE);
-        let mut beside = 0;
-        for (on, bit) in [
-            (idle, what::IDLE_BEFORE),
-            (!sender.is(side::HAS_NEXT), what::EXPECTED_UNKNOWN),
-            (!receiver.is(side::HAS_ACK), what::ACKED_UNKNOWN),
-        ] {
-            beside |= if on { bit } else { 0 };
-        }
-        let since = (time - sender.block_last.at(time)) >> 6;
-        let has_ids = meta.ip_id != 0 && sender.ip_id != 0;
+    fn of(sender: &Side, receiver: &Side, pending: bool) -> Self {
         Self {
             next: sender.next,
             peer_next: receiver.next,
             acked: receiver.ack,
-            since_data: if idle {
-                u32::MAX
-            } else {
-                u32::try_from(since).unwrap_or(u32::MAX)
-            },
-            dup_acks: if flow.pending() { 0 } else { receiver.chain },
-            id_step: u8::try_from(if has_ids {
-                meta.ip_id.wrapping_sub(sender.ip_id)
-            } else {
-                0
-            })
-            .unwrap_or(u8::MAX),
-            overtaken: has_ids && (1..=MOST_OVERTAKEN).contains(&sender.ip_id.wrapping_sub(meta.ip_id)),
-            beside,
+            block_last: sender.block_last,
+            dup_acks: if pending { 0 } else { receiver.chain },
+            ip_id: sender.ip_id,
+            flags: sender.flags,
+            peer_flags: receiver.flags,
         }
+    }
+
+    #[inline]
+    const fn idle(&self) -> bool {
+        self.flags & side::IDLE != 0
+    }
+
+    /// By how much the packet's id is above the newest; 0 if there is none.
+    #[inline]
+    const fn id_step(&self, meta: &Meta) -> u16 {
+        if meta.ip_id == 0 || self.ip_id == 0 {
+            0
+        } else {
+            meta.ip_id.wrapping_sub(self.ip_id)
+        }
+    }
+
+    #[inline]
+    fn since_data(&self, time: u64) -> u32 {
+        if self.idle() {
+            u32::MAX
+        } else {
+            u32::try_from((time - self.block_last.at(time)) >> 6).unwrap_or(u32::MAX)
+        }
+    }
+
+    /// Bits that only stand beside others.
+    fn beside(&self) -> u32 {
+        let mut beside = 0;
+        for (on, bit) in [
+            (self.idle(), what::IDLE_BEFORE),
+            (self.flags & side::HAS_NEXT == 0, what::EXPECTED_UNKNOWN),
+            (self.peer_flags & side::HAS_ACK == 0, what::ACKED_UNKNOWN),
+        ] {
+            beside |= if on { bit } else { 0 };
+        }
+        beside
     }
 }
 
@@ -1129,11 +1177,8 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
     sender.packets = sender.packets.wrapping_add(1);
     sender.payload = Low40::new((sender.payload.get() + u64::from(meta.payload)) & ((1 << width::PAYLOAD) - 1));
     flow.last_seen = time;
-    if matches!(flow.state, State::Up | State::Mid)
-        && flow
-            .sides
-            .iter()
-            .all(|side| side.flags & (side::FIN | side::FIN_ACKED) == side::FIN | side::FIN_ACKED)
+    const FINISHED: u16 = side::FIN | side::FIN_ACKED;
+    if flow.sides[0].flags & flow.sides[1].flags & FINISHED == FINISHED && matches!(flow.state, State::Up | State::Mid)
     {
         flow.state = State::ClosedFin;
     }
@@ -1148,131 +1193,179 @@ fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<
 }
 
 fn begin_interval(flow: &mut Flow, time: u64) {
-    flow.set(bit::FINE, flow.is(bit::TROUBLE));
+    let fine = flow.is(bit::TROUBLE);
+    let unit = time / FINE_INTERVAL;
+    flow.set(bit::FINE, fine);
     flow.set(bit::TROUBLE, false);
     // Never 0, which stands for no interval: UTC 1970 is TAI 10 s.
-    flow.interval = time - time % FINE_INTERVAL;
+    flow.interval = unit * FINE_INTERVAL;
+    flow.span = if fine {
+        1
+    } else {
+        (NORMAL_SPAN - unit % NORMAL_SPAN) as u8
+    };
 }
 
+#[inline]
 fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) -> bool {
-    let r = 1 - s;
     let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
     let is_rst = meta.flags & tcp::RST != 0;
-    let before = Before::of(flow, s, meta, time);
-    // SETUP tells of the sides as they were before the packet that ends it.
-    let pending = flow.pending().then_some(flow.sides);
-    let mut step = Step::default();
-
-    copy_test(&flow.sides[s], meta, &mut step);
-    if is_syn {
-        syn(flow, s, meta, time, &mut step);
+    let pending = flow.pending();
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    let before = Before::of(sender, receiver, pending);
+    let id_step = before.id_step(meta);
+    let is_overtaken = id_step.wrapping_neg().wrapping_sub(1) < MOST_OVERTAKEN;
+    let is_copy = is_copy(sender, meta);
+    let mut step = if is_syn {
+        syn(flow, s, meta, time, is_copy)
+    } else if is_rst {
+        Step::default()
     } else {
-        order(flow, s, meta, &mut step);
+        order(sender, receiver.is(side::ZERO), meta)
+    };
+    if is_copy {
+        step.what |= what::COPY;
     }
-    if !before.overtaken {
-        flow.sides[s].ip_id = meta.ip_id;
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    if !is_overtaken {
+        sender.ip_id = meta.ip_id;
     }
     if meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK && !step.other_syn {
-        acknowledge(flow, s, meta, time, &mut step);
+        if pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
+            step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
+        } else {
+            acknowledge(sender, receiver, s, meta, time, pending, &mut step);
+        }
     }
-    if !is_syn {
-        setup_end(flow, s, meta, time, &mut step);
-    }
+    // SETUP is the first record of the packet that ends it.
     if is_rst {
-        reset(flow, s, meta, &mut step);
+        step.what |= reset(flow, s, meta, out);
+    } else if pending
+        && !is_syn
+        && let Some(timed) = setup_end(flow, s, meta, out)
+    {
+        step.rtt = Some(timed);
     }
 
     // Windows and data change state now; their BLOCK records come after EVENT and RTT.
+    let pending = pending && flow.pending();
+    let (sender, receiver) = pair(&mut flow.sides, s);
     let mut end = None;
     // Data of the client without an ACK: its block fields still hold the setup.
-    let own_block = flow.pending() && s == 0 && step.new_bytes;
+    let own_block = pending && s == 0 && step.new_bytes;
     if !is_syn && !is_rst {
-        window_conditions(flow, s, meta, &mut step);
-        end = data(flow, s, meta, time, &mut step, own_block);
-        if step.in_sequence && (2..=MOST_IDS_SKIPPED).contains(&before.id_step) && before.since_data >= LEAST_PAUSE {
+        if !pending && !is_copy {
+            window_conditions(sender, meta, &mut step);
+        }
+        end = data(sender, receiver, meta, time, pending, own_block, &mut step);
+        let skipped = (2..=MOST_IDS_SKIPPED).contains(&id_step);
+        if skipped && step.in_sequence && before.since_data(time) >= LEAST_PAUSE {
             step.what |= what::IDS_SKIPPED;
         }
     }
-    if step.what & what::COPY != 0 {
-        flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
-    }
-    // Keep-alives and probes are no trouble.
-    let harmless = step.what & TROUBLE == what::BELOW && step.what & what::PARTIAL == 0 && meta.payload <= 1;
-    if step.what & TROUBLE != 0 && !harmless {
-        flow.set(bit::TROUBLE, true);
-    }
-    if meta.flags & tcp::PSH != 0 {
-        step.what |= what::PUSH;
-    }
-    step.what |= before.beside;
 
     // Section 6: SETUP, EVENT, RTT, BLOCK.
-    if let (Some(cause), Some(sides)) = (step.setup, pending) {
-        finish_setup(flow, cause, meta, time, sides, out);
-    }
     if step.what & !BESIDE != 0 {
-        write_event(s, meta, &before, step.what, out);
+        conditions(flow, s, meta, &before, step.what, out);
     }
-    if let Some((timed, how, value, seq_end)) = step.rtt {
-        let header = out.header(direction(timed), how as u8);
-        let rtt = Rtt {
-            rtt: value,
-            seq_end,
-            ack: meta.ack,
-            flight: flight(&flow.sides[timed], &flow.sides[1 - timed]),
-            window: meta.window,
-        };
-        out.records.push(rtt.encode(header));
+    if let Some(timed) = step.rtt {
+        write_rtt(&flow.sides, timed, meta, out);
     }
-    if is_rst && step.what & what::WILD == 0 {
-        end_block(flow, 0, BlockEnd::Close, 0, out);
-        end_block(flow, 1, BlockEnd::Close, 0, out);
+    if is_rst {
+        if step.what & what::WILD == 0 {
+            close_blocks(flow, out);
+        }
         return false;
     }
+    let (sender, receiver) = pair(&mut flow.sides, s);
     if step.new_bytes {
-        end_block(flow, r, BlockEnd::Turn, 0, out);
+        end_block(receiver, sender, 1 - s, BlockEnd::Turn, 0, out);
     }
     if step.syn_block || own_block {
-        let header = out.header(direction(s), BlockEnd::Push as u8);
-        let block = Block {
-            first: time,
-            last: time,
-            seq: if is_syn {
-                meta.seq.wrapping_add(1)
-            } else {
-                step.new_start
-            },
-            bytes: if is_syn {
-                meta.payload
-            } else {
-                flow.sides[s].next.wrapping_sub(step.new_start)
-            },
-            ack: flow.sides[s].ack,
-            flight: flight(&flow.sides[s], &flow.sides[r]),
-            packets: 1,
-            max_segment: block_max(meta),
-            window: flow.sides[r].window,
-            ttl: meta.ttl,
-            known: known(&flow.sides[s], flow.sides[r].is(side::HAS_ACK)),
+        let seq = if is_syn {
+            meta.seq.wrapping_add(1)
+        } else {
+            step.new_start
         };
-        out.records.push(block.encode(header));
+        let bytes = if is_syn {
+            meta.payload
+        } else {
+            sender.next.wrapping_sub(seq)
+        };
+        write_block_of_one(sender, receiver, s, meta, (seq, bytes), out);
     }
     if let Some(cause) = end {
-        end_block(flow, s, cause, meta.ttl, out);
+        end_block(sender, receiver, s, cause, meta.ttl, out);
     }
     step.new_bytes
 }
 
+/// What the packet's conditions change beside what they are, and EVENT.
+#[inline(never)]
+fn conditions(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<'_>) {
+    if bits & what::COPY != 0 {
+        flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
+    }
+    // Keep-alives and probes are no trouble.
+    let harmless = bits & TROUBLE == what::BELOW && bits & what::PARTIAL == 0 && meta.payload <= 1;
+    if bits & TROUBLE != 0 && !harmless {
+        flow.set(bit::TROUBLE, true);
+    }
+    let push = if meta.flags & tcp::PSH != 0 { what::PUSH } else { 0 };
+    write_event(s, meta, before, bits | push | before.beside(), out);
+}
+
+#[inline(never)]
+fn write_rtt(sides: &[Side; 2], (timed, how, value, seq_end): Timed, meta: &Meta, out: &mut Out<'_>) {
+    let header = out.header(direction(timed), how as u8);
+    let rtt = Rtt {
+        rtt: value,
+        seq_end,
+        ack: meta.ack,
+        flight: flight(&sides[timed], &sides[1 - timed]),
+        window: meta.window,
+    };
+    out.records.push(rtt.encode(header));
+}
+
+/// BLOCK of one packet, which leaves none open.
+#[cold]
+fn write_block_of_one(
+    sender: &Side,
+    receiver: &Side,
+    s: usize,
+    meta: &Meta,
+    (seq, bytes): (u32, u32),
+    out: &mut Out<'_>,
+) {
+    let header = out.header(direction(s), BlockEnd::Push as u8);
+    let block = Block {
+        first: out.time,
+        last: out.time,
+        seq,
+        bytes,
+        ack: sender.ack,
+        flight: flight(sender, receiver),
+        packets: 1,
+        max_segment: block_max(meta),
+        window: receiver.window,
+        ttl: meta.ttl,
+        known: known(sender, receiver),
+    };
+    out.records.push(block.encode(header));
+}
+
 /// Section 4.4.
-fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
+#[inline(never)]
+fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool) -> Step {
     let r = 1 - s;
+    let mut step = Step::default();
     let end = segment_end(meta);
     let is_ack = meta.flags & tcp::ACK != 0;
     let state = flow.state;
     let repeats = flow.sides[s].repeats(meta.seq);
     let no_reply_yet = flow.sides[1].chain == 0;
-    let copy = step.what & what::COPY != 0;
-    let answers = acks_this_setup(flow, meta.ack);
+    let answers = acks_this_setup(&flow.sides[0], meta.ack);
     let pending = flow.pending();
     let sender = &mut flow.sides[s];
     let mut repeated = false;
@@ -1349,12 +1442,12 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
         step.what |= what::SYN_DATA;
         step.syn_block = !repeated && !step.other_syn;
     }
+    step
 }
 
 /// Whether an ack of the server can answer the SYN of the pending setup.
 #[inline]
-fn acks_this_setup(flow: &Flow, ack: u32) -> bool {
-    let client = &flow.sides[0];
+fn acks_this_setup(client: &Side, ack: u32) -> bool {
     let isn = client.block_seq.wrapping_sub(1);
     client.chain == 0 || (after(ack, isn) && !after(ack, client.next))
 }
@@ -1382,12 +1475,8 @@ fn segment_end(meta: &Meta) -> u32 {
 
 /// Section 4.5.
 #[inline]
-fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
-    if meta.flags & tcp::RST != 0 {
-        return;
-    }
-    let peer_is_zero = flow.sides[1 - s].is(side::ZERO);
-    let sender = &mut flow.sides[s];
+fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta) -> Step {
+    let mut step = Step::default();
     let fin = meta.flags & tcp::FIN != 0;
     let end = segment_end(meta);
     let mut used = true;
@@ -1451,34 +1540,34 @@ fn order(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
             sender.set(side::FIN, used);
         }
     }
+    step
 }
 
 /// COPY of section 4.5, against the sender's state before the packet.
 #[inline]
-fn copy_test(before: &Side, meta: &Meta, step: &mut Step) {
+fn is_copy(before: &Side, meta: &Meta) -> bool {
     if meta.ip_id == 0 || before.ip_id != meta.ip_id || meta.flags & tcp::RST != 0 {
-        return;
+        return false;
     }
     let occupies = meta.payload > 0 || meta.flags & (tcp::FIN | tcp::SYN) != 0;
-    let same = if occupies {
+    if occupies {
         before.is(side::HAS_NEXT) && segment_end(meta) == before.next
     } else {
         before.is(side::HAS_ACK) && meta.ack == before.ack && sack_hash(meta) == before.sack_hash
-    };
-    if same {
-        step.what |= what::COPY;
     }
 }
 
 /// Section 4.6.
 #[inline]
-fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
-    let pending = flow.pending();
-    if pending && s == 1 && !acks_this_setup(flow, meta.ack) {
-        step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
-        return;
-    }
-    let (sender, receiver) = pair(&mut flow.sides, s);
+fn acknowledge(
+    sender: &mut Side,
+    receiver: &mut Side,
+    s: usize,
+    meta: &Meta,
+    time: u64,
+    pending: bool,
+    step: &mut Step,
+) {
     let una = sender.ack;
     let had_ack = sender.is(side::HAS_ACK);
     let advance = meta.ack.wrapping_sub(una) as i32;
@@ -1560,29 +1649,21 @@ fn acknowledge(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Ste
     }
 }
 
-/// Sender and receiver of a packet.
-#[inline]
-fn pair(sides: &mut [Side; 2], s: usize) -> (&mut Side, &mut Side) {
-    let [client, server] = sides;
-    if s == 0 { (client, server) } else { (server, client) }
-}
-
-/// Section 4.9.
+/// Section 4.9: what the RST is; a pending setup ends.
 #[cold]
-fn reset(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
-    step.what |= what::RST;
-    let sender = &flow.sides[s];
+fn reset(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -> u32 {
+    let sender = &mut flow.sides[s];
     let distance = meta.seq.wrapping_sub(sender.next) as i32;
     if sender.is(side::HAS_NEXT) && distance.unsigned_abs() >= 1 << 16 {
-        step.what |= what::WILD; // no receiver would take it (RFC 9293 3.5.2, RFC 5961 3.2)
-        return;
+        return what::RST | what::WILD; // no receiver would take it (RFC 9293 3.5.2, RFC 5961 3.2)
     }
+    sender.set(side::RST, true);
     if flow.pending() {
-        step.setup = Some(SetupEnd::Reset);
+        write_setup(&flow.sides, SetupEnd::Reset, out.time, meta.window, out);
         leave_setup(flow, State::ClosedRst);
     }
-    flow.sides[s].set(side::RST, true);
     flow.state = State::ClosedRst;
+    what::RST
 }
 
 /// The setup is over: its fields go back to what they are for; window scaling is in effect or not
@@ -1604,41 +1685,35 @@ fn leave_setup(flow: &mut Flow, state: State) {
     flow.state = state;
 }
 
-/// Section 4.7: whether the packet ends the setup; the RTT of the SYN-ACK.
-#[inline]
-fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step) {
-    if !flow.pending() {
-        return;
+/// Section 4.7: the packet ends the setup that is pending, if it does; the RTT of the SYN-ACK.
+#[inline(never)]
+fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -> Option<Timed> {
+    if meta.flags & tcp::ACK == 0 {
+        return None;
     }
-    let has_ack = meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK;
-    let [client, server] = &flow.sides;
-    let unseen = client.is(side::HAS_NEXT) && after(meta.ack, client.next);
-    let went_on = flow.state == State::SynAck && (unseen || time - server.slot_time.at(time) >= ONE_SIDED_AFTER);
-    if s == 0 && has_ack {
-        step.setup = Some(SetupEnd::Done);
+    let time = out.time;
+    let mut timed = None;
+    if s == 0 {
+        // SETUP tells of the sides as they were before.
+        write_setup(&flow.sides, SetupEnd::Done, time, meta.window, out);
         let server = &mut flow.sides[1];
         if flow.state == State::SynAck && server.chain == 1 {
             let value = time - server.slot_time.at(time);
             if value < TIME_LIMIT {
                 server.sample(value);
-                step.rtt = Some((1, RttHow::Handshake, value, server.slot_seq));
+                timed = Some((1, RttHow::Handshake, value, server.slot_seq));
             }
         }
         leave_setup(flow, State::Up);
-    } else if s == 1 && has_ack && went_on {
-        step.setup = Some(SetupEnd::OneSided);
-        leave_setup(flow, State::Up);
+    } else {
+        let [client, server] = &flow.sides;
+        let unseen = client.is(side::HAS_NEXT) && after(meta.ack, client.next);
+        if flow.state == State::SynAck && (unseen || time - server.slot_time.at(time) >= ONE_SIDED_AFTER) {
+            write_setup(&flow.sides, SetupEnd::OneSided, 0, meta.window, out);
+            leave_setup(flow, State::Up);
+        }
     }
-}
-
-/// SETUP is written from the state before the packet that ended it.
-fn finish_setup(flow: &Flow, cause: SetupEnd, meta: &Meta, time: u64, before: [Side; 2], out: &mut Out<'_>) {
-    let mut sides = before;
-    if cause == SetupEnd::Reset {
-        sides[1].set(side::RST, flow.sides[1].is(side::RST));
-    }
-    let end = if cause == SetupEnd::OneSided { 0 } else { time };
-    write_setup(&sides, cause, end, meta.window, out);
+    timed
 }
 
 /// Window of `side` in bytes, if known (section 4.8).
@@ -1649,11 +1724,7 @@ fn window_bytes(side: &Side) -> Option<u32> {
 
 /// Section 4.8, first part.
 #[inline]
-fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
-    if flow.pending() || step.what & what::COPY != 0 {
-        return;
-    }
-    let sender = &mut flow.sides[s];
+fn window_conditions(sender: &mut Side, meta: &Meta, step: &mut Step) {
     sender.window = meta.window;
     let mss = if sender.mss == 0 {
         DEFAULT_MSS
@@ -1688,9 +1759,15 @@ fn window_conditions(flow: &mut Flow, s: usize, meta: &Meta, step: &mut Step) {
 /// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
 /// sender's block.
 #[inline]
-fn data(flow: &mut Flow, s: usize, meta: &Meta, time: u64, step: &mut Step, own_block: bool) -> Option<BlockEnd> {
-    let pending = flow.pending();
-    let (sender, receiver) = pair(&mut flow.sides, s);
+fn data(
+    sender: &mut Side,
+    receiver: &Side,
+    meta: &Meta,
+    time: u64,
+    pending: bool,
+    own_block: bool,
+    step: &mut Step,
+) -> Option<BlockEnd> {
     let fin = meta.flags & tcp::FIN != 0;
     let push = meta.flags & tcp::PSH != 0;
     if meta.payload > 0 {
@@ -1762,11 +1839,11 @@ fn write_event(s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<
         acked: before.acked,
         ack: meta.ack,
         tsval: meta.options.timestamps.map_or(0, |(value, _)| value),
-        since_data: before.since_data,
+        since_data: before.since_data(out.time),
         window: meta.window,
         ip_id: meta.ip_id,
         dup_acks: before.dup_acks,
-        id_step: before.id_step,
+        id_step: u8::try_from(before.id_step(meta)).unwrap_or(u8::MAX),
         ttl: meta.ttl,
         tcp_flags: meta.flags,
     };

@@ -114,6 +114,15 @@ impl Calendar {
             .map(|(_, index)| *index)
     }
 
+    /// Before this time [`Self::pop`] has nothing to do, but for what is put in from now on.
+    pub fn next(&self) -> u64 {
+        let due = self.due.last().map(|entry| entry.0);
+        let late = self.late.peek().map(|entry| entry.0.0);
+        let waiting = (self.waiting > 0).then_some((self.current + 1) << BUCKET_SHIFT);
+        let next = [due, late, waiting].into_iter().flatten().min();
+        next.map_or(u64::MAX, visit_time)
+    }
+
     /// The current bucket is due.
     fn come_up(&mut self, visit_of: impl Fn(u32) -> u64) {
         // Taken, not drained: a bucket that was full once would keep its memory for good.

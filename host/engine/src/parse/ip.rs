@@ -31,7 +31,7 @@ const SCTP_HEADER: u32 = 12;
 
 /// An IPv4 address as IPv4-mapped IPv6 address (RFC 4291 2.5.5.2).
 #[inline]
-fn mapped(a: &[u8]) -> [u8; 16] {
+pub(super) fn mapped(a: &[u8]) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a[0], a[1], a[2], a[3]]
 }
 

@@ -1,11 +1,11 @@
 //! TCP header and options.
 
 use super::{Step, Stop, TCP_CAPTURED, Walk, be16, be32, ip::protocol, stop};
-use crate::meta::{Class, Options, tcp};
+use crate::meta::{Class, Meta, Options, tcp};
 use weir_record::Untracked;
 
 /// Header without options (RFC 9293 3.1).
-const HEADER: u32 = 20;
+pub(super) const HEADER: u32 = 20;
 
 /// Option kinds (IANA tcp-parameters).
 mod kind {
@@ -30,37 +30,47 @@ impl Walk<'_> {
             return stop(Untracked::Malformed);
         }
         self.set_key(protocol::TCP, be16(h, 0), be16(h, 2));
-        let meta = &mut self.meta;
-        meta.class = Class::Tcp;
-        meta.payload = self.left - header;
-        meta.seq = be32(h, 4);
-        meta.flags = h[13];
-        meta.ack = if h[13] & tcp::ACK != 0 { be32(h, 8) } else { 0 };
-        meta.window = be16(h, 14);
+        self.meta.class = Class::Tcp;
+        let start = self.at + HEADER as usize;
+        let end = self.at + header as usize;
+        segment(self.meta, h, self.left - header);
         if header > HEADER {
-            let start = self.at + HEADER as usize;
-            let end = self.at + header as usize;
             let captured = self.data.get(start..end.min(self.data.len())).unwrap_or_default();
-            meta.options = options(captured);
-            meta.options.incomplete |= end > self.data.len();
+            self.meta.options = options(captured);
+            self.meta.options.incomplete |= end > self.data.len();
         }
         Err(Stop::Done)
     }
+}
+
+/// What a TCP header says beside ports and options.
+#[inline]
+pub(super) fn segment(meta: &mut Meta, h: &[u8; TCP_CAPTURED], payload: u32) {
+    meta.payload = payload;
+    meta.seq = be32(h, 4);
+    meta.flags = h[13];
+    meta.ack = if h[13] & tcp::ACK != 0 { be32(h, 8) } else { 0 };
+    meta.window = be16(h, 14);
 }
 
 /// Reads options. One whose length cannot be (0, 1, beyond the header) ends the reading; one whose
 /// length is not that of its kind is passed over. Both mark the result incomplete. Of an option
 /// that comes twice the last counts.
 #[inline]
-pub(super) fn options(mut rest: &[u8]) -> Options {
-    let mut o = Options::default();
-    // What nearly every data segment carries (RFC 7323 appendix A): NOP, NOP, timestamps.
-    if let Some(h) = rest.first_chunk::<12>()
-        && h[..4] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10]
-    {
-        o.timestamps = Some((be32(h, 4), be32(h, 8)));
-        rest = &rest[12..];
+pub(super) fn options(bytes: &[u8]) -> Options {
+    match <&[u8; 12]>::try_from(bytes) {
+        // What nearly every data segment carries (RFC 7323 appendix A): NOP, NOP, timestamps.
+        Ok(h) if h[..4] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] => Options {
+            timestamps: Some((be32(h, 4), be32(h, 8))),
+            ..Options::default()
+        },
+        _ => each_option(bytes),
     }
+}
+
+#[inline(never)]
+fn each_option(mut rest: &[u8]) -> Options {
+    let mut o = Options::default();
     while let Some(&first) = rest.first() {
         match first {
             kind::END => break,

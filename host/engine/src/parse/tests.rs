@@ -64,24 +64,37 @@ fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     join(&[&[2, 0, 0, 0, 0, 9], &[2, 0, 0, 0, 0, 8], &kind.to_be_bytes(), payload])
 }
 
-fn full(link: LinkType, frame: &[u8]) -> Parsed {
-    Parser::new(Profile::Full).parse(link, frame, frame.len() as u32)
+/// What became of a frame, and its word.
+type Outcome = (Parsed, Meta);
+
+fn parse(profile: Profile, link: LinkType, frame: &[u8], wire: u32) -> Outcome {
+    let mut meta = Meta::default();
+    (Parser::new(profile).parse(link, frame, wire, &mut meta), meta)
 }
 
-fn nic(frame: &[u8]) -> Parsed {
-    Parser::new(Profile::Nic).parse(LinkType::Ethernet, frame, frame.len() as u32)
+fn datagram(context: &Context, data: &[u8], length: u32, wire: u32) -> Outcome {
+    let mut meta = Meta::default();
+    (Parser::default().datagram(context, data, length, wire, &mut meta), meta)
+}
+
+fn full(link: LinkType, frame: &[u8]) -> Outcome {
+    parse(Profile::Full, link, frame, frame.len() as u32)
+}
+
+fn nic(frame: &[u8]) -> Outcome {
+    parse(Profile::Nic, LinkType::Ethernet, frame, frame.len() as u32)
 }
 
 #[track_caller]
-fn meta(parsed: Parsed) -> Meta {
+fn meta((parsed, meta): Outcome) -> Meta {
     match parsed {
-        Parsed::Meta(m) => m,
+        Parsed::Packet => meta,
         other => panic!("not tracked: {other:?}"),
     }
 }
 
 #[track_caller]
-fn reason(parsed: Parsed) -> Untracked {
+fn reason((parsed, _): Outcome) -> Untracked {
     match parsed {
         Parsed::Untracked(reason) => reason,
         other => panic!("tracked: {other:?}"),
@@ -306,11 +319,11 @@ fn both_directions_have_one_key() {
 fn segmentation_in_the_card_counts_the_wire() {
     let mut frame = ethernet(0x0800, &ip4(6, &tcp()));
     frame[16..18].copy_from_slice(&[0, 0]);
-    let parse = |wire| meta(Parser::default().parse(LinkType::Ethernet, &frame, wire)).payload;
-    assert_eq!(parse(70_066), 70_000);
+    let m = meta(parse(Profile::Full, LinkType::Ethernet, &frame, 70_066));
+    assert_eq!(m.payload, 70_000);
     let mut frame = ethernet(0x86dd, &ip6(6, &tcp()));
     frame[18..20].copy_from_slice(&[0, 0]);
-    let m = meta(Parser::default().parse(LinkType::Ethernet, &frame, 70_086));
+    let m = meta(parse(Profile::Full, LinkType::Ethernet, &frame, 70_086));
     assert_eq!(m.payload, 70_000);
 }
 
@@ -319,11 +332,11 @@ fn short_captures_count_right() {
     let frame = ethernet(0x0800, &ip4(6, &tcp()));
     for captured in 50..frame.len() {
         let cut = &frame[..captured];
-        let m = meta(Parser::default().parse(LinkType::Ethernet, cut, frame.len() as u32));
+        let m = meta(parse(Profile::Full, LinkType::Ethernet, cut, frame.len() as u32));
         assert_eq!(m.payload as usize, PAYLOAD.len());
         assert_eq!(m.options.incomplete, captured < 66, "{captured}");
     }
-    let cut = Parser::default().parse(LinkType::Ethernet, &frame[..49], frame.len() as u32);
+    let cut = parse(Profile::Full, LinkType::Ethernet, &frame[..49], frame.len() as u32);
     assert_eq!(reason(cut), Untracked::Truncated);
 }
 
@@ -462,7 +475,7 @@ fn fragments_carry_what_a_reassembler_needs() {
     let segment = tcp();
     let piece = |offset: usize, more: u16, data: &[u8]| {
         let frame = ethernet(0x0800, &ip4_of(6, &[], more | (offset / 8) as u16, data));
-        match full(LinkType::Ethernet, &frame) {
+        match full(LinkType::Ethernet, &frame).0 {
             Parsed::Fragment(f) => {
                 assert_eq!(&frame[f.data.clone()], data);
                 f
@@ -475,14 +488,14 @@ fn fragments_carry_what_a_reassembler_needs() {
     assert_eq!(first.key, second.key);
     assert_eq!((first.offset, first.length, first.more), (0, 24, true));
     assert_eq!((second.offset, second.more), (24, false));
-    let whole = Parser::default().datagram(&first.context, &segment, segment.len() as u32, 99);
+    let whole = datagram(&first.context, &segment, segment.len() as u32, 99);
     let m = meta(whole);
     assert_segment(&m);
     assert_eq!(m.wire, 99);
 
     let header = [6, 0, 0, 25, 0, 0, 0, 7];
     let frame = ip6(44, &join(&[&header, &segment[..24]]));
-    match full(LinkType::RawIp, &frame) {
+    match full(LinkType::RawIp, &frame).0 {
         Parsed::Fragment(f) => {
             assert_eq!((f.key.id, f.offset, f.length, f.more), (7, 24, 24, true));
         }
@@ -537,9 +550,9 @@ fn the_nic_profile_has_its_limits() {
     assert_eq!(reason(nic(&fragment)), Untracked::Fragment);
     let pppoe = ethernet(0x8864, &join(&[&[0x11, 0, 0, 77, 0, 0, 0, 0x21], &v4]));
     assert_eq!(reason(nic(&pppoe)), Untracked::Profile);
-    let parser = Parser::new(Profile::Nic);
-    assert_eq!(reason(parser.parse(LinkType::RawIp, &v4, 100)), Untracked::Link);
-    let long = parser.parse(LinkType::Ethernet, &ethernet(0x0800, &v4), NIC_FRAME_BYTES + 1);
+    assert_eq!(reason(parse(Profile::Nic, LinkType::RawIp, &v4, 100)), Untracked::Link);
+    let frame = ethernet(0x0800, &v4);
+    let long = parse(Profile::Nic, LinkType::Ethernet, &frame, NIC_FRAME_BYTES + 1);
     assert_eq!(reason(long), Untracked::Oversize);
 }
 
@@ -566,9 +579,9 @@ const LINKS: [LinkType; 10] = [
 ];
 
 /// Whatever comes out keeps its promises.
-fn check(parsed: &Parsed, frame: &[u8]) {
+fn check((parsed, m): &Outcome, frame: &[u8]) {
     match parsed {
-        Parsed::Meta(m) => {
+        Parsed::Packet => {
             assert!(m.wire as usize >= frame.len());
             assert!(m.options.sack_count <= 4);
             assert!(m.key.low <= m.key.high || m.class == Class::IcmpError);
@@ -578,7 +591,7 @@ fn check(parsed: &Parsed, frame: &[u8]) {
             assert!(f.data.end <= frame.len() && f.data.start <= f.data.end);
             assert!(f.data.len() <= f.length as usize);
             // Whatever it claims, the context can be used.
-            let _ = Parser::default().datagram(&f.context, &frame[f.data.clone()], f.length, 1);
+            let _ = datagram(&f.context, &frame[f.data.clone()], f.length, 1);
         }
         Parsed::Untracked(_) => {}
     }
@@ -590,7 +603,7 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), link in 0..LINKS.len(), wire in any::<u32>()) {
         for profile in [Profile::Full, Profile::Nic] {
-            check(&Parser::new(profile).parse(LINKS[link], &bytes, wire), &bytes);
+            check(&parse(profile, LINKS[link], &bytes, wire), &bytes);
         }
     }
 
@@ -608,7 +621,14 @@ proptest! {
         }
         let wire = wire.unwrap_or(frame.len() as u32);
         for profile in [Profile::Full, Profile::Nic] {
-            check(&Parser::new(profile).parse(link, &frame, wire), &frame);
+            check(&parse(profile, link, &frame, wire), &frame);
+        }
+        // The short way says what the walk says.
+        let (mut short, mut long) = (Meta::default(), Meta::default());
+        let wire = wire.max(frame.len() as u32);
+        if link == LinkType::Ethernet && plain::parse(&frame, wire, &mut short).is_some() {
+            prop_assert!(matches!(Parser::default().walk(link, &frame, wire, &mut long), Parsed::Packet));
+            prop_assert_eq!(short, long);
         }
     }
 
@@ -618,12 +638,13 @@ proptest! {
         let (name, link, frame) = wrapped().swap_remove(which);
         let whole = meta(full(link, &frame));
         let captured = &frame[..cut.index(frame.len())];
-        match Parser::default().parse(link, captured, frame.len() as u32) {
-            Parsed::Meta(m) if m.class == Class::Tcp => {
+        let (parsed, m) = parse(Profile::Full, link, captured, frame.len() as u32);
+        match parsed {
+            Parsed::Packet if m.class == Class::Tcp => {
                 prop_assert_eq!((m.key, m.payload, m.seq, m.ack, m.window), (whole.key, whole.payload, whole.seq, whole.ack, whole.window), "{}", name);
                 prop_assert!(m.options.incomplete || m.options == whole.options);
             }
-            Parsed::Meta(m) => prop_assert!(m.payload as usize <= frame.len()),
+            Parsed::Packet => prop_assert!(m.payload as usize <= frame.len()),
             Parsed::Untracked(reason) => prop_assert_eq!(reason, Untracked::Truncated, "{}", name),
             Parsed::Fragment(_) => prop_assert!(false, "{}", name),
         }

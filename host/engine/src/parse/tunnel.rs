@@ -17,14 +17,14 @@ pub(super) fn of_udp(destination: u16) -> Option<Layer> {
 impl Walk<'_> {
     /// What was parsed so far becomes the outer packet.
     pub(super) fn enter(&mut self, kind: TunnelKind, id: u32) {
-        self.outer = Some(self.meta);
+        self.outer = Some(*self.meta);
         self.meta.tunnel_kind = kind as u8;
         self.meta.tunnel_id = id;
     }
 
     /// Not the tunnel that it looked like, or not one that can be followed: an ordinary packet.
     fn not_a_tunnel(&mut self) -> Step {
-        self.outer = Some(self.meta);
+        self.outer = Some(*self.meta);
         stop(Untracked::NotIp)
     }
 
