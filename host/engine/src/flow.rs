@@ -247,7 +247,7 @@ impl PlainKey {
 }
 
 /// A key in the memory that it needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StoredKey {
     Plain(PlainKey),
     Full(Box<Key>),
@@ -284,15 +284,6 @@ impl StoredKey {
                 ..Key::default()
             },
             Self::Full(key) => **key,
-        }
-    }
-
-    /// Whether it is `key`, whose plain form is `plain`.
-    #[inline]
-    pub fn is(&self, key: &Key, plain: Option<PlainKey>) -> bool {
-        match self {
-            Self::Plain(own) => plain == Some(*own),
-            Self::Full(own) => **own == *key,
         }
     }
 }
@@ -420,7 +411,7 @@ mod tests {
             let stored = StoredKey::from(&key);
             assert_eq!(stored.get(), key);
             for other in [plain, tagged, inner, wide] {
-                assert_eq!(stored.is(&other, PlainKey::of(&other)), key == other);
+                assert_eq!(stored == StoredKey::from(&other), key == other);
             }
         }
         assert!(matches!(StoredKey::from(&plain), StoredKey::Plain(_)));

@@ -283,8 +283,7 @@ impl Engine {
 
     /// The context of the flow that counts such a packet, if there is one.
     pub fn context(&self, meta: &Meta) -> Option<u32> {
-        let key = self.key(meta);
-        self.find(&key, &self.wanted(&key))
+        self.find(meta, &self.wanted(&self.key(meta)))
     }
 
     /// Whether the last packet brought TCP payload that was not seen before (section 4.5; not of a SYN or RST).
@@ -571,24 +570,34 @@ impl Engine {
     }
 
     #[inline]
-    fn find(&self, key: &Key, wanted: &Wanted) -> Option<u32> {
-        let flows = &self.flows;
-        let is_it = |flow: &Flow| flow.key.is(key, wanted.plain);
-        match wanted.hint {
-            // A flow in use is in the table.
-            Some(index) if flows.get(index).is(bit::IN_USE) && is_it(flows.get(index)) => Some(index),
-            _ => self
-                .table
-                .find(spread(wanted.hash), |slot| {
-                    slot.hash == wanted.hash && is_it(flows.get(slot.index))
-                })
-                .map(|slot| slot.index),
+    fn find(&self, meta: &Meta, wanted: &Wanted) -> Option<u32> {
+        if let Some(plain) = wanted.plain {
+            self.find_stored(wanted, |key| matches!(key, StoredKey::Plain(own) if *own == plain))
+        } else {
+            let full = self.key(meta);
+            self.find_stored(wanted, |key| matches!(key, StoredKey::Full(own) if **own == *full))
         }
+    }
+
+    #[inline]
+    fn find_stored(&self, wanted: &Wanted, is_it: impl Fn(&StoredKey) -> bool) -> Option<u32> {
+        let flows = &self.flows;
+        if let Some(index) = wanted.hint {
+            let flow = flows.get(index);
+            // A flow in use is in the table.
+            if flow.is(bit::IN_USE) && is_it(&flow.key) {
+                return wanted.hint;
+            }
+        }
+        let slot = self.table.find(spread(wanted.hash), |slot| {
+            slot.hash == wanted.hash && is_it(&flows.get(slot.index).key)
+        });
+        slot.map(|slot| slot.index)
     }
 
     /// Section 4.1: an ICMP error about a flow.
     fn icmp_error(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
-        let index = self.find(&self.key(meta), wanted).ok_or(Untracked::IcmpNoFlow)?;
+        let index = self.find(meta, wanted).ok_or(Untracked::IcmpNoFlow)?;
         let flow = self.flows.get(index);
         if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
             return Err(Untracked::IcmpNoFlow);
@@ -618,33 +627,26 @@ impl Engine {
 
     #[inline]
     fn flow_packet(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
-        let key = self.key(meta);
-        let index = if let Some(index) = self.find(&key, wanted) {
-            let flow = self.flows.get(index);
-            if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
-                let (cause, setup) = close_cause(flow.state);
-                self.close(index, time, cause, setup, out);
-                self.open(index, &key, meta, time, out);
-            } else if meta.class == Class::Tcp && begins_anew(flow, meta) {
-                self.close(index, time, CloseCause::Reuse, SetupEnd::Reuse, out);
-                self.open(index, &key, meta, time, out);
-            }
-            index
-        } else {
-            let hash = wanted.hash;
-            let index = self.take_index(time).ok_or(Untracked::TableFull)?;
-            self.table
-                .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
-            self.open(index, &key, meta, time, out);
-            index
+        let found = self.find(meta, wanted);
+        let index = match found {
+            Some(index) => index,
+            None => self.admit(wanted, meta, time, out)?,
         };
-        let flow = self.flows.get_mut(index);
+        let mut flow = self.flows.get_mut(index);
+        if found.is_some()
+            && let Some((cause, setup)) = ends(flow, meta, time, &self.config)
+        {
+            self.close(index, time, cause, setup, out);
+            self.open(index, meta, time, out);
+            flow = self.flows.get_mut(index);
+        }
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         let before = (flow.interval, flow.state);
         self.new_bytes = update(flow, meta, time, self.config.digests, &mut out);
-        // Nothing else brings a visit forward: what a packet begins lasts longer than the interval in progress.
-        if before.0 == 0 || before != (flow.interval, flow.state) {
-            let due = visit_at(index, deadline(&self.config, flow, time));
+        // Nothing else brings the next visit forward: whatever a packet begins lasts longer than the interval in progress.
+        if before != (flow.interval, flow.state) {
+            let due = interval_end(flow).min(time + timeout(&self.config, flow.state));
+            let due = visit_at(index, due);
             if due < flow.visit {
                 flow.later = flow.visit;
                 flow.visit = self.calendar.insert(due, index);
@@ -654,8 +656,20 @@ impl Engine {
         Ok(())
     }
 
+    /// A flow for a key that is not in the table.
+    #[inline(never)]
+    fn admit(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<u32, Untracked> {
+        let hash = wanted.hash;
+        let index = self.take_index(time).ok_or(Untracked::TableFull)?;
+        self.table
+            .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
+        self.open(index, meta, time, out);
+        Ok(index)
+    }
+
     /// Section 4.3: open a flow in a context that is free or was just closed for the same key.
-    fn open(&mut self, index: u32, key: &Key, meta: &Meta, time: u64, out: &mut Vec<Record>) {
+    fn open(&mut self, index: u32, meta: &Meta, time: u64, out: &mut Vec<Record>) {
+        let key = self.key(meta);
         let is_syn = meta.class == Class::Tcp && meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
         let (how, state, sender_is_client) = if is_syn && meta.flags & tcp::ACK == 0 {
             (ClientHow::Syn, State::Syn, true)
@@ -685,7 +699,7 @@ impl Engine {
             state,
             bits: bit::IN_USE | if client_is_low { bit::CLIENT_IS_LOW } else { 0 },
             last_seen: time,
-            ..Flow::new(key.into())
+            ..Flow::new(key.as_ref().into())
         };
 
         let (client, server) = if client_is_low {
@@ -784,6 +798,18 @@ const fn timeout(config: &Config, state: State) -> u64 {
     }
 }
 
+/// What a flow is closed with before a packet of its key, if it is (section 2 and 4.2).
+#[inline]
+fn ends(flow: &Flow, meta: &Meta, time: u64, config: &Config) -> Option<(CloseCause, SetupEnd)> {
+    if time.saturating_sub(flow.last_seen) >= timeout(config, flow.state) {
+        Some(close_cause(flow.state))
+    } else if begins_anew(flow, meta) {
+        Some((CloseCause::Reuse, SetupEnd::Reuse))
+    } else {
+        None
+    }
+}
+
 /// What a flow that times out in this state is closed with.
 const fn close_cause(state: State) -> (CloseCause, SetupEnd) {
     let cause = match state {
@@ -833,7 +859,7 @@ const fn setup_begun(flow: &Flow, now: u64) -> u64 {
 /// Section 4.2: whether the packet is a SYN or SYN-ACK that begins a new connection on this key.
 #[inline]
 fn begins_anew(flow: &Flow, meta: &Meta) -> bool {
-    if meta.flags & (tcp::SYN | tcp::RST) != tcp::SYN {
+    if meta.flags & (tcp::SYN | tcp::RST) != tcp::SYN || meta.class != Class::Tcp {
         return false;
     }
     let s = flow.sender(meta.from_low);
@@ -1091,34 +1117,28 @@ struct Step {
     /// Payload or FIN at the next expected.
     in_sequence: bool,
     rtt: Option<Timed>,
-    /// BLOCK of the SYN's payload.
-    syn_block: bool,
+    /// First sequence number and bytes of a BLOCK of the packet alone.
+    alone: Option<(u32, u32)>,
+    /// What ends the sender's block.
+    end: Option<BlockEnd>,
 }
 
-/// The flow as it was before the packet, as far as EVENT tells of it.
+/// The sender as it was before the packet, as far as EVENT tells of it.
 struct Before {
     next: u32,
-    peer_next: u32,
-    acked: u32,
     block_last: ShortTime,
-    dup_acks: u8,
     ip_id: u16,
     flags: u16,
-    peer_flags: u16,
 }
 
 impl Before {
     #[inline]
-    fn of(sender: &Side, receiver: &Side, pending: bool) -> Self {
+    const fn of(sender: &Side) -> Self {
         Self {
             next: sender.next,
-            peer_next: receiver.next,
-            acked: receiver.ack,
             block_last: sender.block_last,
-            dup_acks: if pending { 0 } else { receiver.chain },
             ip_id: sender.ip_id,
             flags: sender.flags,
-            peer_flags: receiver.flags,
         }
     }
 
@@ -1137,26 +1157,12 @@ impl Before {
         }
     }
 
-    #[inline]
     fn since_data(&self, time: u64) -> u32 {
         if self.idle() {
             u32::MAX
         } else {
             u32::try_from((time - self.block_last.at(time)) >> 6).unwrap_or(u32::MAX)
         }
-    }
-
-    /// Bits that only stand beside others.
-    fn beside(&self) -> u32 {
-        let mut beside = 0;
-        for (on, bit) in [
-            (self.idle(), what::IDLE_BEFORE),
-            (self.flags & side::HAS_NEXT == 0, what::EXPECTED_UNKNOWN),
-            (self.peer_flags & side::HAS_ACK == 0, what::ACKED_UNKNOWN),
-        ] {
-            beside |= if on { bit } else { 0 };
-        }
-        beside
     }
 }
 
@@ -1208,65 +1214,29 @@ fn begin_interval(flow: &mut Flow, time: u64) {
 
 #[inline]
 fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) -> bool {
-    let is_syn = meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
-    let is_rst = meta.flags & tcp::RST != 0;
     let pending = flow.pending();
+    let is_rst = meta.flags & tcp::RST != 0;
     let (sender, receiver) = pair(&mut flow.sides, s);
-    let before = Before::of(sender, receiver, pending);
+    let before = Before::of(sender);
     let id_step = before.id_step(meta);
-    let is_overtaken = id_step.wrapping_neg().wrapping_sub(1) < MOST_OVERTAKEN;
     let is_copy = is_copy(sender, meta);
-    let mut step = if is_syn {
-        syn(flow, s, meta, time, is_copy)
-    } else if is_rst {
-        Step::default()
-    } else {
-        order(sender, receiver.is(side::ZERO), meta)
-    };
-    if is_copy {
-        step.what |= what::COPY;
-    }
-    let (sender, receiver) = pair(&mut flow.sides, s);
+    let is_overtaken = (1..=MOST_OVERTAKEN).contains(&id_step.wrapping_neg());
     if !is_overtaken {
         sender.ip_id = meta.ip_id;
     }
-    if meta.flags & (tcp::ACK | tcp::RST) == tcp::ACK && !step.other_syn {
-        if pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
-            step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
-        } else {
-            acknowledge(sender, receiver, s, meta, time, pending, &mut step);
-        }
-    }
-    // SETUP is the first record of the packet that ends it.
-    if is_rst {
-        step.what |= reset(flow, s, meta, out);
-    } else if pending
-        && !is_syn
-        && let Some(timed) = setup_end(flow, s, meta, out)
-    {
-        step.rtt = Some(timed);
+    let mut step = if pending || meta.flags & (tcp::SYN | tcp::RST) != 0 {
+        control(flow, s, meta, is_copy, out)
+    } else {
+        segment(sender, receiver, s, meta, time, is_copy)
+    };
+    let skipped = (2..=MOST_IDS_SKIPPED).contains(&id_step);
+    if skipped && step.in_sequence && before.since_data(time) >= LEAST_PAUSE {
+        step.what |= what::IDS_SKIPPED;
     }
 
-    // Windows and data change state now; their BLOCK records come after EVENT and RTT.
-    let pending = pending && flow.pending();
-    let (sender, receiver) = pair(&mut flow.sides, s);
-    let mut end = None;
-    // Data of the client without an ACK: its block fields still hold the setup.
-    let own_block = pending && s == 0 && step.new_bytes;
-    if !is_syn && !is_rst {
-        if !pending && !is_copy {
-            window_conditions(sender, meta, &mut step);
-        }
-        end = data(sender, receiver, meta, time, pending, own_block, &mut step);
-        let skipped = (2..=MOST_IDS_SKIPPED).contains(&id_step);
-        if skipped && step.in_sequence && before.since_data(time) >= LEAST_PAUSE {
-            step.what |= what::IDS_SKIPPED;
-        }
-    }
-
-    // Section 6: SETUP, EVENT, RTT, BLOCK.
+    // Section 6: SETUP (written), EVENT, RTT, BLOCK.
     if step.what & !BESIDE != 0 {
-        conditions(flow, s, meta, &before, step.what, out);
+        conditions(flow, s, meta, &before, pending, step.what, out);
     }
     if let Some(timed) = step.rtt {
         write_rtt(&flow.sides, timed, meta, out);
@@ -1281,28 +1251,88 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if step.new_bytes {
         end_block(receiver, sender, 1 - s, BlockEnd::Turn, 0, out);
     }
-    if step.syn_block || own_block {
-        let seq = if is_syn {
-            meta.seq.wrapping_add(1)
-        } else {
-            step.new_start
-        };
-        let bytes = if is_syn {
-            meta.payload
-        } else {
-            sender.next.wrapping_sub(seq)
-        };
-        write_block_of_one(sender, receiver, s, meta, (seq, bytes), out);
+    if let Some(alone) = step.alone {
+        write_block_of_one(sender, receiver, s, meta, alone, out);
     }
-    if let Some(cause) = end {
+    if let Some(cause) = step.end {
         end_block(sender, receiver, s, cause, meta.ttl, out);
     }
     step.new_bytes
 }
 
+/// A packet of a connection that is set up, neither SYN nor RST.
+#[inline]
+fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: u64, is_copy: bool) -> Step {
+    let mut step = order(sender, receiver.is(side::ZERO), meta, is_copy);
+    if meta.flags & tcp::ACK != 0 {
+        acknowledge(sender, receiver, s, meta, time, false, &mut step);
+    }
+    // Windows and data change state now; their BLOCK records come after EVENT and RTT.
+    if !is_copy {
+        window_conditions(sender, meta, &mut step);
+    }
+    step.end = data(sender, receiver, meta, time, false, false, &mut step);
+    step
+}
+
+/// A packet with SYN or RST, or while the setup is pending: SETUP is its first record.
+#[inline(never)]
+fn control(flow: &mut Flow, s: usize, meta: &Meta, is_copy: bool, out: &mut Out<'_>) -> Step {
+    let time = out.time;
+    let pending = flow.pending();
+    if meta.flags & tcp::RST != 0 {
+        return Step {
+            what: reset(flow, s, meta, out),
+            ..Step::default()
+        };
+    }
+    let is_syn = meta.flags & tcp::SYN != 0;
+    let mut step = if is_syn {
+        syn(flow, s, meta, time, is_copy)
+    } else {
+        let (sender, receiver) = pair(&mut flow.sides, s);
+        order(sender, receiver.is(side::ZERO), meta, is_copy)
+    };
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    if meta.flags & tcp::ACK != 0 && !step.other_syn {
+        if pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
+            step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
+        } else {
+            acknowledge(sender, receiver, s, meta, time, pending, &mut step);
+        }
+    }
+    if is_syn {
+        return step;
+    }
+    if let Some(timed) = setup_end(flow, s, meta, out) {
+        step.rtt = Some(timed);
+    }
+    let pending = flow.pending();
+    let (sender, receiver) = pair(&mut flow.sides, s);
+    if !pending && !is_copy {
+        window_conditions(sender, meta, &mut step);
+    }
+    // Data of the client without an ACK: its block fields still hold the setup.
+    let own_block = pending && s == 0 && step.new_bytes;
+    step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
+    if own_block {
+        let bytes = sender.next.wrapping_sub(step.new_start);
+        step.alone = Some((step.new_start, bytes));
+    }
+    step
+}
+
 /// What the packet's conditions change beside what they are, and EVENT.
 #[inline(never)]
-fn conditions(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<'_>) {
+fn conditions(
+    flow: &mut Flow,
+    s: usize,
+    meta: &Meta,
+    before: &Before,
+    pending: bool,
+    mut bits: u32,
+    out: &mut Out<'_>,
+) {
     if bits & what::COPY != 0 {
         flow.sides[s].copies = saturate_u16(flow.sides[s].copies, width::COPIES);
     }
@@ -1311,8 +1341,18 @@ fn conditions(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, bits: u32
     if bits & TROUBLE != 0 && !harmless {
         flow.set(bit::TROUBLE, true);
     }
-    let push = if meta.flags & tcp::PSH != 0 { what::PUSH } else { 0 };
-    write_event(s, meta, before, bits | push | before.beside(), out);
+    // A packet changes nothing of its receiver that EVENT tells of.
+    let receiver = &flow.sides[1 - s];
+    for (on, bit) in [
+        (meta.flags & tcp::PSH != 0, what::PUSH),
+        (before.idle(), what::IDLE_BEFORE),
+        (before.flags & side::HAS_NEXT == 0, what::EXPECTED_UNKNOWN),
+        (!receiver.is(side::HAS_ACK), what::ACKED_UNKNOWN),
+    ] {
+        bits |= if on { bit } else { 0 };
+    }
+    let dup_acks = if pending { 0 } else { receiver.chain };
+    write_event(s, meta, before, receiver, dup_acks, bits, out);
 }
 
 #[inline(never)]
@@ -1359,7 +1399,10 @@ fn write_block_of_one(
 #[inline(never)]
 fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool) -> Step {
     let r = 1 - s;
-    let mut step = Step::default();
+    let mut step = Step {
+        what: if copy { what::COPY } else { 0 },
+        ..Step::default()
+    };
     let end = segment_end(meta);
     let is_ack = meta.flags & tcp::ACK != 0;
     let state = flow.state;
@@ -1440,7 +1483,9 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool) -> Step {
     }
     if meta.payload > 0 {
         step.what |= what::SYN_DATA;
-        step.syn_block = !repeated && !step.other_syn;
+        if !repeated && !step.other_syn {
+            step.alone = Some((meta.seq.wrapping_add(1), meta.payload));
+        }
     }
     step
 }
@@ -1474,9 +1519,12 @@ fn segment_end(meta: &Meta) -> u32 {
 }
 
 /// Section 4.5.
-#[inline]
-fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta) -> Step {
-    let mut step = Step::default();
+#[inline(always)]
+fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy: bool) -> Step {
+    let mut step = Step {
+        what: if is_copy { what::COPY } else { 0 },
+        ..Step::default()
+    };
     let fin = meta.flags & tcp::FIN != 0;
     let end = segment_end(meta);
     let mut used = true;
@@ -1558,7 +1606,7 @@ fn is_copy(before: &Side, meta: &Meta) -> bool {
 }
 
 /// Section 4.6.
-#[inline]
+#[inline(always)]
 fn acknowledge(
     sender: &mut Side,
     receiver: &mut Side,
@@ -1723,7 +1771,7 @@ fn window_bytes(side: &Side) -> Option<u32> {
 }
 
 /// Section 4.8, first part.
-#[inline]
+#[inline(always)]
 fn window_conditions(sender: &mut Side, meta: &Meta, step: &mut Step) {
     sender.window = meta.window;
     let mss = if sender.mss == 0 {
@@ -1758,7 +1806,7 @@ fn window_conditions(sender: &mut Side, meta: &Meta, step: &mut Step) {
 
 /// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
 /// sender's block.
-#[inline]
+#[inline(always)]
 fn data(
     sender: &mut Side,
     receiver: &Side,
@@ -1825,7 +1873,7 @@ fn data(
     block_end
 }
 
-fn write_event(s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<'_>) {
+fn write_event(s: usize, meta: &Meta, before: &Before, receiver: &Side, dup_acks: u8, bits: u32, out: &mut Out<'_>) {
     // What an unseen ack speaks of is the other direction.
     let unseen = bits & what::ACK_UNSEEN != 0 && bits & (what::GAP | what::BELOW | what::WILD) == 0;
     let syn = bits & (what::SYN_REPEAT | what::SYN_ACK_REPEAT | what::SYN_OTHER) != 0;
@@ -1835,14 +1883,14 @@ fn write_event(s: usize, meta: &Meta, before: &Before, bits: u32, out: &mut Out<
         what: bits,
         seq: meta.seq,
         length: meta.payload,
-        expected: if unseen { before.peer_next } else { before.next },
-        acked: before.acked,
+        expected: if unseen { receiver.next } else { before.next },
+        acked: receiver.ack,
         ack: meta.ack,
         tsval: meta.options.timestamps.map_or(0, |(value, _)| value),
         since_data: before.since_data(out.time),
         window: meta.window,
         ip_id: meta.ip_id,
-        dup_acks: before.dup_acks,
+        dup_acks,
         id_step: u8::try_from(before.id_step(meta)).unwrap_or(u8::MAX),
         ttl: meta.ttl,
         tcp_flags: meta.flags,

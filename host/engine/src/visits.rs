@@ -11,6 +11,8 @@ const SCAN: u64 = 1 << 18;
 /// log2 of the ns between visits.
 const VISIT_SHIFT: u32 = 10;
 const BUCKET_SHIFT: u32 = 12;
+/// Visits of a bucket.
+const BUCKET: u64 = 1 << BUCKET_SHIFT;
 const BUCKETS: u64 = 1 << 16;
 
 /// ns of two scan periods: how long a released index rests.
@@ -33,8 +35,8 @@ pub(crate) const fn visit_time(visit: u64) -> u64 {
 /// index has at most one visit in a bucket, which is shorter than a scan period.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// (visit, index) of the current bucket, last first.
-    due: Vec<(u64, u32)>,
+    /// Visits of the current bucket, last first: the low bits of the visit before the index.
+    due: Vec<u64>,
     /// What was put into the current bucket since.
     late: BinaryHeap<Reverse<(u64, u32)>>,
     buckets: Vec<Vec<u32>>,
@@ -79,7 +81,7 @@ impl Calendar {
     pub fn pop(&mut self, time: u64, visit_of: impl Fn(u32) -> u64) -> Option<(u64, u32)> {
         let limit = time >> VISIT_SHIFT;
         loop {
-            let due = self.due.last().copied();
+            let due = self.due.last().map(|&entry| self.of_bucket(entry));
             let late = self.late.peek().map(|entry| entry.0);
             let is_late = due.is_none() || late.is_some_and(|late| Some(late) < due);
             if let Some(first) = if is_late { late } else { due } {
@@ -109,14 +111,20 @@ impl Calendar {
     /// Indices of the current bucket whose visits are at a time of at most `time`.
     pub fn due(&self, time: u64) -> impl Iterator<Item = u32> {
         let limit = time >> VISIT_SHIFT;
-        let due = self.due.iter().rev();
+        let due = self.due.iter().rev().map(|&entry| self.of_bucket(entry));
         due.take_while(move |(visit, _)| *visit <= limit)
-            .map(|(_, index)| *index)
+            .map(|(_, index)| index)
+    }
+
+    /// Visit and index of an entry of `due`.
+    #[inline]
+    fn of_bucket(&self, entry: u64) -> (u64, u32) {
+        (self.current << BUCKET_SHIFT | entry >> u32::BITS, entry as u32)
     }
 
     /// Before this time [`Self::pop`] has nothing to do, but for what is put in from now on.
     pub fn next(&self) -> u64 {
-        let due = self.due.last().map(|entry| entry.0);
+        let due = self.due.last().map(|&entry| self.of_bucket(entry).0);
         let late = self.late.peek().map(|entry| entry.0.0);
         let waiting = (self.waiting > 0).then_some((self.current + 1) << BUCKET_SHIFT);
         let next = [due, late, waiting].into_iter().flatten().min();
@@ -129,8 +137,9 @@ impl Calendar {
         let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
         self.waiting -= bucket.len();
         let visits = bucket.into_iter().map(|index| (visit_of(index), index));
+        let visits = visits.filter(|(visit, _)| visit >> BUCKET_SHIFT == self.current);
         self.due
-            .extend(visits.filter(|(visit, _)| visit >> BUCKET_SHIFT == self.current));
+            .extend(visits.map(|(visit, index)| (visit & (BUCKET - 1)) << u32::BITS | u64::from(index)));
         self.due.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
