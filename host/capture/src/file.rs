@@ -178,15 +178,18 @@ impl CaptureFile {
                 }))
             }
             Ok(None) => Ok(None),
-            Err(cause) => {
-                self.failed = true;
-                Err(CaptureError {
-                    file: self.name.clone(),
-                    offset: self.input.offset(),
-                    frames: self.frames,
-                    cause,
-                })
-            }
+            Err(cause) => Err(self.fail(cause)),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, cause: Cause) -> CaptureError {
+        self.failed = true;
+        CaptureError {
+            file: self.name.clone(),
+            offset: self.input.offset(),
+            frames: self.frames,
+            cause,
         }
     }
 

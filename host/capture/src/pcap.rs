@@ -7,6 +7,8 @@ use crate::file::Located;
 use crate::input::{Input, MAX_PIECE};
 
 const FILE_HEADER: usize = 24;
+/// Of a packet: seconds, fraction, captured length, length on the wire.
+const LEAST_HEADER: usize = 16;
 
 /// Layout of a pcap file.
 pub(crate) struct Pcap {
@@ -63,32 +65,22 @@ impl Pcap {
     pub fn next(&mut self, input: &mut Input) -> Result<Option<Located>, Cause> {
         let need = self.record_header;
         let have = input.fill(need).map_err(Cause::Io)?;
-        if have == 0 {
-            return Ok(None);
-        }
         if have < need {
-            return Err(Cause::Cut {
-                what: "packet header",
-                have,
-                need,
-            });
+            return if have == 0 {
+                Ok(None)
+            } else {
+                cut("packet header", have, need)
+            };
         }
-        let [seconds, fraction, captured, wire] = words(input.peek(0, need), self.big);
+        let [seconds, fraction, captured, wire] = words(input.peek(0, LEAST_HEADER), self.big);
         let (seconds, fraction) = (u64::from(seconds), u64::from(fraction));
         if captured as usize > MAX_PIECE - need {
-            return Err(Cause::Corrupt(format!(
-                "a packet says that {captured} bytes of it were captured, more than {} cannot be",
-                MAX_PIECE - need
-            )));
+            return too_long(captured, MAX_PIECE - need);
         }
         let piece = need + captured as usize;
         let have = input.fill(piece).map_err(Cause::Io)?;
         if have < piece {
-            return Err(Cause::Cut {
-                what: "packet",
-                have,
-                need: piece,
-            });
+            return cut("packet", have, piece);
         }
         let nanos = if self.nanoseconds { fraction } else { fraction * 1000 };
         let cut = (captured + self.fcs).saturating_sub(wire.max(captured)).min(captured);
@@ -105,11 +97,28 @@ impl Pcap {
     }
 }
 
+#[cold]
+fn cut<T>(what: &'static str, have: usize, need: usize) -> Result<T, Cause> {
+    Err(Cause::Cut { what, have, need })
+}
+
+#[cold]
+fn too_long<T>(captured: u32, most: usize) -> Result<T, Cause> {
+    Err(Cause::Corrupt(format!(
+        "a packet says that {captured} bytes of it were captured, more than {most} cannot be"
+    )))
+}
+
 /// The first four words.
 #[inline]
 fn words(bytes: &[u8], big: bool) -> [u32; 4] {
-    let bytes: &[u8; 16] = bytes.first_chunk().unwrap_or(&[0; 16]);
-    [0, 4, 8, 12].map(|at| u32_at(bytes, at, big))
+    let bytes: &[u8; LEAST_HEADER] = bytes.first_chunk().unwrap_or(&[0; LEAST_HEADER]);
+    let at = [0, 4, 8, 12];
+    if big {
+        at.map(|at| u32_at(bytes, at, true))
+    } else {
+        at.map(|at| u32_at(bytes, at, false))
+    }
 }
 
 #[inline]

@@ -29,6 +29,7 @@ pub(crate) const NO_SCALE: u8 = 15;
 
 /// State of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum State {
     /// TCP whose handshake was not seen from its start.
     Mid,
@@ -46,21 +47,38 @@ pub(crate) enum State {
     Other,
 }
 
+impl State {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Mid,
+        Self::Syn,
+        Self::SynAck,
+        Self::Up,
+        Self::ClosedFin,
+        Self::ClosedRst,
+        Self::Other,
+    ];
+}
+
 /// The low 40 bits of a number, in the memory that they need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Low40([u8; 5]);
+pub(crate) struct Low40 {
+    low: [u8; 4],
+    high: u8,
+}
 
 impl Low40 {
     #[inline]
     pub const fn new(number: u64) -> Self {
-        let [a, b, c, d, e, ..] = number.to_le_bytes();
-        Self([a, b, c, d, e])
+        Self {
+            low: (number as u32).to_le_bytes(),
+            high: (number >> 32) as u8,
+        }
     }
 
     #[inline]
     pub const fn get(self) -> u64 {
-        let [a, b, c, d, e] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+        (self.high as u64) << 32 | u32::from_le_bytes(self.low) as u64
     }
 }
 
@@ -232,13 +250,12 @@ fn mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
 }
 
 impl PlainKey {
-    /// The key, if it is such a one.
+    /// The key without its tags, if it is one of IPv4.
     #[inline]
-    pub fn of(key: &Key) -> Option<Self> {
-        let (low, high) = (v4(&key.low.addr)?, v4(&key.high.addr)?);
-        (key.vlans | key.overlay == 0).then_some(Self {
-            low,
-            high,
+    pub fn untagged(key: &Key) -> Option<Self> {
+        Some(Self {
+            low: v4(&key.low.addr)?,
+            high: v4(&key.high.addr)?,
             low_port: key.low.port,
             high_port: key.high.port,
             protocol: key.protocol,
@@ -255,7 +272,10 @@ pub(crate) enum StoredKey {
 
 impl From<&Key> for StoredKey {
     fn from(key: &Key) -> Self {
-        PlainKey::of(key).map_or_else(|| Self::Full(Box::new(*key)), Self::Plain)
+        match PlainKey::untagged(key) {
+            Some(plain) if key.vlans | key.overlay == 0 => Self::Plain(plain),
+            _ => Self::Full(Box::new(*key)),
+        }
     }
 }
 

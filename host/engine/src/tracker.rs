@@ -1,7 +1,6 @@
 //! Metadata words to records: sections 1 to 6 of the specification. Section numbers in comments
 //! are those of `docs/src/flow-engine.md`.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
@@ -137,6 +136,7 @@ pub struct PortCounters {
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
+    timeouts: Timeouts,
     hasher: FixedState,
     table: HashTable<Slot>,
     flows: Flows,
@@ -153,19 +153,10 @@ pub struct Engine {
     sequence: u32,
     ports: [PortCounters; PORTS],
     reported: [PortCounters; PORTS],
-    /// Of the packets in hand.
-    wanted: Vec<Wanted>,
+    /// Flows of the packets in hand, by their hashes alone.
+    hints: Vec<Option<u32>>,
     /// Of the last packet.
     new_bytes: bool,
-}
-
-/// What finds the flow of a packet.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    plain: Option<PlainKey>,
-    hash: u32,
-    /// The flow that the hash found, if any; it may be another's, or be gone.
-    hint: Option<u32>,
 }
 
 /// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
@@ -258,6 +249,7 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             config,
+            timeouts: Timeouts::of(&config),
             hasher: FixedState::with_seed(config.seed),
             table: HashTable::new(),
             flows: Flows::default(),
@@ -271,7 +263,7 @@ impl Engine {
             sequence: 0,
             ports: [PortCounters::default(); PORTS],
             reported: [PortCounters::default(); PORTS],
-            wanted: Vec::new(),
+            hints: Vec::new(),
             new_bytes: false,
         }
     }
@@ -283,7 +275,7 @@ impl Engine {
 
     /// The context of the flow that counts such a packet, if there is one.
     pub fn context(&self, meta: &Meta) -> Option<u32> {
-        self.find(meta, &self.wanted(&self.key(meta)))
+        self.find(meta, None)
     }
 
     /// Whether the last packet brought TCP payload that was not seen before (section 4.5; not of a SYN or RST).
@@ -308,26 +300,24 @@ impl Engine {
 
     /// A parsed frame; `captured` is its captured length.
     pub fn packet(&mut self, meta: &Meta, captured: u32, out: &mut Vec<Record>) {
-        let wanted = self.wanted(&self.key(meta));
-        self.enter(meta, &wanted, captured, out);
+        self.enter(meta, None, captured, out);
     }
 
     /// Parsed frames with their captured lengths, one after the other. What they need is brought into the cache first,
     /// all at once instead of one wait after the other: worth it when the table is larger than the cache.
     pub fn packets(&mut self, packets: &[(Meta, u32)], out: &mut Vec<Record>) {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.clear();
-        wanted.extend(packets.iter().map(|(meta, _)| self.wanted(&self.key(meta))));
+        let mut hints = std::mem::take(&mut self.hints);
+        hints.clear();
         // First all slots, then all flows: who asks for a flow on the way to the next slot waits for each of both, because
         // the processor cannot know which packets have a flow.
-        for wanted in &mut wanted {
-            let slot = self.table.find(spread(wanted.hash), |slot| slot.hash == wanted.hash);
-            wanted.hint = slot.map(|slot| slot.index);
-        }
+        hints.extend(packets.iter().map(|(meta, _)| {
+            let hash = self.hash(&meta.key, self.plain(&meta.key));
+            let slot = self.table.find(spread(hash), |slot| slot.hash == hash);
+            slot.map(|slot| slot.index)
+        }));
         let newest = packets.last().map_or(0, |(meta, _)| meta.time);
-        let hints = wanted.iter().filter_map(|wanted| wanted.hint);
         let mut seen = 0;
-        for index in hints.chain(self.calendar.due(newest)) {
+        for index in hints.iter().copied().flatten().chain(self.calendar.due(newest)) {
             let flow = self.flows.get(index);
             let [client, server] = &flow.sides;
             // One load from each cache line that the flow can be in.
@@ -335,27 +325,34 @@ impl Engine {
             seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
         }
         std::hint::black_box(seen);
-        for ((meta, captured), wanted) in packets.iter().zip(&wanted) {
-            self.enter(meta, wanted, *captured, out);
+        for ((meta, captured), &hint) in packets.iter().zip(&hints) {
+            self.enter(meta, hint, *captured, out);
         }
-        self.wanted = wanted;
+        self.hints = hints;
     }
 
     /// The key under which the packet's flow is in the table.
+    fn key(&self, meta: &Meta) -> Key {
+        let mut key = meta.key;
+        if !self.config.vlan_in_key {
+            key.vlans = 0;
+            key.overlay = 0;
+        }
+        key
+    }
+
+    /// Its short form, if it has one.
     #[inline]
-    fn key<'a>(&self, meta: &'a Meta) -> Cow<'a, Key> {
-        if self.config.vlan_in_key {
-            Cow::Borrowed(&meta.key)
+    fn plain(&self, key: &Key) -> Option<PlainKey> {
+        if key.vlans | key.overlay == 0 || !self.config.vlan_in_key {
+            PlainKey::untagged(key)
         } else {
-            Cow::Owned(Key {
-                vlans: 0,
-                overlay: 0,
-                ..meta.key
-            })
+            None
         }
     }
 
-    fn enter(&mut self, meta: &Meta, wanted: &Wanted, captured: u32, out: &mut Vec<Record>) {
+    /// `hint`: the flow that may be the packet's.
+    fn enter(&mut self, meta: &Meta, hint: Option<u32>, captured: u32, out: &mut Vec<Record>) {
         let port = usize::from(meta.port) % PORTS;
         let time = self.arrive(port, meta.time, meta.wire, captured, out);
         self.new_bytes = false;
@@ -363,8 +360,8 @@ impl Engine {
             self.ports[port].options_skipped = self.ports[port].options_skipped.wrapping_add(1);
         }
         let result = match meta.class {
-            Class::IcmpError => self.icmp_error(wanted, meta, time, out),
-            Class::Tcp | Class::Other => self.flow_packet(wanted, meta, time, out),
+            Class::IcmpError => self.icmp_error(hint, meta, time, out),
+            Class::Tcp | Class::Other => self.flow_packet(hint, meta, time, out),
         };
         match result {
             Ok(()) => self.ports[port].tracked += 1,
@@ -517,7 +514,7 @@ impl Engine {
             return; // the flow was closed or is scheduled elsewhere
         }
         let time = visit_time(visit);
-        if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
+        if time.saturating_sub(flow.last_seen) >= self.timeouts.get(flow.state) {
             let (cause, setup) = close_cause(flow.state);
             self.close(index, time, cause, setup, out);
             self.release(index, time);
@@ -541,7 +538,7 @@ impl Engine {
         if let Some(ended) = end_interval(flow, time) {
             ended.write(2, &mut out);
         }
-        let due = visit_at(index, deadline(&self.config, flow, time).max(time + 1));
+        let due = visit_at(index, deadline(&self.timeouts, flow, time).max(time + 1));
         if flow.later <= due {
             flow.visit = std::mem::replace(&mut flow.later, NO_VISIT);
         } else {
@@ -550,8 +547,7 @@ impl Engine {
     }
 
     #[inline]
-    fn wanted(&self, key: &Key) -> Wanted {
-        let plain = PlainKey::of(key);
+    fn hash(&self, key: &Key, plain: Option<PlainKey>) -> u32 {
         let mut h = self.hasher.build_hasher();
         if let Some(plain) = plain {
             h.write_u64(u64::from(u32::from_ne_bytes(plain.low)) << 32 | u64::from(u32::from_ne_bytes(plain.high)));
@@ -562,44 +558,59 @@ impl Engine {
         }
         h.write_u64(u64::from(key.low.port) << 24 | u64::from(key.high.port) << 8 | u64::from(key.protocol));
         let h = h.finish();
-        Wanted {
-            plain,
-            hash: (h ^ (h >> 32)) as u32,
-            hint: None,
-        }
+        (h ^ (h >> 32)) as u32
     }
 
     #[inline]
-    fn find(&self, meta: &Meta, wanted: &Wanted) -> Option<u32> {
-        if let Some(plain) = wanted.plain {
-            self.find_stored(wanted, |key| matches!(key, StoredKey::Plain(own) if *own == plain))
+    fn find(&self, meta: &Meta, hint: Option<u32>) -> Option<u32> {
+        if let Some(plain) = self.plain(&meta.key) {
+            let hash = || self.hash(&meta.key, Some(plain));
+            self.find_stored(hint, hash, |key| matches!(key, StoredKey::Plain(own) if *own == plain))
         } else {
-            let full = self.key(meta);
-            self.find_stored(wanted, |key| matches!(key, StoredKey::Full(own) if **own == *full))
+            self.find_full(meta, hint)
         }
     }
 
+    #[inline(never)]
+    fn find_full(&self, meta: &Meta, hint: Option<u32>) -> Option<u32> {
+        let full = self.key(meta);
+        let hash = || self.hash(&full, None);
+        self.find_stored(hint, hash, |key| matches!(key, StoredKey::Full(own) if **own == full))
+    }
+
     #[inline]
-    fn find_stored(&self, wanted: &Wanted, is_it: impl Fn(&StoredKey) -> bool) -> Option<u32> {
+    fn find_stored(
+        &self,
+        hint: Option<u32>,
+        hash: impl Fn() -> u32,
+        is_it: impl Fn(&StoredKey) -> bool,
+    ) -> Option<u32> {
         let flows = &self.flows;
-        if let Some(index) = wanted.hint {
+        if let Some(index) = hint {
             let flow = flows.get(index);
             // A flow in use is in the table.
             if flow.is(bit::IN_USE) && is_it(&flow.key) {
-                return wanted.hint;
+                return hint;
             }
         }
-        let slot = self.table.find(spread(wanted.hash), |slot| {
-            slot.hash == wanted.hash && is_it(&flows.get(slot.index).key)
+        let hash = hash();
+        let slot = self.table.find(spread(hash), |slot| {
+            slot.hash == hash && is_it(&flows.get(slot.index).key)
         });
         slot.map(|slot| slot.index)
     }
 
     /// Section 4.1: an ICMP error about a flow.
-    fn icmp_error(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
-        let index = self.find(meta, wanted).ok_or(Untracked::IcmpNoFlow)?;
+    fn icmp_error(
+        &mut self,
+        hint: Option<u32>,
+        meta: &Meta,
+        time: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), Untracked> {
+        let index = self.find(meta, hint).ok_or(Untracked::IcmpNoFlow)?;
         let flow = self.flows.get(index);
-        if time.saturating_sub(flow.last_seen) >= timeout(&self.config, flow.state) {
+        if time.saturating_sub(flow.last_seen) >= self.timeouts.get(flow.state) {
             return Err(Untracked::IcmpNoFlow);
         }
         let s = flow.sender(meta.from_low);
@@ -626,15 +637,21 @@ impl Engine {
     }
 
     #[inline]
-    fn flow_packet(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<(), Untracked> {
-        let found = self.find(meta, wanted);
+    fn flow_packet(
+        &mut self,
+        hint: Option<u32>,
+        meta: &Meta,
+        time: u64,
+        out: &mut Vec<Record>,
+    ) -> Result<(), Untracked> {
+        let found = self.find(meta, hint);
         let index = match found {
             Some(index) => index,
-            None => self.admit(wanted, meta, time, out)?,
+            None => self.admit(meta, time, out)?,
         };
         let mut flow = self.flows.get_mut(index);
         if found.is_some()
-            && let Some((cause, setup)) = ends(flow, meta, time, &self.config)
+            && let Some((cause, setup)) = ends(flow, meta, time, &self.timeouts)
         {
             self.close(index, time, cause, setup, out);
             self.open(index, meta, time, out);
@@ -645,7 +662,7 @@ impl Engine {
         self.new_bytes = update(flow, meta, time, self.config.digests, &mut out);
         // Nothing else brings the next visit forward: whatever a packet begins lasts longer than the interval in progress.
         if before != (flow.interval, flow.state) {
-            let due = interval_end(flow).min(time + timeout(&self.config, flow.state));
+            let due = interval_end(flow).min(time + self.timeouts.get(flow.state));
             let due = visit_at(index, due);
             if due < flow.visit {
                 flow.later = flow.visit;
@@ -658,8 +675,9 @@ impl Engine {
 
     /// A flow for a key that is not in the table.
     #[inline(never)]
-    fn admit(&mut self, wanted: &Wanted, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<u32, Untracked> {
-        let hash = wanted.hash;
+    fn admit(&mut self, meta: &Meta, time: u64, out: &mut Vec<Record>) -> Result<u32, Untracked> {
+        let key = self.key(meta);
+        let hash = self.hash(&key, self.plain(&key));
         let index = self.take_index(time).ok_or(Untracked::TableFull)?;
         self.table
             .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
@@ -699,7 +717,7 @@ impl Engine {
             state,
             bits: bit::IN_USE | if client_is_low { bit::CLIENT_IS_LOW } else { 0 },
             last_seen: time,
-            ..Flow::new(key.as_ref().into())
+            ..Flow::new((&key).into())
         };
 
         let (client, server) = if client_is_low {
@@ -776,7 +794,8 @@ impl Engine {
 
     /// Take a closed flow out of the table; its index rests.
     fn release(&mut self, index: u32, time: u64) {
-        let hash = self.wanted(&self.flows.get(index).key.get()).hash;
+        let key = self.flows.get(index).key.get();
+        let hash = self.hash(&key, self.plain(&key));
         if let Ok(entry) = self.table.find_entry(spread(hash), |slot| slot.index == index) {
             entry.remove();
         }
@@ -789,19 +808,30 @@ const fn spread(hash: u32) -> u64 {
     (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-const fn timeout(config: &Config, state: State) -> u64 {
-    match state {
-        State::Syn | State::SynAck => config.handshake_timeout,
-        State::Mid | State::Up => config.idle_timeout,
-        State::ClosedFin | State::ClosedRst => config.linger,
-        State::Other => config.other_timeout,
+/// The timeout of each state.
+#[derive(Clone, Copy, Debug)]
+struct Timeouts([u64; State::ALL.len()]);
+
+impl Timeouts {
+    fn of(config: &Config) -> Self {
+        Self(State::ALL.map(|state| match state {
+            State::Syn | State::SynAck => config.handshake_timeout,
+            State::Mid | State::Up => config.idle_timeout,
+            State::ClosedFin | State::ClosedRst => config.linger,
+            State::Other => config.other_timeout,
+        }))
+    }
+
+    #[inline]
+    const fn get(&self, state: State) -> u64 {
+        self.0[state as usize]
     }
 }
 
 /// What a flow is closed with before a packet of its key, if it is (section 2 and 4.2).
 #[inline]
-fn ends(flow: &Flow, meta: &Meta, time: u64, config: &Config) -> Option<(CloseCause, SetupEnd)> {
-    if time.saturating_sub(flow.last_seen) >= timeout(config, flow.state) {
+fn ends(flow: &Flow, meta: &Meta, time: u64, timeouts: &Timeouts) -> Option<(CloseCause, SetupEnd)> {
+    if time.saturating_sub(flow.last_seen) >= timeouts.get(flow.state) {
         Some(close_cause(flow.state))
     } else if begins_anew(flow, meta) {
         Some((CloseCause::Reuse, SetupEnd::Reuse))
@@ -827,8 +857,8 @@ const fn interval_end(flow: &Flow) -> u64 {
 
 /// The earliest time at which a visit has something to do.
 #[inline]
-fn deadline(config: &Config, flow: &Flow, now: u64) -> u64 {
-    let mut due = flow.last_seen + timeout(config, flow.state);
+fn deadline(timeouts: &Timeouts, flow: &Flow, now: u64) -> u64 {
+    let mut due = flow.last_seen + timeouts.get(flow.state);
     if flow.interval != 0 {
         due = due.min(interval_end(flow));
     }
@@ -1212,10 +1242,9 @@ fn begin_interval(flow: &mut Flow, time: u64) {
     };
 }
 
-#[inline]
+#[inline(never)]
 fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'_>) -> bool {
-    let pending = flow.pending();
-    let is_rst = meta.flags & tcp::RST != 0;
+    let is_set_up = !flow.pending();
     let (sender, receiver) = pair(&mut flow.sides, s);
     let before = Before::of(sender);
     let id_step = before.id_step(meta);
@@ -1224,28 +1253,34 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if !is_overtaken {
         sender.ip_id = meta.ip_id;
     }
-    let mut step = if pending || meta.flags & (tcp::SYN | tcp::RST) != 0 {
-        control(flow, s, meta, is_copy, out)
+    if is_set_up && meta.flags & (tcp::SYN | tcp::RST) == 0 {
+        let step = segment(sender, receiver, s, meta, time, is_copy);
+        tell(flow, s, meta, &before, false, step, out)
     } else {
-        segment(sender, receiver, s, meta, time, is_copy)
-    };
-    let skipped = (2..=MOST_IDS_SKIPPED).contains(&id_step);
-    if skipped && step.in_sequence && before.since_data(time) >= LEAST_PAUSE {
+        control(flow, s, meta, &before, is_copy, out)
+    }
+}
+
+/// Section 6: EVENT, RTT, BLOCK. Whether the packet brought new bytes.
+#[inline(always)]
+fn tell(
+    flow: &mut Flow,
+    s: usize,
+    meta: &Meta,
+    before: &Before,
+    was_pending: bool,
+    mut step: Step,
+    out: &mut Out<'_>,
+) -> bool {
+    let skipped = (2..=MOST_IDS_SKIPPED).contains(&before.id_step(meta));
+    if skipped && step.in_sequence && before.since_data(out.time) >= LEAST_PAUSE {
         step.what |= what::IDS_SKIPPED;
     }
-
-    // Section 6: SETUP (written), EVENT, RTT, BLOCK.
     if step.what & !BESIDE != 0 {
-        conditions(flow, s, meta, &before, pending, step.what, out);
+        conditions(flow, s, meta, before, was_pending, step.what, out);
     }
     if let Some(timed) = step.rtt {
         write_rtt(&flow.sides, timed, meta, out);
-    }
-    if is_rst {
-        if step.what & what::WILD == 0 {
-            close_blocks(flow, out);
-        }
-        return false;
     }
     let (sender, receiver) = pair(&mut flow.sides, s);
     if step.new_bytes {
@@ -1277,15 +1312,17 @@ fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: 
 
 /// A packet with SYN or RST, or while the setup is pending: SETUP is its first record.
 #[inline(never)]
-fn control(flow: &mut Flow, s: usize, meta: &Meta, is_copy: bool, out: &mut Out<'_>) -> Step {
-    let time = out.time;
-    let pending = flow.pending();
+fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: bool, out: &mut Out<'_>) -> bool {
+    let was_pending = flow.pending();
     if meta.flags & tcp::RST != 0 {
-        return Step {
-            what: reset(flow, s, meta, out),
-            ..Step::default()
-        };
+        let bits = reset(flow, s, meta, out);
+        conditions(flow, s, meta, before, was_pending, bits, out);
+        if bits & what::WILD == 0 {
+            close_blocks(flow, out);
+        }
+        return false;
     }
+    let time = out.time;
     let is_syn = meta.flags & tcp::SYN != 0;
     let mut step = if is_syn {
         syn(flow, s, meta, time, is_copy)
@@ -1295,31 +1332,30 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, is_copy: bool, out: &mut Out<
     };
     let (sender, receiver) = pair(&mut flow.sides, s);
     if meta.flags & tcp::ACK != 0 && !step.other_syn {
-        if pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
+        if was_pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
             step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
         } else {
-            acknowledge(sender, receiver, s, meta, time, pending, &mut step);
+            acknowledge(sender, receiver, s, meta, time, was_pending, &mut step);
         }
     }
-    if is_syn {
-        return step;
+    if !is_syn {
+        if let Some(timed) = setup_end(flow, s, meta, out) {
+            step.rtt = Some(timed);
+        }
+        let pending = flow.pending();
+        let (sender, receiver) = pair(&mut flow.sides, s);
+        if !pending && !is_copy {
+            window_conditions(sender, meta, &mut step);
+        }
+        // Data of the client without an ACK: its block fields still hold the setup.
+        let own_block = pending && s == 0 && step.new_bytes;
+        step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
+        if own_block {
+            let bytes = sender.next.wrapping_sub(step.new_start);
+            step.alone = Some((step.new_start, bytes));
+        }
     }
-    if let Some(timed) = setup_end(flow, s, meta, out) {
-        step.rtt = Some(timed);
-    }
-    let pending = flow.pending();
-    let (sender, receiver) = pair(&mut flow.sides, s);
-    if !pending && !is_copy {
-        window_conditions(sender, meta, &mut step);
-    }
-    // Data of the client without an ACK: its block fields still hold the setup.
-    let own_block = pending && s == 0 && step.new_bytes;
-    step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
-    if own_block {
-        let bytes = sender.next.wrapping_sub(step.new_start);
-        step.alone = Some((step.new_start, bytes));
-    }
-    step
+    tell(flow, s, meta, before, was_pending, step, out)
 }
 
 /// What the packet's conditions change beside what they are, and EVENT.

@@ -7,7 +7,7 @@ use super::ip::{mapped, protocol};
 use super::link::ether_type;
 use super::tcp::{self, options, segment};
 use super::{be16, be32};
-use crate::meta::{Class, End, Key, Meta, Options};
+use crate::meta::{Class, End, Key, Meta};
 
 /// Where the headers begin, and the first byte after a TCP header without options.
 const IP: usize = 14;
@@ -34,17 +34,18 @@ pub(super) fn parse(frame: &[u8], wire: u32, meta: &mut Meta) -> Option<()> {
         return None;
     }
     let captured = rest.get(..options_length as usize)?;
-    let source = (be32(h, IP + 12), be16(h, TCP));
-    let destination = (be32(h, IP + 16), be16(h, TCP + 2));
+    // Address and port as one number.
+    let source = u64::from(be32(h, IP + 12)) << 16 | u64::from(be16(h, TCP));
+    let destination = u64::from(be32(h, IP + 16)) << 16 | u64::from(be16(h, TCP + 2));
     let from_low = source <= destination;
     let (low, high) = if from_low {
         (source, destination)
     } else {
         (destination, source)
     };
-    let end = |(addr, port): (u32, u16)| End {
-        addr: mapped(&addr.to_be_bytes()),
-        port,
+    let end = |end: u64| End {
+        addr: mapped(&((end >> 16) as u32).to_be_bytes()),
+        port: end as u16,
     };
     *meta = Meta {
         class: Class::Tcp,
@@ -59,15 +60,13 @@ pub(super) fn parse(frame: &[u8], wire: u32, meta: &mut Meta) -> Option<()> {
         ip_id: be16(h, IP + 4),
         ttl: h[IP + 8],
         tos: h[IP + 1],
-        options: if captured.is_empty() {
-            Options::default()
-        } else {
-            options(captured)
-        },
         destination_mac: [h[0], h[1], h[2], h[3], h[4], h[5]],
         source_mac: [h[6], h[7], h[8], h[9], h[10], h[11]],
         ..Meta::default()
     };
     segment(meta, h[TCP..].first_chunk()?, payload);
+    if !captured.is_empty() {
+        options(captured, &mut meta.options);
+    }
     Some(())
 }

@@ -36,7 +36,7 @@ impl Walk<'_> {
         segment(self.meta, h, self.left - header);
         if header > HEADER {
             let captured = self.data.get(start..end.min(self.data.len())).unwrap_or_default();
-            self.meta.options = options(captured);
+            options(captured, &mut self.meta.options);
             self.meta.options.incomplete |= end > self.data.len();
         }
         Err(Stop::Done)
@@ -53,24 +53,22 @@ pub(super) fn segment(meta: &mut Meta, h: &[u8; TCP_CAPTURED], payload: u32) {
     meta.window = be16(h, 14);
 }
 
-/// Reads options. One whose length cannot be (0, 1, beyond the header) ends the reading; one whose
+/// Reads options into `o`, which has none. One whose length cannot be (0, 1, beyond the header) ends the reading; one whose
 /// length is not that of its kind is passed over. Both mark the result incomplete. Of an option
 /// that comes twice the last counts.
 #[inline]
-pub(super) fn options(bytes: &[u8]) -> Options {
+pub(super) fn options(bytes: &[u8], o: &mut Options) {
     match <&[u8; 12]>::try_from(bytes) {
         // What nearly every data segment carries (RFC 7323 appendix A): NOP, NOP, timestamps.
-        Ok(h) if h[..4] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] => Options {
-            timestamps: Some((be32(h, 4), be32(h, 8))),
-            ..Options::default()
-        },
-        _ => each_option(bytes),
+        Ok(h) if h[..4] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10] => {
+            o.timestamps = Some((be32(h, 4), be32(h, 8)));
+        }
+        _ => each_option(bytes, o),
     }
 }
 
 #[inline(never)]
-fn each_option(mut rest: &[u8]) -> Options {
-    let mut o = Options::default();
+fn each_option(mut rest: &[u8], o: &mut Options) {
     while let Some(&first) = rest.first() {
         match first {
             kind::END => break,
@@ -86,10 +84,9 @@ fn each_option(mut rest: &[u8]) -> Options {
             break;
         }
         let (option, after) = rest.split_at(length);
-        one(&mut o, first, &option[2..]);
+        one(o, first, &option[2..]);
         rest = after;
     }
-    o
 }
 
 fn one(o: &mut Options, kind: u8, value: &[u8]) {
