@@ -57,8 +57,6 @@ pub struct CaptureFile {
     input: Input,
     format: Format,
     frames: u64,
-    /// Bytes of the piece that the last frame is in; skipped at the next call.
-    pending: usize,
     read: Arc<AtomicU64>,
     size: Option<u64>,
     failed: bool,
@@ -139,7 +137,6 @@ impl CaptureFile {
             input,
             format,
             frames: 0,
-            pending: 0,
             read,
             size,
             failed: false,
@@ -152,11 +149,9 @@ impl CaptureFile {
     }
 
     /// The next frame; `None` at the end. After an error there are no more.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::should_implement_trait)] // lends from the buffer
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
-        self.input.skip(self.pending);
-        self.pending = 0;
         if self.failed {
             return Ok(None);
         }
@@ -167,14 +162,13 @@ impl CaptureFile {
         match located {
             Ok(Some(at)) => {
                 self.frames += 1;
-                self.pending = at.piece;
                 Ok(Some(Frame {
                     utc_ns: at.utc_ns,
                     interface: at.interface,
                     link: at.link,
                     link_number: at.link_number,
                     wire: at.wire,
-                    data: self.input.peek(at.from, at.to),
+                    data: self.input.take(at.from, at.to, at.piece),
                 }))
             }
             Ok(None) => Ok(None),

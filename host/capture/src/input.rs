@@ -14,7 +14,7 @@ pub(crate) struct Input {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Offset in the stream of `buffer[start]`.
+    /// Offset in the stream of the buffer.
     offset: u64,
 }
 
@@ -31,7 +31,7 @@ impl Input {
 
     /// Offset of the next byte.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.offset + self.start as u64
     }
 
     /// Make `n` bytes available if the stream has them; returns how many are (at most `n`).
@@ -47,6 +47,7 @@ impl Input {
     #[cold]
     fn read_more(&mut self, n: usize) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
+        self.offset += self.start as u64;
         self.end -= self.start;
         self.start = 0;
         if n > self.buffer.len() {
@@ -78,6 +79,13 @@ impl Input {
     #[inline]
     pub fn skip(&mut self, n: usize) {
         self.start += n;
-        self.offset += n as u64;
+    }
+
+    /// The bytes from `from` to `to`, and go on by `n`, all of them available.
+    #[inline]
+    pub fn take(&mut self, from: usize, to: usize, n: usize) -> &[u8] {
+        let start = self.start;
+        self.skip(n);
+        &self.buffer[start + from..start + to]
     }
 }

@@ -61,7 +61,7 @@ impl Pcap {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, input: &mut Input) -> Result<Option<Located>, Cause> {
         let need = self.record_header;
         let have = input.fill(need).map_err(Cause::Io)?;

@@ -51,7 +51,6 @@ impl Pcapng {
         &self.dropped
     }
 
-    #[inline]
     pub fn next(&mut self, input: &mut Input) -> Result<Option<Located>, Cause> {
         loop {
             let have = input.fill(12).map_err(Cause::Io)?;

@@ -1,5 +1,7 @@
 //! The context of one flow (specification section 3).
 
+use weir_record::width;
+
 use crate::meta::{End, Key};
 
 /// Bits of [`Side::flags`].
@@ -351,9 +353,10 @@ pub(crate) const fn flight(sender: &Side, receiver: &Side) -> u32 {
 }
 
 impl Flow {
-    pub const fn new(key: StoredKey) -> Self {
+    /// A context that no flow was in.
+    pub const fn unused() -> Self {
         Self {
-            key,
+            key: StoredKey::NONE,
             generation: 0,
             last_seen: 0,
             interval: 0,
@@ -364,6 +367,20 @@ impl Flow {
             span: 0,
             sides: [Side::new(); 2],
         }
+    }
+
+    /// A new flow takes the context. Field by field: a whole flow would be made elsewhere and copied.
+    pub fn begin(&mut self, key: StoredKey, state: State, client_is_low: bool, time: u64) {
+        self.key = key;
+        self.generation = self.generation.wrapping_add(1) & ((1 << width::GENERATION) - 1);
+        self.last_seen = time;
+        self.interval = 0;
+        self.visit = NO_VISIT;
+        self.later = NO_VISIT;
+        self.state = state;
+        self.bits = bit::IN_USE;
+        self.set(bit::CLIENT_IS_LOW, client_is_low);
+        self.sides = [const { Side::new() }; 2];
     }
 
     #[inline]

@@ -321,8 +321,7 @@ impl Engine {
             let flow = self.flows.get(index);
             let [client, server] = &flow.sides;
             // One load from each cache line that the flow can be in.
-            seen ^= flow.last_seen ^ flow.later;
-            seen ^= u64::from(client.next ^ server.next) ^ u64::from(client.rtt_gate ^ server.rtt_gate);
+            seen ^= flow.later ^ u64::from(client.next ^ server.next) ^ u64::from(client.flags ^ server.flags);
         }
         std::hint::black_box(seen);
         for ((meta, captured), &hint) in packets.iter().zip(&hints) {
@@ -434,7 +433,7 @@ impl Engine {
     #[inline]
     fn arrive(&mut self, port: usize, time: u64, wire: u32, captured: u32, out: &mut Vec<Record>) -> u64 {
         let clamped = time < self.now;
-        let time = time.clamp(self.now, MAX_TIME);
+        let time = time.min(MAX_TIME).max(self.now);
         self.advance(time, out);
         let counters = &mut self.ports[port];
         counters.frames += 1;
@@ -578,7 +577,7 @@ impl Engine {
         self.find_stored(hint, hash, |key| matches!(key, StoredKey::Full(own) if **own == full))
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_stored(
         &self,
         hint: Option<u32>,
@@ -601,6 +600,7 @@ impl Engine {
     }
 
     /// Section 4.1: an ICMP error about a flow.
+    #[inline(never)]
     fn icmp_error(
         &mut self,
         hint: Option<u32>,
@@ -712,13 +712,7 @@ impl Engine {
         };
         let client_is_low = meta.from_low == sender_is_client;
         let flow = self.flows.get_mut(index);
-        *flow = Flow {
-            generation: flow.generation.wrapping_add(1) & ((1 << width::GENERATION) - 1),
-            state,
-            bits: bit::IN_USE | if client_is_low { bit::CLIENT_IS_LOW } else { 0 },
-            last_seen: time,
-            ..Flow::new((&key).into())
-        };
+        flow.begin((&key).into(), state, client_is_low, time);
 
         let (client, server) = if client_is_low {
             (key.low, key.high)
@@ -769,7 +763,7 @@ impl Engine {
                 Some(index)
             }
             _ if self.fresh < self.config.contexts => {
-                self.flows.push(Flow::new(StoredKey::NONE));
+                self.flows.push(Flow::unused());
                 self.fresh += 1;
                 Some(self.fresh - 1)
             }

@@ -1,6 +1,6 @@
 //! The scan visits (specification section 1), without making those that can do nothing.
 //!
-//! A calendar of 65,536 buckets of 4.2 ms; a flow that is due later than the calendar reaches is
+//! A calendar of 16,384 buckets of 4.2 ms, 69 s in all; a flow that is due later than the calendar reaches is
 //! looked at once on the way and put in again.
 
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ const VISIT_SHIFT: u32 = 10;
 const BUCKET_SHIFT: u32 = 12;
 /// Visits of a bucket.
 const BUCKET: u64 = 1 << BUCKET_SHIFT;
-const BUCKETS: u64 = 1 << 16;
+const BUCKETS: u64 = 1 << 14;
 
 /// ns of two scan periods: how long a released index rests.
 pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;

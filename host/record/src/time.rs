@@ -39,8 +39,16 @@ const LEAPS: [(u64, u64); 28] = [
 /// TAI ns of a UTC time in ns since 1970 (saturating at the end of u64).
 ///
 /// POSIX UTC repeats the second before a leap; the repeated second maps to its first occurrence.
+#[inline]
 pub fn tai_from_utc(utc_ns: u64) -> u64 {
-    utc_ns.saturating_add(offset(utc_ns / NS, 0) * NS)
+    // Captures are recent.
+    let (start, now) = LEAPS[LEAPS.len() - 1];
+    let offset = if utc_ns >= start * NS {
+        now
+    } else {
+        offset(utc_ns / NS, 0)
+    };
+    utc_ns.saturating_add(offset * NS)
 }
 
 /// UTC ns since 1970 of a TAI time in ns; inverse of [`tai_from_utc`]. The inserted leap second
