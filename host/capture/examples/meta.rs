@@ -23,10 +23,10 @@ const COUNTED: u32 = 16_383 * 64;
 struct Word(Vec<(&'static str, u16, u128)>);
 
 impl Word {
-    fn new(parsed: &Parsed, time: u64, number: u64, captured: u32, wire: u32) -> Self {
+    fn new(parsed: &Parsed, meta: &Meta, time: u64, number: u64, captured: u32, wire: u32) -> Self {
         let mut word = Self(Vec::with_capacity(40));
         let (meta, class, reason) = match parsed {
-            Parsed::Meta(meta) => {
+            Parsed::Packet => {
                 let class = match meta.class {
                     Class::Tcp => 0_u8,
                     Class::Other => 1,
@@ -125,7 +125,7 @@ impl Output {
     fn new() -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let nothing = Parsed::Untracked(Untracked::NotIp);
-        out.write_all(&Word::new(&nothing, 0, 0, 0, 0).table())?;
+        out.write_all(&Word::new(&nothing, &Meta::default(), 0, 0, 0, 0).table())?;
         Ok(Self { out, number: 0 })
     }
 
@@ -135,8 +135,9 @@ impl Output {
         let captured = frame.len() as u32;
         let length = if captured < COUNTED { captured } else { MAX_LENGTH };
         let wire = said.max(length);
-        let parsed = Parser::new(Profile::Nic).parse(LinkType::Ethernet, frame, wire);
-        let word = Word::new(&parsed, time, self.number, length, wire);
+        let mut meta = Meta::default();
+        let parsed = Parser::new(Profile::Nic).parse(LinkType::Ethernet, frame, wire, &mut meta);
+        let word = Word::new(&parsed, &meta, time, self.number, length, wire);
         self.out.write_all(&captured.to_le_bytes())?;
         self.out.write_all(&said.to_le_bytes())?;
         self.out.write_all(&time.to_le_bytes())?;

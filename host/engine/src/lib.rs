@@ -13,4 +13,4 @@ mod visits;
 
 pub use meta::{Class, End, Key, Meta, Options};
 pub use parse::{Fragment, LinkType, Parsed, Parser, Profile};
-pub use tracker::{Config, Engine, PortCounters};
+pub use tracker::{Batch, Config, Engine, PortCounters};

@@ -159,6 +159,32 @@ pub struct Engine {
     new_bytes: bool,
 }
 
+/// Packets that wait to go into the engine together ([`Engine::packets`]).
+#[derive(Debug, Default)]
+pub struct Batch {
+    metas: Vec<Meta>,
+    captured: Vec<u32>,
+}
+
+impl Batch {
+    /// Append a frame and its captured length.
+    #[inline]
+    pub fn push(&mut self, meta: &Meta, captured: u32) {
+        self.metas.extend_from_slice(std::slice::from_ref(meta));
+        self.captured.push(captured);
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        self.metas.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.metas.is_empty()
+    }
+}
+
 /// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -303,19 +329,19 @@ impl Engine {
         self.enter(meta, None, captured, out);
     }
 
-    /// Parsed frames with their captured lengths, one after the other. What they need is brought into the cache first,
-    /// all at once instead of one wait after the other: worth it when the table is larger than the cache.
-    pub fn packets(&mut self, packets: &[(Meta, u32)], out: &mut Vec<Record>) {
+    /// The packets that wait in `batch`, one after the other; none waits afterwards. What they need is brought into the
+    /// cache first, all at once instead of one wait after the other: worth it when the table is larger than the cache.
+    pub fn packets(&mut self, batch: &mut Batch, out: &mut Vec<Record>) {
         let mut hints = std::mem::take(&mut self.hints);
         hints.clear();
         // First all slots, then all flows: who asks for a flow on the way to the next slot waits for each of both, because
         // the processor cannot know which packets have a flow.
-        hints.extend(packets.iter().map(|(meta, _)| {
+        hints.extend(batch.metas.iter().map(|meta| {
             let hash = self.hash(&meta.key, self.plain(&meta.key));
             let slot = self.table.find(spread(hash), |slot| slot.hash == hash);
             slot.map(|slot| slot.index)
         }));
-        let newest = packets.last().map_or(0, |(meta, _)| meta.time);
+        let newest = batch.metas.last().map_or(0, |meta| meta.time);
         let mut seen = 0;
         for index in hints.iter().copied().flatten().chain(self.calendar.due(newest)) {
             let flow = self.flows.get(index);
@@ -324,9 +350,11 @@ impl Engine {
             seen ^= flow.later ^ u64::from(client.next ^ server.next) ^ u64::from(client.flags ^ server.flags);
         }
         std::hint::black_box(seen);
-        for ((meta, captured), &hint) in packets.iter().zip(&hints) {
-            self.enter(meta, hint, *captured, out);
+        for ((meta, &captured), &hint) in batch.metas.iter().zip(&batch.captured).zip(&hints) {
+            self.enter(meta, hint, captured, out);
         }
+        batch.metas.clear();
+        batch.captured.clear();
         self.hints = hints;
     }
 

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weir_analysis::{connections, count};
 use weir_capture::tags::{self, Directions};
 use weir_capture::{CaptureError, CaptureFile, Feed, Item, Word};
-use weir_engine::{Config, Engine, Meta, Parser, Profile};
+use weir_engine::{Batch, Config, Engine, Parser, Profile};
 use weir_record::Record;
 use weir_sketch::Recorder;
 
@@ -110,7 +110,7 @@ pub fn read_watched(
         .statistics
         .map(|config| Recorder::new(config, options.engine.lane));
     let mut records = Vec::with_capacity(8 * FRAMES_AT_A_TIME);
-    let mut waiting = Vec::with_capacity(TOGETHER);
+    let mut waiting = Batch::default();
     let mut error = None;
     let mut start = None;
     loop {
@@ -127,18 +127,20 @@ pub fn read_watched(
             }
             match word.item {
                 Item::Packet(meta) if !waiting.is_empty() || engine.flows_in_use() >= MANY_FLOWS => {
-                    waiting.push((*meta, word.captured));
+                    waiting.push(meta, word.captured);
                     if waiting.len() == TOGETHER {
-                        flush(&mut engine, &mut waiting, &mut records);
+                        engine.packets(&mut waiting, &mut records);
                     }
                 }
                 _ => {
-                    flush(&mut engine, &mut waiting, &mut records);
+                    if !waiting.is_empty() {
+                        engine.packets(&mut waiting, &mut records);
+                    }
                     word.enter(&mut engine, &mut records);
                 }
             }
         });
-        flush(&mut engine, &mut waiting, &mut records);
+        engine.packets(&mut waiting, &mut records);
         take(&records);
         records.clear();
         let (position, whole) = file.progress();
@@ -187,14 +189,6 @@ pub fn enter(word: &Word<'_>, engine: &mut Engine, recorder: &mut Recorder, reco
     match word.item {
         Item::Packet(meta) => recorder.packet(meta, engine, first, records),
         Item::Untracked(_) => recorder.untracked(word.port, word.wire, engine, records),
-    }
-}
-
-/// Packets that waited for each other, through the engine.
-fn flush(engine: &mut Engine, waiting: &mut Vec<(Meta, u32)>, records: &mut Vec<Record>) {
-    if !waiting.is_empty() {
-        engine.packets(waiting, records);
-        waiting.clear();
     }
 }
 

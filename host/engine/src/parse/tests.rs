@@ -2,7 +2,7 @@
 //! Frames built by hand, one for each encapsulation; then properties over all of them.
 
 use super::*;
-use crate::meta::tcp as flag;
+use crate::meta::{Options, tcp as flag};
 use proptest::prelude::*;
 use weir_record::TunnelKind;
 
@@ -393,13 +393,19 @@ fn syn_options() {
     assert_eq!(m.ack, 0, "no ACK flag, no acknowledgment number");
 }
 
+fn options(bytes: &[u8]) -> Options {
+    let mut options = Options::default();
+    tcp::options(bytes, &mut options);
+    options
+}
+
 #[test]
 fn sack_blocks() {
-    let mut options = vec![1, 1, 5, 34];
-    options.extend((1..=8u32).flat_map(u32::to_be_bytes));
-    let o = tcp::options(&options);
+    let mut bytes = vec![1, 1, 5, 34];
+    bytes.extend((1..=8u32).flat_map(u32::to_be_bytes));
+    let o = options(&bytes);
     assert_eq!((o.sack_count, o.sack), (4, [(1, 2), (3, 4), (5, 6), (7, 8)]));
-    let o = tcp::options(&[5, 9, 0, 0, 0, 0, 0, 0, 0]);
+    let o = options(&[5, 9, 0, 0, 0, 0, 0, 0, 0]);
     assert!(o.sack_count == 0 && o.incomplete, "not a multiple of 8");
 }
 
@@ -416,7 +422,7 @@ fn broken_options_leave_the_packet() {
         assert!(m.options.incomplete, "{options:?}");
         assert_eq!(m.payload as usize, PAYLOAD.len());
     }
-    let after_end = tcp::options(&[0, 3, 0, 0]);
+    let after_end = options(&[0, 3, 0, 0]);
     assert!(!after_end.incomplete);
 }
 
