@@ -95,10 +95,16 @@ impl ShortTime {
         Self(Low40::new(time))
     }
 
+    /// How long ago that was.
+    #[inline]
+    pub const fn age(self, now: u64) -> u64 {
+        now.wrapping_sub(self.0.get()) & ((1 << 40) - 1)
+    }
+
     /// The whole time, not after `now`.
     #[inline]
     pub const fn at(self, now: u64) -> u64 {
-        now.saturating_sub(now.wrapping_sub(self.0.get()) & ((1 << 40) - 1))
+        now.saturating_sub(self.age(now))
     }
 }
 

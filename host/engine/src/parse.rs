@@ -164,7 +164,7 @@ impl Parser {
 
     /// Parses the captured bytes of a frame that was `wire` bytes long on the wire. What was in `meta` does not count;
     /// it is large and lives where the caller needs it.
-    #[inline]
+    #[inline(always)]
     pub fn parse(&self, link: LinkType, frame: &[u8], wire: u32, meta: &mut Meta) -> Parsed {
         let wire = wire.max(u32::try_from(frame.len()).unwrap_or(u32::MAX));
         if self.profile == Profile::Full && link == LinkType::Ethernet && plain::parse(frame, wire, meta).is_some() {
@@ -174,6 +174,7 @@ impl Parser {
     }
 
     /// Parses header by header.
+    #[inline(never)]
     fn walk(&self, link: LinkType, frame: &[u8], wire: u32, meta: &mut Meta) -> Parsed {
         if self.profile == Profile::Nic {
             if link != LinkType::Ethernet {

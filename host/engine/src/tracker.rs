@@ -550,11 +550,11 @@ impl Engine {
         let mut out = Out::of(out, &mut self.sequence, &self.config, flow.generation, index, time);
         for s in 0..2 {
             let (sender, receiver) = pair(&mut flow.sides, s);
-            if !sender.is(side::IDLE) && time - sender.block_last.at(time) >= BLOCK_IDLE {
+            if !sender.is(side::IDLE) && sender.block_last.age(time) >= BLOCK_IDLE {
                 end_block(sender, receiver, s, BlockEnd::Idle, 0, &mut out);
                 sender.set(side::IDLE, true);
             }
-            if sender.is(side::SLOT) && time - sender.slot_time.at(time) >= TIME_LIMIT {
+            if sender.is(side::SLOT) && sender.slot_time.age(time) >= TIME_LIMIT {
                 sender.set(side::SLOT, false);
             }
         }
@@ -1213,7 +1213,7 @@ impl Before {
         if self.idle() {
             u32::MAX
         } else {
-            u32::try_from((time - self.block_last.at(time)) >> 6).unwrap_or(u32::MAX)
+            u32::try_from((self.block_last.age(time)) >> 6).unwrap_or(u32::MAX)
         }
     }
 }
@@ -1508,7 +1508,7 @@ fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool) -> Step {
             receiver.set(side::HAS_NEXT, true);
         }
         if receiver.chain == 1 {
-            let value = time - receiver.slot_time.at(time);
+            let value = receiver.slot_time.age(time);
             if value < TIME_LIMIT {
                 receiver.sample(value);
                 step.rtt = Some((r, RttHow::Handshake, value, meta.ack));
@@ -1743,7 +1743,7 @@ fn acknowledge(
 
     if receiver.is(side::SLOT) && !pending && !after(receiver.slot_seq, meta.ack) {
         receiver.set(side::SLOT, false);
-        let value = time - receiver.slot_time.at(time);
+        let value = receiver.slot_time.age(time);
         if value < TIME_LIMIT {
             receiver.sample(value);
             let gate = (time >> 20) as u8;
@@ -1804,7 +1804,7 @@ fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -> Optio
         write_setup(&flow.sides, SetupEnd::Done, time, meta.window, out);
         let server = &mut flow.sides[1];
         if flow.state == State::SynAck && server.chain == 1 {
-            let value = time - server.slot_time.at(time);
+            let value = server.slot_time.age(time);
             if value < TIME_LIMIT {
                 server.sample(value);
                 timed = Some((1, RttHow::Handshake, value, server.slot_seq));
@@ -1814,7 +1814,7 @@ fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -> Optio
     } else {
         let [client, server] = &flow.sides;
         let unseen = client.is(side::HAS_NEXT) && after(meta.ack, client.next);
-        if flow.state == State::SynAck && (unseen || time - server.slot_time.at(time) >= ONE_SIDED_AFTER) {
+        if flow.state == State::SynAck && (unseen || server.slot_time.age(time) >= ONE_SIDED_AFTER) {
             write_setup(&flow.sides, SetupEnd::OneSided, 0, meta.window, out);
             leave_setup(flow, State::Up);
         }
@@ -1910,7 +1910,7 @@ fn data(
             Some(BlockEnd::Push)
         } else if sender.block_packets == u16::MAX
             || sender.next.wrapping_sub(sender.block_seq) >= 1 << 31
-            || time - sender.block_first.at(time) >= TIME_LIMIT
+            || sender.block_first.age(time) >= TIME_LIMIT
         {
             Some(BlockEnd::Limit)
         } else {

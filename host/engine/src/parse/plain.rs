@@ -20,7 +20,7 @@ const VERSION_AND_LENGTH: u8 = 0x45;
 const FRAGMENT: u16 = 0x3fff;
 
 /// The frame as the walk would parse it; `None`: the walk shall.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(frame: &[u8], wire: u32, meta: &mut Meta) -> Option<()> {
     let (h, rest) = frame.split_first_chunk::<END>()?;
     let is_plain = be16(h, IP - 2) == ether_type::IPV4
