@@ -8,6 +8,7 @@
 mod flow;
 pub mod meta;
 pub mod parse;
+mod table;
 pub mod tracker;
 mod visits;
 

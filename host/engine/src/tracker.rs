@@ -4,7 +4,6 @@
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use weir_record::{
     Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header, Interval, Open,
     OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd, SetupMore, Untracked, flag,
@@ -16,6 +15,7 @@ use crate::flow::{
     side,
 };
 use crate::meta::{Class, Key, Meta, tcp};
+use crate::table::Table;
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
 
 const SECOND: u64 = 1_000_000_000;
@@ -138,7 +138,7 @@ pub struct Engine {
     config: Config,
     timeouts: Timeouts,
     hasher: FixedState,
-    table: HashTable<Slot>,
+    table: Table,
     flows: Flows,
     calendar: Calendar,
     /// Released indices with their times, oldest first.
@@ -183,13 +183,6 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.metas.is_empty()
     }
-}
-
-/// Entry of the hash table: part of the hash beside the index spares a look at most other flows.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    hash: u32,
-    index: u32,
 }
 
 /// Contexts in chunks that never move, so that growing does not need the memory twice.
@@ -277,7 +270,7 @@ impl Engine {
             config,
             timeouts: Timeouts::of(&config),
             hasher: FixedState::with_seed(config.seed),
-            table: HashTable::new(),
+            table: Table::new(),
             flows: Flows::default(),
             calendar: Calendar::new(),
             released: std::collections::VecDeque::new(),
@@ -338,8 +331,7 @@ impl Engine {
         // the processor cannot know which packets have a flow.
         hints.extend(batch.metas.iter().map(|meta| {
             let hash = self.hash(&meta.key, self.plain(&meta.key));
-            let slot = self.table.find(spread(hash), |slot| slot.hash == hash);
-            slot.map(|slot| slot.index)
+            self.table.find(hash, |_| true)
         }));
         let newest = batch.metas.last().map_or(0, |meta| meta.time);
         let mut seen = 0;
@@ -620,11 +612,7 @@ impl Engine {
                 return hint;
             }
         }
-        let hash = hash();
-        let slot = self.table.find(spread(hash), |slot| {
-            slot.hash == hash && is_it(&flows.get(slot.index).key)
-        });
-        slot.map(|slot| slot.index)
+        self.table.find(hash(), |index| is_it(&flows.get(index).key))
     }
 
     /// Section 4.1: an ICMP error about a flow.
@@ -707,8 +695,7 @@ impl Engine {
         let key = self.key(meta);
         let hash = self.hash(&key, self.plain(&key));
         let index = self.take_index(time).ok_or(Untracked::TableFull)?;
-        self.table
-            .insert_unique(spread(hash), Slot { hash, index }, |slot| spread(slot.hash));
+        self.table.insert(hash, index);
         self.open(index, meta, time, out);
         Ok(index)
     }
@@ -818,16 +805,9 @@ impl Engine {
     fn release(&mut self, index: u32, time: u64) {
         let key = self.flows.get(index).key.get();
         let hash = self.hash(&key, self.plain(&key));
-        if let Ok(entry) = self.table.find_entry(spread(hash), |slot| slot.index == index) {
-            entry.remove();
-        }
+        self.table.remove(hash, index);
         self.released.push_back((index, time));
     }
-}
-
-/// The hash table takes its bucket from the low bits and its tag from the high ones.
-const fn spread(hash: u32) -> u64 {
-    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The timeout of each state.
