@@ -22,7 +22,7 @@ const UNSCALED: u64 = 65_535;
 
 /// Ceilings of a direction; `None` when its transfers were single flights. `link`: bytes a second, when the user said so.
 pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1::Ceilings> {
-    let transfer = &flow.limits.as_ref()?.sides[side];
+    let transfer = &flow.extras.limits()?.sides[side];
     let by = transfer.so_far();
     let under_way = by.sum() - by.of(Cause::Application);
     if under_way == 0 || transfer.acks == 0 {
@@ -93,25 +93,27 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
     if shift == 0 && most <= UNSCALED {
         let sent = &flow.directions[1 - side];
         let flight = u64::from(sent.flight_max);
-        let is_heard = sent.rtt.samples() >= HEARD;
+        let is_heard = flow.rtt.samples(1 - side) >= HEARD;
         if is_heard && flight > UNSCALED + u64::from(m.segment) && flight > 2 * most {
             return fitting(flow, side).map(Mishap::Stripped);
         }
     }
-    let ratio = (most as f64 / least.max(1) as f64).log2();
-    let drop = ratio.round();
-    let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
-    let fell = (least << shift..=most << shift).contains(&u64::from(m.segment));
-    if is_stuck(flow, side) && is_power && fell && least > 0 {
-        return Some(Mishap::Applied(drop as u8));
-    }
-    if let Some(drop) = drop_after_syn(flow, side, m.segment) {
-        return Some(Mishap::Applied(drop));
+    if is_stuck(flow, side) {
+        let ratio = (most as f64 / least.max(1) as f64).log2();
+        let drop = ratio.round();
+        let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
+        let fell = (least << shift..=most << shift).contains(&u64::from(m.segment));
+        if is_power && fell && least > 0 {
+            return Some(Mishap::Applied(drop as u8));
+        }
+        if let Some(drop) = drop_after_syn(flow, side, m.segment) {
+            return Some(Mishap::Applied(drop));
+        }
     }
     (side == 0 && flow.setup.is_ack_bare()).then_some(Mishap::Ignored(shift))
 }
 
-/// A side's SYN, whose window is never scaled (RFC 7323 2.2), offers a segment or more, and no other of its packets does:
+/// Of windows that are stuck: a side's SYN, whose window is never scaled (RFC 7323 2.2), offers a segment or more, and no other of its packets does:
 /// nobody takes back what was offered (RFC 9293 3.8.6). A buffer that grows with what arrives makes the shift a little smaller
 /// than it was.
 fn drop_after_syn(flow: &Flow, side: usize, segment: u32) -> Option<u8> {
@@ -120,12 +122,12 @@ fn drop_after_syn(flow: &Flow, side: usize, segment: u32) -> Option<u8> {
     let (_, most) = flow.windows[side].bytes(shift)?;
     let drop = (f64::from(offered) / most.max(1) as f64).log2().round();
     let fell = (most + 1..=u64::from(offered)).contains(&u64::from(segment));
-    (is_stuck(flow, side) && fell && drop >= f64::from(LEAST_SHIFT)).then_some(drop as u8)
+    (fell && drop >= f64::from(LEAST_SHIFT)).then_some(drop as u8)
 }
 
 /// Whether a side's windows were smaller than a segment for most of the time.
 pub(crate) fn is_stuck(flow: &Flow, side: usize) -> bool {
-    flow.trouble.as_ref().is_some_and(|t| {
+    flow.extras.trouble().is_some_and(|t| {
         let small = t.closed[side].small;
         t.small_windows[side] > 0 && small > flow.last.saturating_sub(flow.first) / 2
     })

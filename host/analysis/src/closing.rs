@@ -55,7 +55,7 @@ pub(crate) fn closing(flow: &Flow, cause: Option<CloseCause>) -> (Kind, Option<u
     }
     let one_fin = flow.sent_fin(0) != flow.sent_fin(1);
     let no_rst = !flow.sent_rst(0) && !flow.sent_rst(1);
-    match flow.first_end {
+    match flow.first_end() {
         FirstEnd::Fin(_) if one_fin && no_rst => (Kind::HalfClosed, end),
         FirstEnd::Fin(0) => (Kind::ClientFin, end),
         FirstEnd::Fin(_) => (Kind::ServerFin, end),

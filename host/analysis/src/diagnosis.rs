@@ -121,14 +121,14 @@ impl Figures {
             side.in_flight = side.in_flight.max(d.flight_max);
             side.data = side.data.saturating_add(u64::from(d.data_segments));
             payload += d.payload;
-            if flow.trouble.is_some() {
+            if flow.extras.trouble().is_some() {
                 let counts = flow.counts(s);
                 side.data = side.data.saturating_add(counts.repeated_segments);
                 side.retransmitted += counts.retransmitted_data;
                 side.out_of_order += counts.out_of_order;
                 side.triples += counts.duplicate_triples;
             }
-            if let Some(limits) = &flow.limits {
+            if let Some(limits) = flow.extras.limits() {
                 let transfer = &limits.sides[s];
                 side.closed = side.closed.saturating_add(transfer.total.by.closed());
                 side.nagle = side.nagle.saturating_add(transfer.total.by.of(Cause::Nagle));

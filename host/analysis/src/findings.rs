@@ -255,7 +255,7 @@ impl Findings {
             self.failed_ns = self.failed_ns.saturating_add(ns);
             self.failed_timed += 1;
         }
-        let trouble = flow.trouble.as_deref();
+        let trouble = flow.extras.trouble();
         if failure.is_some() && trouble.is_some_and(|t| t.scale_dropped) {
             self.scale_dropped += 1;
         }
@@ -303,7 +303,7 @@ impl Findings {
     }
 
     fn windows(&mut self, flow: &Flow) {
-        let Some(trouble) = flow.trouble.as_deref() else { return };
+        let Some(trouble) = flow.extras.trouble() else { return };
         let (mut zero, mut small, mut zeros, mut smalls) = (0u64, 0u64, 0, 0);
         for side in 0..2 {
             let own = trouble.closed[side].zero;
@@ -312,8 +312,8 @@ impl Findings {
             }
             zero = zero.saturating_add(own);
             small = small.saturating_add(
-                flow.limits
-                    .as_ref()
+                flow.extras
+                    .limits()
                     .map_or(0, |l| l.sides[side].total.by.of(Cause::SmallWindow)),
             );
             zeros += trouble.zero_windows[side];
@@ -359,7 +359,7 @@ impl Findings {
     /// What held the connection's transfers, and its turns.
     fn limits(&mut self, flow: &Flow, link: Option<f64>) {
         // Most flows had one flight and no trouble; their round trips need not be looked up.
-        if flow.limits.is_some() || flow.trouble.is_some() {
+        if flow.extras.limits().is_some() || flow.extras.trouble().is_some() {
             self.transfers(flow, link);
         }
         let Some(turn) = &flow.turn else { return };
@@ -392,7 +392,7 @@ impl Findings {
         let m = flow.measure(link);
         let trip = m.round_trip().unwrap_or(0);
         for side in 0..2 {
-            let silly = flow.limits.as_ref().map(|l| l.sides[side].silly);
+            let silly = flow.extras.limits().map(|l| l.sides[side].silly);
             if let Some(silly) = silly.filter(|silly| silly.openings > 0) {
                 self.silly.add(flow);
                 self.silly_ns = self.silly_ns.saturating_add(silly.ns);
@@ -406,12 +406,12 @@ impl Findings {
                 self.mishap_shift = shift;
                 self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
                 self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
-                if let (Mishap::Applied(_), Some(limits)) = (mishap, &flow.limits) {
+                if let (Mishap::Applied(_), Some(limits)) = (mishap, flow.extras.limits()) {
                     let waited = limits.sides[1 - side].total.by.of(Cause::SmallWindow);
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
                 }
             }
-            let Some(limits) = &flow.limits else { continue };
+            let Some(limits) = flow.extras.limits() else { continue };
             let t = &limits.sides[side];
             let by = &t.total.by;
             if by.sum() >= LIMIT_LEAST {

@@ -3,7 +3,8 @@
 use foldhash::quality::FixedState;
 use std::hash::{BuildHasher, Hash};
 use weir_record::{
-    Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Open, OpenMore, Rtt, Setup, what, width,
+    Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, Setup, what,
+    width,
 };
 
 use crate::handshake::Handshake;
@@ -25,9 +26,8 @@ const ENOUGH_SAMPLES: u32 = 4;
 const ETHERNET: u32 = 1460;
 
 /// Which packet closed the connection first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstEnd {
-    #[default]
     None,
     Fin(u8),
     Rst(u8),
@@ -41,7 +41,6 @@ pub(crate) struct Direction {
     /// Segments that brought new bytes (from BLOCK).
     pub data_segments: u32,
     pub flight_max: u32,
-    pub rtt: RoundTrips,
 }
 
 impl Direction {
@@ -121,9 +120,44 @@ pub(crate) struct Pair {
     to: [u8; 16],
 }
 
-/// A place in a table of so many, the same in every run.
-pub(crate) fn place(whom: &impl Hash, places: usize) -> usize {
-    FixedState::default().hash_one(whom) as usize % places
+/// Places of a table of servers or pairs of hosts.
+pub(crate) const PLACES: usize = 1024;
+
+/// Where one stands in such a table, the same in every run, once it was looked up.
+#[derive(Clone, Copy, Debug)]
+struct Place(u16);
+
+impl Default for Place {
+    fn default() -> Self {
+        Self(u16::MAX)
+    }
+}
+
+impl Place {
+    #[inline]
+    fn of<T: Hash>(&mut self, whom: T) -> Placed<T> {
+        if self.0 == u16::MAX {
+            self.0 = (FixedState::default().hash_one(&whom) as usize % PLACES) as u16;
+        }
+        Placed {
+            place: self.0.into(),
+            whom,
+        }
+    }
+}
+
+/// With the place in a table of [`PLACES`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<T> {
+    pub place: usize,
+    pub whom: T,
+}
+
+#[cfg(test)]
+impl<T: Hash> From<T> for Placed<T> {
+    fn from(whom: T) -> Self {
+        Place::default().of(whom)
+    }
 }
 
 impl Route {
@@ -144,11 +178,18 @@ impl Route {
     }
 }
 
-/// A route in the memory that it needs: most are IPv4 without tags and tunnels.
+/// A route in the memory that it needs: most are IPv4 without tags and tunnels. With the ports, which have room there.
 #[derive(Clone, Debug)]
 enum StoredRoute {
-    Plain { client: [u8; 4], server: [u8; 4] },
-    Full(Box<Route>),
+    Plain {
+        ports: [u16; 2],
+        client: [u8; 4],
+        server: [u8; 4],
+    },
+    Full {
+        ports: [u16; 2],
+        route: Box<Route>,
+    },
 }
 
 /// IPv4 addresses are the last four bytes of `::ffff:a.b.c.d`.
@@ -158,6 +199,7 @@ fn v4(addr: [u8; 16]) -> Option<[u8; 4]> {
     addr.strip_prefix(&V4_PREFIX)?.try_into().ok()
 }
 
+#[inline]
 fn mapped(v4: [u8; 4]) -> [u8; 16] {
     let mut addr = [0; 16];
     addr[..12].copy_from_slice(&V4_PREFIX);
@@ -165,25 +207,34 @@ fn mapped(v4: [u8; 4]) -> [u8; 16] {
     addr
 }
 
-impl From<Route> for StoredRoute {
-    fn from(route: Route) -> Self {
+impl StoredRoute {
+    fn new(route: Route, ports: [u16; 2]) -> Self {
         let plain = route.vlans == 0 && route.tunnel_id == 0 && route.tunnel_kind == 0;
         match (v4(route.client_addr), v4(route.server_addr)) {
-            (Some(client), Some(server)) if plain => Self::Plain { client, server },
-            _ => Self::Full(Box::new(route)),
+            (Some(client), Some(server)) if plain => Self::Plain { ports, client, server },
+            _ => Self::Full {
+                ports,
+                route: Box::new(route),
+            },
         }
     }
-}
 
-impl StoredRoute {
+    #[inline]
+    const fn ports(&self) -> [u16; 2] {
+        match self {
+            Self::Plain { ports, .. } | Self::Full { ports, .. } => *ports,
+        }
+    }
+
+    #[inline]
     fn get(&self) -> Route {
         match self {
-            Self::Plain { client, server } => Route {
+            Self::Plain { client, server, .. } => Route {
                 client_addr: mapped(*client),
                 server_addr: mapped(*server),
                 ..Route::default()
             },
-            Self::Full(route) => **route,
+            Self::Full { route, .. } => **route,
         }
     }
 }
@@ -200,22 +251,30 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// A flow of the table.
+/// A flow of the table: three cache lines, of which most records need only the first or two.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
     pub id: FlowId,
-    /// First packet, TAI ns.
-    pub first: u64,
     /// Newest record, TAI ns.
     pub last: u64,
     route: StoredRoute,
-    pub client_port: u16,
-    pub server_port: u16,
-    /// [`FIN`] and [`RST`] of either side, [`IS_TCP`].
+    pub extras: Extras,
+    pub rtt: RoundTrips,
+    /// [`FIN`] and [`RST`] of either side, [`IS_TCP`], and what came first.
     bits: u8,
     /// `ClientHow`, 0 = unknown.
     pub how: u8,
-    pub first_end: FirstEnd,
+    /// Places in the tables of servers and of pairs of hosts, each way, once they were looked up.
+    places: [Place; 3],
+
+    pub turn: Option<Box<Turn>>,
+    pub directions: [Direction; 2],
+    /// Advertised by each side.
+    pub windows: [Windows; 2],
+
+    /// First packet, TAI ns.
+    pub first: u64,
     /// First FIN or RST.
     pub end_time: u64,
     fin_time: u64,
@@ -223,13 +282,50 @@ pub(crate) struct Flow {
     /// IP id of each side's first FIN; before that, the newest that INTERVAL told, or 0.
     ids: [u16; 2],
     pub setup: SetupState,
-    pub directions: [Direction; 2],
-    /// Advertised by each side.
-    pub windows: [Windows; 2],
-    pub turn: Option<Box<Turn>>,
-    pub trouble: Option<Box<Trouble>>,
+}
+
+/// What only some flows have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras(Option<Box<Extra>>);
+
+#[derive(Clone, Debug, Default)]
+struct Extra {
+    trouble: Option<Box<Trouble>>,
     /// From the first transfer on that takes more than a flight.
-    pub limits: Option<Box<Limits>>,
+    limits: Option<Box<Limits>>,
+}
+
+impl Extras {
+    #[inline]
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.0.as_ref()?.trouble.as_deref()
+    }
+
+    #[inline]
+    pub fn trouble_mut(&mut self) -> Option<&mut Trouble> {
+        self.0.as_mut()?.trouble.as_deref_mut()
+    }
+
+    #[inline]
+    pub fn limits(&self) -> Option<&Limits> {
+        self.0.as_ref()?.limits.as_deref()
+    }
+
+    #[inline]
+    pub fn limits_mut(&mut self) -> Option<&mut Limits> {
+        self.0.as_mut()?.limits.as_deref_mut()
+    }
+
+    /// `ids`: the newest of either side, or 0.
+    fn make_trouble(&mut self, ids: [u16; 2], pool: &mut Pool) -> &mut Trouble {
+        let extra = self.0.get_or_insert_default();
+        extra.trouble.get_or_insert_with(|| pool.trouble(ids))
+    }
+
+    fn make_limits(&mut self, pool: &mut Pool) -> &mut Limits {
+        let extra = self.0.get_or_insert_default();
+        extra.limits.get_or_insert_with(|| pool.limits())
+    }
 }
 
 /// TCP's protocol number.
@@ -238,6 +334,11 @@ pub(crate) const TCP: u8 = 6;
 const FIN: u8 = 1 << 0;
 const RST: u8 = 1 << 2;
 const IS_TCP: u8 = 1 << 4;
+/// Of the first FIN or RST: it was a RST, and the server sent it.
+const FIRST_IS_RST: u8 = 1 << 5;
+const FIRST_IS_SERVERS: u8 = 1 << 6;
+/// Any FIN or RST.
+const ENDS: u8 = FIN | FIN << 1 | RST | RST << 1;
 /// The ACK flag in `EVENT.tcp_flags`.
 const ACK: u8 = 0x10;
 
@@ -247,54 +348,81 @@ impl Flow {
             id,
             first: time,
             last: time,
-            route: Route {
-                client_addr: open.client_addr,
-                server_addr: open.server_addr,
-                vlans: open.vlans,
-                ..Route::default()
-            }
-            .into(),
-            client_port: open.client_port,
-            server_port: open.server_port,
+            route: StoredRoute::new(
+                Route {
+                    client_addr: open.client_addr,
+                    server_addr: open.server_addr,
+                    vlans: open.vlans,
+                    ..Route::default()
+                },
+                [open.client_port, open.server_port],
+            ),
+            extras: Extras::default(),
+            rtt: RoundTrips::default(),
             bits: if open.protocol == TCP { IS_TCP } else { 0 },
             how,
-            first_end: FirstEnd::None,
+            places: [Place::default(); 3],
+            turn: None,
+            directions: [Direction::default(), Direction::default()],
+            windows: [Windows::default(); 2],
             end_time: 0,
             fin_time: 0,
             fin_ack: 0,
             ids: [0; 2],
             setup: SetupState::default(),
-            directions: [Direction::default(), Direction::default()],
-            windows: [Windows::default(); 2],
-            turn: None,
-            trouble: None,
-            limits: None,
         }
     }
 
     pub fn open_more(&mut self, more: &OpenMore) {
         if more.tunnel_kind != 0 || more.tunnel_id != 0 {
-            self.route = Route {
+            let route = Route {
                 tunnel_kind: more.tunnel_kind,
                 tunnel_id: more.tunnel_id,
                 ..self.route()
-            }
-            .into();
+            };
+            self.route = StoredRoute::new(route, self.route.ports());
         }
     }
 
+    /// One load from each cache line that a record of this kind needs.
+    #[inline]
+    const fn warm(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Rtt => self.id.0,
+            Kind::Setup => self.id.0 ^ self.first,
+            _ => self.id.0 ^ self.directions[0].packets ^ self.first,
+        }
+    }
+
+    #[inline]
     pub fn route(&self) -> Route {
         self.route.get()
     }
 
+    #[inline]
     pub fn ends(&self) -> Ends {
         let route = self.route();
+        let [client_port, server_port] = self.route.ports();
         Ends {
             client: route.client_addr,
             server: route.server_addr,
-            client_port: self.client_port,
-            server_port: self.server_port,
+            client_port,
+            server_port,
         }
+    }
+
+    /// The server, among all servers.
+    #[inline]
+    pub fn server(&mut self) -> Placed<Host> {
+        let server = self.route().host(1);
+        self.places[2].of(server)
+    }
+
+    /// `side` as it sends to the other, among all pairs.
+    #[inline]
+    pub fn pair(&mut self, side: usize) -> Placed<Pair> {
+        let pair = self.route().pair(side);
+        self.places[side & 1].of(pair)
     }
 
     /// IP ids of an interval of `side` that was over at `time`: what was not seen of them since the interval before, if ids
@@ -303,7 +431,7 @@ impl Flow {
         let s = side & 1;
         let packets = i.packets.wrapping_sub(self.directions[s].packets as u32);
         let sent_fin = self.sent_fin(s);
-        let Some(trouble) = &mut self.trouble else {
+        let Some(trouble) = self.extras.trouble_mut() else {
             if sent_fin {
                 return None;
             }
@@ -330,7 +458,7 @@ impl Flow {
         let s = side & 1;
         let path = self.path(s);
         let ids = self.newest_ids();
-        let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
+        let trouble = self.extras.make_trouble(ids, pool);
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
         let lost = own.skipped(e, time, other, by_connection, path);
@@ -349,11 +477,10 @@ impl Flow {
         // The handshake's may have waited in a queue.
         let sum = || Some(self.trip(0)? + self.trip(1)?);
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
-        let far = &self.directions[side & 1];
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         Path {
             rtt,
-            far: self.trip(side).filter(|_| far.rtt.samples() >= ENOUGH_SAMPLES),
+            far: self.trip(side).filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
             reset: self.sent_rst(1 - (side & 1)),
@@ -365,7 +492,7 @@ impl Flow {
         ClientFin {
             time: self.fin_time,
             ack: self.fin_ack,
-            repeat: self.trouble.as_ref().map_or(0, |t| t.fin_repeat),
+            repeat: self.extras.trouble().map_or(0, |t| t.fin_repeat),
         }
     }
 
@@ -379,22 +506,41 @@ impl Flow {
 
     /// FINs and RSTs that CLOSE knows of; their time is not known when no EVENT told it.
     pub fn close_bits(&mut self, bits: u16) {
-        self.bits |= bits as u8 & (FIN | FIN << 1 | RST | RST << 1);
-        if self.first_end == FirstEnd::None {
-            let fin = (0..2u8).find(|s| self.sent_fin(usize::from(*s)));
-            let rst = (0..2u8).find(|s| self.sent_rst(usize::from(*s)));
-            self.first_end = match (fin, rst) {
-                (Some(side), _) => FirstEnd::Fin(side),
-                (None, Some(side)) => FirstEnd::Rst(side),
-                (None, None) => FirstEnd::None,
-            };
+        let ends = bits as u8 & ENDS;
+        for (kind, side) in [(FIN, 0), (FIN, 1), (RST, 0), (RST, 1)] {
+            if ends & kind << side != 0 {
+                self.add_end(kind, side);
+            }
+        }
+    }
+
+    /// `side` sent a FIN or RST. Returns whether it is the first of all.
+    fn add_end(&mut self, kind: u8, side: usize) -> bool {
+        let is_first = self.bits & ENDS == 0;
+        if is_first {
+            self.bits |= if kind == RST { FIRST_IS_RST } else { 0 };
+            self.bits |= if side == 1 { FIRST_IS_SERVERS } else { 0 };
+        }
+        self.bits |= kind << side;
+        is_first
+    }
+
+    /// Which packet closed the connection first.
+    pub const fn first_end(&self) -> FirstEnd {
+        let side = (self.bits & FIRST_IS_SERVERS != 0) as u8;
+        if self.bits & ENDS == 0 {
+            FirstEnd::None
+        } else if self.bits & FIRST_IS_RST != 0 {
+            FirstEnd::Rst(side)
+        } else {
+            FirstEnd::Fin(side)
         }
     }
 
     /// Counters of a direction's segments; zeros for a flow without trouble.
     pub fn counts(&self, side: usize) -> Counts {
-        self.trouble
-            .as_ref()
+        self.extras
+            .trouble()
             .map_or_else(Counts::default, |t| t.losses[side & 1].counts)
     }
 
@@ -402,21 +548,17 @@ impl Flow {
     pub fn ending(&mut self, side: usize, e: &Event, time: u64) {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
-            self.bits |= FIN << s;
             self.ids[s] = e.ip_id;
             if s == 0 && self.fin_time == 0 {
                 self.fin_time = time;
                 self.fin_ack = e.ack;
             }
-            if self.first_end == FirstEnd::None {
-                self.first_end = FirstEnd::Fin(s as u8);
+            if self.add_end(FIN, s) {
                 self.end_time = time;
             }
         }
         if e.what & what::RST != 0 && e.what & what::WILD == 0 {
-            self.bits |= RST << s;
-            if self.first_end == FirstEnd::None {
-                self.first_end = FirstEnd::Rst(s as u8);
+            if self.add_end(RST, s) {
                 self.end_time = time;
             }
         }
@@ -430,7 +572,7 @@ impl Flow {
         let (opened, pending) = (self.first, !self.setup.done);
         let ids = self.newest_ids();
         let is_small = self.is_small(s, e);
-        let trouble = self.trouble.get_or_insert_with(|| pool.trouble(ids));
+        let trouble = self.extras.make_trouble(ids, pool);
         let mut lost = false;
         trouble.heard[s] = trouble.heard[s].max(time);
         if pending && s == 1 && e.what & what::WILD_ACK != 0 {
@@ -499,7 +641,7 @@ impl Flow {
 
     /// The block that the engine did not make of the EVENT's data, because a FIN had come before it.
     pub fn late_block(&mut self, side: usize, e: &Event, time: u64) -> Option<(BlockEnd, Block)> {
-        let late = self.trouble.as_mut()?.losses[side & 1].late.take()?;
+        let late = self.extras.trouble_mut()?.losses[side & 1].late.take()?;
         let end = match (e.what & what::PUSH != 0, late.is_last) {
             (true, _) => BlockEnd::Push,
             (false, true) => BlockEnd::Fin,
@@ -540,8 +682,8 @@ impl Flow {
         limits::Path {
             segment: self.setup.segment(),
             payload: self.setup.payload(),
-            base: self.directions[side & 1].rtt.min().map(nanoseconds),
-            other: self.directions[1 - (side & 1)].rtt.min().map_or(0, nanoseconds),
+            base: self.rtt.min(side).map(nanoseconds),
+            other: self.rtt.min(1 - (side & 1)).map_or(0, nanoseconds),
             window: self.largest_window(1 - (side & 1)),
             link,
         }
@@ -549,10 +691,9 @@ impl Flow {
 
     /// What transactions are measured with.
     pub fn measure(&self, link: Option<f64>) -> Measure {
-        let [to_server, to_client] = &self.directions;
         Measure {
-            to_client: to_client.rtt.min().map(nanoseconds),
-            to_server: to_server.rtt.min().map(nanoseconds),
+            to_client: self.rtt.min(1).map(nanoseconds),
+            to_server: self.rtt.min(0).map(nanoseconds),
             segment: self.setup.segment(),
             link,
         }
@@ -563,13 +704,13 @@ impl Flow {
         let s = side & 1;
         let segment = self.setup.segment();
         // Most transfers are one flight.
-        if self.limits.is_none() && rtt.flight < FLIGHT * segment && self.directions[s].rtt.count() < TRIPS {
+        if self.extras.limits().is_none() && rtt.flight < FLIGHT * segment && self.rtt.samples(s) < TRIPS {
             return;
         }
         let path = self.limit_path(s, link);
         let scale = self.setup.scale(1 - s);
         let window = scale.map(|shift| u32::from(rtt.window) << shift);
-        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        let limits = self.extras.make_limits(pool);
         limits.sides[s].sample(time, rtt, window, &path);
     }
 
@@ -586,13 +727,13 @@ impl Flow {
         let s = side & 1;
         let slow = b.last.saturating_sub(b.first) > limits::SLACK
             || tail.is_some_and(|tail| b.first.saturating_sub(tail.last) > limits::SHORTEST_PAUSE);
-        if self.limits.is_none() && !slow {
+        if self.extras.limits().is_none() && !slow {
             return;
         }
         let path = self.limit_path(s, link);
         let scale = self.setup.scale(1 - s).filter(|_| b.known & 2 != 0);
         let window = scale.map(|shift| u32::from(b.window) << shift);
-        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        let limits = self.extras.make_limits(pool);
         limits.sides[s].block(code, b, tail, window, &path);
     }
 
@@ -605,7 +746,7 @@ impl Flow {
         if self.setup.done && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
             let (own, other) = (self.limit_path(s, link), self.limit_path(1 - s, link));
             let is_small = self.is_small(s, e);
-            let limits = self.limits.get_or_insert_with(|| pool.limits());
+            let limits = self.extras.make_limits(pool);
             let [first, second] = &mut limits.sides;
             let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
             if is_small || e.what & what::ZERO_WINDOW != 0 {
@@ -657,14 +798,14 @@ impl Flow {
 
     fn transfer(&mut self, s: usize, (from, to): (u64, u64), next: u64, link: Option<f64>, pool: &mut Pool) -> Charged {
         let to = to.min(from.saturating_add(shares::LONGEST));
-        if self.limits.is_none() && to == from {
+        if self.extras.limits().is_none() && to == from {
             return Charged::default();
         }
         let path = self.limit_path(s, link);
-        if self.limits.is_none() && path.is_one_flight(to - from) {
+        if self.extras.limits().is_none() && path.is_one_flight(to - from) {
             return Charged::one_flight(to - from);
         }
-        let limits = self.limits.get_or_insert_with(|| pool.limits());
+        let limits = self.extras.make_limits(pool);
         limits.sides[s].settle(from, to, next, &path)
     }
 
@@ -691,9 +832,9 @@ impl Flow {
 
     /// The receiver of `side`'s data is known to have acknowledged up to `ack`.
     pub fn acknowledge(&mut self, side: usize, ack: u32, time: u64) {
-        if self.trouble.is_some() {
+        if self.extras.trouble().is_some() {
             let path = self.path(side);
-            if let Some(trouble) = &mut self.trouble {
+            if let Some(trouble) = self.extras.trouble_mut() {
                 trouble.losses[side & 1].acknowledge(ack, time, path);
             }
         }
@@ -702,7 +843,7 @@ impl Flow {
     /// The SETUP record, before the setup takes it in. Returns it with the SYNs and SYN-ACKs that were sent, copies left
     /// out.
     pub fn handshake(&mut self, setup: &Setup) -> Setup {
-        let Some(trouble) = &mut self.trouble else {
+        let Some(trouble) = self.extras.trouble_mut() else {
             return *setup;
         };
         let [client, server] = &mut trouble.losses;
@@ -718,12 +859,12 @@ impl Flow {
 
     /// Smallest round trip between the tap and the receiver of a side's data, ns.
     pub fn trip(&self, side: usize) -> Option<u64> {
-        self.directions[side & 1].rtt.min().map(|s| (s * 1e9) as u64)
+        self.rtt.min(side).map(|s| (s * 1e9) as u64)
     }
 
     /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
-        let trouble = self.trouble.as_ref();
+        let trouble = self.extras.trouble();
         let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.server_rtt()));
         match (lost, self.setup.failure()) {
             // What was lost of it says why nobody answered.
@@ -737,10 +878,11 @@ impl Flow {
     pub fn handshake_verdicts(&self) -> impl Iterator<Item = Verdict> + '_ {
         let (connection, near) = (self.id, self.server_rtt());
         let verdicts = self
-            .trouble
-            .iter()
+            .extras
+            .trouble()
+            .into_iter()
             .flat_map(move |t| t.handshake.verdicts(&self.setup, near));
-        let answer = self.trouble.as_ref().and_then(|t| t.handshake.answered());
+        let answer = self.extras.trouble().and_then(|t| t.handshake.answered());
         let mut last_syn = self.first;
         let mut last_syn_ack = None;
         verdicts.map(move |(repeat, place, evidence)| {
@@ -773,7 +915,7 @@ impl Flow {
     /// Take out the verdicts on segments that are final.
     pub fn verdicts(&mut self) -> impl Iterator<Item = Verdict> + '_ {
         let connection = self.id;
-        let losses = self.trouble.as_mut().map(|t| &mut t.losses);
+        let losses = self.extras.trouble_mut().map(|t| &mut t.losses);
         losses
             .into_iter()
             .flatten()
@@ -803,7 +945,9 @@ impl Flow {
     /// `by_connection`: whether the IP ids of either side count so.
     pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2], by_connection: [bool; 2]) {
         let (paths, last) = ([self.path(0), self.path(1)], self.last);
-        let Some(trouble) = &mut self.trouble else { return };
+        let Some(trouble) = self.extras.trouble_mut() else {
+            return;
+        };
         let whole = [0, 1].map(|s| trouble.losses[s].is_whole());
         for (s, path) in paths.into_iter().enumerate() {
             trouble.closed[s].end(last);
@@ -857,13 +1001,14 @@ impl Pool {
             *turn = Turn::default();
             self.turns.push(turn);
         }
-        if let Some(mut trouble) = flow.trouble.take()
+        let Some(extra) = flow.extras.0.take() else { return };
+        if let Some(mut trouble) = extra.trouble
             && self.troubles.len() < POOLED
         {
             trouble.clear();
             self.troubles.push(trouble);
         }
-        if let Some(mut limits) = flow.limits.take()
+        if let Some(mut limits) = extra.limits
             && self.limits.len() < POOLED
         {
             limits.clear();
@@ -904,33 +1049,34 @@ impl Slab {
         self.at(place).as_mut().filter(|flow| flow.id == id)
     }
 
-    /// Bring flows into the cache, all at once instead of one wait after the other: first all places, then all flows,
-    /// then what they point to, because a look at what is not there yet, to decide whether to go on, ends what the
-    /// processor asks for at once.
-    pub fn warm(&self, ids: impl Iterator<Item = FlowId>) {
-        let mut places = [0; TOGETHER];
+    /// Bring the flows of records into the cache, all at once instead of one wait after the other: first all places, then
+    /// all flows, then what they point to, because a look at what is not there yet, to decide whether to go on, ends what
+    /// the processor asks for at once.
+    pub fn warm(&self, records: &[Record]) {
+        let mut places = [(0, Kind::Open); TOGETHER];
         let mut many = 0;
-        for id in ids.take(TOGETHER) {
-            let place = self.places.get(id.index()).map_or(0, |&place| place as usize);
-            places[many] = place;
+        for record in records.iter().take(TOGETHER).filter(|record| !record.is_continuation()) {
+            let place = self
+                .places
+                .get(record.flow().index())
+                .map_or(0, |&place| place as usize);
+            places[many] = (place, record.kind().unwrap_or(Kind::Gap));
             many += usize::from(place != 0);
         }
         let flows = || {
-            places[..many]
-                .iter()
-                .filter_map(|place| self.chunks[(place - 1) / CHUNK][(place - 1) % CHUNK].as_ref())
+            places[..many].iter().filter_map(|(place, kind)| {
+                Some((self.chunks[(place - 1) / CHUNK][(place - 1) % CHUNK].as_ref()?, *kind))
+            })
         };
         let mut seen = 0;
-        for flow in flows() {
-            let [client, server] = &flow.directions;
-            // One load from each cache line that the flow can be in.
-            seen ^= flow.id.0 ^ flow.end_time ^ u64::from(flow.client_port);
-            seen ^= client.packets ^ server.packets ^ u64::from(client.flight_max ^ server.flight_max);
+        for (flow, kind) in flows() {
+            seen ^= flow.warm(kind);
         }
-        for flow in flows() {
-            let [client, server] = &flow.directions;
-            seen ^= u64::from(client.rtt.warm() ^ server.rtt.warm());
-            seen ^= flow.turn.as_ref().map_or(0, |turn| turn.warm());
+        for (flow, kind) in flows() {
+            seen ^= match kind {
+                Kind::Rtt => flow.rtt.warm(),
+                _ => flow.turn.as_ref().map_or(0, |turn| turn.warm()),
+            };
         }
         std::hint::black_box(seen);
     }
@@ -1005,7 +1151,7 @@ mod tests {
 
     #[test]
     fn a_flow_is_small() {
-        assert!(size_of::<Option<Flow>>() <= 216, "{}", size_of::<Option<Flow>>());
+        assert!(size_of::<Option<Flow>>() <= 192, "{}", size_of::<Option<Flow>>());
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! IP ids as counters of packets (`docs/src/losses.md`): what a host numbers and the tap did not see.
 
-use crate::flow::{Pair, place};
+use crate::flow::{PLACES, Pair, Placed};
 
-/// Pairs of hosts that are watched, each way; another one takes the place of one with the same hash.
-const PAIRS: usize = 1024;
 /// Ids of two flows of a pair that are closer than this are of one counter: by chance 1 in 64.
 const NEAR: u16 = 512;
 /// Flows and intervals that it takes to tell: a pair that is seen with few connections may have others elsewhere.
@@ -83,7 +81,7 @@ impl Counted {
 
 /// What the ids of a host were seen to do in packets to another: there are hosts (Windows) that count for each address.
 #[derive(Clone, Copy, Debug, Default)]
-struct Habit {
+pub(crate) struct Habit {
     pair: Pair,
     newest: u16,
     /// Flows whose first id was near, or far from, the newest of another flow.
@@ -95,6 +93,25 @@ struct Habit {
 }
 
 impl Habit {
+    /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
+    pub fn interval(&mut self, id: u16, is_first: bool, step: Option<Step>) {
+        let before = std::mem::replace(&mut self.newest, id);
+        if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
+            self.stepped(step);
+        } else if is_first && before != 0 && id != 0 {
+            let near = id.wrapping_sub(before) < NEAR;
+            let count = if near { &mut self.near } else { &mut self.far };
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Whether the one counts the packets to the other for each connection, so that no ids go elsewhere; `None`: not known yet.
+    pub fn by_connection(&self) -> Option<bool> {
+        let enough = self.near.saturating_add(self.far) >= FLOWS && self.steady.saturating_add(self.uneven) >= STEADY;
+        let clearly = |one: u16, other: u16| u32::from(one) >= u32::from(other) * u32::from(CLEARLY);
+        enough.then(|| clearly(self.far, self.near) && clearly(self.steady, self.uneven))
+    }
+
     fn stepped(&mut self, step: Step) {
         let lost = step.packets / LOSSY;
         let count = match step.missing {
@@ -107,18 +124,20 @@ impl Habit {
     }
 }
 
-/// The pairs that were seen lately.
+/// The pairs of hosts that were seen lately, each way; another one takes the place of one with the same hash.
 #[derive(Debug, Default)]
 pub(crate) struct Habits {
     pairs: Vec<Habit>,
 }
 
 impl Habits {
-    fn of(&mut self, pair: Pair) -> &mut Habit {
+    /// That of a pair, a new one if another has its place.
+    pub fn of(&mut self, pair: Placed<Pair>) -> &mut Habit {
         if self.pairs.is_empty() {
-            self.pairs.resize(PAIRS, Habit::default());
+            self.pairs.resize(PLACES, Habit::default());
         }
-        let habit = &mut self.pairs[place(&pair, PAIRS)];
+        let Placed { place, whom: pair } = pair;
+        let habit = &mut self.pairs[place];
         if habit.pair != pair {
             *habit = Habit {
                 pair,
@@ -128,25 +147,9 @@ impl Habits {
         habit
     }
 
-    /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
-    pub fn interval(&mut self, pair: Pair, id: u16, is_first: bool, step: Option<Step>) {
-        let habit = self.of(pair);
-        let before = std::mem::replace(&mut habit.newest, id);
-        if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
-            habit.stepped(step);
-        } else if is_first && before != 0 && id != 0 {
-            let near = id.wrapping_sub(before) < NEAR;
-            let count = if near { &mut habit.near } else { &mut habit.far };
-            *count = count.saturating_add(1);
-        }
-    }
-
-    /// Whether the one counts the packets to the other for each connection, so that no ids go elsewhere; `None`: not known yet.
-    pub fn by_connection(&self, pair: Pair) -> Option<bool> {
-        let habit = self.pairs.get(place(&pair, PAIRS)).filter(|habit| habit.pair == pair)?;
-        let enough =
-            habit.near.saturating_add(habit.far) >= FLOWS && habit.steady.saturating_add(habit.uneven) >= STEADY;
-        let clearly = |one: u16, other: u16| u32::from(one) >= u32::from(other) * u32::from(CLEARLY);
-        enough.then(|| clearly(habit.far, habit.near) && clearly(habit.steady, habit.uneven))
+    /// [`Habit::by_connection`] of a pair; `None`, too, if it is not watched.
+    pub fn by_connection(&self, pair: Placed<Pair>) -> Option<bool> {
+        let habit = self.pairs.get(pair.place).filter(|habit| habit.pair == pair.whom)?;
+        habit.by_connection()
     }
 }

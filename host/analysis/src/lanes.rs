@@ -40,42 +40,52 @@ pub struct Lanes {
 const JUMP: u32 = 1 << 31;
 
 impl Lanes {
-    /// Count a record and pair it with its continuation. Calls `each` with every record that is
+    /// Count records and pair them with their continuations. Calls `each` with every record that is
     /// complete.
     #[inline]
-    pub fn push(&mut self, record: &Record, mut each: impl FnMut(&Record, Option<&Record>)) {
-        let health = &mut self.health;
-        let lane = &mut self.lanes[usize::from(record.lane()) % LANES];
-        health.records += 1;
-        let sequence = record.sequence();
-        // The host's own GAP records have no place in the numbering.
-        if record.kind() != Some(Kind::Gap) {
-            if let Some(next) = lane.next {
-                let jump = sequence.wrapping_sub(next);
-                if jump != 0 && jump < JUMP {
-                    health.missing += u64::from(jump);
+    pub fn push(&mut self, records: &[Record], mut each: impl FnMut(&Record, Option<&Record>)) {
+        let mut rest = records;
+        while let [record, later @ ..] = rest {
+            rest = later;
+            self.count(record);
+            let waiting = &mut self.lanes[usize::from(record.lane()) % LANES].waiting;
+            if let Some(first) = waiting.take() {
+                if continues(&first, record) {
+                    each(&first, Some(record));
+                    continue;
                 }
+                each(&first, None);
             }
-            lane.next = Some(sequence.wrapping_add(1));
-        }
-        if let Some(first) = lane.waiting.take() {
-            let continues = record.is_continuation()
-                && record.kind() == first.kind()
-                && record.flow() == first.flow()
-                && sequence == first.sequence().wrapping_add(1);
-            if continues {
-                each(&first, Some(record));
-                return;
+            if record.is_continuation() {
+                self.health.stray += 1;
+            } else if record.flags() & flag::MORE == 0 {
+                each(record, None);
+            } else if let [more, later @ ..] = later
+                && more.lane() == record.lane()
+                && continues(record, more)
+            {
+                rest = later;
+                self.count(more);
+                each(record, Some(more));
+            } else {
+                *waiting = Some(*record);
             }
-            each(&first, None);
         }
-        if record.is_continuation() {
-            health.stray += 1;
-        } else if record.flags() & flag::MORE != 0 {
-            lane.waiting = Some(*record);
-        } else {
-            each(record, None);
+    }
+
+    fn count(&mut self, record: &Record) {
+        self.health.records += 1;
+        // The host's own GAP records have no place in the numbering.
+        if record.kind() == Some(Kind::Gap) {
+            return;
         }
+        let sequence = record.sequence();
+        let next = &mut self.lanes[usize::from(record.lane()) % LANES].next;
+        let jump = next.map_or(0, |next| sequence.wrapping_sub(next));
+        if jump != 0 && jump < JUMP {
+            self.health.missing += u64::from(jump);
+        }
+        *next = Some(sequence.wrapping_add(1));
     }
 
     /// The input is over: records whose continuation did not come.
@@ -86,6 +96,14 @@ impl Lanes {
             }
         }
     }
+}
+
+/// `record` is the continuation of the one before it.
+fn continues(first: &Record, record: &Record) -> bool {
+    record.is_continuation()
+        && record.kind() == first.kind()
+        && record.flow() == first.flow()
+        && record.sequence() == first.sequence().wrapping_add(1)
 }
 
 #[cfg(test)]
@@ -105,19 +123,23 @@ mod tests {
 
     #[test]
     fn pairs_and_gaps() {
-        let mut lanes = Lanes::default();
-        let mut seen = Vec::new();
-        for r in [
+        let records = [
             record(Kind::Open, u32::MAX, flag::MORE),
             record(Kind::Open, 0, flag::CONTINUATION),
             record(Kind::Open, 1, flag::CONTINUATION),
             record(Kind::Event, 5, flag::MORE),
             record(Kind::Block, 7, 0),
-        ] {
-            lanes.push(&r, |a, b| seen.push((a.sequence(), b.is_some())));
+        ];
+        // In one piece or in several.
+        for size in 1..=records.len() {
+            let mut lanes = Lanes::default();
+            let mut seen = Vec::new();
+            for some in records.chunks(size) {
+                lanes.push(some, |a, b| seen.push((a.sequence(), b.is_some())));
+            }
+            assert_eq!(seen, [(u32::MAX, true), (5, false), (7, false)]);
+            let health = lanes.health;
+            assert_eq!((health.missing, health.stray, health.records), (4, 1, 5));
         }
-        assert_eq!(seen, [(u32::MAX, true), (5, false), (7, false)]);
-        let health = lanes.health;
-        assert_eq!((health.missing, health.stray, health.records), (4, 1, 5));
     }
 }

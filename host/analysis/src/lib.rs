@@ -5,7 +5,7 @@
 //! same code answers for all. The rules are in `docs/src/transactions.md`, `docs/src/losses.md`
 //! and `docs/src/findings.md`.
 //!
-//! Memory is bounded by the flows that are open at once: 216 bytes for a flow that only
+//! Memory is bounded by the flows that are open at once: 192 bytes for a flow that only
 //! shook hands, more when it has transactions or trouble; the boxes of closed flows are used
 //! again.
 #![forbid(unsafe_code)]
@@ -69,7 +69,7 @@ use operations::Operations;
 use queues::{Queues, Wait};
 pub use setup::Outcome;
 use shares::TimeShares;
-use signature::Signature;
+use signature::{Described, Spare};
 pub use sink::{Acknowledged, Connection, DataBlock, Ended, Ends, Hops, Opened, Sent, Sink, Transaction};
 pub use sliding::Sliding;
 use statistics::Statistics;
@@ -137,8 +137,8 @@ struct State {
     keep_statistics: bool,
     operations: Option<Operations>,
     marked: Option<Marked>,
-    /// The signature in hand: most are only looked up, so they share the memory.
-    signature: String,
+    /// For the text of the transaction in hand.
+    spare: Spare,
 }
 
 /// Findings of a stretch that began when the input was as in `before`.
@@ -170,12 +170,10 @@ impl Analyzer {
     pub fn push(&mut self, records: &[Record], sink: &mut impl Sink) {
         for together in records.chunks(flow::TOGETHER) {
             if self.state.flows.len() >= MANY_FLOWS {
-                self.state.flows.warm(together.iter().map(Record::flow));
+                self.state.flows.warm(together);
             }
-            for record in together {
-                self.lanes
-                    .push(record, |first, more| self.state.record(first, more, sink));
-            }
+            self.lanes
+                .push(together, |first, more| self.state.record(first, more, sink));
         }
         if let Some(newest) = records.last() {
             self.slide(newest.time());
@@ -328,7 +326,7 @@ impl State {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done, &time);
             }
-            self.transaction(r.flow(), ends, &done, &time, |out| setup.describe(out), sink);
+            self.transaction(r.flow(), ends, &done, &time, Described::Setup(&setup), sink);
         }
     }
 
@@ -340,7 +338,7 @@ impl State {
             return;
         };
         flow.last = flow.last.max(block.last);
-        if let Some(trouble) = &mut flow.trouble {
+        if let Some(trouble) = flow.extras.trouble_mut() {
             trouble.losses[side].block(block.seq.wrapping_add(block.bytes));
         }
         if side == 1 && flow.directions[1].data_segments == 0 {
@@ -376,10 +374,10 @@ impl State {
         let tail = turn.tail(side);
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, fin);
-        let unseen = flow.trouble.as_ref().and_then(|t| t.losses[side].unseen(block.seq));
+        let unseen = flow.extras.trouble().and_then(|t| t.losses[side].unseen(block.seq));
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
-            self.queues.again(&flow.route(), own, done);
+            self.queues.again(flow.server(), own, done);
             if unseen == Some(true) {
                 // A request that the capture missed may have gone before this one, and the response be two.
                 done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
@@ -388,7 +386,7 @@ impl State {
         if let Some(asked) = asked {
             let own = flow.server_rtt();
             let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
-            let mut wait = trips.and_then(|trips| self.queues.way(&flow.route(), trips, asked, block));
+            let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, asked, block));
             if unseen.is_some() {
                 // The response began before.
                 wait = Some(Wait::or(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
@@ -401,23 +399,12 @@ impl State {
             .as_ref()
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
         flow.limit_block(side, code, block, tail, self.totals.link, &mut self.pool);
-        if let Some((done, time)) = done.zip(time) {
+        if let Some(((done, signature), time)) = done.as_ref().zip(time) {
             if let Some(operations) = &mut self.operations {
-                operations.add(&flow.route(), &done.0, &time);
+                operations.add(&flow.route(), done, &time);
             }
-            self.finished(r.flow(), ends, &done, &time, sink);
+            self.transaction(r.flow(), ends, done, &time, Described::Data(signature), sink);
         }
-    }
-
-    fn finished(
-        &mut self,
-        id: FlowId,
-        ends: Ends,
-        (done, signature): &(Finished, Signature),
-        time: &TimeShares,
-        sink: &mut impl Sink,
-    ) {
-        self.transaction(id, ends, done, time, |out| signature.write(out), sink);
     }
 
     fn transaction(
@@ -426,11 +413,10 @@ impl State {
         ends: Ends,
         done: &Finished,
         time: &TimeShares,
-        describe: impl FnOnce(&mut String),
+        described: Described<'_>,
         sink: &mut impl Sink,
     ) {
-        self.signature.clear();
-        describe(&mut self.signature);
+        let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
         self.totals.figures.transaction(done);
@@ -438,12 +424,12 @@ impl State {
             marked.add(done, time);
         }
         if self.keep_statistics {
-            self.statistics.add(&self.signature, done);
+            self.statistics.add(&text, done);
         }
         sink.transaction(&Transaction {
             id,
             ends,
-            signature: &self.signature,
+            signature: &text,
             done,
             time,
         });
@@ -457,7 +443,7 @@ impl State {
         };
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
-        flow.directions[side].rtt.sample(rtt.rtt);
+        flow.rtt.sample(side, rtt.rtt);
         // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2), but not by
         // less than the shortest timer; one of a part of what is in flight waited for no response, either.
         let soon = || {
@@ -465,11 +451,11 @@ impl State {
                 .is_some_and(|least| rtt.rtt < least + limits::DELAYED_ACK)
         };
         let is_data = r.arg() == RttHow::Data as u8;
-        let is_prompt = rtt.flight >= 2 * flow.setup.segment()
-            || (rtt.flight > 0 && rtt.ack == rtt.seq_end && soon())
+        let is_prompt = rtt.flight > 0
+            && (rtt.flight >= 2 * flow.setup.segment() || (rtt.ack == rtt.seq_end && soon()))
             || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
-            self.queues.sample(&flow.route(), r.time(), rtt.rtt);
+            self.queues.sample(flow.server(), r.time(), rtt.rtt);
         }
         sink.acknowledged(&Acknowledged {
             id: flow.id,
@@ -482,7 +468,7 @@ impl State {
         });
         flow.acknowledge(side, rtt.ack, r.time());
         // A handshake is no transfer, nor is data that was acknowledged whole.
-        if is_data && (rtt.flight > 0 || flow.limits.is_some()) {
+        if is_data && (rtt.flight > 0 || flow.extras.limits().is_some()) {
             flow.limit_sample(side, r.time(), &rtt, self.totals.link, &mut self.pool);
         }
     }
@@ -502,7 +488,7 @@ impl State {
         let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
-            let by_connection = self.habits.by_connection(flow.route().pair(side));
+            let by_connection = self.habits.by_connection(flow.pair(side));
             skipped = by_connection != Some(false)
                 && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool);
         }
@@ -533,23 +519,24 @@ impl State {
         };
         let i = Interval::decode(r);
         if flow.is_tcp() {
-            self.watch_ids |= flow.trouble.is_some();
-            let pair = self.watch_ids.then(|| flow.route().pair(side));
-            let by_connection = pair.is_some_and(|pair| self.habits.by_connection(pair) == Some(true));
-            let is_first = flow.directions[side].packets == 0;
-            let step = flow.interval_ids(side, &i, r.time(), by_connection);
-            if let Some(pair) = pair {
-                self.habits.interval(pair, i.ip_id, is_first, step);
+            self.watch_ids |= flow.extras.trouble().is_some();
+            if self.watch_ids {
+                let habit = self.habits.of(flow.pair(side));
+                let is_first = flow.directions[side].packets == 0;
+                let step = flow.interval_ids(side, &i, r.time(), habit.by_connection() == Some(true));
+                habit.interval(i.ip_id, is_first, step);
+            } else {
+                flow.interval_ids(side, &i, r.time(), false);
             }
         }
         let d = &mut flow.directions[side];
         d.totals(i.packets, i.payload);
         d.flight_max = d.flight_max.max(i.flight_max);
         if i.rtt_count > 0 {
-            d.rtt.interval_min(i.rtt_min);
+            flow.rtt.interval_min(side, i.rtt_min);
         }
         flow.windows[side].interval(i.window_min, i.window_max);
-        if let Some(limits) = &mut flow.limits {
+        if let Some(limits) = flow.extras.limits_mut() {
             limits.sides[side].flight(i.flight_max);
         }
     }
@@ -595,9 +582,8 @@ impl State {
         }
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
-        if flow.trouble.is_some() {
-            let route = flow.route();
-            let by_connection = [0, 1].map(|side| self.habits.by_connection(route.pair(side)) == Some(true));
+        if flow.extras.trouble().is_some() {
+            let by_connection = [0, 1].map(|side| self.habits.by_connection(flow.pair(side)) == Some(true));
             flow.settle(ending.next, ending.acknowledged, by_connection);
         }
         let ends = flow.ends();
@@ -605,13 +591,13 @@ impl State {
             .for_each(|verdict| sink.segment(&verdict, &ends));
         flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
-        if let Some(mut done) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
-            self.queues.again(&flow.route(), flow.server_rtt(), &mut done.0);
-            let time = flow.account(&done.0, u64::MAX, self.totals.link, &mut self.pool);
+        if let Some((mut done, signature)) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
+            self.queues.again(flow.server(), flow.server_rtt(), &mut done);
+            let time = flow.account(&done, u64::MAX, self.totals.link, &mut self.pool);
             if let Some(operations) = &mut self.operations {
-                operations.add(&flow.route(), &done.0, &time);
+                operations.add(&flow.route(), &done, &time);
             }
-            self.finished(flow.id, flow.ends(), &done, &time, sink);
+            self.transaction(flow.id, ends, &done, &time, Described::Data(&signature), sink);
         }
         self.findings.connection(&flow, cause, self.totals.link);
         if let Some(recent) = &mut self.recent {

@@ -76,7 +76,7 @@ pub(crate) struct CloseCounts {
 
 /// Times that a side closed its window: what CLOSE counted, or more if EVENTs told more.
 fn zero_windows(flow: &Flow, side: usize, close: CloseCounts) -> u64 {
-    let told = flow.trouble.as_ref().map_or(0, |t| t.zero_windows[side]);
+    let told = flow.extras.trouble().map_or(0, |t| t.zero_windows[side]);
     u64::from(told.max(u32::from(close.zero_windows)))
 }
 
@@ -99,13 +99,13 @@ pub(crate) const fn has_setup(flow: &Flow) -> bool {
 fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link: Option<f64>) -> v1::Direction {
     let d = &flow.directions[side];
     let counts = flow.counts(side);
-    let rtt = d.rtt.summary();
+    let rtt = flow.rtt.summary(side);
     let windows = flow.windows[side].bytes(flow.setup.scale(side).unwrap_or(0));
-    let small = flow.trouble.as_ref().map_or(0, |t| t.small_windows[side]);
+    let small = flow.extras.trouble().map_or(0, |t| t.small_windows[side]);
     // Windows are kept with the transfers that they hold.
     let silly = |side: usize| {
-        flow.limits
-            .as_ref()
+        flow.extras
+            .limits()
             .map_or_else(Silly::default, |l| l.sides[side & 1].silly)
     };
     let (own, peer) = (silly(side), silly(1 - side));
@@ -156,7 +156,7 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
 
 /// Share of delayed ACKs, if there were longer transfers.
 fn delayed_acks(flow: &Flow, side: usize) -> Option<f64> {
-    let transfer = &flow.limits.as_ref()?.sides[side];
+    let transfer = &flow.extras.limits()?.sides[side];
     (transfer.acks > 0).then(|| f64::from(transfer.delayed_acks) / f64::from(transfer.acks))
 }
 
@@ -172,8 +172,8 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
         }
     });
     let by = flow
-        .limits
-        .as_ref()
+        .extras
+        .limits()
         .map_or_else(Charges::default, |l| l.sides[side].so_far());
     // Transfers of one flight before the first longer one are not in the charges.
     let one_flight = transfers.saturating_sub(by.sum());
@@ -206,11 +206,12 @@ pub(crate) fn connection(
         whose.add(&turn.time());
     }
     let route = flow.route();
+    let ends = flow.ends();
     let vlans = [route.vlans & 0xfff, route.vlans >> 12 & 0xfff];
     v1::Connection {
         id: flow.id.0,
-        client: Some(endpoint(route.client_addr, flow.client_port)),
-        server: Some(endpoint(route.server_addr, flow.server_port)),
+        client: Some(endpoint(ends.client, ends.client_port)),
+        server: Some(endpoint(ends.server, ends.server_port)),
         first_packet_time: Some(timestamp(flow.first)),
         setup: has_setup(flow).then(|| setup(flow)),
         close: Some(v1::Close {

@@ -5,42 +5,58 @@ use weir_messages::v1;
 /// Bits of an `f32` below those that name a bucket: 5 of the mantissa are left, so an octave has 32 buckets, and the
 /// middle of one is at most 1.6 % from any time in it.
 const SHIFT: u32 = 18;
+/// Bits that name a bucket: the sign is never set.
+const BUCKET_BITS: u32 = 31 - SHIFT;
 /// Times from which on percentiles mean something.
 const LEAST: u64 = 10;
 
 /// Times entered one by one before they are counted, at least.
 const FRESH: usize = 1 << 15;
+/// Digits by which they are sorted.
+const DIGIT_BITS: u32 = 11;
+const DIGITS: u32 = u32::BITS.div_ceil(DIGIT_BITS);
+
+/// Row and bucket in one number, so that they are in order and small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u32);
+
+impl Key {
+    fn new(row: u32, seconds: f64) -> Self {
+        Self(row << BUCKET_BITS | (seconds as f32).to_bits() >> SHIFT)
+    }
+
+    const fn row(self) -> u32 {
+        self.0 >> BUCKET_BITS
+    }
+
+    const fn bucket(self) -> u32 {
+        self.0 & ((1 << BUCKET_BITS) - 1)
+    }
+}
 
 /// How often a time came up in a row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Count {
-    row: u32,
-    bucket: u16,
+    key: Key,
     count: u32,
 }
 
-impl Count {
-    const fn key(self) -> u64 {
-        (self.row as u64) << 16 | self.bucket as u64
-    }
-}
-
 /// Times of all rows by bucket. A time is only written down at first: to look for its bucket each time would wait for
-/// memory that is seldom near. Memory: 12 bytes for each bucket of a row that is not empty, 640 of them from 1 µs to 1 s,
-/// and a third of that for what is not counted yet.
+/// memory that is seldom near. Memory: 8 bytes for each bucket of a row that is not empty, 640 of them from 1 µs to 1 s,
+/// and half of that for what is not counted yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Percentiles {
     /// In order of row and bucket.
     counts: Vec<Count>,
-    /// Row and bucket of each time that is not counted yet.
-    fresh: Vec<u64>,
+    /// Each time that is not counted yet, and room to sort them.
+    fresh: Vec<Key>,
+    sorted: Vec<Key>,
 }
 
 impl Percentiles {
-    /// Another time of a row, s.
+    /// Another time of a row (fewer than 2¹⁹), s.
     pub fn add(&mut self, row: u32, seconds: f64) {
-        let bucket = ((seconds as f32).to_bits() >> SHIFT) as u16;
-        self.fresh.push(u64::from(row) << 16 | u64::from(bucket));
+        self.fresh.push(Key::new(row, seconds));
         if self.fresh.len() >= FRESH.max(self.counts.len() / 2) {
             self.settle();
         }
@@ -48,32 +64,51 @@ impl Percentiles {
 
     /// Count what was written down.
     pub fn settle(&mut self) {
-        self.fresh.sort_unstable();
+        self.sort();
         let old = std::mem::take(&mut self.counts);
         let mut old = old.into_iter().peekable();
         let mut counts: Vec<Count> = Vec::with_capacity(old.len() + old.len() / 8);
         for same in self.fresh.chunk_by(|a, b| a == b) {
             let key = same[0];
-            while let Some(count) = old.next_if(|count| count.key() < key) {
+            while let Some(count) = old.next_if(|count| count.key < key) {
                 counts.push(count);
             }
-            let known = old.next_if(|count| count.key() == key).map_or(0, |count| count.count);
+            let known = old.next_if(|count| count.key == key).map_or(0, |count| count.count);
             let more = u32::try_from(same.len()).unwrap_or(u32::MAX);
-            counts.push(Count {
-                row: (key >> 16) as u32,
-                bucket: key as u16,
-                count: known.saturating_add(more),
-            });
+            let count = known.saturating_add(more);
+            counts.push(Count { key, count });
         }
         counts.extend(old);
         self.counts = counts;
         self.fresh.clear();
     }
 
+    /// Sort what was written down: by the lowest digits first, which takes a tenth of what comparing takes.
+    fn sort(&mut self) {
+        self.sorted.resize(self.fresh.len(), Key(0));
+        for digit in 0..DIGITS {
+            let of = |key: Key| (key.0 >> (digit * DIGIT_BITS)) as usize % (1 << DIGIT_BITS);
+            let mut places = [0; 1 << DIGIT_BITS];
+            for key in &self.fresh {
+                places[of(*key)] += 1;
+            }
+            let mut before = 0;
+            for place in &mut places {
+                before += std::mem::replace(place, before);
+            }
+            for key in &self.fresh {
+                let place = &mut places[of(*key)];
+                self.sorted[*place] = *key;
+                *place += 1;
+            }
+            std::mem::swap(&mut self.fresh, &mut self.sorted);
+        }
+    }
+
     /// The message of a row whose longest time was `max` s, if there are enough. What is not counted yet is left out.
     pub fn message(&self, row: u32, max: f64) -> Option<v1::ResponseTimes> {
-        let from = self.counts.partition_point(|count| count.row < row);
-        let length = self.counts[from..].partition_point(|count| count.row == row);
+        let from = self.counts.partition_point(|count| count.key.row() < row);
+        let length = self.counts[from..].partition_point(|count| count.key.row() == row);
         let counts = &self.counts[from..from + length];
         let count = counts.iter().map(|count| u64::from(count.count)).sum();
         let rank = |percent| rank(counts, count, percent, max);
@@ -87,8 +122,8 @@ impl Percentiles {
             buckets: counts
                 .iter()
                 .map(|count| v1::TimeBucket {
-                    from_seconds: lower(count.bucket),
-                    to_seconds: lower(count.bucket + 1),
+                    from_seconds: lower(count.key.bucket()),
+                    to_seconds: lower(count.key.bucket() + 1),
                     count: u64::from(count.count),
                 })
                 .collect(),
@@ -105,13 +140,13 @@ fn rank(counts: &[Count], all: u64, percent: u64, max: f64) -> f64 {
         below >= rank
     });
     at.map_or(max, |count| {
-        ((lower(count.bucket) + lower(count.bucket + 1)) / 2.0).min(max)
+        ((lower(count.key.bucket()) + lower(count.key.bucket() + 1)) / 2.0).min(max)
     })
 }
 
 /// Where a bucket begins, s.
-fn lower(bucket: u16) -> f64 {
-    f64::from(f32::from_bits(u32::from(bucket) << SHIFT))
+fn lower(bucket: u32) -> f64 {
+    f64::from(f32::from_bits(bucket << SHIFT))
 }
 
 #[cfg(test)]

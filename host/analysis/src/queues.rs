@@ -1,13 +1,11 @@
 //! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
-use crate::flow::{Host, Route, place};
+use crate::flow::{Host, PLACES, Placed};
 use crate::limits::apart;
 use crate::turns::Finished;
 use weir_record::Block;
 
-/// Servers that are watched; another one takes the place of one with the same hash.
-const SERVERS: usize = 1024;
 /// Round trips of a server: the last of each 2²⁴ ns in the last second. About a kilobyte for a server.
 const SLOTS: usize = 64;
 const SLOT_BITS: u32 = 24;
@@ -247,7 +245,7 @@ fn between(a: Sample, b: Sample, at: u64) -> u64 {
     (a.round_trip as f64 + (b.round_trip as f64 - a.round_trip as f64) * share) as u64
 }
 
-/// All servers: at most a megabyte.
+/// The servers that are watched, at most a megabyte; another one takes the place of one with the same hash.
 #[derive(Debug)]
 pub(crate) struct Queues {
     servers: Box<[Option<Box<History>>]>,
@@ -256,20 +254,20 @@ pub(crate) struct Queues {
 impl Default for Queues {
     fn default() -> Self {
         Self {
-            servers: (0..SERVERS).map(|_| None).collect(),
+            servers: (0..PLACES).map(|_| None).collect(),
         }
     }
 }
 
 impl Queues {
     /// An acknowledgment of the server at `time` that no application held back, and its round trip.
-    pub fn sample(&mut self, route: &Route, time: u64, round_trip: u64) {
-        let whom = route.host(1);
+    pub fn sample(&mut self, server: Placed<Host>, time: u64, round_trip: u64) {
+        let Placed { place, whom } = server;
         let sample = Sample {
             sent: time.saturating_sub(round_trip),
             round_trip,
         };
-        match &mut self.servers[place(&whom, SERVERS)] {
+        match &mut self.servers[place] {
             Some(history) if history.whom == whom => history.add(sample),
             other => other.insert(Box::new(History::new(whom))).add(sample),
         }
@@ -277,8 +275,8 @@ impl Queues {
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
     /// slow link made it longer than the smallest round trips of the connection, to the server (`own`) and over the whole path.
-    pub fn way(&self, route: &Route, (own, whole): (u64, u64), asked: u64, block: &Block) -> Option<Wait> {
-        let wait = self.wait(route, Some(own), asked, block.first);
+    pub fn way(&self, server: Placed<Host>, (own, whole): (u64, u64), asked: u64, block: &Block) -> Option<Wait> {
+        let wait = self.wait(server, Some(own), asked, block.first);
         match on_slow_link(block, whole) {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
             None => wait,
@@ -286,21 +284,20 @@ impl Queues {
     }
 
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
-    fn wait(&self, route: &Route, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
-        let whom = route.host(1);
-        let history = self.servers[place(&whom, SERVERS)]
+    fn wait(&self, server: Placed<Host>, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
+        let history = self.servers[server.place]
             .as_deref()
-            .filter(|h| h.whom == whom)?;
+            .filter(|h| h.whom == server.whom)?;
         history.wait(own?, asked, answered)
     }
 
     /// The same when a transaction is over: the first sign of a queue may have come after the response.
-    pub fn again(&self, route: &Route, own: Option<u64>, done: &mut Finished) {
+    pub fn again(&self, server: Placed<Host>, own: Option<u64>, done: &mut Finished) {
         let on_wire = done.wait.map_or(0, |wait| wait.on_wire);
         let no_queue = done.wait.is_none_or(|wait| wait.uncertain == on_wire);
         if no_queue && done.server.is_some() {
             let asked = done.request_time.saturating_add(done.request);
-            let wait = self.wait(route, own, asked, done.response_time);
+            let wait = self.wait(server, own, asked, done.response_time);
             done.wait = wait.map(|wait| wait.then(on_wire)).or(done.wait);
         }
     }
@@ -309,6 +306,7 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::Route;
 
     const MS: u64 = 1_000_000;
     /// A time that is no slot's edge.
@@ -318,13 +316,13 @@ mod tests {
     fn queues(samples: &[(u64, u64)]) -> Queues {
         let mut queues = Queues::default();
         for (sent, trip) in samples {
-            queues.sample(&Route::default(), T + (sent + trip) * MS, trip * MS);
+            queues.sample(Host::default().into(), T + (sent + trip) * MS, trip * MS);
         }
         queues
     }
 
     fn wait(samples: &[(u64, u64)], asked: u64, answered: u64) -> Option<(u64, u64)> {
-        let wait = queues(samples).wait(&Route::default(), Some(20 * MS), T + asked * MS, T + answered * MS)?;
+        let wait = queues(samples).wait(Host::default().into(), Some(20 * MS), T + asked * MS, T + answered * MS)?;
         Some((u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
     }
 
@@ -346,8 +344,9 @@ mod tests {
             vlans: 7,
             ..Route::default()
         };
+        let elsewhere = elsewhere.host(1).into();
         assert_eq!(
-            queues(&[(0, 20), (100, 80), (200, 80)]).wait(&elsewhere, Some(20 * MS), T, T + MS),
+            queues(&[(0, 20), (100, 80), (200, 80)]).wait(elsewhere, Some(20 * MS), T, T + MS),
             None
         );
     }
@@ -357,7 +356,7 @@ mod tests {
     fn jitter_makes_a_server_time_uncertain() {
         let seen = [(0, 121), (50, 124), (100, 123), (150, 125), (200, 122)];
         let queues = queues(&seen);
-        let wait = queues.wait(&Route::default(), Some(121 * MS), T + 150 * MS, T + 280 * MS);
+        let wait = queues.wait(Host::default().into(), Some(121 * MS), T + 150 * MS, T + 280 * MS);
         let wait = wait.expect("jitter");
         assert_eq!(u64::from(wait.round_trip) / MS, 125);
         assert!(u64::from(wait.uncertain) >= 4 * MS, "{wait:?}");
@@ -387,7 +386,7 @@ mod tests {
             ttl: 64,
             known: 3,
         };
-        queues(samples).way(&Route::default(), (20 * MS, 30 * MS), T + 10 * MS, &block)
+        queues(samples).way(Host::default().into(), (20 * MS, 30 * MS), T + 10 * MS, &block)
     }
 
     #[test]
@@ -421,7 +420,7 @@ mod tests {
         };
         done.request_time = T + 10 * MS;
         done.response_time = T + 100 * MS;
-        queues(&queue).again(&Route::default(), Some(20 * MS), &mut done);
+        queues(&queue).again(Host::default().into(), Some(20 * MS), &mut done);
         assert_eq!(done.wait, Some(without.then(2_400_000)));
     }
 
@@ -458,9 +457,9 @@ mod tests {
         for (asked, answered) in [(0, 0), (u64::MAX, 0), (0, u64::MAX), (u64::MAX, u64::MAX)] {
             for time in [0, 1, T, u64::MAX] {
                 let mut queues = Queues::default();
-                queues.sample(&Route::default(), time, 30 * MS);
-                queues.sample(&Route::default(), time, 90 * MS);
-                queues.wait(&Route::default(), Some(1), asked, answered);
+                queues.sample(Host::default().into(), time, 30 * MS);
+                queues.sample(Host::default().into(), time, 90 * MS);
+                queues.wait(Host::default().into(), Some(1), asked, answered);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Round trips of one direction: exact while they are few, a histogram after that.
+//! Round trips of both directions of a flow: exact while they are few, a histogram after that.
 
 /// Samples that most connections do not exceed.
 const FEW: usize = 8;
@@ -15,24 +15,23 @@ const INTERVAL_UNIT: f64 = 1024e-9;
 /// Longest round trip, ns (`docs/src/flow-engine.md` 4.6).
 pub(crate) const LONGEST: u64 = 1 << 39;
 
-/// Samples of one direction. Seconds are `f32`: 24 bits, better than 1 ns up to 16 ms and 6 × 10⁻⁸
+/// Samples of either direction. Seconds are `f32`: 24 bits, better than 1 ns up to 16 ms and 6 × 10⁻⁸
 /// of the value beyond.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrips {
-    /// Infinite before there is one.
-    first: f32,
-    count: u32,
-    more: Option<Box<More>>,
+    /// Smallest so far; infinite before there is one.
+    min: [f32; 2],
+    /// From the second sample of a direction on; until then `min` is the only one.
+    more: Option<Box<[More; 2]>>,
 }
 
-/// What directions with more than one sample have.
+/// What directions have of which one has more than one sample.
 #[derive(Clone, Debug)]
 struct More {
     samples: Samples,
-    /// Smallest sample, s; infinite before there is one.
+    count: u32,
+    /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
     min: f32,
-    /// Smallest by INTERVAL, s; infinite when there is none below the samples.
-    floor: f32,
 }
 
 /// All samples; as many of them are valid as were counted.
@@ -43,21 +42,10 @@ enum Samples {
     Histogram(Box<[u32; BUCKETS]>),
 }
 
-impl Default for More {
-    fn default() -> Self {
-        Self {
-            samples: Samples::Few([f32::NAN; FEW]),
-            min: f32::INFINITY,
-            floor: f32::INFINITY,
-        }
-    }
-}
-
 impl Default for RoundTrips {
     fn default() -> Self {
         Self {
-            first: f32::INFINITY,
-            count: 0,
+            min: [f32::INFINITY; 2],
             more: None,
         }
     }
@@ -74,72 +62,69 @@ pub(crate) struct Summary {
 
 impl RoundTrips {
     /// A sample of an RTT record, ns. The engine makes none of [`LONGEST`] and more.
-    pub fn sample(&mut self, ns: u64) {
+    #[inline]
+    pub fn sample(&mut self, side: usize, ns: u64) {
         if ns >= LONGEST {
             return;
         }
         let seconds = (ns as f64 / 1e9) as f32;
-        let n = self.count as usize;
-        self.count = self.count.saturating_add(1);
-        if n == 0 {
-            self.first = seconds;
-            return;
+        let min = &mut self.min[side & 1];
+        if self.more.is_none() && *min == f32::INFINITY {
+            *min = seconds;
+        } else {
+            self.make_more()[side & 1].add(seconds);
+            let min = &mut self.min[side & 1];
+            *min = least(*min, seconds);
         }
-        let first = self.first;
-        let more = self.more.get_or_insert_default();
-        if n == 1 {
-            more.add(0, first);
-        }
-        more.add(n, seconds);
     }
 
     /// The smallest sample of an interval in its units; it may be one that got no RTT record. The
     /// unit is cut off, so it counts only when it is below the smallest sample by a whole unit.
-    pub fn interval_min(&mut self, units: u32) {
-        let value = (f64::from(units) * INTERVAL_UNIT) as f32;
+    pub fn interval_min(&mut self, side: usize, units: u32) {
         let above = f64::from(units + 1) * INTERVAL_UNIT;
-        if self.min().is_none_or(|min| above <= min) {
-            self.more.get_or_insert_default().floor = value;
+        if self.min(side).is_none_or(|min| above <= min) {
+            self.make_more();
+            self.min[side & 1] = (f64::from(units) * INTERVAL_UNIT) as f32;
         }
     }
 
-    /// Samples so far.
-    pub const fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Brings the samples into the cache.
-    pub fn warm(&self) -> u32 {
-        self.more.as_ref().map_or(0, |more| more.min.to_bits())
+    fn make_more(&mut self) -> &mut [More; 2] {
+        self.more.get_or_insert_with(|| Box::new(self.min.map(More::new)))
     }
 
     /// Smallest round trip, s.
     #[inline]
-    pub fn min(&self) -> Option<f64> {
-        // None is NaN: a comparison instead of `f32::min` is one instruction.
-        let least = |a: f32, b: f32| if b < a { b } else { a };
-        let min = match &self.more {
-            Some(more) => least(least(self.first, more.min), more.floor),
-            None => self.first,
-        };
+    pub fn min(&self, side: usize) -> Option<f64> {
+        let min = self.min[side & 1];
         (min != f32::INFINITY).then(|| f64::from(min))
     }
 
+    /// Brings the samples into the cache.
+    pub fn warm(&self) -> u64 {
+        let [one, other] = self
+            .more
+            .as_deref()
+            .map_or([0; 2], |more| [more[0].count, more[1].count]);
+        u64::from(one ^ other)
+    }
+
     /// How many samples there are.
-    pub const fn samples(&self) -> u32 {
-        self.count
+    pub fn samples(&self, side: usize) -> u32 {
+        match &self.more {
+            Some(more) => more[side & 1].count,
+            None => u32::from(self.min[side & 1] != f32::INFINITY),
+        }
     }
 
     /// Min, nearest-rank median and 95th percentile.
-    pub fn summary(&self) -> Summary {
-        let samples = u64::from(self.count);
-        let (median, p95) = match self.more.as_deref() {
+    pub fn summary(&self, side: usize) -> Summary {
+        let samples = u64::from(self.samples(side));
+        let (median, p95) = match self.more.as_deref().map(|more| &more[side & 1]) {
             Some(more) if samples > EXACT as u64 => {
                 (more.bucket_rank(rank(samples, 50)), more.bucket_rank(rank(samples, 95)))
             }
             more => {
-                let first = [self.first];
-                let all = more.filter(|_| samples > 1).map_or(&first[..], More::exact);
+                let all = more.map_or(&self.min[side & 1..=side & 1], More::exact);
                 let n = (samples as usize).min(all.len());
                 let mut exact = [0f32; EXACT];
                 exact[..n].copy_from_slice(&all[..n]);
@@ -149,7 +134,7 @@ impl RoundTrips {
             }
         };
         Summary {
-            min: self.min(),
+            min: self.min(side),
             median,
             p95,
             samples,
@@ -157,10 +142,27 @@ impl RoundTrips {
     }
 }
 
+/// None is NaN: a comparison instead of `f32::min` is one instruction.
+fn least(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
 impl More {
-    /// Sample number `n`, from 0.
-    fn add(&mut self, n: usize, seconds: f32) {
-        self.min = self.min.min(seconds);
+    /// With the only sample, or infinite.
+    fn new(first: f32) -> Self {
+        let mut samples = [f32::NAN; FEW];
+        samples[0] = first;
+        Self {
+            samples: Samples::Few(samples),
+            count: u32::from(first != f32::INFINITY),
+            min: first,
+        }
+    }
+
+    fn add(&mut self, seconds: f32) {
+        let n = self.count as usize;
+        self.count = self.count.saturating_add(1);
+        self.min = least(self.min, seconds);
         if n == FEW {
             let mut many = Box::new([0.0; EXACT]);
             many[..FEW].copy_from_slice(self.exact());
@@ -224,26 +226,27 @@ mod tests {
     #[test]
     fn few_samples_are_exact() {
         let mut r = RoundTrips::default();
-        assert_eq!(r.summary(), Summary::default());
-        r.sample(152_000);
-        let s = r.summary();
+        assert_eq!(r.summary(1), Summary::default());
+        r.sample(1, 152_000);
+        let s = r.summary(1);
         assert!((s.min.unwrap_or(0.0) - 0.000_152).abs() < 1e-9);
         for i in 1..=20u64 {
-            r.sample(i * 1_000_000);
+            r.sample(1, i * 1_000_000);
         }
-        let s = r.summary();
+        let s = r.summary(1);
         assert_eq!(s.samples, 21);
         assert!((s.median.unwrap_or(0.0) - 0.010).abs() < 1e-8, "{s:?}");
         assert!((s.p95.unwrap_or(0.0) - 0.019).abs() < 1e-8, "{s:?}");
+        assert_eq!(r.summary(0), Summary::default());
     }
 
     #[test]
     fn many_samples_are_within_the_stated_error() {
         let mut r = RoundTrips::default();
         for i in 1..=10_000u64 {
-            r.sample(i * 10_000);
+            r.sample(1, i * 10_000);
         }
-        let s = r.summary();
+        let s = r.summary(1);
         assert!((s.median.unwrap_or(0.0) / 0.05 - 1.0).abs() < 0.022, "{s:?}");
         assert!((s.p95.unwrap_or(0.0) / 0.095 - 1.0).abs() < 0.022, "{s:?}");
         assert!((s.min.unwrap_or(0.0) - 1e-5).abs() < 1e-9);
@@ -252,21 +255,31 @@ mod tests {
     #[test]
     fn the_interval_minimum_counts_only_when_it_is_lower() {
         let mut r = RoundTrips::default();
-        r.sample(152_000);
-        r.interval_min(148); // 151.552 us: the same sample, cut
-        assert!((r.min().unwrap_or(0.0) - 0.000_152).abs() < 1e-9);
-        r.interval_min(100);
-        assert!((r.min().unwrap_or(0.0) - 102.4e-6).abs() < 1e-9);
+        r.sample(1, 152_000);
+        r.interval_min(1, 148); // 151.552 us: the same sample, cut
+        assert!((r.min(1).unwrap_or(0.0) - 0.000_152).abs() < 1e-9);
+        r.interval_min(1, 100);
+        assert!((r.min(1).unwrap_or(0.0) - 102.4e-6).abs() < 1e-9);
+        let s = r.summary(1);
+        assert!(
+            s.samples == 1 && (s.median.unwrap_or(0.0) - 0.000_152).abs() < 1e-9,
+            "{s:?}"
+        );
+        // Without a sample there is nothing but the minimum.
+        r.interval_min(0, 100);
+        assert_eq!((r.samples(0), r.summary(0).median), (0, None));
+        r.sample(0, 200_000);
+        assert!(r.summary(0).min < r.summary(0).median);
     }
 
     #[test]
     fn extremes_do_not_panic() {
         let mut r = RoundTrips::default();
         for _ in 0..100 {
-            r.sample(0);
-            r.sample(u64::MAX);
-            r.sample(LONGEST - 1);
+            r.sample(1, 0);
+            r.sample(1, u64::MAX);
+            r.sample(1, LONGEST - 1);
         }
-        assert!(r.summary().median.is_some());
+        assert!(r.summary(1).median.is_some());
     }
 }

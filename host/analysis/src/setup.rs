@@ -376,6 +376,20 @@ impl SetupState {
         });
     }
 
+    /// A number below 2⁶³ that is another one for another description.
+    pub fn key(&self) -> u64 {
+        use setup_bit as b;
+        let bits = self.bits & (b::SYN | b::SYN_ACK | b::CLIENT_SACK | b::SERVER_SACK);
+        [
+            bits | (self.outcome as u16) << 8,
+            u16::from_le_bytes([self.client_scale, self.server_scale]),
+            self.client_mss,
+            self.server_mss,
+        ]
+        .into_iter()
+        .fold(0, |key, part| key << 16 | u64::from(part))
+    }
+
     /// What the handshake lacks, in words (M1).
     pub fn missing(&self) -> Vec<String> {
         let mut out = Vec::new();

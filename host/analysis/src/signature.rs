@@ -1,6 +1,9 @@
 //! The signature of a transaction: block sizes under a mask (`docs/src/transactions.md`).
 
+use std::cell::{OnceCell, RefCell};
+
 use crate::seq::{at_or_before, before};
+use crate::setup::SetupState;
 
 /// Groups of equal blocks that a signature prints; a longer list ends in "...".
 pub(crate) const PRINTED_GROUPS: usize = 7;
@@ -43,6 +46,12 @@ impl Group {
 impl BlockList {
     pub const fn is_empty(&self) -> bool {
         self.first.count == 0
+    }
+
+    /// Bytes of the only block.
+    fn single(&self) -> Option<u64> {
+        (self.first.count == 1 && self.rest.as_ref().is_none_or(|rest| rest.len == 0 && !rest.more))
+            .then_some(self.first.bytes)
     }
 
     /// Sequence number of the first byte.
@@ -253,6 +262,84 @@ impl Signature {
         if !self.response.is_empty() {
             out.push_str(if self.note == StateNote::None { "-" } else { "--" });
             self.response.write(out, masked);
+        }
+    }
+
+    /// The same number for the same signature, of those that are one block for one block or none.
+    fn key(&self) -> Option<u64> {
+        let request = self.request.single()?;
+        let response = if self.response.is_empty() {
+            0
+        } else {
+            let bytes = self.response.single()?;
+            let digits = bytes.checked_ilog10()?;
+            let first = bytes / 10u64.pow(digits);
+            u64::from(digits) << 4 | first
+        };
+        let plain = self.note == StateNote::None && request < 1 << KEY_BITS;
+        plain.then_some(request << RESPONSE_BITS | response)
+    }
+}
+
+/// Bits of a key for the response's digits and for the request; those above name the state of a setup.
+const RESPONSE_BITS: u32 = 9;
+const KEY_BITS: u32 = 40;
+
+/// What a transaction's text is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Described<'a> {
+    Setup(&'a SetupState),
+    Data(&'a Signature),
+}
+
+/// The text of a transaction, which is made when somebody asks for it.
+#[derive(Debug)]
+pub(crate) struct Text<'a> {
+    of: Described<'a>,
+    spare: &'a Spare,
+    text: OnceCell<String>,
+}
+
+/// The memory of a text that is no longer needed.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(RefCell<String>);
+
+impl Spare {
+    pub const fn text<'a>(&'a self, of: Described<'a>) -> Text<'a> {
+        Text {
+            of,
+            spare: self,
+            text: OnceCell::new(),
+        }
+    }
+}
+
+impl Text<'_> {
+    pub fn get(&self) -> &str {
+        self.text.get_or_init(|| {
+            let mut text = self.spare.0.take();
+            text.clear();
+            match self.of {
+                Described::Setup(setup) => setup.describe(&mut text),
+                Described::Data(signature) => signature.write(&mut text),
+            }
+            text
+        })
+    }
+
+    /// A number that only transactions of the same text have. There may be several for one text, or none.
+    pub fn key(&self) -> Option<u64> {
+        match self.of {
+            Described::Setup(setup) => Some(setup.key() | 1 << 63),
+            Described::Data(signature) => signature.key(),
+        }
+    }
+}
+
+impl Drop for Text<'_> {
+    fn drop(&mut self) {
+        if let Some(text) = self.text.take() {
+            self.spare.0.replace(text);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
 use crate::shares::TimeShares;
+use crate::signature::Text;
 use crate::turns::Finished;
 use crate::verdict::Verdict;
 
@@ -203,7 +204,7 @@ impl Connection<'_> {
             closing: closing(self.flow, self.cause).0,
             sent: [self.sent(0), self.sent(1)],
             answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),
-            has_trouble: self.flow.trouble.is_some(),
+            has_trouble: self.flow.extras.trouble().is_some(),
         }
     }
 
@@ -274,7 +275,7 @@ impl Connection<'_> {
 
     /// Something happened to its segments or windows.
     pub fn has_trouble(&self) -> bool {
-        self.flow.trouble.is_some()
+        self.flow.extras.trouble().is_some()
     }
 
     /// Packets that went wrong: sent again, out of order, lost, or with a closed window.
@@ -288,7 +289,7 @@ impl Connection<'_> {
 pub struct Transaction<'a> {
     pub(crate) id: FlowId,
     pub(crate) ends: Ends,
-    pub(crate) signature: &'a str,
+    pub(crate) signature: &'a Text<'a>,
     pub(crate) done: &'a Finished,
     pub(crate) time: &'a TimeShares,
 }
@@ -305,8 +306,8 @@ impl Transaction<'_> {
     }
 
     /// Its sizes with their small digits masked.
-    pub const fn signature(&self) -> &str {
-        self.signature
+    pub fn signature(&self) -> &str {
+        self.signature.get()
     }
 
     /// Its times and sizes.
@@ -316,6 +317,6 @@ impl Transaction<'_> {
 
     /// All of it.
     pub fn message(&self) -> v1::Transaction {
-        message::transaction(self.id, self.signature, self.done, self.time)
+        message::transaction(self.id, self.signature(), self.done, self.time)
     }
 }

@@ -3,80 +3,104 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use weir_messages::v1;
 
 use crate::message::seconds;
 use crate::percentiles::Percentiles;
+use crate::signature::Text;
 use crate::turns::Finished;
 
 /// Signatures that have statistics of their own; those that come later are counted together.
 const SIGNATURES: usize = 65_536;
 /// Name of the rest.
 const OTHERS: &str = "(other signatures)";
+/// Keys whose rows are known: several may mean one signature.
+const KEYS: usize = 2 * SIGNATURES;
 /// First, second, third, later.
 const POSITIONS: usize = 4;
 
 /// Running figures of one value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
+struct Average {
     count: u64,
     sum: f64,
-    min: f64,
-    max: f64,
 }
 
-impl Figures {
-    fn add(&mut self, value: Option<f64>) {
-        let Some(value) = value else { return };
-        self.min = if self.count == 0 { value } else { self.min.min(value) };
-        self.max = if self.count == 0 { value } else { self.max.max(value) };
+impl Average {
+    fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;
     }
 
-    fn average(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
+    /// Of the value, or of others that there are as many of; `None` when there is none.
+    fn known(&self, value: f64) -> Option<f64> {
+        (self.count > 0).then_some(value)
     }
 
-    fn min(&self) -> Option<f64> {
-        (self.count > 0).then_some(self.min)
-    }
-
-    fn max(&self) -> Option<f64> {
-        (self.count > 0).then_some(self.max)
+    fn value(&self) -> Option<f64> {
+        self.known(self.sum / self.count as f64)
     }
 }
 
-#[derive(Clone, Debug)]
+/// What each transaction changes: two cache lines.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 struct Row {
-    signature: Box<str>,
-    hash: u64,
     count: u64,
     request_bytes: u64,
     response_bytes: u64,
-    losses: u64,
-    client: Figures,
-    server: Figures,
-    end: Figures,
+    client: Average,
+    server: Average,
+    server_min: f64,
+    server_max: f64,
+    end: Average,
+    end_max: f64,
     positions: [u64; POSITIONS],
 }
 
 impl Row {
-    fn new(signature: &str, hash: u64) -> Self {
-        Self {
-            signature: signature.into(),
-            hash,
-            count: 0,
-            request_bytes: 0,
-            response_bytes: 0,
-            losses: 0,
-            client: Figures::default(),
-            server: Figures::default(),
-            end: Figures::default(),
-            positions: [0; POSITIONS],
+    fn add(&mut self, t: &Entry) {
+        self.count += 1;
+        self.request_bytes = self.request_bytes.saturating_add(t.request_bytes);
+        self.response_bytes = self.response_bytes.saturating_add(t.response_bytes);
+        if let Some(client) = t.client {
+            self.client.add(seconds(client));
+        }
+        if let Some(server) = t.server {
+            let server = seconds(server);
+            let is_first = self.server.count == 0;
+            self.server_min = if is_first { server } else { self.server_min.min(server) };
+            self.server_max = self.server_max.max(server);
+            self.server.add(server);
+        }
+        if let Some(end) = t.end {
+            self.end_max = self.end_max.max(end);
+            self.end.add(end);
+        }
+        if let Some(position) = t.index.checked_sub(1) {
+            self.positions[(position as usize).min(POSITIONS - 1)] += 1;
         }
     }
+}
+
+/// The rest of a row.
+#[derive(Clone, Debug)]
+struct Head {
+    signature: Box<str>,
+    losses: u64,
+}
+
+/// A transaction that is not in its row yet. Times in ns; `end` in s.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    row: u32,
+    index: u32,
+    request_bytes: u64,
+    response_bytes: u64,
+    client: Option<u64>,
+    server: Option<u64>,
+    end: Option<f64>,
 }
 
 /// Transactions whose rows are fetched together.
@@ -86,22 +110,37 @@ const TOGETHER: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Statistics {
     hasher: RandomState,
+    /// Numbers of rows by key, which most signatures have and which is found faster than they are.
+    keys: HashMap<u64, u32, RandomState>,
     /// Numbers of rows by signature.
     numbers: HashTable<u32>,
     rows: Vec<Row>,
+    heads: Vec<Head>,
     /// Times to the end of the response.
     times: Percentiles,
-    /// Transactions that are not in their rows yet, and where their signatures end in `signatures`.
-    waiting: Vec<(u64, usize, Finished)>,
-    signatures: String,
+    waiting: Vec<Entry>,
 }
 
 impl Statistics {
     /// Enter a transaction.
-    pub fn add(&mut self, signature: &str, t: &Finished) {
-        self.signatures.push_str(signature);
-        let hash = self.hasher.hash_one(signature);
-        self.waiting.push((hash, self.signatures.len(), t.clone()));
+    pub fn add(&mut self, text: &Text<'_>, t: &Finished) {
+        let row = self.row(text);
+        if t.losses > 0 {
+            self.heads[row as usize].losses += u64::from(t.losses);
+        }
+        let end = t.end.map(seconds);
+        if let Some(end) = end {
+            self.times.add(row, end);
+        }
+        self.waiting.push(Entry {
+            row,
+            index: t.index,
+            request_bytes: t.request_bytes,
+            response_bytes: t.response_bytes,
+            client: t.client,
+            server: t.server,
+            end,
+        });
         if self.waiting.len() == TOGETHER {
             self.settle();
         }
@@ -109,68 +148,54 @@ impl Statistics {
 
     /// Put what waits into its rows. They are brought into the cache first, all at once instead of one wait after the
     /// other.
-    pub fn settle(&mut self) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let mut signatures = std::mem::take(&mut self.signatures);
+    fn settle(&mut self) {
         let mut seen = 0;
-        for (hash, ..) in &waiting {
-            let number = self.numbers.find(*hash, |n| self.rows[*n as usize].hash == *hash);
-            if let Some(row) = number.map(|number| &self.rows[*number as usize]) {
-                let first = row.signature.as_bytes().first();
-                seen ^= row.positions[0] ^ row.end.count ^ row.client.count ^ u64::from(first.copied().unwrap_or(0));
-            }
+        for entry in &self.waiting {
+            let row = &self.rows[entry.row as usize];
+            seen ^= row.count ^ row.positions[0];
         }
         std::hint::black_box(seen);
-        let mut start = 0;
-        for (hash, end, t) in waiting.drain(..) {
-            self.enter(&signatures[start..end], hash, &t);
-            start = end;
+        for entry in self.waiting.drain(..) {
+            self.rows[entry.row as usize].add(&entry);
         }
-        signatures.clear();
-        (self.waiting, self.signatures) = (waiting, signatures);
-    }
-
-    fn find(&self, name: &str, hash: u64) -> Option<usize> {
-        let is = |number: &u32| {
-            let row = &self.rows[*number as usize];
-            row.hash == hash && *row.signature == *name
-        };
-        self.numbers.find(hash, is).map(|number| *number as usize)
     }
 
     /// Number of the row of a signature: its own, or beyond [`SIGNATURES`] that of the others.
-    fn row(&mut self, signature: &str, hash: u64) -> usize {
-        let (mut name, mut hash) = (signature, hash);
-        let mut number = self.find(name, hash);
-        if number.is_none() && self.rows.len() >= SIGNATURES {
-            (name, hash) = (OTHERS, self.hasher.hash_one(OTHERS));
-            number = self.find(name, hash);
+    fn row(&mut self, text: &Text<'_>) -> u32 {
+        let key = text.key();
+        if let Some(row) = key.and_then(|key| self.keys.get(&key)) {
+            return *row;
         }
-        number.unwrap_or_else(|| {
-            let rows = &mut self.rows;
-            rows.push(Row::new(name, hash));
-            self.numbers
-                .insert_unique(hash, rows.len() as u32 - 1, |number| rows[*number as usize].hash);
-            rows.len() - 1
-        })
+        let signature = text.get();
+        let row = self.find(signature).unwrap_or_else(|| {
+            if self.rows.len() < SIGNATURES {
+                self.insert(signature)
+            } else {
+                self.find(OTHERS).unwrap_or_else(|| self.insert(OTHERS))
+            }
+        });
+        if let Some(key) = key.filter(|_| self.keys.len() < KEYS) {
+            self.keys.insert(key, row);
+        }
+        row
     }
 
-    fn enter(&mut self, signature: &str, hash: u64, t: &Finished) {
-        let number = self.row(signature, hash);
-        let row = &mut self.rows[number];
-        row.count += 1;
-        row.request_bytes = row.request_bytes.saturating_add(t.request_bytes);
-        row.response_bytes = row.response_bytes.saturating_add(t.response_bytes);
-        row.losses += u64::from(t.losses);
-        row.client.add(t.client.map(seconds));
-        row.server.add(t.server.map(seconds));
-        row.end.add(t.end.map(seconds));
-        if let Some(end) = t.end {
-            self.times.add(number as u32, seconds(end));
-        }
-        if t.index > 0 {
-            row.positions[(t.index as usize - 1).min(POSITIONS - 1)] += 1;
-        }
+    fn find(&self, signature: &str) -> Option<u32> {
+        let is = |number: &u32| *self.heads[*number as usize].signature == *signature;
+        self.numbers.find(self.hasher.hash_one(signature), is).copied()
+    }
+
+    fn insert(&mut self, signature: &str) -> u32 {
+        let number = self.rows.len() as u32;
+        self.rows.push(Row::default());
+        self.heads.push(Head {
+            signature: signature.into(),
+            losses: 0,
+        });
+        let Self { heads, hasher, .. } = self;
+        let hash = |number: &u32| hasher.hash_one(&*heads[*number as usize].signature);
+        self.numbers.insert_unique(hash(&number), number, hash);
+        number
     }
 
     /// The table, most frequent first.
@@ -179,27 +204,27 @@ impl Statistics {
         self.times.settle();
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_unstable_by(|a, b| {
-            let (a, b) = (&self.rows[*a], &self.rows[*b]);
-            b.count.cmp(&a.count).then_with(|| a.signature.cmp(&b.signature))
+            let by_name = || self.heads[*a].signature.cmp(&self.heads[*b].signature);
+            self.rows[*b].count.cmp(&self.rows[*a].count).then_with(by_name)
         });
         order
             .into_iter()
             .map(|number| {
-                let row = &self.rows[number];
+                let (row, head) = (&self.rows[number], &self.heads[number]);
                 v1::SignatureStatistics {
-                    signature: row.signature.to_string(),
+                    signature: head.signature.to_string(),
                     count: row.count,
-                    client_average_seconds: row.client.average(),
+                    client_average_seconds: row.client.value(),
                     request_bytes_average: row.request_bytes as f64 / row.count as f64,
-                    server_seconds_min: row.server.min(),
-                    server_seconds_average: row.server.average(),
-                    server_seconds_max: row.server.max(),
+                    server_seconds_min: row.server.known(row.server_min),
+                    server_seconds_average: row.server.value(),
+                    server_seconds_max: row.server.known(row.server_max),
                     response_bytes_average: row.response_bytes as f64 / row.count as f64,
-                    end_seconds_average: row.end.average(),
-                    end_seconds_max: row.end.max(),
+                    end_seconds_average: row.end.value(),
+                    end_seconds_max: row.end.known(row.end_max),
                     positions: row.positions.to_vec(),
-                    losses: row.losses,
-                    response_times: self.times.message(number as u32, row.end.max),
+                    losses: head.losses,
+                    response_times: self.times.message(number as u32, row.end_max),
                 }
             })
             .collect()
@@ -209,6 +234,7 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signature::{Described, Signature, Spare};
     use crate::turns::Kind;
 
     #[test]
@@ -231,7 +257,8 @@ mod tests {
                 losses: 0,
                 overlapped: false,
             };
-            s.add("Request: blk[1]-blk[2]", &t);
+            let signature = Signature::default();
+            s.add(&Spare::default().text(Described::Data(&signature)), &t);
         }
         let table = s.table();
         assert_eq!(table.len(), 1);

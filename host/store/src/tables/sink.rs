@@ -65,15 +65,13 @@ impl Tables {
             failed,
             ..
         } = self;
-        for record in records {
-            lanes.push(record, |first, more| match first.kind() {
-                Some(Kind::Event) => add(events, &Event::new(first, more), ready, failed),
-                Some(Kind::Interval) => add(intervals, &Interval::new(first), ready, failed),
-                Some(Kind::Packet) => add(packets, &Packet::new(first, more), ready, failed),
-                Some(Kind::Port) => add(ports, &Port::new(first, more), ready, failed),
-                _ => {}
-            });
-        }
+        lanes.push(records, |first, more| match first.kind() {
+            Some(Kind::Event) => add(events, &Event::new(first, more), ready, failed),
+            Some(Kind::Interval) => add(intervals, &Interval::new(first), ready, failed),
+            Some(Kind::Packet) => add(packets, &Packet::new(first, more), ready, failed),
+            Some(Kind::Port) => add(ports, &Port::new(first, more), ready, failed),
+            _ => {}
+        });
     }
 
     /// A change of a finding, told by a daemon. It must not give the sink the findings themselves, too: these wait for
