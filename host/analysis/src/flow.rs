@@ -1,7 +1,7 @@
 //! State per flow, addressed by the flow's context index.
 
 use foldhash::quality::FixedState;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher};
 use weir_record::{
     Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, Setup, what,
     width,
@@ -93,6 +93,18 @@ impl Trouble {
             ..Self::default()
         };
     }
+
+    /// See [`Flow::interval_ids`].
+    fn interval_ids(&mut self, s: usize, i: Interval, packets: u32, time: u64, by_connection: bool) -> Option<Step> {
+        if packets > 0 {
+            let last = i.start.saturating_add(if i.fine != 0 { FINE } else { NORMAL });
+            self.heard[s] = self.heard[s].max(last.min(time));
+        }
+        let whole = self.losses[s].is_whole();
+        let step = self.ids[s].interval(i.ip_id, packets, self.losses[s].counts.duplicates);
+        self.losses[1 - s].answered(i.start, time, self.ids[s], by_connection, whole);
+        step
+    }
 }
 
 /// Where a flow goes.
@@ -113,11 +125,42 @@ pub(crate) struct Host {
     tunnel: u32,
 }
 
-/// One host, as it sends to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Pair {
-    from: Host,
-    to: [u8; 16],
+/// One host, as it sends to another. Most are IPv4 without tags and tunnels, which are compared faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pair {
+    Plain { from: [u8; 4], to: [u8; 4] },
+    Full { from: Host, to: [u8; 16] },
+}
+
+impl Pair {
+    fn new(from: Host, to: [u8; 16]) -> Self {
+        let is_plain = from.vlans == 0 && from.tunnel == 0;
+        match (v4(from.address), v4(to)) {
+            (Some(from), Some(to)) if is_plain => Self::Plain { from, to },
+            _ => Self::Full { from, to },
+        }
+    }
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self::new(Host::default(), [0; 16])
+    }
+}
+
+impl Hash for Pair {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match *self {
+            Self::Plain { from, to } => {
+                let from = Host {
+                    address: mapped(from),
+                    ..Host::default()
+                };
+                (from, mapped(to)).hash(state);
+            }
+            Self::Full { from, to } => (from, to).hash(state),
+        }
+    }
 }
 
 /// Places of a table of servers or pairs of hosts.
@@ -125,15 +168,15 @@ pub(crate) const PLACES: usize = 1024;
 
 /// Where one stands in such a table, the same in every run, once it was looked up.
 #[derive(Clone, Copy, Debug)]
-struct Place(u16);
+struct TablePlace(u16);
 
-impl Default for Place {
+impl Default for TablePlace {
     fn default() -> Self {
         Self(u16::MAX)
     }
 }
 
-impl Place {
+impl TablePlace {
     #[inline]
     fn of<T: Hash>(&mut self, whom: T) -> Placed<T> {
         if self.0 == u16::MAX {
@@ -156,7 +199,7 @@ pub(crate) struct Placed<T> {
 #[cfg(test)]
 impl<T: Hash> From<T> for Placed<T> {
     fn from(whom: T) -> Self {
-        Place::default().of(whom)
+        TablePlace::default().of(whom)
     }
 }
 
@@ -166,14 +209,6 @@ impl Route {
             address: if side == 0 { self.client_addr } else { self.server_addr },
             vlans: self.vlans,
             tunnel: self.tunnel_id,
-        }
-    }
-
-    /// `side` as it sends to the other.
-    pub const fn pair(&self, side: usize) -> Pair {
-        Pair {
-            from: self.host(side),
-            to: if side == 0 { self.server_addr } else { self.client_addr },
         }
     }
 }
@@ -226,6 +261,29 @@ impl StoredRoute {
         }
     }
 
+    /// `side` as it sends to the other.
+    #[inline]
+    fn pair(&self, side: usize) -> Pair {
+        match self {
+            Self::Plain { client, server, .. } => {
+                let (from, to) = if side == 0 {
+                    (*client, *server)
+                } else {
+                    (*server, *client)
+                };
+                Pair::Plain { from, to }
+            }
+            Self::Full { route, .. } => {
+                let to = if side == 0 {
+                    route.server_addr
+                } else {
+                    route.client_addr
+                };
+                Pair::new(route.host(side), to)
+            }
+        }
+    }
+
     #[inline]
     fn get(&self) -> Route {
         match self {
@@ -266,7 +324,7 @@ pub(crate) struct Flow {
     /// `ClientHow`, 0 = unknown.
     pub how: u8,
     /// Places in the tables of servers and of pairs of hosts, each way, once they were looked up.
-    places: [Place; 3],
+    places: [TablePlace; 3],
 
     pub turn: Option<Box<Turn>>,
     pub directions: [Direction; 2],
@@ -361,7 +419,7 @@ impl Flow {
             rtt: RoundTrips::default(),
             bits: if open.protocol == TCP { IS_TCP } else { 0 },
             how,
-            places: [Place::default(); 3],
+            places: [TablePlace::default(); 3],
             turn: None,
             directions: [Direction::default(), Direction::default()],
             windows: [Windows::default(); 2],
@@ -390,7 +448,18 @@ impl Flow {
         match kind {
             Kind::Rtt => self.id.0,
             Kind::Setup => self.id.0 ^ self.first,
+            Kind::Block => self.id.0 ^ self.directions[0].packets,
             _ => self.id.0 ^ self.directions[0].packets ^ self.first,
+        }
+    }
+
+    /// The same of what it points to.
+    #[inline]
+    fn warm_beyond(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Rtt => self.rtt.warm(),
+            Kind::Setup | Kind::Interval => 0,
+            _ => self.turn.as_ref().map_or(0, |turn| turn.warm()),
         }
     }
 
@@ -421,31 +490,25 @@ impl Flow {
     /// `side` as it sends to the other, among all pairs.
     #[inline]
     pub fn pair(&mut self, side: usize) -> Placed<Pair> {
-        let pair = self.route().pair(side);
+        let pair = self.route.pair(side);
         self.places[side & 1].of(pair)
     }
 
     /// IP ids of an interval of `side` that was over at `time`: what was not seen of them since the interval before, if ids
     /// tell. To be called before the totals move.
-    pub fn interval_ids(&mut self, side: usize, i: &Interval, time: u64, by_connection: bool) -> Option<Step> {
+    #[inline]
+    pub fn interval_ids(&mut self, side: usize, i: Interval, time: u64, by_connection: bool) -> Option<Step> {
         let s = side & 1;
         let packets = i.packets.wrapping_sub(self.directions[s].packets as u32);
         let sent_fin = self.sent_fin(s);
-        let Some(trouble) = self.extras.trouble_mut() else {
-            if sent_fin {
-                return None;
+        match self.extras.trouble_mut() {
+            Some(trouble) => trouble.interval_ids(s, i, packets, time, by_connection),
+            None if sent_fin => None,
+            None => {
+                let before = std::mem::replace(&mut self.ids[s], i.ip_id);
+                Step::new(before, i.ip_id, packets.into())
             }
-            let before = std::mem::replace(&mut self.ids[s], i.ip_id);
-            return Step::new(before, i.ip_id, packets.into());
-        };
-        if packets > 0 {
-            let last = i.start.saturating_add(if i.fine != 0 { FINE } else { NORMAL });
-            trouble.heard[s] = trouble.heard[s].max(last.min(time));
         }
-        let whole = trouble.losses[s].is_whole();
-        let step = trouble.ids[s].interval(i.ip_id, packets, trouble.losses[s].counts.duplicates);
-        trouble.losses[1 - s].answered(i.start, time, trouble.ids[s], by_connection, whole);
-        step
     }
 
     fn newest_ids(&self) -> [u16; 2] {
@@ -789,24 +852,32 @@ impl Flow {
         let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
         let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
         let before = done.client.or_else(|| self.since_setup(done));
-        let time = TimeShares::transaction(done, before, &request, &response, &m);
+        let time = TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &m);
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
         time
     }
 
-    fn transfer(&mut self, s: usize, (from, to): (u64, u64), next: u64, link: Option<f64>, pool: &mut Pool) -> Charged {
+    /// `None` of a transfer that took no time.
+    fn transfer(
+        &mut self,
+        s: usize,
+        (from, to): (u64, u64),
+        next: u64,
+        link: Option<f64>,
+        pool: &mut Pool,
+    ) -> Option<Charged> {
         let to = to.min(from.saturating_add(shares::LONGEST));
         if self.extras.limits().is_none() && to == from {
-            return Charged::default();
+            return None;
         }
         let path = self.limit_path(s, link);
         if self.extras.limits().is_none() && path.is_one_flight(to - from) {
-            return Charged::one_flight(to - from);
+            return Some(Charged::one_flight(to - from));
         }
         let limits = self.extras.make_limits(pool);
-        limits.sides[s].settle(from, to, next, &path)
+        Some(limits.sides[s].settle(from, to, next, &path))
     }
 
     /// Whose time the handshake took.
@@ -1063,20 +1134,14 @@ impl Slab {
             places[many] = (place, record.kind().unwrap_or(Kind::Gap));
             many += usize::from(place != 0);
         }
-        let flows = || {
-            places[..many].iter().filter_map(|(place, kind)| {
-                Some((self.chunks[(place - 1) / CHUNK][(place - 1) % CHUNK].as_ref()?, *kind))
-            })
-        };
+        let mut flows = [None; TOGETHER];
         let mut seen = 0;
-        for (flow, kind) in flows() {
-            seen ^= flow.warm(kind);
+        for ((place, kind), found) in places[..many].iter().zip(&mut flows) {
+            *found = self.chunks[(place - 1) / CHUNK][(place - 1) % CHUNK].as_ref();
+            seen ^= found.map_or(0, |flow| flow.warm(*kind));
         }
-        for (flow, kind) in flows() {
-            seen ^= match kind {
-                Kind::Rtt => flow.rtt.warm(),
-                _ => flow.turn.as_ref().map_or(0, |turn| turn.warm()),
-            };
+        for ((_, kind), flow) in places[..many].iter().zip(flows) {
+            seen ^= flow.map_or(0, |flow| flow.warm_beyond(*kind));
         }
         std::hint::black_box(seen);
     }

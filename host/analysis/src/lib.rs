@@ -368,12 +368,13 @@ impl State {
         if block.known & 1 != 0 {
             flow.acknowledge(1 - side, block.ack, r.time());
         }
-        let fin = flow.client_fin();
         self.totals.figures.message();
-        let turn = flow.turn.get_or_insert_with(|| self.pool.turn());
+        // For the time of the turn on its own, so that the rest of the flow can be looked at.
+        let mut turn = flow.turn.take().unwrap_or_else(|| self.pool.turn());
         let tail = turn.tail(side);
         let asked = turn.unanswered().filter(|_| side == 1);
-        let mut done = turn.block(side, code, block, fin);
+        let mut done = turn.block(side, code, block, || flow.client_fin());
+        flow.turn = Some(turn);
         let unseen = flow.extras.trouble().and_then(|t| t.losses[side].unseen(block.seq));
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
@@ -523,10 +524,10 @@ impl State {
             if self.watch_ids {
                 let habit = self.habits.of(flow.pair(side));
                 let is_first = flow.directions[side].packets == 0;
-                let step = flow.interval_ids(side, &i, r.time(), habit.by_connection() == Some(true));
+                let step = flow.interval_ids(side, i, r.time(), habit.by_connection() == Some(true));
                 habit.interval(i.ip_id, is_first, step);
             } else {
-                flow.interval_ids(side, &i, r.time(), false);
+                flow.interval_ids(side, i, r.time(), false);
             }
         }
         let d = &mut flow.directions[side];

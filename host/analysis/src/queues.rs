@@ -134,8 +134,12 @@ impl Extremes {
 }
 
 #[derive(Debug)]
+#[repr(C)]
 struct History {
     whom: Host,
+    /// The smallest and the largest round trip of all that follows.
+    smallest: u64,
+    largest: u64,
     /// Of the piece of time in progress, and of the one before.
     extremes: [Extremes; 2],
     piece: u64,
@@ -148,6 +152,8 @@ impl History {
     const fn new(whom: Host) -> Self {
         Self {
             whom,
+            smallest: u64::MAX,
+            largest: 0,
             extremes: [Extremes::NONE; 2],
             piece: 0,
             newest: [None; 2],
@@ -171,6 +177,9 @@ impl History {
             self.extremes = [Extremes::NONE, before];
             self.piece = piece;
         }
+        let [now, before] = self.extremes;
+        self.smallest = now.smallest.min(before.smallest).min(sample.round_trip);
+        self.largest = now.largest.max(before.largest).max(sample.round_trip);
         let number = sample.sent >> SLOT_BITS;
         let slot = &mut self.slots[number as usize % SLOTS];
         if number >= slot.sent >> SLOT_BITS {
@@ -197,6 +206,9 @@ impl History {
     /// not in one of responses, which may be another when the response comes. Nothing tells the two apart, so the truth is said to be anywhere
     /// between the smallest round trip of the last seconds and the largest, which may have grown since.
     fn wait(&self, own: u64, asked: u64, answered: u64) -> Option<Wait> {
+        if self.largest <= self.smallest.min(own) + SLACK {
+            return None;
+        }
         let Extremes {
             smallest,
             largest,

@@ -21,6 +21,10 @@ pub(crate) struct TimeShares {
     pub client: u64,
     pub server: u64,
     pub latency: u64,
+    /// Transactions, and those of them whose path's round trip is not known: the latency is in other parts.
+    pub transactions: u64,
+    pub blind: u64,
+    // Of transfers, which most transactions have none of that takes time.
     pub bandwidth: u64,
     pub congestion: u64,
     pub protocol: u64,
@@ -29,9 +33,6 @@ pub(crate) struct TimeShares {
     pub receiver: u64,
     pub sender: u64,
     pub slow_start: u64,
-    /// Transactions, and those of them whose path's round trip is not known: the latency is in other parts.
-    pub transactions: u64,
-    pub blind: u64,
 }
 
 /// What a transaction is measured with; times in ns.
@@ -53,6 +54,8 @@ impl TimeShares {
             client,
             server,
             latency,
+            transactions,
+            blind,
             bandwidth,
             congestion,
             protocol,
@@ -60,14 +63,22 @@ impl TimeShares {
             receiver,
             sender,
             slow_start,
-            transactions,
-            blind,
         } = other;
         for (sum, more) in [
             (&mut self.think, think),
             (&mut self.client, client),
             (&mut self.server, server),
             (&mut self.latency, latency),
+            (&mut self.transactions, transactions),
+            (&mut self.blind, blind),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+        // The other parts are parts of the protocol's.
+        if bandwidth | congestion | protocol == 0 {
+            return;
+        }
+        for (sum, more) in [
             (&mut self.bandwidth, bandwidth),
             (&mut self.congestion, congestion),
             (&mut self.protocol, protocol),
@@ -75,8 +86,6 @@ impl TimeShares {
             (&mut self.receiver, receiver),
             (&mut self.sender, sender),
             (&mut self.slow_start, slow_start),
-            (&mut self.transactions, transactions),
-            (&mut self.blind, blind),
         ] {
             *sum = sum.saturating_add(*more);
         }
@@ -111,8 +120,8 @@ impl TimeShares {
     pub fn transaction(
         done: &Finished,
         before: Option<u64>,
-        request: &Charged,
-        response: &Charged,
+        request: Option<&Charged>,
+        response: Option<&Charged>,
         m: &Measure,
     ) -> Self {
         let before = before.map(|gap| gap.min(LONGEST));
@@ -151,7 +160,10 @@ impl TimeShares {
         s.server += idle;
         debug_assert_eq!(
             s.total(),
-            before.unwrap_or(0) + request.by.sum() + server.unwrap_or(0) + response.by.sum()
+            before.unwrap_or(0)
+                + request.map_or(0, |charged| charged.by.sum())
+                + server.unwrap_or(0)
+                + response.map_or(0, |charged| charged.by.sum())
         );
         s
     }
@@ -167,8 +179,9 @@ impl TimeShares {
         gap - trip
     }
 
-    /// The parts of a transfer. Returns the application's.
-    fn transfer(&mut self, charged: &Charged, bytes: u64, m: &Measure) -> u64 {
+    /// The parts of a transfer, if it took time. Returns the application's.
+    fn transfer(&mut self, charged: Option<&Charged>, bytes: u64, m: &Measure) -> u64 {
+        let Some(charged) = charged else { return 0 };
         let by = &charged.by;
         let application = by.of(Cause::Application);
         let mut rest = by.sum() - application;

@@ -272,9 +272,12 @@ impl Signature {
             0
         } else {
             let bytes = self.response.single()?;
-            let digits = bytes.checked_ilog10()?;
-            let first = bytes / 10u64.pow(digits);
-            u64::from(digits) << 4 | first
+            let (mut first, mut digits) = (bytes, 1);
+            while first >= 10 {
+                first /= 10;
+                digits += 1;
+            }
+            digits << 4 | first
         };
         let plain = self.note == StateNote::None && request < 1 << KEY_BITS;
         plain.then_some(request << RESPONSE_BITS | response)

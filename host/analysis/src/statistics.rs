@@ -186,6 +186,11 @@ impl Statistics {
     }
 
     fn insert(&mut self, signature: &str) -> u32 {
+        if self.rows.is_empty() {
+            // Memory that is not used yet costs nothing, and rows that move do.
+            self.rows.reserve_exact(SIGNATURES + 1);
+            self.heads.reserve_exact(SIGNATURES + 1);
+        }
         let number = self.rows.len() as u32;
         self.rows.push(Row::default());
         self.heads.push(Head {

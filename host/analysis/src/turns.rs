@@ -283,7 +283,13 @@ impl Turn {
     }
 
     /// A block ended. Returns the transaction that it ended, if it is the client's next request.
-    pub fn block(&mut self, side: usize, code: u8, b: &Block, fin: ClientFin) -> Option<(Finished, Signature)> {
+    pub fn block(
+        &mut self,
+        side: usize,
+        code: u8,
+        b: &Block,
+        fin: impl FnOnce() -> ClientFin,
+    ) -> Option<(Finished, Signature)> {
         if b.bytes == 0 {
             return None;
         }
@@ -305,7 +311,7 @@ impl Turn {
             // The client sent this before the response had reached it.
             let crossed = unacknowledged(b, response.side.end);
             self.request.overlapped |= crossed;
-            done = Some(self.finish(fin, Some(b.first)));
+            done = Some(self.finish(fin(), Some(b.first)));
             self.request.overlapped = crossed;
         }
         self.request.add(b, cause, goes_on, &splits);
@@ -366,15 +372,18 @@ impl Turn {
 
     /// End the transaction; `next` is the first packet of the next one.
     fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> (Finished, Signature) {
-        let request = std::mem::take(&mut self.request);
-        let Response { side: response, wait } = self.response.take().map(|response| *response).unwrap_or_default();
         let losses = self.settle_losses(next);
+        let request = &mut self.request;
+        let spare = &mut Response::default();
+        let response = self.response.as_deref_mut().unwrap_or(spare);
+        let wait = response.wait;
+        let response = &mut response.side;
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
         let answered = !response.blocks.is_empty();
         let note = if asked {
-            state_note(&request, &response, fin)
+            state_note(request, response, fin)
         } else {
             StateNote::None
         };
@@ -409,10 +418,12 @@ impl Turn {
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
         past.previous = if answered { response.last } else { 0 };
         let signature = Signature {
-            request: request.blocks,
+            request: std::mem::take(&mut request.blocks),
             note,
-            response: response.blocks,
+            response: std::mem::take(&mut response.blocks),
         };
+        *request = Side::default();
+        self.response = None;
         (done, signature)
     }
 
@@ -497,7 +508,7 @@ mod tests {
             };
             self.now += 100;
             self.next[side] = self.next[side].wrapping_add(bytes);
-            self.turn.block(side, code, &b, ClientFin::default())
+            self.turn.block(side, code, &b, ClientFin::default)
         }
     }
 
