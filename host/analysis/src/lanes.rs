@@ -32,6 +32,8 @@ struct Lane {
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     lanes: [Lane; LANES],
+    /// Lanes with a record that waits for its continuation.
+    waiting: usize,
     /// Records, missing and stray are counted here.
     pub health: StreamHealth,
 }
@@ -44,52 +46,66 @@ impl Lanes {
     /// complete.
     #[inline]
     pub fn push(&mut self, records: &[Record], mut each: impl FnMut(&Record, Option<&Record>)) {
+        self.health.records += records.len() as u64;
         let mut rest = records;
         while let [record, later @ ..] = rest {
             rest = later;
-            self.count(record);
-            let waiting = &mut self.lanes[usize::from(record.lane()) % LANES].waiting;
-            if let Some(first) = waiting.take() {
-                if continues(&first, record) {
-                    each(&first, Some(record));
-                    continue;
-                }
-                each(&first, None);
+            self.number(record);
+            if self.waiting > 0 && self.resume(record, &mut each) {
+                continue;
             }
             if record.is_continuation() {
                 self.health.stray += 1;
-            } else if record.flags() & flag::MORE == 0 {
-                each(record, None);
-            } else if let [more, later @ ..] = later
-                && more.lane() == record.lane()
-                && continues(record, more)
-            {
-                rest = later;
-                self.count(more);
-                each(record, Some(more));
-            } else {
-                *waiting = Some(*record);
+                continue;
             }
+            let more = later.first().filter(|more| continues(record, more));
+            if let Some(more) = more {
+                self.number(more);
+                rest = &later[1..];
+            } else if record.flags() & flag::MORE != 0 {
+                self.lane(record).waiting = Some(*record);
+                self.waiting += 1;
+                continue;
+            }
+            each(record, more);
         }
     }
 
-    fn count(&mut self, record: &Record) {
-        self.health.records += 1;
+    fn lane(&mut self, record: &Record) -> &mut Lane {
+        &mut self.lanes[usize::from(record.lane()) % LANES]
+    }
+
+    /// What is missing before a record.
+    #[inline]
+    fn number(&mut self, record: &Record) {
         // The host's own GAP records have no place in the numbering.
         if record.kind() == Some(Kind::Gap) {
             return;
         }
         let sequence = record.sequence();
-        let next = &mut self.lanes[usize::from(record.lane()) % LANES].next;
+        let next = &mut self.lane(record).next;
         let jump = next.map_or(0, |next| sequence.wrapping_sub(next));
+        *next = Some(sequence.wrapping_add(1));
         if jump != 0 && jump < JUMP {
             self.health.missing += u64::from(jump);
         }
-        *next = Some(sequence.wrapping_add(1));
+    }
+
+    /// The record that waits on the lane of another one, if there is one. Returns whether the other one continues it.
+    #[cold]
+    fn resume(&mut self, record: &Record, each: &mut impl FnMut(&Record, Option<&Record>)) -> bool {
+        let Some(first) = self.lane(record).waiting.take() else {
+            return false;
+        };
+        self.waiting -= 1;
+        let more = Some(record).filter(|record| continues(&first, record));
+        each(&first, more);
+        more.is_some()
     }
 
     /// The input is over: records whose continuation did not come.
     pub fn finish(&mut self, mut each: impl FnMut(&Record)) {
+        self.waiting = 0;
         for lane in &mut self.lanes {
             if let Some(first) = lane.waiting.take() {
                 each(&first);
@@ -98,9 +114,12 @@ impl Lanes {
     }
 }
 
-/// `record` is the continuation of the one before it.
+/// `record` is the continuation of the one before it on its lane.
+#[inline]
 fn continues(first: &Record, record: &Record) -> bool {
-    record.is_continuation()
+    first.flags() & flag::MORE != 0
+        && record.is_continuation()
+        && record.lane() == first.lane()
         && record.kind() == first.kind()
         && record.flow() == first.flow()
         && record.sequence() == first.sequence().wrapping_add(1)

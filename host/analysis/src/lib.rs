@@ -198,8 +198,8 @@ impl Analyzer {
         let state = &mut self.state;
         self.lanes.finish(|record| state.record(record, None, sink));
         let open = std::mem::take(&mut state.flows);
-        for flow in open.drain() {
-            state.end(flow, None, Ending::default(), sink);
+        for mut flow in open.drain() {
+            state.end(&mut flow, None, Ending::default(), sink);
         }
         let summary = self.interim(sink);
         *self = Self::new(self.config);
@@ -256,6 +256,7 @@ impl Analyzer {
 
 impl State {
     /// One record with its continuation.
+    #[inline]
     fn record(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         if r.version() != VERSION {
             self.health.unknown += 1;
@@ -264,7 +265,7 @@ impl State {
         match r.kind() {
             Some(Kind::Open) => self.open(r, more, sink),
             Some(Kind::Setup) => self.setup(r, more, sink),
-            Some(Kind::Block) => self.block(r, sink),
+            Some(Kind::Block) => self.block(r, r.arg(), &Block::decode(r), false, sink),
             Some(Kind::Rtt) => self.rtt(r, sink),
             Some(Kind::Event) => self.event(r, more, sink),
             Some(Kind::Interval) => self.interval(r),
@@ -276,6 +277,7 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn open(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let mut flow = Flow::open(r.flow(), r.time(), r.arg(), &Open::decode(r));
         if let Some(marked) = &mut self.marked {
@@ -297,13 +299,14 @@ impl State {
                 hops(&flow, side, more.first_ttl, flow.first, sink);
             }
         }
-        if let Some(old) = self.flows.insert(flow) {
+        if let Some(mut old) = self.flows.insert(flow) {
             // Its CLOSE was lost.
             self.health.replaced += 1;
-            self.end(old, Some(CloseCause::Evicted), Ending::default(), sink);
+            self.end(&mut old, Some(CloseCause::Evicted), Ending::default(), sink);
         }
     }
 
+    #[inline(never)]
     fn setup(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let Some(flow) = self.flows.get_mut(r.flow()) else {
             self.health.homeless += 1;
@@ -330,31 +333,26 @@ impl State {
         }
     }
 
-    fn block(&mut self, r: &Record, sink: &mut impl Sink) {
+    /// A block of data, as the engine made it (`is_late`: the analysis) of the flow of a record.
+    #[inline(never)]
+    fn block(&mut self, r: &Record, code: u8, block: &Block, is_late: bool, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
-        let block = Block::decode(r);
         let Some(flow) = self.flows.get_mut(r.flow()) else {
             self.health.homeless += 1;
             return;
         };
-        flow.last = flow.last.max(block.last);
-        if let Some(trouble) = flow.extras.trouble_mut() {
-            trouble.losses[side].block(block.seq.wrapping_add(block.bytes));
+        if !is_late {
+            flow.last = flow.last.max(block.last);
+            if let Some(trouble) = flow.extras.trouble_mut() {
+                trouble.losses[side].block(block.seq.wrapping_add(block.bytes));
+            }
+            if side == 1 && flow.directions[1].data_segments == 0 {
+                hops(flow, side, block.ttl, block.last, sink);
+            }
+            let direction = &mut flow.directions[side];
+            direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
+            direction.flight_max = direction.flight_max.max(block.flight);
         }
-        if side == 1 && flow.directions[1].data_segments == 0 {
-            hops(flow, side, block.ttl, block.last, sink);
-        }
-        let direction = &mut flow.directions[side];
-        direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
-        direction.flight_max = direction.flight_max.max(block.flight);
-        self.data(r, side, r.arg(), &block, sink);
-    }
-
-    /// A block of data, as the engine or the analysis made it of the flow of a record.
-    fn data(&mut self, r: &Record, side: usize, code: u8, block: &Block, sink: &mut impl Sink) {
-        let Some(flow) = self.flows.get_mut(r.flow()) else {
-            return;
-        };
         let ends = flow.ends();
         sink.block(&DataBlock {
             id: flow.id,
@@ -436,6 +434,7 @@ impl State {
         });
     }
 
+    #[inline(never)]
     fn rtt(&mut self, r: &Record, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let Some(flow) = self.flows.get_mut(r.flow()) else {
@@ -474,6 +473,7 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn event(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let Some(flow) = self.flows.get_mut(r.flow()) else {
@@ -505,13 +505,14 @@ impl State {
             let ends = flow.ends();
             flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
             if let Some((end, block)) = flow.late_block(side, &e, r.time()) {
-                self.data(r, side, end as u8, &block, sink);
+                self.block(r, end as u8, &block, true, sink);
             }
         } else if skipped {
             flow.limit_event(side, &e, true, r.time(), self.totals.link, &mut self.pool);
         }
     }
 
+    #[inline(never)]
     fn interval(&mut self, r: &Record) {
         let side = usize::from(r.server_to_client());
         let Some(flow) = self.flows.get_mut(r.flow()) else {
@@ -542,6 +543,7 @@ impl State {
         }
     }
 
+    #[inline(never)]
     fn close(&mut self, r: &Record, more: Option<&Record>, sink: &mut impl Sink) {
         let Some(mut flow) = self.flows.remove(r.flow()) else {
             self.health.homeless += 1;
@@ -567,18 +569,18 @@ impl State {
         if cause == CloseCause::End {
             flow.setup.input_ended(flow.first, r.time());
         }
-        self.end(flow, Some(cause), ending, sink);
+        self.end(&mut flow, Some(cause), ending, sink);
     }
 
     /// A flow is over: by CLOSE, because its CLOSE was lost, or (`cause` is `None`) because the
     /// input ended without one.
-    fn end(&mut self, mut flow: Flow, cause: Option<CloseCause>, ending: Ending, sink: &mut impl Sink) {
+    fn end(&mut self, flow: &mut Flow, cause: Option<CloseCause>, ending: Ending, sink: &mut impl Sink) {
         self.totals.span(flow.first, flow.last);
         let packets = flow.directions[0].packets.saturating_add(flow.directions[1].packets);
         if !flow.is_tcp() {
             self.totals.other_flows += 1;
             self.totals.other_packets = self.totals.other_packets.saturating_add(packets);
-            self.pool.take_back(&mut flow);
+            self.pool.take_back(flow);
             return;
         }
         self.totals.connections += 1;
@@ -600,18 +602,18 @@ impl State {
             }
             self.transaction(flow.id, ends, &done, &time, Described::Data(&signature), sink);
         }
-        self.findings.connection(&flow, cause, self.totals.link);
+        self.findings.connection(flow, cause, self.totals.link);
         if let Some(recent) = &mut self.recent {
-            recent.each(|recent| recent.findings.connection(&flow, cause, self.totals.link));
+            recent.each(|recent| recent.findings.connection(flow, cause, self.totals.link));
         }
-        self.totals.figures.connection(&flow);
+        self.totals.figures.connection(flow);
         sink.connection(&Connection {
-            flow: &flow,
+            flow,
             cause,
             counts: ending.counts,
             link: self.totals.link,
         });
-        self.pool.take_back(&mut flow);
+        self.pool.take_back(flow);
     }
 
     fn summary(&mut self) -> v1::Summary {
