@@ -15,7 +15,7 @@ use crate::rtt::RoundTrips;
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, TimeShares};
 use crate::sink::Ends;
-use crate::turns::{ClientFin, Finished, Turn};
+use crate::turns::{ClientFin, Finished, Responses, Turn};
 use crate::verdict::{Class, Verdict};
 use crate::windows::{Closed, Windows};
 
@@ -95,7 +95,9 @@ impl Trouble {
     }
 
     /// See [`Flow::interval_ids`].
-    fn interval_ids(&mut self, s: usize, i: Interval, packets: u32, time: u64, by_connection: bool) -> Option<Step> {
+    #[inline(never)]
+    fn interval_ids(&mut self, s: usize, r: &Record, packets: u32, by_connection: bool) -> Option<Step> {
+        let (i, time) = (Interval::decode(r), r.time());
         if packets > 0 {
             let last = i.start.saturating_add(if i.fine != 0 { FINE } else { NORMAL });
             self.heard[s] = self.heard[s].max(last.min(time));
@@ -495,15 +497,16 @@ impl Flow {
         self.places[side & 1].of(pair)
     }
 
-    /// IP ids of an interval of `side` that was over at `time`: what was not seen of them since the interval before, if ids
-    /// tell. To be called before the totals move.
+    /// IP ids of an INTERVAL of `side`: what was not seen of them since the interval before, if ids tell. To be called
+    /// before the totals move.
     #[inline]
-    pub fn interval_ids(&mut self, side: usize, i: Interval, time: u64, by_connection: bool) -> Option<Step> {
+    pub fn interval_ids(&mut self, side: usize, r: &Record, by_connection: bool) -> Option<Step> {
         let s = side & 1;
+        let i = Interval::decode(r);
         let packets = i.packets.wrapping_sub(self.directions[s].packets as u32);
         let sent_fin = self.sent_fin(s);
         match self.extras.trouble_mut() {
-            Some(trouble) => trouble.interval_ids(s, i, packets, time, by_connection),
+            Some(trouble) => trouble.interval_ids(s, r, packets, by_connection),
             None if sent_fin => None,
             None => {
                 let before = std::mem::replace(&mut self.ids[s], i.ip_id);
@@ -1058,6 +1061,7 @@ impl Flow {
 #[allow(clippy::vec_box)] // the boxes are what is kept
 pub(crate) struct Pool {
     turns: Vec<Box<Turn>>,
+    pub responses: Responses,
     troubles: Vec<Box<Trouble>>,
     limits: Vec<Box<Limits>>,
 }

@@ -96,6 +96,7 @@ pub(crate) struct Habit {
 
 impl Habit {
     /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
+    #[inline]
     pub fn interval(&mut self, id: u16, is_first: bool, step: Option<Step>) {
         let before = std::mem::replace(&mut self.newest, id);
         if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
@@ -134,6 +135,7 @@ pub(crate) struct Habits {
 
 impl Habits {
     /// That of a pair, a new one if another has its place.
+    #[inline]
     pub fn of(&mut self, pair: Placed<Pair>) -> &mut Habit {
         if self.pairs.is_empty() {
             self.pairs.resize(PLACES, Habit::default());

@@ -371,7 +371,7 @@ impl State {
         let mut turn = flow.turn.take().unwrap_or_else(|| self.pool.turn());
         let tail = turn.tail(side);
         let asked = turn.unanswered().filter(|_| side == 1);
-        let mut done = turn.block(side, code, block, || flow.client_fin());
+        let mut done = turn.block(side, code, block, || flow.client_fin(), &mut self.pool.responses);
         flow.turn = Some(turn);
         let unseen = flow.extras.trouble().and_then(|t| t.losses[side].unseen(block.seq));
         if let Some((done, _)) = &mut done {
@@ -525,10 +525,10 @@ impl State {
             if self.watch_ids {
                 let habit = self.habits.of(flow.pair(side));
                 let is_first = flow.directions[side].packets == 0;
-                let step = flow.interval_ids(side, i, r.time(), habit.by_connection() == Some(true));
+                let step = flow.interval_ids(side, r, habit.by_connection() == Some(true));
                 habit.interval(i.ip_id, is_first, step);
             } else {
-                flow.interval_ids(side, i, r.time(), false);
+                flow.interval_ids(side, r, false);
             }
         }
         let d = &mut flow.directions[side];
@@ -594,7 +594,11 @@ impl State {
             .for_each(|verdict| sink.segment(&verdict, &ends));
         flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
-        if let Some((mut done, signature)) = flow.turn.as_mut().and_then(|turn| turn.close(fin)) {
+        if let Some((mut done, signature)) = flow
+            .turn
+            .as_mut()
+            .and_then(|turn| turn.close(fin, &mut self.pool.responses))
+        {
             self.queues.again(flow.server(), flow.server_rtt(), &mut done);
             let time = flow.account(&done, u64::MAX, self.totals.link, &mut self.pool);
             if let Some(operations) = &mut self.operations {

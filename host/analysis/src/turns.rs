@@ -31,7 +31,7 @@ struct Side {
 }
 
 impl Side {
-    fn add(&mut self, b: &Block, cause: Option<BlockEnd>, goes_on: bool, splits: &Splits) {
+    fn add(&mut self, b: &Block, cause: Option<BlockEnd>, goes_on: bool, splits: Option<Splits>) {
         if self.blocks.is_empty() {
             self.first = b.first;
         }
@@ -50,8 +50,10 @@ impl Side {
             first_piece = false;
             seq = to;
         };
-        for at in splits.within(b) {
-            piece(at, &mut self.blocks);
+        if let Some(splits) = splits {
+            for at in splits.within(b) {
+                piece(at, &mut self.blocks);
+            }
         }
         piece(end, &mut self.blocks);
         self.end = end;
@@ -65,6 +67,29 @@ struct Response {
     side: Side,
     /// The round trip behind the tap, when a queue stood.
     wait: Option<Wait>,
+}
+
+/// Responses that are over, for reuse: the memory of one that was just read is near.
+#[derive(Debug, Default)]
+#[allow(clippy::vec_box)] // the boxes are what is kept
+pub(crate) struct Responses(Vec<Box<Response>>);
+
+/// Boxes kept at most.
+const POOLED: usize = 64;
+
+impl Responses {
+    fn take(&mut self) -> Box<Response> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// Returns the blocks.
+    fn give(&mut self, mut response: Box<Response>) -> BlockList {
+        let blocks = std::mem::take(&mut *response).side.blocks;
+        if self.0.len() < POOLED {
+            self.0.push(response);
+        }
+        blocks
+    }
 }
 
 /// Sequence numbers at which a PSH is known that the engine's block did not show.
@@ -217,13 +242,14 @@ struct Trouble {
 
 /// What a flow has from the end of its first transaction, or its first trouble, on.
 #[derive(Clone, Debug, Default)]
+#[repr(C)] // what each block and what each transaction needs comes first
 struct Past {
-    finished: u32,
+    trouble: Option<Box<Trouble>>,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
     shares: Shares,
+    finished: u32,
     time: TimeShares,
-    trouble: Option<Box<Trouble>>,
 }
 
 /// The transaction in progress of a flow.
@@ -236,10 +262,6 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    fn trouble(&self) -> Option<&Trouble> {
-        self.past.as_deref()?.trouble.as_deref()
-    }
-
     fn trouble_mut(&mut self) -> Option<&mut Trouble> {
         self.past.as_deref_mut()?.trouble.as_deref_mut()
     }
@@ -289,21 +311,25 @@ impl Turn {
         code: u8,
         b: &Block,
         fin: impl FnOnce() -> ClientFin,
+        spare: &mut Responses,
     ) -> Option<(Finished, Signature)> {
         if b.bytes == 0 {
             return None;
         }
         let cause = BlockEnd::from_u8(code);
-        // The byte of a probe is data, but the sender's block did not end with it.
-        let probe = self.trouble_mut().and_then(|t| t.probes[side & 1].take());
-        let goes_on = b.bytes == 1 && probe == Some(b.seq);
-        let splits = self.trouble().map_or(Splits::default(), |t| t.splits[side & 1]);
+        let (mut goes_on, mut splits) = (false, None);
+        if let Some(trouble) = self.trouble_mut() {
+            // The byte of a probe is data, but the sender's block did not end with it.
+            let probe = trouble.probes[side & 1].take();
+            goes_on = b.bytes == 1 && probe == Some(b.seq);
+            splits = Some(trouble.splits[side & 1]);
+        }
         if side == 1 {
             if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
                 self.request.overlapped = true;
             }
-            let response = self.response.get_or_insert_default();
-            response.side.add(b, cause, goes_on, &splits);
+            let response = self.response.get_or_insert_with(|| spare.take());
+            response.side.add(b, cause, goes_on, splits);
             return None;
         }
         let mut done = None;
@@ -311,10 +337,10 @@ impl Turn {
             // The client sent this before the response had reached it.
             let crossed = unacknowledged(b, response.side.end);
             self.request.overlapped |= crossed;
-            done = Some(self.finish(fin(), Some(b.first)));
+            done = Some(self.finish(fin(), Some(b.first), spare));
             self.request.overlapped = crossed;
         }
-        self.request.add(b, cause, goes_on, &splits);
+        self.request.add(b, cause, goes_on, splits);
         done
     }
 
@@ -363,21 +389,26 @@ impl Turn {
     }
 
     /// The flow closed: the transaction in progress, if there is one.
-    pub fn close(&mut self, fin: ClientFin) -> Option<(Finished, Signature)> {
+    pub fn close(&mut self, fin: ClientFin, spare: &mut Responses) -> Option<(Finished, Signature)> {
         if self.request.blocks.is_empty() && self.response.is_none() {
             return None;
         }
-        Some(self.finish(fin, None))
+        Some(self.finish(fin, None, spare))
     }
 
     /// End the transaction; `next` is the first packet of the next one.
-    fn finish(&mut self, fin: ClientFin, next: Option<u64>) -> (Finished, Signature) {
+    #[inline]
+    fn finish(&mut self, fin: ClientFin, next: Option<u64>, spare: &mut Responses) -> (Finished, Signature) {
         let losses = self.settle_losses(next);
-        let request = &mut self.request;
-        let spare = &mut Response::default();
-        let response = self.response.as_deref_mut().unwrap_or(spare);
-        let wait = response.wait;
-        let response = &mut response.side;
+        let request = &self.request;
+        let none;
+        let (response, wait) = match self.response.as_deref() {
+            Some(response) => (&response.side, response.wait),
+            None => {
+                none = Side::default();
+                (&none, None)
+            }
+        };
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
@@ -418,12 +449,13 @@ impl Turn {
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
         past.previous = if answered { response.last } else { 0 };
         let signature = Signature {
-            request: std::mem::take(&mut request.blocks),
+            request: std::mem::take(&mut self.request).blocks,
             note,
-            response: std::mem::take(&mut response.blocks),
+            response: self
+                .response
+                .take()
+                .map_or_else(BlockList::default, |response| spare.give(response)),
         };
-        *request = Side::default();
-        self.response = None;
         (done, signature)
     }
 
@@ -508,7 +540,8 @@ mod tests {
             };
             self.now += 100;
             self.next[side] = self.next[side].wrapping_add(bytes);
-            self.turn.block(side, code, &b, ClientFin::default)
+            self.turn
+                .block(side, code, &b, ClientFin::default, &mut Responses::default())
         }
     }
 
@@ -532,7 +565,10 @@ mod tests {
             (110, Some(90), Some(10), Some(100))
         );
         assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
-        let (last, signature) = t.turn.close(ClientFin::default()).expect("in progress");
+        let (last, signature) = t
+            .turn
+            .close(ClientFin::default(), &mut Responses::default())
+            .expect("in progress");
         assert_eq!(
             (text(&signature).as_str(), last.client, last.server),
             ("Request: blk[29]", Some(90), None)
@@ -547,7 +583,10 @@ mod tests {
         t.block(1, 1000, IDLE);
         t.block(1, 500, PUSH);
         t.block(1, 500, PUSH);
-        let (_, signature) = t.turn.close(ClientFin::default()).expect("in progress");
+        let (_, signature) = t
+            .turn
+            .close(ClientFin::default(), &mut Responses::default())
+            .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[100]-blk[1xxx]; blk[5xx]");
     }
 
@@ -569,7 +608,10 @@ mod tests {
         t.block(0, 100, PUSH);
         t.next[0] = t.next[0].wrapping_sub(40); // the server has only 60 of the 100
         t.block(1, 10, PUSH);
-        let (done, _) = t.turn.close(ClientFin::default()).expect("in progress");
+        let (done, _) = t
+            .turn
+            .close(ClientFin::default(), &mut Responses::default())
+            .expect("in progress");
         assert!(done.overlapped);
     }
 
@@ -581,7 +623,10 @@ mod tests {
         t.turn.push_at(1, start + 30); // before the block's record
         t.block(1, 100, PUSH);
         t.turn.push_at(1, start + 50); // after it
-        let (_, signature) = t.turn.close(ClientFin::default()).expect("in progress");
+        let (_, signature) = t
+            .turn
+            .close(ClientFin::default(), &mut Responses::default())
+            .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
     }
 
@@ -597,7 +642,14 @@ mod tests {
         t.turn.loss(1205); // in the request that begins at 1200 and has not ended
         let (done, _) = t.block(0, 1, PUSH).expect("ended");
         assert_eq!(done.losses, 21);
-        assert_eq!(t.turn.close(ClientFin::default()).expect("in progress").0.losses, 1);
+        assert_eq!(
+            t.turn
+                .close(ClientFin::default(), &mut Responses::default())
+                .expect("in progress")
+                .0
+                .losses,
+            1
+        );
     }
 
     #[test]
@@ -611,7 +663,7 @@ mod tests {
                 ack: 7000,
                 repeat,
             };
-            text(&t.turn.close(fin).expect("in progress").1)
+            text(&t.turn.close(fin, &mut Responses::default()).expect("in progress").1)
         };
         assert_eq!(note(1000, 0), "Request: blk[29]; conn half closed--blk[2x]");
         assert_eq!(note(1100, 0), "Request: blk[29]; conn half closed--blk[2x]");
