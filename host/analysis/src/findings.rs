@@ -297,7 +297,7 @@ impl Findings {
             own.data += data;
             own.repeated += repeated;
         }
-        if own.value() > RETRANSMISSION_LINE {
+        if own.repeated > 0 && own.value() > RETRANSMISSION_LINE {
             self.repeating.add(flow);
         }
     }

@@ -127,11 +127,11 @@ pub(crate) struct Host {
     tunnel: u32,
 }
 
-/// One host, as it sends to another. Most are IPv4 without tags and tunnels, which are compared faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One host, as it sends to another. Most are IPv4 without tags and tunnels, which are short.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pair {
     Plain { from: [u8; 4], to: [u8; 4] },
-    Full { from: Host, to: [u8; 16] },
+    Full(Box<(Host, [u8; 16])>),
 }
 
 impl Pair {
@@ -139,28 +139,31 @@ impl Pair {
         let is_plain = from.vlans == 0 && from.tunnel == 0;
         match (v4(from.address), v4(to)) {
             (Some(from), Some(to)) if is_plain => Self::Plain { from, to },
-            _ => Self::Full { from, to },
+            _ => Self::Full(Box::new((from, to))),
         }
     }
 }
 
 impl Default for Pair {
     fn default() -> Self {
-        Self::new(Host::default(), [0; 16])
+        Self::Plain {
+            from: [0; 4],
+            to: [0; 4],
+        }
     }
 }
 
 impl Hash for Pair {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match *self {
+        match self {
             Self::Plain { from, to } => {
                 let from = Host {
-                    address: mapped(from),
+                    address: mapped(*from),
                     ..Host::default()
                 };
-                (from, mapped(to)).hash(state);
+                (from, mapped(*to)).hash(state);
             }
-            Self::Full { from, to } => (from, to).hash(state),
+            Self::Full(pair) => pair.hash(state),
         }
     }
 }

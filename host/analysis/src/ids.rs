@@ -80,9 +80,9 @@ impl Counted {
 }
 
 /// What the ids of a host were seen to do in packets to another: there are hosts (Windows) that count for each address.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Habit {
+    pair: Pair,
     newest: u16,
     /// Flows whose first id was near, or far from, the newest of another flow.
     near: u16,
@@ -90,8 +90,6 @@ pub(crate) struct Habit {
     /// Intervals in which no id, or many, were missing.
     steady: u16,
     uneven: u16,
-    // Last, because most are short.
-    pair: Pair,
 }
 
 impl Habit {

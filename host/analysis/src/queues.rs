@@ -82,6 +82,15 @@ impl Sample {
         self.sent + self.round_trip
     }
 
+    /// Into its slot, unless a later one is there.
+    fn enter(self, slots: &mut [Self; SLOTS]) {
+        let number = self.sent >> SLOT_BITS;
+        let slot = &mut slots[number as usize % SLOTS];
+        if number >= slot.sent >> SLOT_BITS {
+            *slot = self;
+        }
+    }
+
     const fn is_near(self, other: Self) -> bool {
         self.sent.abs_diff(other.sent) <= NEAR
     }
@@ -145,7 +154,8 @@ struct History {
     piece: u64,
     /// The newest, which is not in `extremes` yet, and the one before.
     newest: [Option<Sample>; 2],
-    slots: [Sample; SLOTS],
+    /// From the second sample on: one alone is no queue.
+    slots: Option<Box<[Sample; SLOTS]>>,
 }
 
 impl History {
@@ -157,7 +167,7 @@ impl History {
             extremes: [Extremes::NONE; 2],
             piece: 0,
             newest: [None; 2],
-            slots: [Sample { sent: 0, round_trip: 0 }; SLOTS],
+            slots: None,
         }
     }
 
@@ -180,10 +190,13 @@ impl History {
         let [now, before] = self.extremes;
         self.smallest = now.smallest.min(before.smallest).min(sample.round_trip);
         self.largest = now.largest.max(before.largest).max(sample.round_trip);
-        let number = sample.sent >> SLOT_BITS;
-        let slot = &mut self.slots[number as usize % SLOTS];
-        if number >= slot.sent >> SLOT_BITS {
-            *slot = sample;
+        if let Some(newest) = newest {
+            let slots = self.slots.get_or_insert_with(|| {
+                let mut slots = Box::new([Sample::default(); SLOTS]);
+                newest.enter(&mut slots);
+                slots
+            });
+            sample.enter(slots);
         }
     }
 
@@ -220,9 +233,10 @@ impl History {
             return None;
         }
         let gap = answered.saturating_sub(asked);
+        let slots = self.slots.as_deref().map_or(&[][..], |slots| slots);
         let within = |ns: u64| move |sample: &&Sample| sample.sent.abs_diff(asked) <= ns;
-        let samples = || self.slots.iter().filter(within((SLOTS as u64) << SLOT_BITS));
-        let near = || self.slots.iter().filter(within(NEAR));
+        let samples = || slots.iter().filter(within((SLOTS as u64) << SLOT_BITS));
+        let near = || slots.iter().filter(within(NEAR));
         let before = near().filter(|s| s.sent <= asked).max_by_key(|s| s.sent);
         let after = near().filter(|s| s.sent > asked).min_by_key(|s| s.sent);
         // A queue may have grown since: as fast as time passes, if twice as much comes as goes, and to twice what was seen.
@@ -280,8 +294,13 @@ impl Queues {
             round_trip,
         };
         match &mut self.servers[place] {
-            Some(history) if history.whom == whom => history.add(sample),
-            other => other.insert(Box::new(History::new(whom))).add(sample),
+            Some(history) => {
+                if history.whom != whom {
+                    **history = History::new(whom);
+                }
+                history.add(sample);
+            }
+            none => none.insert(Box::new(History::new(whom))).add(sample),
         }
     }
 

@@ -203,7 +203,7 @@ impl BlockList {
         }
     }
 
-    fn write(&self, out: &mut String, size: fn(&mut String, u64)) {
+    fn write(&self, out: &mut String, size: impl Fn(&mut String, u64)) {
         for (i, group) in self.groups().enumerate() {
             if i > 0 {
                 out.push_str("; ");
@@ -258,7 +258,9 @@ impl Signature {
     pub fn write(&self, out: &mut String) {
         out.push_str("Request: ");
         self.request.write(out, decimal);
-        out.push_str(self.note.text());
+        if self.note != StateNote::None {
+            out.push_str(self.note.text());
+        }
         if !self.response.is_empty() {
             out.push_str(if self.note == StateNote::None { "-" } else { "--" });
             self.response.write(out, masked);
@@ -272,12 +274,8 @@ impl Signature {
             0
         } else {
             let bytes = self.response.single()?;
-            let (mut first, mut digits) = (bytes, 1);
-            while first >= 10 {
-                first /= 10;
-                digits += 1;
-            }
-            digits << 4 | first
+            let (first, others) = split_digits(bytes);
+            (others as u64 + 1) << 4 | first
         };
         let plain = self.note == StateNote::None && request < 1 << KEY_BITS;
         plain.then_some(request << RESPONSE_BITS | response)
@@ -354,10 +352,19 @@ pub(crate) fn decimal(out: &mut String, value: u64) {
 
 /// First digit, the others as x.
 fn masked(out: &mut String, value: u64) {
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(value);
-    out.push_str(&digits[..1]);
-    out.push_str(&"xxxxxxxxxxxxxxxxxxxx"[..digits.len() - 1]);
+    let (first, others) = split_digits(value);
+    out.push(char::from(b'0' + first as u8));
+    out.push_str(&"xxxxxxxxxxxxxxxxxxxx"[..others]);
+}
+
+/// First digit, and how many others there are.
+fn split_digits(value: u64) -> (u64, usize) {
+    let (mut first, mut others) = (value, 0);
+    while first >= 10 {
+        first /= 10;
+        others += 1;
+    }
+    (first, others)
 }
 
 /// Whether `at` lies strictly inside the block.
