@@ -68,16 +68,17 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
     /// The bin of a time (TAI ns).
     #[inline]
     pub fn at(&mut self, time: u64) -> &mut T {
-        let number = (time / self.width).wrapping_sub(self.first);
-        if number < self.bins.len() as u64 {
-            return &mut self.bins[number as usize];
+        let mut number = (time / self.width).wrapping_sub(self.first);
+        if number >= self.bins.len() as u64 {
+            number = self.reach(time);
         }
-        self.reach(time)
+        &mut self.bins[number as usize]
     }
 
-    /// The bin of a time that has none yet.
+    /// The place of a time that has no bin yet.
     #[cold]
-    fn reach(&mut self, time: u64) -> &mut T {
+    #[inline(never)]
+    fn reach(&mut self, time: u64) -> u64 {
         if self.bins.is_empty() {
             self.first = time / self.width;
             self.bins.push_back(T::default());
@@ -98,7 +99,7 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
         while number > self.last() {
             self.bins.push_back(T::default());
         }
-        &mut self.bins[(number - self.first) as usize]
+        number - self.first
     }
 
     /// The same sums in fewer bins of (about) the width asked for: a multiple of the width by a whole number.

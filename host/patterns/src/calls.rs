@@ -17,6 +17,7 @@ use weir_record::FlowId;
 use crate::capacity::Unit;
 use crate::detector::Detector;
 use crate::losses::keep;
+use crate::routes::Route;
 use crate::services::Key;
 use crate::tiers::pairs;
 use crate::timeline::{Timeline, stay};
@@ -64,25 +65,20 @@ pub(crate) struct Calls {
 }
 
 impl Detector for Calls {
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
-        let (facts, ends) = (transaction.facts(), transaction.ends());
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
+        let facts = transaction.facts();
         let Some(stay) = stay(facts) else { return };
-        let key = (ends.server, ends.server_port);
-        let next = self.services.len();
-        let service = match self.services.get(&key) {
-            Some(service) => *service,
-            None if next < SERVICES => {
-                self.services.insert(key, next as u8);
-                next as u8
-            }
-            None => return,
-        };
+        let service = route.call.get_or(|| self.service((route.server, route.port)));
+        if service == SERVICES {
+            return;
+        }
         let stay = Stay {
             start: stay.start,
             end: stay.end,
             id: transaction.id(),
-            client: ends.client,
-            service,
+            client: route.client,
+            service: service as u8,
             is_setup: facts.kind == TransactionKind::Setup,
         };
         keep(&mut self.stays, STAYS, stay);
@@ -92,6 +88,19 @@ impl Detector for Calls {
 }
 
 impl Calls {
+    /// The number of a service, one of the first; else [`SERVICES`].
+    fn service(&mut self, key: Key) -> usize {
+        let next = self.services.len();
+        match self.services.get(&key) {
+            Some(service) => usize::from(*service),
+            None if next < SERVICES => {
+                self.services.insert(key, next as u8);
+                next
+            }
+            None => SERVICES,
+        }
+    }
+
     /// Add what is decided to the tiers of the summary, which are those of `timeline`.
     pub fn complete(&self, timeline: &Timeline, tiers: &mut [v1::Tier]) {
         for (pair, tier) in pairs(timeline.services()).iter().zip(tiers) {

@@ -10,6 +10,7 @@ use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{about, connections, service};
+use crate::routes::Route;
 use crate::services::Key;
 use crate::timeline::Timeline;
 
@@ -75,8 +76,8 @@ struct Service {
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionPerTransaction {
     services: Vec<Service>,
-    /// The one that was asked for last.
-    last: usize,
+    /// Theirs.
+    keys: Vec<(u128, u16)>,
     answered: u64,
     single: Group,
     setup_ns: u64,
@@ -84,42 +85,43 @@ pub(crate) struct ConnectionPerTransaction {
 }
 
 impl ConnectionPerTransaction {
-    fn service(&mut self, key: Key) -> Option<&mut Service> {
-        if self.services.get(self.last).is_some_and(|service| service.key == key) {
-            return self.services.get_mut(self.last);
-        }
-        self.last = match self.services.iter().position(|service| service.key == key) {
-            Some(place) => place,
-            None if self.services.len() < SERVICES => {
-                self.services.push(Service {
-                    key,
-                    connections: 0,
-                    by_count: Default::default(),
-                    exchanges: Default::default(),
-                });
-                self.services.len() - 1
-            }
-            None => return None,
-        };
-        self.services.get_mut(self.last)
+    /// The service of a route, one of the first.
+    fn service(&mut self, route: &mut Route) -> Option<&mut Service> {
+        let number = route.exchange.get_or(|| {
+            let key = (u128::from_ne_bytes(route.server), route.port);
+            let known = self.keys.iter().position(|known| *known == key);
+            known.unwrap_or_else(|| {
+                let next = self.services.len();
+                if next < SERVICES {
+                    self.keys.push(key);
+                    self.services.push(Service {
+                        key: (route.server, route.port),
+                        connections: 0,
+                        by_count: Default::default(),
+                        exchanges: Default::default(),
+                    });
+                }
+                next
+            })
+        });
+        self.services.get_mut(number)
     }
 }
 
 impl Detector for ConnectionPerTransaction {
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
-        let (facts, ends) = (transaction.facts(), transaction.ends());
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
+        let facts = transaction.facts();
         if facts.kind == TransactionKind::Setup || facts.response.is_none() {
             return;
         }
-        let Some(service) = self.service((ends.server, ends.server_port)) else {
-            return;
-        };
+        let Some(service) = self.service(route) else { return };
         if let Some(exchange) = service.exchanges.get_mut((facts.index as usize).wrapping_sub(1)) {
             exchange.add(facts.request_bytes, facts.request + facts.end.unwrap_or(0));
         }
     }
 
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let begun = matches!(connection.setup, Some(Outcome::Ok | Outcome::Retransmitted));
         if !begun || connection.answered == 0 {
             return;
@@ -132,8 +134,7 @@ impl Detector for ConnectionPerTransaction {
             self.setup_ns += setup;
             self.life_ns += life;
         }
-        let ends = connection.ends;
-        if let Some(service) = self.service((ends.server, ends.server_port)) {
+        if let Some(service) = self.service(route) {
             service.connections += 1;
             if let Some(count) = service.by_count.get_mut(connection.answered as usize - 1) {
                 count.group.include(connection.id, first, last);

@@ -10,6 +10,7 @@ use weir_record::FlowId;
 use crate::detector::Detector;
 use crate::losses::keep;
 use crate::names::{Address, connections, service, several};
+use crate::routes::Route;
 use crate::timeline::Timeline;
 
 /// Connections kept.
@@ -51,7 +52,7 @@ pub(crate) struct DeadConnections {
 }
 
 impl Detector for DeadConnections {
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, ends: &Ends, _: &mut Route) {
         if !verdict.evidence.has(sign::SILENCE) {
             return;
         }
@@ -70,7 +71,7 @@ impl Detector for DeadConnections {
         dead.span = (dead.span.0.min(verdict.lost_at), dead.span.1.max(verdict.time));
     }
 
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, _: &mut Route) {
         if let Some(dead) = self.current.take_if(|dead| dead.id == connection.id) {
             keep(&mut self.dead, MOST, dead);
         }

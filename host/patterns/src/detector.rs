@@ -4,6 +4,7 @@ use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Transact
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::routes::Route;
 use crate::timeline::Timeline;
 use crate::{capacity, frontend_queueing};
 
@@ -12,23 +13,25 @@ use crate::{capacity, frontend_queueing};
 /// Live, detectors forget by being replaced (see `view`): each begins in the middle of a stream, as at the start of a
 /// capture, and hears of connections and transactions whose beginning it did not hear of. It is asked for its findings
 /// again and again; several of one kind differ in `who`.
+///
+/// Each fact comes with its [`Route`], on which a detector notes where it keeps what it knows of the hosts.
 pub(crate) trait Detector {
     /// A connection's first packet passed.
-    fn opened(&mut self, _: &Opened) {}
+    fn opened(&mut self, _: &Opened, _: &mut Route) {}
     /// A connection is over.
-    fn connection(&mut self, _: &Ended) {}
+    fn connection(&mut self, _: &Ended, _: &mut Route) {}
     /// A transaction is over.
-    fn transaction(&mut self, _: &Transaction<'_>) {}
+    fn transaction(&mut self, _: &Transaction<'_>, _: &mut Route) {}
     /// The TTL of the first packet of a connection, and of the server's first data.
-    fn hops(&mut self, _: &Hops) {}
+    fn hops(&mut self, _: &Hops, _: &mut Route) {}
     /// Data passed.
-    fn block(&mut self, _: &DataBlock) {}
+    fn block(&mut self, _: &DataBlock, _: &mut Route) {}
     /// An ACK of data passed.
-    fn acknowledged(&mut self, _: &Acknowledged) {}
+    fn acknowledged(&mut self, _: &Acknowledged, _: &mut Route) {}
     /// A SYN of a connection came again, or a SYN-ACK (`from_server`).
     fn again(&mut self, _: FlowId, _from_server: bool) {}
     /// A segment came twice, late or never.
-    fn segment(&mut self, _: &Verdict, _: &Ends) {}
+    fn segment(&mut self, _: &Verdict, _: &Ends, _: &mut Route) {}
     /// What it found so far.
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>);
 }
@@ -42,36 +45,36 @@ macro_rules! detectors {
         }
 
         impl Detector for Detectors {
-            fn opened(&mut self, opened: &Opened) {
-                $(self.$name.opened(opened);)*
+            fn opened(&mut self, opened: &Opened, route: &mut Route) {
+                $(self.$name.opened(opened, route);)*
             }
 
-            fn connection(&mut self, connection: &Ended) {
-                $(self.$name.connection(connection);)*
+            fn connection(&mut self, connection: &Ended, route: &mut Route) {
+                $(self.$name.connection(connection, route);)*
             }
 
-            fn transaction(&mut self, transaction: &Transaction<'_>) {
-                $(self.$name.transaction(transaction);)*
+            fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
+                $(self.$name.transaction(transaction, route);)*
             }
 
-            fn hops(&mut self, hops: &Hops) {
-                $(self.$name.hops(hops);)*
+            fn hops(&mut self, hops: &Hops, route: &mut Route) {
+                $(self.$name.hops(hops, route);)*
             }
 
-            fn block(&mut self, block: &DataBlock) {
-                $(self.$name.block(block);)*
+            fn block(&mut self, block: &DataBlock, route: &mut Route) {
+                $(self.$name.block(block, route);)*
             }
 
-            fn acknowledged(&mut self, ack: &Acknowledged) {
-                $(self.$name.acknowledged(ack);)*
+            fn acknowledged(&mut self, ack: &Acknowledged, route: &mut Route) {
+                $(self.$name.acknowledged(ack, route);)*
             }
 
             fn again(&mut self, id: FlowId, from_server: bool) {
                 $(self.$name.again(id, from_server);)*
             }
 
-            fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-                $(self.$name.segment(verdict, ends);)*
+            fn segment(&mut self, verdict: &Verdict, ends: &Ends, route: &mut Route) {
+                $(self.$name.segment(verdict, ends, route);)*
             }
 
             fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {

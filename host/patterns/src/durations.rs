@@ -1,10 +1,17 @@
 //! How long something took, many times: a histogram of fine logarithmic buckets.
 
+use std::sync::LazyLock;
+
+use crate::scale::Scale;
+
 /// Buckets of an octave: a bucket is 2.2 % wide.
 pub(crate) const PER_OCTAVE: f64 = 32.0;
 /// The first begins at 2^-14 s (61 µs); 20 octaves reach 64 s.
 const FIRST_OCTAVE: f64 = -14.0;
 const BUCKETS: usize = 640;
+
+static SCALE: LazyLock<Scale> =
+    LazyLock::new(|| Scale::new(FIRST_OCTAVE.exp2() * 1e9, PER_OCTAVE as u8, BUCKETS as u16));
 
 /// Durations by bucket; shorter and longer ones are in the first and the last.
 #[derive(Clone, Debug)]
@@ -45,7 +52,7 @@ impl std::ops::AddAssign<&Self> for Durations {
 impl Durations {
     /// Another, ns.
     pub fn add(&mut self, ns: u64) {
-        let bucket = bucket(ns as f64 / 1e9);
+        let bucket = SCALE.bucket(ns);
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
         self.count += 1;
     }
@@ -132,6 +139,11 @@ fn middle(place: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buckets_are_those_of_a_logarithm() {
+        crate::scale::tests::is_the_same(&SCALE, |ns| bucket(ns as f64 / 1e9));
+    }
 
     #[test]
     fn quantiles_are_near_and_peaks_stand_out() {

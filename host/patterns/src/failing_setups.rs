@@ -11,6 +11,7 @@ use weir_record::FlowId;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, connections, period, service};
+use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -238,13 +239,13 @@ impl FailingSetups {
 }
 
 impl Detector for FailingSetups {
-    fn opened(&mut self, opened: &Opened) {
+    fn opened(&mut self, opened: &Opened, _: &mut Route) {
         if let Some(pending) = &mut self.pending {
             pending.opened(opened);
         }
     }
 
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let Some(pending) = &mut self.pending else { return };
         let facts = transaction.facts();
         if facts.kind != TransactionKind::Setup {
@@ -252,8 +253,7 @@ impl Detector for FailingSetups {
         }
         pending.waiting.remove(&transaction.id());
         if facts.response.is_some() {
-            let ends = transaction.ends();
-            let key = (ends.server, ends.server_port);
+            let key = (route.server, route.port);
             if let Some(times) = pending.established.place(key, Times::default, |_| false) {
                 times.add(facts.request_time);
             }
@@ -270,12 +270,11 @@ impl Detector for FailingSetups {
         }
     }
 
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         if let Some(pending) = &mut self.pending {
             pending.waiting.remove(&connection.id);
         }
-        let ends = connection.ends;
-        let key = (ends.server, ends.server_port);
+        let key = (route.server, route.port);
         match connection.setup {
             Some(Outcome::Ignored | Outcome::ResetLate) => {}
             Some(Outcome::Ok | Outcome::Retransmitted) => {

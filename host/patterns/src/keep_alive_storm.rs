@@ -10,6 +10,7 @@ use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, connections};
+use crate::routes::Route;
 use crate::timeline::Timeline;
 
 /// Keep-alives of a host from which on they are worth a word, and their share of its packets on those connections.
@@ -48,14 +49,13 @@ impl Default for KeepAliveStorm {
 }
 
 impl Detector for KeepAliveStorm {
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         for side in 0..2 {
             let sent = connection.sent[side];
             if sent.keep_alives == 0 {
                 continue;
             }
-            let ends = connection.ends;
-            let host = if side == 0 { ends.client } else { ends.server };
+            let host = route.host(side);
             if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
                 continue;
             }

@@ -42,7 +42,9 @@ mod response_bands;
 mod responses;
 mod retransmission_times;
 mod route_change;
+mod routes;
 mod rtt_shift;
+mod scale;
 pub mod services;
 mod sleep;
 mod slow_ramp;
@@ -111,7 +113,9 @@ impl<S: Sink> Watched<S> {
 
     /// Give `inner` the findings about all that has been seen so far.
     pub fn complete(&mut self) {
-        let View { timeline, detectors } = self.views.get();
+        let View {
+            timeline, detectors, ..
+        } = self.views.get();
         let mut found = Vec::new();
         detectors.findings(timeline, &mut found);
         for finding in found {
@@ -121,7 +125,9 @@ impl<S: Sink> Watched<S> {
 
     /// Add to the summary what shows over time.
     pub fn summarize(&self, summary: &mut v1::Summary) {
-        let View { timeline, detectors } = self.views.get();
+        let View {
+            timeline, detectors, ..
+        } = self.views.get();
         timeline.complete(summary);
         detectors.calls.complete(timeline, &mut summary.tiers);
     }
@@ -135,18 +141,12 @@ impl<S: Sink> Watched<S> {
 impl<S: Sink> Sink for Watched<S> {
     fn connection(&mut self, connection: &Connection<'_>) {
         let ended = connection.ended();
-        self.views.each(|view| {
-            view.timeline.connection(&ended);
-            view.detectors.connection(&ended);
-        });
+        self.views.each(|view| view.connection(&ended));
         self.inner.connection(connection);
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
-        self.views.each(|view| {
-            view.timeline.transaction(transaction);
-            view.detectors.transaction(transaction);
-        });
+        self.views.each(|view| view.transaction(transaction));
         self.inner.transaction(transaction);
     }
 
@@ -155,39 +155,27 @@ impl<S: Sink> Sink for Watched<S> {
     }
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        self.views.each(|view| {
-            view.timeline.segment(verdict, ends);
-            view.detectors.segment(verdict, ends);
-        });
+        self.views.each(|view| view.segment(verdict, ends));
         self.inner.segment(verdict, ends);
     }
 
     fn opened(&mut self, opened: &Opened) {
-        self.views.each(|view| {
-            view.timeline.opened(opened);
-            view.detectors.opened(opened);
-        });
+        self.views.each(|view| view.opened(opened));
         self.inner.opened(opened);
     }
 
     fn hops(&mut self, hops: &Hops) {
-        self.views.each(|view| view.detectors.hops(hops));
+        self.views.each(|view| view.hops(hops));
         self.inner.hops(hops);
     }
 
     fn block(&mut self, block: &DataBlock) {
-        self.views.each(|view| {
-            view.timeline.block(block);
-            view.detectors.block(block);
-        });
+        self.views.each(|view| view.block(block));
         self.inner.block(block);
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        self.views.each(|view| {
-            view.timeline.acknowledged(ack);
-            view.detectors.acknowledged(ack);
-        });
+        self.views.each(|view| view.acknowledged(ack));
         self.inner.acknowledged(ack);
     }
 

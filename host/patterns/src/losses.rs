@@ -17,6 +17,7 @@ use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::pairs::{self, Pairs};
 use crate::period::{self, Exposure, Period};
+use crate::routes::Route;
 use crate::syn_loss::SynLoss;
 use crate::timeline::Timeline;
 use crate::{loss, needless, periodic_loss, slow_setup, syn_loss};
@@ -98,10 +99,16 @@ pub(crate) struct CleanSetup {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent([u32; 2]);
 
+impl Sent {
+    const fn add(&mut self, side: usize, packets: u32) {
+        self.0[side] = self.0[side].saturating_add(packets);
+    }
+}
+
 impl AddAssign for Sent {
     fn add_assign(&mut self, other: Self) {
         for side in 0..2 {
-            self.0[side] = self.0[side].saturating_add(other.0[side]);
+            self.add(side, other.0[side]);
         }
     }
 }
@@ -122,6 +129,32 @@ pub(crate) struct Pair {
     pub overtaken: [u64; 2],
     /// Data segments that came again.
     pub repeats: u64,
+}
+
+impl Pair {
+    /// A long block is spread evenly over its time.
+    fn spread(&mut self, side: usize, packets: u32, first: u64, length: u64) {
+        let pieces = (length / self.sent.width() + 1).min(u64::from(packets.max(1))) as u32;
+        for piece in 0..pieces {
+            let time = first + length * u64::from(piece) / u64::from(pieces);
+            let share = packets / pieces + u32::from(piece < packets % pieces);
+            self.sent.at(time).add(side, share);
+        }
+    }
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self {
+            sent: Bins::new(WIDTH),
+            segments: [0; 2],
+            messages: [0; 2],
+            ends_told: [false; 2],
+            acks: [0; 2],
+            overtaken: [0; 2],
+            repeats: 0,
+        }
+    }
 }
 
 /// The period that the losses of some pairs have.
@@ -172,25 +205,20 @@ impl Losses {
         }
     }
 
-    fn pair(&mut self, ends: &Ends) -> (u16, &mut Pair) {
-        let number = self.pairs.number(ends);
-        while self.by_pair.len() <= number {
-            self.by_pair.push(Pair {
-                sent: Bins::new(WIDTH),
-                segments: [0; 2],
-                messages: [0; 2],
-                ends_told: [false; 2],
-                acks: [0; 2],
-                overtaken: [0; 2],
-                repeats: 0,
-            });
-        }
+    fn pair(&mut self, route: &mut Route) -> (u16, &mut Pair) {
+        let number = route.loss.get_or(|| {
+            let number = self.pairs.number(route.client, route.server);
+            if self.by_pair.len() <= number {
+                self.by_pair.resize_with(number + 1, Pair::default);
+            }
+            number
+        });
         // At most `pairs::MOST`.
         (number as u16, &mut self.by_pair[number])
     }
 
-    fn repeat(&mut self, verdict: &Verdict, ends: &Ends) {
-        let (number, pair) = self.pair(ends);
+    fn repeat(&mut self, verdict: &Verdict, route: &mut Route) {
+        let (number, pair) = self.pair(route);
         pair.repeats += 1;
         if verdict.place.is_spurious() && verdict.place != Place::Capture {
             let needless = Needless {
@@ -344,12 +372,12 @@ impl Losses {
 }
 
 impl Detector for Losses {
-    fn opened(&mut self, opened: &Opened) {
+    fn opened(&mut self, opened: &Opened, _: &mut Route) {
         self.extend(opened.time, opened.time);
     }
 
-    fn connection(&mut self, connection: &Ended) {
-        let (pair, _) = self.pair(&connection.ends);
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
+        let (pair, _) = self.pair(route);
         self.syn_loss.connection(connection, pair);
         let once = connection.setup == Some(Outcome::Ok) && connection.syns == (1, 1);
         let Some(ns) = connection.setup_ns.filter(|_| once) else {
@@ -366,46 +394,43 @@ impl Detector for Losses {
         );
     }
 
-    fn block(&mut self, block: &DataBlock) {
+    #[inline]
+    fn block(&mut self, block: &DataBlock, route: &mut Route) {
         let side = usize::from(block.from_server);
-        let (_, pair) = self.pair(&block.ends);
+        let (_, pair) = self.pair(route);
         let packets = u32::from(block.packets);
         pair.segments[side] += u64::from(packets);
-        // A long one is spread evenly over its time.
-        let width = pair.sent.width();
         let length = block.last.saturating_sub(block.first);
-        let pieces = (length / width + 1).min(u64::from(packets.max(1))) as u32;
-        for piece in 0..pieces {
-            let mut sent = Sent::default();
-            sent.0[side] = packets / pieces + u32::from(piece < packets % pieces);
-            *pair
-                .sent
-                .at(block.first + length * u64::from(piece) / u64::from(pieces)) += sent;
+        if length < pair.sent.width() {
+            pair.sent.at(block.first).add(side, packets);
+        } else {
+            pair.spread(side, packets, block.first, length);
         }
         self.extend(block.first, block.last);
     }
 
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let facts = transaction.facts();
         if facts.kind != TransactionKind::Setup {
-            let (_, pair) = self.pair(&transaction.ends());
+            let (_, pair) = self.pair(route);
             pair.messages[0] += 1;
             pair.messages[1] += u64::from(facts.server.is_some());
         } else if self.syn_loss.is_live() {
-            let (pair, _) = self.pair(&transaction.ends());
+            let (pair, _) = self.pair(route);
             self.syn_loss.set_up(transaction.id(), facts, pair);
         }
     }
 
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         self.syn_loss.segment(verdict);
         // Neither SYNs nor FINs are data.
         if verdict.length == 0 || verdict.handshake {
             return;
         }
         match verdict.class {
-            Class::Reordered => self.pair(ends).1.overtaken[usize::from(verdict.from_server)] += 1,
-            Class::Retransmission => self.repeat(verdict, ends),
+            Class::Reordered => self.pair(route).1.overtaken[usize::from(verdict.from_server)] += 1,
+            Class::Retransmission => self.repeat(verdict, route),
             Class::Lost | Class::Missed => {}
             _ => return,
         }
@@ -414,7 +439,7 @@ impl Detector for Losses {
             return;
         }
         let side = Side::of(verdict.place, verdict.from_server);
-        let (number, pair) = self.pair(ends);
+        let (number, pair) = self.pair(route);
         let is_end = verdict.place == Place::BeforeTap && verdict.evidence.has(sign::IDS_SKIPPED);
         pair.ends_told[usize::from(verdict.from_server)] |= is_end;
         match verdict.place {

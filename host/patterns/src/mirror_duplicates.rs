@@ -4,6 +4,7 @@ use weir_analysis::{Class, Ended, Ends, Group, Place, Verdict, count, decimal, f
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
+use crate::routes::Route;
 use crate::timeline::Timeline;
 
 /// Copies from which on there is a pattern, and their share of all packets. A mirror port that copies twice does so for a
@@ -32,7 +33,7 @@ impl MirrorDuplicates {
 }
 
 impl Detector for MirrorDuplicates {
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, _: &mut Route) {
         let mut own = 0;
         for side in 0..2 {
             let sent = connection.sent[side];
@@ -47,7 +48,7 @@ impl Detector for MirrorDuplicates {
         }
     }
 
-    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends, _: &mut Route) {
         let is_copy = verdict.class == Class::Copy && verdict.place == Place::Capture && verdict.length > 0;
         self.data_copies[usize::from(verdict.from_server)] += u64::from(is_copy);
     }

@@ -65,16 +65,16 @@ impl Moments {
 
     /// It happened at `time` (TAI ns).
     pub fn set(&mut self, layer: usize, time: u64) {
-        let number = self.reach(time);
+        let number = self.word(time);
         let bit = 1 << (time >> self.shift & (BITS - 1));
         self.words[number][layer] |= bit;
     }
 
     /// It went on from `from` to `to` (TAI ns) in `layer`; where it did so already, in the layer after it.
     pub fn fill(&mut self, layer: usize, from: u64, to: u64) {
-        let last = self.reach(to);
-        let first = self.reach(from);
-        let last = last.max(self.reach(to)); // the first may have moved
+        let last = self.word(to);
+        let first = self.word(from);
+        let last = last.max(self.word(to)); // the first may have moved
         for number in first..=last {
             let word = &mut self.words[number];
             let mut mask = u64::MAX;
@@ -90,6 +90,18 @@ impl Moments {
     }
 
     /// The word of a time, made if need be.
+    #[inline]
+    fn word(&mut self, time: u64) -> usize {
+        let number = (time >> self.shift >> BITS.trailing_zeros()).wrapping_sub(self.first);
+        if number < self.words.len() as u64 {
+            return number as usize;
+        }
+        self.reach(time)
+    }
+
+    /// A word that is not there yet.
+    #[cold]
+    #[inline(never)]
     fn reach(&mut self, time: u64) -> usize {
         if self.words.is_empty() {
             self.first = time >> self.shift >> BITS.trailing_zeros();

@@ -3,9 +3,6 @@
 //! what passed between 4,096 pairs of hosts (48 bytes; others of the same place push them out), and 4,096 pairs with stuck
 //! connections (about 100 bytes, and 8 for each connection).
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
 use weir_analysis::{
     Class, Ended, Ends, Group, Transaction, TransactionKind, Verdict, address, count, decimal, finding, seconds,
 };
@@ -14,6 +11,7 @@ use weir_record::FlowId;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, connections};
+use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -111,19 +109,17 @@ struct Pair {
 #[derive(Debug, Default)]
 struct Passages {
     list: Vec<Passed>,
-    hasher: FixedState,
 }
 
 impl Passages {
-    fn between(&mut self, ends: &Ends) -> &mut Passed {
+    fn between(&mut self, route: &Route) -> &mut Passed {
         if self.list.is_empty() {
             self.list.resize(PAIRS, Passed::default());
         }
-        let hosts = self.hasher.hash_one((ends.client, ends.server));
-        let passed = &mut self.list[hosts as usize % PAIRS];
-        if passed.hosts != hosts {
+        let passed = &mut self.list[route.pair as usize % PAIRS];
+        if passed.hosts != route.pair {
             *passed = Passed {
-                hosts,
+                hosts: route.pair,
                 ..Passed::default()
             };
         }
@@ -142,21 +138,21 @@ pub(crate) struct MtuBlackHole {
 }
 
 /// The same of a pair with stuck connections: it stays when another pair takes the place of its hosts.
-fn keep(pairs: &mut Table<(Address, Address, bool), Pair, PAIRS>, ends: &Ends, from_server: bool, bytes: u64) {
-    if let Some(pair) = pairs.get(&(ends.client, ends.server, from_server)) {
+fn keep(pairs: &mut Table<(Address, Address, bool), Pair, PAIRS>, route: &Route, from_server: bool, bytes: u64) {
+    if let Some(pair) = pairs.get(&(route.client, route.server, from_server)) {
         pair.passed = largest(pair.passed, bytes);
     }
 }
 
 impl Detector for MtuBlackHole {
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         if verdict.class != Class::Retransmission || verdict.length == 0 {
             return;
         }
         if verdict.smaller_arrived > 0 {
             let (side, bytes) = (usize::from(verdict.from_server), verdict.smaller_arrived.into());
-            self.passages.between(ends).came_through(side, verdict.time, bytes);
-            keep(&mut self.pairs, ends, verdict.from_server, bytes);
+            self.passages.between(route).came_through(side, verdict.time, bytes);
+            keep(&mut self.pairs, route, verdict.from_server, bytes);
         }
         let key = (verdict.connection, verdict.from_server);
         let new = Stuck {
@@ -178,7 +174,8 @@ impl Detector for MtuBlackHole {
         }
     }
 
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let facts = transaction.facts();
         if facts.losses > 0 {
             return;
@@ -187,8 +184,7 @@ impl Detector for MtuBlackHole {
             return;
         };
         let end = facts.request_time + facts.request + end;
-        let ends = transaction.ends();
-        let passed = self.passages.between(&ends);
+        let passed = self.passages.between(route);
         if facts.kind == TransactionKind::Setup {
             // It says nothing of the size of data, but that the path carries what is small.
             for last in &mut passed.small_last {
@@ -206,11 +202,11 @@ impl Detector for MtuBlackHole {
                 continue;
             }
             passed.came_through(side, end, bytes);
-            keep(&mut self.pairs, &ends, side == 1, bytes);
+            keep(&mut self.pairs, route, side == 1, bytes);
         }
     }
 
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         if !connection.has_trouble {
             return;
         }
@@ -221,9 +217,8 @@ impl Detector for MtuBlackHole {
             if stuck.repeats < REPEATS {
                 continue;
             }
-            let ends = connection.ends;
-            let (passed, side) = (*self.passages.between(&ends), usize::from(from_server));
-            let key = (ends.client, ends.server, from_server);
+            let (passed, side) = (*self.passages.between(route), usize::from(from_server));
+            let key = (route.client, route.server, from_server);
             let Some(pair) = self.pairs.place(key, Pair::default, |pair| pair.stuck.count() > 0) else {
                 continue;
             };

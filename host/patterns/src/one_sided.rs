@@ -5,6 +5,7 @@ use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{self, connections};
+use crate::routes::Route;
 use crate::timeline::Timeline;
 
 /// Connections of one direction from which on there is a pattern, and their share of those with data.
@@ -19,7 +20,7 @@ pub(crate) struct OneSided {
 }
 
 impl Detector for OneSided {
-    fn connection(&mut self, connection: &Ended) {
+    fn connection(&mut self, connection: &Ended, _: &mut Route) {
         let sent = [connection.sent[0], connection.sent[1]];
         // Nobody sends data to a peer that has not answered.
         if sent[0].payload == 0 && sent[1].payload == 0 {

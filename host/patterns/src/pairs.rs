@@ -2,7 +2,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Ends, address};
+use weir_analysis::address;
 
 /// Pairs that are told apart; all others have the number `MOST`.
 pub(crate) const MOST: usize = 64;
@@ -24,12 +24,11 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// The number of a pair, at most [`MOST`].
-    pub fn number(&mut self, ends: &Ends) -> usize {
-        match self.numbers.get(&as_numbers((ends.client, ends.server))) {
+    /// The number of client and server, at most [`MOST`]; it stays.
+    pub fn number(&mut self, client: [u8; 16], server: [u8; 16]) -> usize {
+        match self.numbers.get(&as_numbers((client, server))) {
             Some(number) => *number,
-            None if self.others == Some((None, None)) => MOST,
-            None => self.stranger((ends.client, ends.server)),
+            None => self.stranger((client, server)),
         }
     }
 
@@ -93,15 +92,11 @@ mod tests {
     #[test]
     fn the_last_number_is_for_all_others() {
         let mut pairs = Pairs::default();
-        let ends = |client: usize| Ends {
-            client: (client as u128).to_be_bytes(),
-            server: 7u128.to_be_bytes(),
-            ..Ends::default()
-        };
+        let mut number = |client: usize| pairs.number((client as u128).to_be_bytes(), 7u128.to_be_bytes());
         for client in 0..MOST + 3 {
-            assert_eq!(pairs.number(&ends(client)), client.min(MOST));
+            assert_eq!(number(client), client.min(MOST));
         }
-        assert_eq!(pairs.number(&ends(5)), 5);
+        assert_eq!(number(5), 5);
         assert_eq!(pairs.who(5), "::5 > ::7");
         assert_eq!(pairs.who(MOST), "many clients > ::7");
         assert_eq!(pairs.common(), ("many clients".to_owned(), "::7".to_owned()));

@@ -7,6 +7,7 @@ use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, period};
+use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -37,24 +38,23 @@ pub(crate) struct PortScan {
 }
 
 impl Detector for PortScan {
-    fn connection(&mut self, connection: &Ended) {
-        let ends = connection.ends;
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let refused = match connection.setup {
             Some(Outcome::Refused) => true,
             Some(Outcome::Ignored | Outcome::ResetLate) => false,
             _ => {
-                if let Some(host) = self.hosts.get(&ends.client) {
+                if let Some(host) = self.hosts.get(&route.client) {
                     host.answered += 1;
                 }
                 return;
             }
         };
         let worth = |host: &Host| host.targets.len() >= FEW;
-        let Some(host) = self.hosts.place(ends.client, Host::default, worth) else {
+        let Some(host) = self.hosts.place(route.client, Host::default, worth) else {
             return;
         };
         if host.targets.len() < TARGETS {
-            host.targets.insert((ends.server, ends.server_port));
+            host.targets.insert((route.server, route.port));
         }
         let at = connection.span.0;
         host.failed.include(connection.id, at, at);

@@ -5,12 +5,12 @@
 //! at most 4,096 of them, and 9 to 18 bytes for each port, at most 2¹⁹ of them (10 MB).
 
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use weir_analysis::{CloseKind, Ended, Group, Outcome, address, count, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, connections, service};
+use crate::routes::Route;
 use crate::timeline::Timeline;
 use crate::times::Times;
 
@@ -42,7 +42,8 @@ type Key = (Address, Address, u16);
 /// What is known of the clients' ports. What found no room is not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    tables: HashMap<Key, Box<Table>, foldhash::fast::FixedState>,
+    tables: Vec<Box<Table>>,
+    numbers: HashMap<Key, usize, foldhash::fast::FixedState>,
     /// Of all tables.
     kept: usize,
 }
@@ -130,13 +131,21 @@ impl Table {
 }
 
 impl Detector for Ports {
-    fn connection(&mut self, connection: &Ended) {
-        let ends = connection.ends;
-        let is_full = self.tables.len() >= PAIRS;
-        let table = match self.tables.entry((ends.client, ends.server, ends.server_port)) {
-            Entry::Occupied(place) => place.into_mut(),
-            Entry::Vacant(_) if is_full => return,
-            Entry::Vacant(place) => place.insert(Box::new(Table::new(connection.span.0))),
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
+        let number = route.ports.get_or(|| {
+            let key = (route.client, route.server, route.port);
+            let next = self.tables.len();
+            if next < PAIRS {
+                *self.numbers.entry(key).or_insert_with(|| {
+                    self.tables.push(Box::new(Table::new(connection.span.0)));
+                    next
+                })
+            } else {
+                self.numbers.get(&key).copied().unwrap_or(PAIRS)
+            }
+        });
+        let Some(table) = self.tables.get_mut(number) else {
+            return;
         };
         let before = table.last.len();
         table.connection(connection, self.kept < PORTS);
@@ -144,9 +153,10 @@ impl Detector for Ports {
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let mut tables: Vec<_> = self.tables.iter().collect();
+        let mut tables: Vec<_> = self.numbers.iter().collect();
         tables.sort_unstable_by_key(|(key, _)| **key);
-        for (key, table) in tables {
+        for (key, number) in tables {
+            let table = &self.tables[*number];
             out.extend(recycling(key, table));
             out.extend(exhaustion(key, table, timeline));
         }

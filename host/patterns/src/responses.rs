@@ -1,7 +1,7 @@
 //! Responses of each service and of each request it is asked: how long, in how many segments, and what they waited for.
 //!
-//! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections (others of the same place in the table push them out, and
-//! what they had is not counted), and the newest 32,768 waits: 5 MB.
+//! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections of 96 bytes (others of the same place in
+//! the table push them out, and what they had is not counted), and the newest 32,768 waits: 5 MB.
 
 use std::collections::VecDeque;
 
@@ -18,6 +18,8 @@ use crate::detector::Detector;
 use crate::durations::Durations;
 use crate::losses::keep;
 use crate::names::{self, Address};
+use crate::routes::Route;
+use crate::services::Key;
 use crate::sleep::ApplicationSleep;
 use crate::timeline::Timeline;
 use crate::{delayed_ack, response_bands, slowing_responses, tiny_segments};
@@ -200,7 +202,8 @@ impl Service {
     }
 
     /// A segment of a response brought so many bytes, or several did so on average.
-    fn brought(&mut self, bytes: u64, is_alone: bool) {
+    fn brought(&mut self, bytes: u32, is_alone: bool) {
+        let bytes = u64::from(bytes);
         self.largest = self.largest.max(bytes.min(ETHERNET_MSS));
         self.alone += u64::from(is_alone);
         if is_alone && bytes > ETHERNET_MSS {
@@ -226,33 +229,129 @@ impl Service {
     }
 }
 
+/// Segments of a response.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    all: u32,
+    extra: u32,
+    tiny: u32,
+}
+
+impl From<Counts> for Segments {
+    fn from(counts: Counts) -> Self {
+        Self {
+            all: counts.all.into(),
+            extra: counts.extra.into(),
+            tiny: counts.tiny.into(),
+        }
+    }
+}
+
+/// Something was late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delay {
+    /// When it came, TAI ns.
+    at: u64,
+    /// How late, ns; 0: nothing was.
+    ns: u32,
+}
+
 /// The turn of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    id: u64,
-    /// Place of the service.
-    service: usize,
+    id: FlowId,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
     /// Blocks of the server without a pause: the last packet, and what they brought.
     last: u64,
     bytes: u64,
-    packets: u64,
-    /// The last block was tiny and is not counted yet, bytes.
-    tiny: u32,
+    packets: u32,
     /// Segments of the response, and of the one before.
-    segments: Segments,
-    finished: Segments,
-    /// Last ACK that was late: who sent it, when, how late.
-    late: Option<(bool, u64, u64)>,
-    /// Data came right behind such an ACK: when, and how long it had waited, ns.
-    waited: (u64, u64),
+    segments: Counts,
+    finished: Counts,
+    /// Last ACK that was late.
+    late: Delay,
+    /// Data came right behind such an ACK, which it had waited for.
+    waited: Delay,
+    /// The server sent that ACK.
+    late_by_server: bool,
+    /// The last block was tiny and is not counted yet, bytes.
+    tiny: u8,
+    /// Place of the service.
+    service: u16,
 }
 
 impl Turn {
     /// Packets of the last blocks, more than their bytes need.
-    const fn needless(&self, mss: u64) -> u64 {
-        self.packets.saturating_sub(self.bytes.div_ceil(mss))
+    fn needless(&self, service: &Service) -> u32 {
+        if self.packets == 0 || self.packets == 1 && self.bytes > 0 {
+            return 0;
+        }
+        let needed = self.bytes.div_ceil(service.mss());
+        self.packets.saturating_sub(u32::try_from(needed).unwrap_or(u32::MAX))
+    }
+
+    /// Blocks of a response that came without a pause are over.
+    fn settle(&mut self, service: &Service) {
+        self.segments.extra += self.needless(service);
+        (self.bytes, self.packets, self.tiny) = (0, 0, 0);
+    }
+
+    /// A response is over.
+    fn finish(&mut self, service: &Service) {
+        self.settle(service);
+        if self.segments.all > 0 {
+            self.finished = std::mem::take(&mut self.segments);
+        }
+    }
+
+    /// Data of a response.
+    fn respond(&mut self, block: &DataBlock, service: &mut Service) {
+        service.brought(block.bytes / u32::from(block.packets.max(1)), block.packets == 1);
+        let pause = block.first.saturating_sub(self.last);
+        let follows = self.packets > 0 && pause < TOGETHER + self.trips[0] + self.trips[1];
+        let earlier = std::mem::take(&mut self.tiny);
+        if self.packets > 0 && !follows {
+            self.settle(service);
+        }
+        self.last = block.last;
+        self.bytes += u64::from(block.bytes);
+        self.packets += u32::from(block.packets);
+        self.segments.all += u32::from(block.packets);
+        let is_tiny = block.packets == 1 && (block.bytes as usize) < TINY;
+        let tiny = if is_tiny { block.bytes as u8 } else { 0 };
+        if !follows {
+            self.tiny = tiny;
+            return;
+        }
+        for bytes in [earlier, tiny].into_iter().filter(|bytes| *bytes > 0) {
+            self.segments.tiny += 1;
+            let size = &mut service.sizes[usize::from(bytes)];
+            *size = size.saturating_add(1);
+        }
+    }
+
+    /// Data came: had it waited for a late ACK?
+    fn follow(&mut self, block: &DataBlock, service: &mut Service) {
+        if self.late.ns == 0 {
+            return;
+        }
+        let late = std::mem::take(&mut self.late);
+        if self.late_by_server == block.from_server {
+            // What comes now answers this.
+            return;
+        }
+        let trip = self.trips[usize::from(block.from_server)];
+        if block.first < late.at || block.first - late.at > trip + AT_ONCE {
+            return;
+        }
+        self.waited = Delay {
+            at: block.first,
+            ns: late.ns,
+        };
+        service.ack_delays.add(late.ns.into());
+        service.by_client += u64::from(!self.late_by_server);
+        service.small += u64::from(u64::from(block.bytes) < service.mss());
     }
 }
 
@@ -261,8 +360,9 @@ impl Turn {
 pub(crate) struct Responses {
     services: Vec<Service>,
     requests: Vec<Row>,
-    /// Places by hash; requests after services.
-    numbers: HashMap<u64, u32, FixedState>,
+    /// Places of services, and of requests by the place of their service and their text.
+    service_numbers: HashMap<Key, u16, FixedState>,
+    request_numbers: HashMap<u64, u16, FixedState>,
     hasher: FixedState,
     turns: Vec<Turn>,
     waits: VecDeque<Wait>,
@@ -274,7 +374,8 @@ impl Default for Responses {
         Self {
             services: Vec::new(),
             requests: Vec::new(),
-            numbers: HashMap::with_hasher(hasher.clone()),
+            service_numbers: HashMap::with_hasher(hasher.clone()),
+            request_numbers: HashMap::with_hasher(hasher.clone()),
             hasher,
             turns: Vec::new(),
             waits: VecDeque::new(),
@@ -300,162 +401,105 @@ impl Responses {
     }
 
     fn turn(&mut self, id: FlowId) -> &mut Turn {
-        if self.turns.is_empty() {
-            self.turns.resize(TURNS, Turn::default());
-        }
-        let place = self.hasher.hash_one(id.0) as usize % TURNS;
-        let turn = &mut self.turns[place];
-        if turn.id != id.0 {
-            let new = Turn {
-                id: id.0,
-                ..Turn::default()
-            };
-            let old = std::mem::replace(turn, new);
-            self.give_up(&old);
-        }
-        &mut self.turns[place]
+        turn(&mut self.turns, &mut self.services, &self.hasher, id)
     }
 
-    /// A turn goes before its transaction is told: its segments are the service's, of no known request.
-    fn give_up(&mut self, turn: &Turn) {
-        if let Some(service) = self.services.get_mut(turn.service) {
-            let needless = turn.needless(service.mss());
-            let segments = &mut service.row.segments;
-            *segments += turn.segments;
-            *segments += turn.finished;
-            segments.extra += needless;
-        }
+    /// The place of a service, if it has one.
+    fn service(&mut self, route: &mut Route) -> Option<usize> {
+        let number = route.answer.get_or(|| {
+            let key = (route.server, route.port);
+            if let Some(number) = self.service_numbers.get(&key) {
+                return usize::from(*number);
+            }
+            let next = self.services.len();
+            if next < SERVICES {
+                self.service_numbers.insert(key, next as u16);
+                self.services.push(Service::new(route.server, route.port));
+            }
+            next
+        });
+        (number < SERVICES).then_some(number)
     }
 
-    fn service(&mut self, ends: &Ends) -> Option<usize> {
-        let key = self.hasher.hash_one((ends.server, ends.server_port));
-        if let Some(number) = self.numbers.get(&key) {
-            return Some(*number as usize);
+    fn request(&mut self, service: usize, request: &str) -> Option<usize> {
+        let key = self.hasher.hash_one((service, request));
+        if let Some(number) = self.request_numbers.get(&key) {
+            return Some(usize::from(*number));
         }
-        if self.services.len() >= SERVICES {
+        let next = self.requests.len();
+        if next >= REQUESTS {
             return None;
         }
-        self.numbers.insert(key, self.services.len() as u32);
-        self.services.push(Service::new(ends.server, ends.server_port));
-        Some(self.services.len() - 1)
-    }
-
-    fn request(&mut self, ends: &Ends, request: &str) -> Option<usize> {
-        let key = self.hasher.hash_one((ends.server, ends.server_port, request));
-        if let Some(number) = self.numbers.get(&key) {
-            return Some(*number as usize);
-        }
-        if self.requests.len() >= REQUESTS {
-            return None;
-        }
-        self.numbers.insert(key, self.requests.len() as u32);
-        self.requests.push(Row::new(ends.server, ends.server_port, request));
-        Some(self.requests.len() - 1)
-    }
-
-    /// Blocks of a response that came without a pause are over.
-    fn settle(&mut self, id: FlowId, service: usize) {
-        let mss = self.services[service].mss();
-        let turn = self.turn(id);
-        turn.segments.extra += turn.needless(mss);
-        (turn.bytes, turn.packets, turn.tiny) = (0, 0, 0);
-    }
-
-    /// A response is over.
-    fn finish(&mut self, id: FlowId, service: usize) {
-        self.settle(id, service);
-        let turn = self.turn(id);
-        if turn.segments.all > 0 {
-            turn.finished = std::mem::take(&mut turn.segments);
-        }
-    }
-
-    fn response_block(&mut self, block: &DataBlock, service: usize) {
-        let own = &mut self.services[service];
-        own.brought(
-            u64::from(block.bytes) / u64::from(block.packets.max(1)),
-            block.packets == 1,
-        );
-        let turn = self.turn(block.id);
-        let follows =
-            turn.packets > 0 && block.first.saturating_sub(turn.last) < TOGETHER + turn.trips.iter().sum::<u64>();
-        let earlier = std::mem::take(&mut turn.tiny);
-        if turn.packets > 0 && !follows {
-            self.settle(block.id, service);
-        }
-        let turn = self.turn(block.id);
-        let is_tiny = block.packets == 1 && (block.bytes as usize) < TINY;
-        let tiny = if is_tiny { block.bytes } else { 0 };
-        turn.service = service;
-        turn.last = block.last;
-        turn.bytes += u64::from(block.bytes);
-        turn.packets += u64::from(block.packets);
-        turn.segments.all += u64::from(block.packets);
-        let mut counted = [0, 0];
-        if follows {
-            counted = [earlier, tiny];
-        } else {
-            turn.tiny = tiny;
-        }
-        for bytes in counted.into_iter().filter(|bytes| *bytes > 0) {
-            self.turn(block.id).segments.tiny += 1;
-            let sizes = &mut self.services[service].sizes;
-            sizes[bytes as usize] = sizes[bytes as usize].saturating_add(1);
-        }
-    }
-
-    /// Data came: had it waited for a late ACK?
-    fn follow(&mut self, block: &DataBlock, service: usize) {
-        let turn = self.turn(block.id);
-        let Some((by_server, time, delay)) = turn.late else {
-            return;
-        };
-        turn.late = None;
-        if by_server == block.from_server {
-            // What comes now answers this.
-            return;
-        }
-        let trip = turn.trips[usize::from(block.from_server)];
-        if block.first < time || block.first - time > trip + AT_ONCE {
-            return;
-        }
-        turn.waited = (block.first, delay);
-        let own = &mut self.services[service];
-        own.ack_delays.add(delay);
-        own.by_client += u64::from(!by_server);
-        own.small += u64::from(u64::from(block.bytes) < own.mss());
+        self.request_numbers.insert(key, next as u16);
+        let of = &self.services[service].row;
+        self.requests.push(Row::new(of.server, of.port, request));
+        Some(next)
     }
 }
 
+/// A turn goes before its transaction is told: its segments are the service's, of no known request.
+#[cold]
+#[inline(never)]
+fn give_up(turn: &Turn, services: &mut [Service]) {
+    if let Some(service) = services.get_mut(usize::from(turn.service)) {
+        let needless = turn.needless(service);
+        let segments = &mut service.row.segments;
+        *segments += turn.segments.into();
+        *segments += turn.finished.into();
+        segments.extra += u64::from(needless);
+    }
+}
+
+/// The turn of a connection, which pushes out another of its place.
+#[inline]
+fn turn<'a>(turns: &'a mut Vec<Turn>, services: &mut [Service], hasher: &FixedState, id: FlowId) -> &'a mut Turn {
+    if turns.is_empty() {
+        turns.resize(TURNS, Turn::default());
+    }
+    let turn = &mut turns[hasher.hash_one(id.0) as usize % TURNS];
+    if turn.id != id {
+        give_up(turn, services);
+        *turn = Turn { id, ..Turn::default() };
+    }
+    turn
+}
+
 impl Detector for Responses {
-    fn block(&mut self, block: &DataBlock) {
-        let Some(service) = self.service(&block.ends) else {
-            return;
-        };
-        self.follow(block, service);
+    #[inline]
+    fn block(&mut self, block: &DataBlock, route: &mut Route) {
+        let Some(number) = self.service(route) else { return };
+        let turn = turn(&mut self.turns, &mut self.services, &self.hasher, block.id);
+        let service = &mut self.services[number];
+        turn.follow(block, service);
         if block.from_server {
-            self.response_block(block, service);
+            turn.service = number as u16;
+            turn.respond(block, service);
         } else {
-            self.finish(block.id, service);
+            turn.finish(service);
         }
     }
 
-    fn acknowledged(&mut self, ack: &Acknowledged) {
+    #[inline]
+    fn acknowledged(&mut self, ack: &Acknowledged, _: &mut Route) {
         let turn = self.turn(ack.id);
         let trip = &mut turn.trips[usize::from(ack.by_server)];
         *trip = if *trip == 0 { ack.rtt } else { ack.rtt.min(*trip) };
         let delay = ack.rtt - *trip;
         if ack.is_data && DELAYED.contains(&delay) {
-            turn.late = Some((ack.by_server, ack.time, delay));
+            turn.late = Delay {
+                at: ack.time,
+                ns: delay as u32,
+            };
+            turn.late_by_server = ack.by_server;
         }
     }
 
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let facts = transaction.facts();
         let Some(end) = facts.end else { return };
-        let ends = transaction.ends();
+        let client = route.client;
         let wait = |from: u64| Wait {
-            client: ends.client,
+            client,
             service: None,
             request: None,
             from,
@@ -470,27 +514,28 @@ impl Detector for Responses {
             }
             _ => return,
         }
-        let Some(service) = self.service(&ends) else { return };
+        let Some(service) = self.service(route) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
-        if self.turn(transaction.id()).finished.all == 0 {
+        let turn = turn(&mut self.turns, &mut self.services, &self.hasher, transaction.id());
+        let own = &mut self.services[service];
+        if turn.finished.all == 0 {
             // At the end of a connection no request follows.
-            self.finish(transaction.id(), service);
+            turn.finish(own);
         }
-        let turn = self.turn(transaction.id());
-        let segments = std::mem::take(&mut turn.finished);
-        let (at, delay) = turn.waited;
-        let trip: u64 = turn.trips.iter().sum();
-        let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&at);
+        let segments = Segments::from(std::mem::take(&mut turn.finished));
+        let waited = turn.waited;
+        let trip = turn.trips[0] + turn.trips[1];
+        let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&waited.at);
         if has_waited {
-            turn.waited = (0, 0);
+            turn.waited = Delay::default();
         }
         if trip > 0 {
-            self.services[service].trips.add(trip);
+            own.trips.add(trip);
         }
         let text = transaction.signature();
         let request = text.strip_prefix("Request: ").unwrap_or(text);
         let request = request.split_once('-').map_or(request, |(request, _)| request);
-        let number = self.request(&ends, request);
+        let number = self.request(service, request);
         let row = match number {
             Some(number) => &mut self.requests[number],
             None => &mut self.services[service].row,
@@ -501,7 +546,7 @@ impl Detector for Responses {
         row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
         if has_waited {
             row.delayed += 1;
-            row.delayed_ns += delay;
+            row.delayed_ns += u64::from(waited.ns);
         } else if facts.losses == 0 && !facts.overlapped {
             row.times.add(end);
         }
@@ -519,13 +564,13 @@ impl Detector for Responses {
         }
     }
 
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         let is_data = verdict.length > 0 && !verdict.handshake;
         if verdict.class == Class::Retransmission
             && verdict.place == Place::BeforeTap
             && verdict.from_server
             && is_data
-            && let Some(service) = self.service(ends)
+            && let Some(service) = self.service(route)
         {
             self.services[service]
                 .repeats
@@ -533,9 +578,8 @@ impl Detector for Responses {
         }
     }
 
-    fn connection(&mut self, connection: &Ended) {
-        let turn = self.turn(connection.id);
-        *turn = Turn::default();
+    fn connection(&mut self, connection: &Ended, _: &mut Route) {
+        *self.turn(connection.id) = Turn::default();
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
@@ -549,6 +593,7 @@ impl Detector for Responses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::Routes;
 
     /// A response of one server.
     fn response(id: u64, at: u64, bytes: u32, packets: u16) -> DataBlock {
@@ -568,6 +613,10 @@ mod tests {
         }
     }
 
+    fn tell(responses: &mut Responses, block: &DataBlock) {
+        responses.block(block, Routes::default().of(&block.ends));
+    }
+
     /// A connection closes long after its last response; others take its place meanwhile.
     #[test]
     fn segments_outlive_their_turn() {
@@ -575,8 +624,8 @@ mod tests {
         const TAKEN: u64 = CONNECTIONS - TURNS as u64;
         let mut responses = Responses::default();
         for id in 1..=CONNECTIONS {
-            responses.block(&response(id, id * 1_000_000, 29, 1));
-            responses.block(&response(id, id * 1_000_000 + 1_000, 29, 1));
+            tell(&mut responses, &response(id, id * 1_000_000, 29, 1));
+            tell(&mut responses, &response(id, id * 1_000_000 + 1_000, 29, 1));
         }
         let segments = responses.services()[0].row.segments;
         assert!((2 * TAKEN..=2 * CONNECTIONS).contains(&segments.all), "{segments:?}");
@@ -590,8 +639,8 @@ mod tests {
             let mut responses = Responses::default();
             for id in 1..=500 {
                 let packets = if is_jumbo || id == 100 { 1 } else { 3 };
-                responses.block(&response(id, id * 1_000_000_000, 3_031, packets));
-                responses.block(&response(id, id * 1_000_000_000 + 500_000_000, 29, 1));
+                tell(&mut responses, &response(id, id * 1_000_000_000, 3_031, packets));
+                tell(&mut responses, &response(id, id * 1_000_000_000 + 500_000_000, 29, 1));
             }
             let service = &responses.services()[0];
             assert_eq!(3_031u64.div_ceil(service.mss()), needed);

@@ -1,11 +1,12 @@
 //! Another route: the TTL of a host's packets changes for good, and the round trip with it. Memory: 1,024 hosts with three
 //! stretches of 32 round trips, about 600 bytes each.
 
-use weir_analysis::{Ended, Ends, Group, Hops, address, finding, seconds};
+use weir_analysis::{Ended, Group, Hops, address, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{Address, about, clock, median};
+use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;
 
@@ -143,28 +144,28 @@ impl Host {
 /// The TTLs of each host's packets.
 #[derive(Debug, Default)]
 pub(crate) struct RouteChange {
-    hosts: Table<Address, Host, HOSTS>,
+    /// By address as one number, which is hashed and compared at once.
+    hosts: Table<u128, Host, HOSTS>,
 }
 
-const fn host(ends: &Ends, server: bool) -> Address {
-    if server { ends.server } else { ends.client }
+const fn number(address: Address) -> u128 {
+    u128::from_be_bytes(address)
 }
 
 impl Detector for RouteChange {
-    fn hops(&mut self, hops: &Hops) {
-        let address = host(&hops.ends, hops.by_server);
+    fn hops(&mut self, hops: &Hops, route: &mut Route) {
+        let host = number(route.host(usize::from(hops.by_server)));
         let worth = |host: &Host| host.current.count >= FEW;
-        if let Some(host) = self.hosts.place(address, || Host::new(hops), worth) {
+        if let Some(host) = self.hosts.place(host, || Host::new(hops), worth) {
             host.seen(hops);
         }
     }
 
-    fn connection(&mut self, connection: &Ended) {
-        let ends = connection.ends;
+    fn connection(&mut self, connection: &Ended, route: &mut Route) {
         for side in 0..2 {
             // Data of this side goes to the other, whose ACKs come back.
             if let Some(ns) = connection.sent[side].rtt_min
-                && let Some(host) = self.hosts.get(&host(&ends, side == 0))
+                && let Some(host) = self.hosts.get(&number(route.host(1 - side)))
             {
                 host.trip(connection.span.0, ns);
             }
@@ -180,9 +181,9 @@ impl Detector for RouteChange {
             .collect();
         changed.sort_by_key(|(_, host, _)| std::cmp::Reverse(host.current.count));
         let more = changed.len().saturating_sub(MOST);
-        for (number, (host, state, before)) in changed.into_iter().take(MOST).enumerate() {
-            let left_out = if number + 1 == MOST { more } else { 0 };
-            out.push(route_change(&address(*host), state, before, left_out));
+        for (place, (host, state, before)) in changed.into_iter().take(MOST).enumerate() {
+            let left_out = if place + 1 == MOST { more } else { 0 };
+            out.push(route_change(&address(host.to_be_bytes()), state, before, left_out));
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::losses::chance;
 use crate::names::count;
 use crate::pairs::{self, Pairs};
 use crate::rank::median;
+use crate::routes::Route;
 use crate::timeline::Timeline;
 
 /// Width of a slice, ns: its smallest round trip stands for the base.
@@ -61,6 +62,21 @@ pub(crate) struct RttShift {
     series: Vec<[Series; 2]>,
     /// Turns (setups, requests) of each pair: each takes a round trip or more.
     turns: Vec<Bins<u32>>,
+}
+
+impl RttShift {
+    /// What all other pairs than these have in common is no path.
+    fn path(&mut self, route: &mut Route) -> Option<usize> {
+        let number = route.path.get_or(|| {
+            let number = self.pairs.number(route.client, route.server);
+            if number < pairs::MOST && number >= self.series.len() {
+                self.series.push(Default::default());
+                self.turns.push(Bins::new(WIDTH));
+            }
+            number
+        });
+        (number < pairs::MOST).then_some(number)
+    }
 }
 
 /// Round trips between the tap and one host, for the traffic with another.
@@ -121,29 +137,19 @@ impl Step {
 }
 
 impl Detector for RttShift {
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
-        let number = self.pairs.number(&transaction.ends());
-        if number == pairs::MOST {
-            return;
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
+        if let Some(number) = self.path(route) {
+            *self.turns[number].at(transaction.facts().request_time) += 1;
         }
-        while self.turns.len() <= number {
-            self.turns.push(Bins::new(WIDTH));
-        }
-        *self.turns[number].at(transaction.facts().request_time) += 1;
     }
 
-    fn acknowledged(&mut self, ack: &Acknowledged) {
+    #[inline]
+    fn acknowledged(&mut self, ack: &Acknowledged, route: &mut Route) {
         if !ack.is_prompt {
             return;
         }
-        // What all other pairs have in common is no path.
-        let number = self.pairs.number(&ack.ends);
-        if number == pairs::MOST {
-            return;
-        }
-        while self.series.len() <= number {
-            self.series.push(Default::default());
-        }
+        let Some(number) = self.path(route) else { return };
         let series = &mut self.series[number][usize::from(ack.by_server)];
         let series = if ack.is_data {
             &mut series.data
@@ -237,14 +243,13 @@ impl RttShift {
         let (client, server) = self.pairs.names(number);
         let (host, other) = if side == 0 { (client, server) } else { (server, client) };
         let shift = step.after - step.before;
-        let turns = self.turns.get(number).map_or(0, |turns| {
-            let times = (turns.start()..).step_by(turns.width() as usize);
-            times
-                .zip(turns.iter())
-                .filter(|(time, _)| *time >= step.at)
-                .map(|(_, n)| u64::from(*n))
-                .sum()
-        });
+        let turns = &self.turns[number];
+        let turns: u64 = (turns.start()..)
+            .step_by(turns.width() as usize)
+            .zip(turns.iter())
+            .filter(|(time, _)| *time >= step.at)
+            .map(|(_, n)| u64::from(*n))
+            .sum();
         let cost = shift * turns as f64;
         let evidence = vec![
             format!(

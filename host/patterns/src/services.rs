@@ -1,15 +1,16 @@
 //! Who serves: load over time of each service (address and port), and whose clients it has.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use hashbrown::HashMap;
-use weir_analysis::{Ended, Ends, Finished, Opened, Outcome, TransactionKind, Verdict, address};
+use weir_analysis::{Ended, Finished, Opened, Outcome, TransactionKind, Verdict, address};
 use weir_messages::v1;
 
 use crate::bins::Bins;
 use crate::names::service;
+use crate::routes::Route;
 use crate::steps::Steps;
-use crate::timeline::{Loss, loss, stay};
+use crate::timeline::{Loss, loss};
 use crate::times::Times;
 
 /// Services at most; of more, those with the fewest connections make room.
@@ -185,8 +186,8 @@ impl Service {
 pub struct Services {
     places: HashMap<Key, usize, foldhash::fast::FixedState>,
     list: Vec<Service>,
-    /// The one that was asked for last.
-    last: usize,
+    /// All places are taken by services that stay.
+    is_settled: bool,
     /// Connections of services that found no room.
     left_out: u64,
 }
@@ -229,27 +230,44 @@ impl Services {
         of_servers.map(|(_, count)| count).sum::<u64>() * 2 < service.opened
     }
 
-    fn find(&mut self, ends: &Ends) -> Option<&mut Service> {
-        let key = (ends.server, ends.server_port);
-        if self.list.get(self.last).is_none_or(|service| service.key != key) {
-            self.last = *self.places.get(&key)?;
+    #[inline]
+    fn find(&mut self, route: &mut Route) -> Option<&mut Service> {
+        let is_it = |service: &Service| service.key == (route.server, route.port);
+        let is_known = match self.list.get(usize::from(route.service)) {
+            Some(service) => is_it(service),
+            None => self.is_settled && usize::from(route.service) == MOST,
+        };
+        if !is_known {
+            self.look_up(route);
         }
-        self.list.get_mut(self.last)
+        self.list.get_mut(usize::from(route.service))
+    }
+
+    #[inline(never)]
+    fn look_up(&self, route: &mut Route) {
+        let number = self.places.get(&(route.server, route.port));
+        route.service = number.copied().unwrap_or(MOST) as u16;
     }
 
     /// Of a connection that began at `begun`; none if the service was not here then.
-    fn known(&mut self, ends: &Ends, begun: u64, start: u64) -> Option<&mut Service> {
-        self.find(ends).filter(|service| begun.max(start) >= service.since)
+    fn known(&mut self, route: &mut Route, begun: u64, start: u64) -> Option<&mut Service> {
+        self.find(route).filter(|service| begun.max(start) >= service.since)
     }
 
     /// A service that was not here yet gets a place, if there is one.
-    fn take_place(&mut self, key: Key, time: u64) -> Option<&mut Service> {
+    fn take_place(&mut self, route: &mut Route, time: u64) -> Option<&mut Service> {
+        if self.is_settled {
+            self.left_out += 1;
+            return None;
+        }
+        let key = (route.server, route.port);
         let number = if self.list.len() < MOST {
             self.list.push(Service::new(key, time));
             self.list.len() - 1
         } else {
             let (number, least) = self.list.iter().enumerate().min_by_key(|(_, s)| s.opened)?;
             if least.opened >= STAYS {
+                self.is_settled = true;
                 self.left_out += 1;
                 return None;
             }
@@ -259,43 +277,46 @@ impl Services {
             number
         };
         self.places.insert(key, number);
-        self.last = number;
+        route.service = number as u16;
         self.list.get_mut(number)
     }
 
-    pub(crate) fn opened(&mut self, opened: &Opened, start: u64) {
-        let key = (opened.ends.server, opened.ends.server_port);
+    /// The service gets a place, if there is one and it has none yet.
+    fn find_or_take_place(&mut self, route: &mut Route, time: u64) -> Option<&mut Service> {
+        if self.find(route).is_none() {
+            self.take_place(route, time);
+        }
+        self.list.get_mut(usize::from(route.service))
+    }
+
+    pub(crate) fn opened(&mut self, opened: &Opened, route: &mut Route, start: u64) {
         let time = opened.time.max(start);
-        let service = if self.find(&opened.ends).is_some() {
-            self.list.get_mut(self.last)
-        } else {
-            self.take_place(key, time)
+        let Some(service) = self.find_or_take_place(route, time) else {
+            return;
         };
-        let Some(service) = service else { return };
         service.opened += 1;
-        service.client(opened.ends.client);
+        service.client(route.client);
         let load = service.load.at(time);
         load.opened += 1;
         load.connections.begin(time);
     }
 
     /// `heard`: its opening was told.
-    pub(crate) fn connection(&mut self, connection: &Ended, start: u64, heard: bool) {
+    pub(crate) fn connection(&mut self, connection: &Ended, route: &mut Route, start: u64, heard: bool) {
         let (first, last) = connection.span;
-        let ends = connection.ends;
         if last < start {
             return;
         }
-        if !heard && self.find(&ends).is_none() {
+        if !heard {
             // What was open when the view began is told of when it ends.
-            self.take_place((ends.server, ends.server_port), start);
+            self.find_or_take_place(route, start);
         }
-        let Some(service) = self.known(&ends, first, start) else {
+        let Some(service) = self.known(route, first, start) else {
             return;
         };
         if !heard {
             service.opened += 1;
-            service.client(ends.client);
+            service.client(route.client);
             service.load.at(start).connections.begin(start);
         }
         service.load.at(last).connections.end(last);
@@ -332,9 +353,8 @@ impl Services {
         }
     }
 
-    pub(crate) fn transaction(&mut self, ends: &Ends, facts: &Finished, start: u64) {
-        let Some(stay) = stay(facts) else { return };
-        let Some(service) = self.known(ends, stay.start, start).filter(|_| stay.end >= start) else {
+    pub(crate) fn transaction(&mut self, facts: &Finished, stay: &Range<u64>, route: &mut Route, start: u64) {
+        let Some(service) = self.known(route, stay.start, start).filter(|_| stay.end >= start) else {
             return;
         };
         let answers = service.answers.at(stay.end);
@@ -356,12 +376,12 @@ impl Services {
         }
     }
 
-    pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends, start: u64) {
+    pub(crate) fn segment(&mut self, verdict: &Verdict, route: &mut Route, start: u64) {
         if verdict.lost_at < start {
             return;
         }
-        if let Some(service) = self.find(ends)
-            && let Some(loss) = loss(verdict)
+        if let Some(loss) = loss(verdict)
+            && let Some(service) = self.find(route)
         {
             let load = service.load.at(verdict.lost_at);
             match loss {

@@ -22,6 +22,7 @@ use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::moments::Moments;
 use crate::names::clock;
+use crate::routes::Route;
 use crate::services::Service;
 use crate::steps::levels;
 use crate::timeline::Timeline;
@@ -410,9 +411,11 @@ pub(crate) struct ApplicationSleep {
 }
 
 impl ApplicationSleep {
-    /// A connection waited for the host, in a layer.
-    fn waited(&mut self, waiting: usize, host: [u8; 16], from: u64, ns: u64) {
-        let Some(track) = self.hosts.at(host) else { return };
+    /// A connection waited for a host of its route, in a layer.
+    fn waited(&mut self, waiting: usize, route: &mut Route, side: usize, from: u64, ns: u64) {
+        let Some(track) = self.hosts.at(route, side) else {
+            return;
+        };
         let count = if waiting == WAITING {
             &mut track.asked
         } else {
@@ -424,8 +427,8 @@ impl ApplicationSleep {
         }
     }
 
-    fn heard(&mut self, host: [u8; 16], time: u64) {
-        if let Some(track) = self.hosts.at(host) {
+    fn heard(&mut self, route: &mut Route, side: usize, time: u64) {
+        if let Some(track) = self.hosts.at(route, side) {
             track.moments.set(TCP, time);
         }
     }
@@ -776,50 +779,43 @@ fn intervals(naps: &[Nap]) -> (f64, f64, f64) {
 }
 
 impl Detector for ApplicationSleep {
-    fn opened(&mut self, opened: &Opened) {
-        if let Some(track) = self.hosts.at(opened.ends.client) {
+    fn opened(&mut self, opened: &Opened, route: &mut Route) {
+        if let Some(track) = self.hosts.at(route, 0) {
             track.opened(opened.time);
         }
     }
 
-    fn block(&mut self, block: &DataBlock) {
-        let sender = if block.from_server {
-            block.ends.server
-        } else {
-            block.ends.client
-        };
-        if let Some(track) = self.hosts.at(sender) {
+    #[inline]
+    fn block(&mut self, block: &DataBlock, route: &mut Route) {
+        if let Some(track) = self.hosts.at(route, usize::from(block.from_server)) {
             track.began(block.id, block.first);
         }
     }
 
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
-        let (facts, ends) = (transaction.facts(), transaction.ends());
+    #[inline]
+    fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
+        let facts = transaction.facts();
         let asked = facts.request_time.saturating_add(facts.request);
         if facts.kind == TransactionKind::Setup {
-            if let (Some(client), Some(server)) = (self.hosts.number(ends.client), self.hosts.number(ends.server)) {
+            if let (Some(client), Some(server)) = (self.hosts.number(route, 0), self.hosts.number(route, 1)) {
                 self.hosts.facts(client).servers |= 1 << server;
             }
             if let Some(answer) = facts.server {
-                self.heard(ends.server, asked.saturating_add(answer));
+                self.heard(route, 1, asked.saturating_add(answer));
             }
             return;
         }
         if let Some(ns) = facts.client {
-            self.waited(THINKING, ends.client, facts.request_time.saturating_sub(ns), ns);
+            self.waited(THINKING, route, 0, facts.request_time.saturating_sub(ns), ns);
         }
         if let Some(ns) = facts.server {
-            self.waited(WAITING, ends.server, asked, ns);
+            self.waited(WAITING, route, 1, asked, ns);
         }
     }
 
-    fn acknowledged(&mut self, ack: &Acknowledged) {
-        let sender = if ack.by_server {
-            ack.ends.server
-        } else {
-            ack.ends.client
-        };
-        if let Some(track) = self.hosts.at(sender) {
+    #[inline]
+    fn acknowledged(&mut self, ack: &Acknowledged, route: &mut Route) {
+        if let Some(track) = self.hosts.at(route, usize::from(ack.by_server)) {
             track.moments.set(TCP, ack.time);
             track.trip = if track.trip == 0 {
                 ack.rtt
@@ -829,16 +825,13 @@ impl Detector for ApplicationSleep {
         }
     }
 
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         if verdict.class == Class::Retransmission {
-            self.heard(
-                if verdict.from_server { ends.server } else { ends.client },
-                verdict.time,
-            );
+            self.heard(route, usize::from(verdict.from_server), verdict.time);
         }
         if matches!(verdict.class, Class::Retransmission | Class::Lost | Class::Missed) {
-            for host in [ends.client, ends.server] {
-                if let Some(track) = self.hosts.at(host) {
+            for side in 0..2 {
+                if let Some(track) = self.hosts.at(route, side) {
                     track.moments.set(LOST, verdict.lost_at);
                 }
             }

@@ -3,10 +3,11 @@
 use std::ops::{AddAssign, Range};
 
 use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ended, Ends, Finished, Opened, Place, Transaction, TransactionKind, Verdict, sign,
+    Acknowledged, Class, DataBlock, Ended, Finished, Opened, Place, Transaction, TransactionKind, Verdict, sign,
 };
 
 use crate::bins::Bins;
+use crate::routes::Route;
 use crate::services::{Answers, Services};
 use crate::steps::Steps;
 
@@ -146,6 +147,7 @@ impl Timeline {
         (self.bins.start(), self.end)
     }
 
+    #[inline]
     fn at(&mut self, time: u64) -> &mut Bin {
         if time < self.start {
             return &mut self.before;
@@ -154,14 +156,14 @@ impl Timeline {
         self.bins.at(time)
     }
 
-    pub(crate) fn opened(&mut self, opened: &Opened) {
+    pub(crate) fn opened(&mut self, opened: &Opened, route: &mut Route) {
         let bin = self.at(opened.time);
         bin.opened += 1;
         bin.connections.begin(opened.time);
-        self.services.opened(opened, self.start);
+        self.services.opened(opened, route, self.start);
     }
 
-    pub(crate) fn connection(&mut self, connection: &Ended) {
+    pub(crate) fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let (first, last) = connection.span;
         let start = self.start;
         let heard = first >= start;
@@ -171,10 +173,10 @@ impl Timeline {
         let bin = self.at(last);
         bin.closed += 1;
         bin.connections.end(last);
-        self.services.connection(connection, start, heard);
+        self.services.connection(connection, route, start, heard);
     }
 
-    pub(crate) fn transaction(&mut self, transaction: &Transaction<'_>) {
+    pub(crate) fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let facts = transaction.facts();
         let stay = stay(facts);
         let is_setup = facts.kind == TransactionKind::Setup;
@@ -183,18 +185,19 @@ impl Timeline {
         }
         let Some(stay) = stay else { return };
         let end = facts.end.unwrap_or(0);
-        let bin = self.at(stay.end);
         if is_setup {
+            let bin = self.at(stay.end);
             bin.setups += 1;
             bin.setup_ns += end;
         } else {
+            if stay.end >= self.start {
+                let begun = stay.start.max(self.start);
+                self.at(begun).progress.begin(begun);
+            }
+            let bin = self.at(stay.end);
             bin.responses += 1;
             bin.response_ns += end;
             bin.progress.end(stay.end);
-            let begun = stay.start.max(self.start);
-            if stay.end >= self.start {
-                self.at(begun).progress.begin(begun);
-            }
         }
         if let Some(answers) = self.answers.as_mut().filter(|_| stay.end >= self.start) {
             let answers = answers.at(stay.end);
@@ -205,9 +208,10 @@ impl Timeline {
             };
             times.add(end);
         }
-        self.services.transaction(&transaction.ends(), facts, self.start);
+        self.services.transaction(facts, &stay, route, self.start);
     }
 
+    #[inline]
     pub(crate) fn block(&mut self, block: &DataBlock) {
         let side = usize::from(block.from_server);
         self.end = self.end.max(block.last);
@@ -217,13 +221,14 @@ impl Timeline {
         bin.bytes[side] += u64::from(block.bytes);
     }
 
+    #[inline]
     pub(crate) fn acknowledged(&mut self, ack: &Acknowledged) {
         if ack.is_data {
             self.at(ack.time).acks[usize::from(ack.by_server)] += 1;
         }
     }
 
-    pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
+    pub(crate) fn segment(&mut self, verdict: &Verdict, route: &mut Route) {
         let side = usize::from(verdict.from_server);
         let bin = self.at(verdict.lost_at);
         match (loss(verdict), verdict.place) {
@@ -237,7 +242,7 @@ impl Timeline {
         if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
             self.at(verdict.time).again += 1;
         }
-        self.services.segment(verdict, ends, self.start);
+        self.services.segment(verdict, route, self.start);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Durations as a histogram that is small while they are few.
 
 use std::ops::AddAssign;
+use std::sync::LazyLock;
 
 use weir_messages::v1;
+
+use crate::scale::Scale;
 
 /// Buckets of an octave: a bucket is 4.4 % wide, its middle at most 2.2 % from any duration in it.
 const PER_OCTAVE: f64 = 16.0;
@@ -10,6 +13,8 @@ const PER_OCTAVE: f64 = 16.0;
 const SHORTEST: f64 = 1000.0;
 /// 2³² µs, more than an hour.
 const BUCKETS: u16 = 512;
+
+static SCALE: LazyLock<Scale> = LazyLock::new(|| Scale::new(SHORTEST, PER_OCTAVE as u8, BUCKETS));
 
 /// Counts of durations in buckets of a logarithm: 4 bytes for each from the lowest to the highest that was needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +28,7 @@ pub struct Times {
 impl Times {
     /// Another one, ns.
     pub fn add(&mut self, ns: u64) {
-        let place = (ns as f64 / SHORTEST).max(1.0).log2() * PER_OCTAVE;
-        self.put((place as u16).min(BUCKETS - 1), 1);
+        self.put(SCALE.bucket(ns) as u16, 1);
         self.longest = self.longest.max(ns);
     }
 
@@ -116,6 +120,14 @@ mod tests {
             prop_assert_eq!(times.count(), all.len() as u64);
             prop_assert_eq!(times.longest(), all[all.len() - 1]);
         }
+    }
+
+    #[test]
+    fn buckets_are_those_of_a_logarithm() {
+        crate::scale::tests::is_the_same(&SCALE, |ns| {
+            let place = (ns as f64 / SHORTEST).max(1.0).log2() * PER_OCTAVE;
+            (place as usize).min(usize::from(BUCKETS) - 1)
+        });
     }
 
     #[test]

@@ -1,0 +1,165 @@
+//! Who talks: client, server and port, with their numbers in the tables of the detectors. A fact is looked up once here,
+//! not once in every table.
+//!
+//! Memory: [`ROUTES`] of 64 bytes, 0.5 MB (others of the same place push them out, and are looked up in the tables
+//! again).
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use weir_analysis::Ends;
+
+use crate::hosts::Found;
+use crate::names::Address;
+
+/// Routes that are known, two in each place.
+const ROUTES: usize = 1 << 13;
+
+/// A number that a table gives once and for all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number(u16);
+
+impl Default for Number {
+    fn default() -> Self {
+        Self(u16::MAX)
+    }
+}
+
+impl Number {
+    /// The number, which the table is asked for if it is not known.
+    #[inline]
+    pub fn get_or(&mut self, ask: impl FnOnce() -> usize) -> usize {
+        if self.0 == u16::MAX {
+            self.0 = now(ask) as u16;
+        }
+        usize::from(self.0)
+    }
+}
+
+/// Out of the way of what is asked again and again.
+#[cold]
+#[inline(never)]
+fn now(ask: impl FnOnce() -> usize) -> usize {
+    ask()
+}
+
+/// A client and what it asks, and the numbers of both, or of the client, the server or the service alone, in tables.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Route {
+    pub client: Address,
+    pub server: Address,
+    pub port: u16,
+    /// A hash of client and server.
+    pub pair: u64,
+    /// Of `losses`.
+    pub loss: Number,
+    /// Of `rtt_shift`.
+    pub path: Number,
+    /// Of `connection_per_transaction`.
+    pub exchange: Number,
+    /// Of `responses`.
+    pub answer: Number,
+    /// Of `calls`.
+    pub call: Number,
+    /// Of `ports`.
+    pub ports: Number,
+    /// Of `services`, where it can change.
+    pub service: u16,
+    /// Of `sleep`.
+    pub hosts: Found,
+}
+
+impl Route {
+    fn new(ends: &Ends, pair: u64) -> Self {
+        Self {
+            client: ends.client,
+            server: ends.server,
+            port: ends.server_port,
+            pair,
+            loss: Number::default(),
+            path: Number::default(),
+            exchange: Number::default(),
+            answer: Number::default(),
+            call: Number::default(),
+            ports: Number::default(),
+            service: u16::MAX,
+            hosts: Found::default(),
+        }
+    }
+
+    fn is_of(&self, ends: &Ends) -> bool {
+        self.client == ends.client && self.server == ends.server && self.port == ends.server_port
+    }
+
+    /// The address of the client (0) or the server.
+    pub const fn host(&self, side: usize) -> Address {
+        if side == 0 { self.client } else { self.server }
+    }
+}
+
+/// The routes of facts.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// The newest of each place comes first.
+    places: Vec<[Route; 2]>,
+    hasher: FixedState,
+}
+
+impl Routes {
+    /// The route of a connection.
+    #[inline]
+    pub fn of(&mut self, ends: &Ends) -> &mut Route {
+        let pair = self.hash(ends);
+        if self.places.is_empty() {
+            self.fill();
+        }
+        let place = &mut self.places[(pair ^ u64::from(ends.server_port)) as usize % (ROUTES / 2)];
+        if !place[0].is_of(ends) {
+            place.swap(0, 1);
+            if !place[0].is_of(ends) {
+                place[0] = Route::new(ends, pair);
+            }
+        }
+        &mut place[0]
+    }
+
+    /// Client and server as numbers are hashed at once.
+    fn hash(&self, ends: &Ends) -> u64 {
+        let hosts = (u128::from_ne_bytes(ends.client), u128::from_ne_bytes(ends.server));
+        self.hasher.hash_one(hosts)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fill(&mut self) {
+        let nobody = Ends::default();
+        let route = Route::new(&nobody, self.hash(&nobody));
+        self.places.resize(ROUTES / 2, [route.clone(), route]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_keeps_its_numbers_until_another_takes_its_place() {
+        assert_eq!(size_of::<Route>(), 64);
+        let ends = |client: u128| Ends {
+            client: client.to_be_bytes(),
+            server_port: 80,
+            ..Ends::default()
+        };
+        let mut routes = Routes::default();
+        assert_eq!(routes.of(&ends(1)).loss.get_or(|| 7), 7);
+        assert_eq!(routes.of(&ends(1)).loss.get_or(|| unreachable!()), 7);
+        assert_eq!(routes.of(&Ends::default()).loss.get_or(|| 8), 8);
+        for client in 0..1 << 20 {
+            let ends = ends(client);
+            let route = routes.of(&ends);
+            assert!(route.is_of(&ends));
+        }
+        assert_eq!(routes.of(&ends(1)).loss.get_or(|| 9), 9);
+    }
+}
