@@ -17,7 +17,7 @@ use weir_record::FlowId;
 use crate::capacity::Unit;
 use crate::detector::Detector;
 use crate::losses::keep;
-use crate::routes::Route;
+use crate::routes::{self, Route, ServiceKey};
 use crate::services::Key;
 use crate::tiers::pairs;
 use crate::timeline::{Timeline, stay};
@@ -61,7 +61,7 @@ pub struct Piece<I> {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     stays: VecDeque<Stay>,
-    services: HashMap<Key, u8, foldhash::fast::FixedState>,
+    services: HashMap<ServiceKey, u8, foldhash::fast::FixedState>,
 }
 
 impl Detector for Calls {
@@ -69,7 +69,7 @@ impl Detector for Calls {
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let facts = transaction.facts();
         let Some(stay) = stay(facts) else { return };
-        let service = route.call.get_or(|| self.service((route.server, route.port)));
+        let service = route.call.get_or(|| self.number(routes::key(route.server, route.port)));
         if service == SERVICES {
             return;
         }
@@ -89,7 +89,7 @@ impl Detector for Calls {
 
 impl Calls {
     /// The number of a service, one of the first; else [`SERVICES`].
-    fn service(&mut self, key: Key) -> usize {
+    fn number(&mut self, key: ServiceKey) -> usize {
         let next = self.services.len();
         match self.services.get(&key) {
             Some(service) => usize::from(*service),
@@ -104,8 +104,8 @@ impl Calls {
     /// Add what is decided to the tiers of the summary, which are those of `timeline`.
     pub fn complete(&self, timeline: &Timeline, tiers: &mut [v1::Tier]) {
         for (pair, tier) in pairs(timeline.services()).iter().zip(tiers) {
-            let (Some(front), Some(back)) = (self.services.get(&pair.front.key), self.services.get(&pair.back.key))
-            else {
+            let service = |(server, port): Key| self.services.get(&routes::key(server, port));
+            let (Some(front), Some(back)) = (service(pair.front.key), service(pair.back.key)) else {
                 continue;
             };
             let requests: Vec<Piece<FlowId>> = self

@@ -10,7 +10,7 @@ use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::names::{about, connections, service};
-use crate::routes::Route;
+use crate::routes::{self, Route, ServiceKey};
 use crate::services::Key;
 use crate::timeline::Timeline;
 
@@ -77,7 +77,7 @@ struct Service {
 pub(crate) struct ConnectionPerTransaction {
     services: Vec<Service>,
     /// Theirs.
-    keys: Vec<(u128, u16)>,
+    keys: Vec<ServiceKey>,
     answered: u64,
     single: Group,
     setup_ns: u64,
@@ -88,7 +88,7 @@ impl ConnectionPerTransaction {
     /// The service of a route, one of the first.
     fn service(&mut self, route: &mut Route) -> Option<&mut Service> {
         let number = route.exchange.get_or(|| {
-            let key = (u128::from_ne_bytes(route.server), route.port);
+            let key = routes::key(route.server, route.port);
             let known = self.keys.iter().position(|known| *known == key);
             known.unwrap_or_else(|| {
                 let next = self.services.len();

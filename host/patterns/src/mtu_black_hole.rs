@@ -1,6 +1,6 @@
 //! Large segments vanish again and again while small ones pass, until the connection ends or its sender makes them smaller
 //! (packetization layer path MTU discovery, RFC 4821). Memory: 4,096 segments that are sent again (56 bytes),
-//! what passed between 4,096 pairs of hosts (48 bytes; others of the same place push them out), and 4,096 pairs with stuck
+//! what passed between 4,096 pairs of hosts (64 bytes; others of the same place push them out), and 4,096 pairs with stuck
 //! connections (about 100 bytes, and 8 for each connection).
 
 use weir_analysis::{
@@ -55,6 +55,7 @@ impl Stuck {
 
 /// What passed between two hosts, by sender: client, server.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Passed {
     /// Hash of the hosts.
     hosts: u64,

@@ -1,6 +1,6 @@
 //! Responses of each service and of each request it is asked: how long, in how many segments, and what they waited for.
 //!
-//! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections of 96 bytes (others of the same place in
+//! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections of 128 bytes (others of the same place in
 //! the table push them out, and what they had is not counted), and the newest 32,768 waits: 5 MB.
 
 use std::collections::VecDeque;
@@ -18,8 +18,7 @@ use crate::detector::Detector;
 use crate::durations::Durations;
 use crate::losses::keep;
 use crate::names::{self, Address};
-use crate::routes::Route;
-use crate::services::Key;
+use crate::routes::{self, Route, ServiceKey};
 use crate::sleep::ApplicationSleep;
 use crate::timeline::Timeline;
 use crate::{delayed_ack, response_bands, slowing_responses, tiny_segments};
@@ -256,12 +255,25 @@ struct Delay {
     ns: u32,
 }
 
-/// The turn of a connection.
+/// What ACKs tell of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+#[repr(align(64))]
+struct Acks {
     id: FlowId,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
+    /// Last ACK that was late, and whether the server sent it.
+    late: Delay,
+    late_by_server: bool,
+    /// Data came right behind such an ACK, which it had waited for.
+    waited: Delay,
+}
+
+/// What data tells of it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Data {
+    id: FlowId,
     /// Blocks of the server without a pause: the last packet, and what they brought.
     last: u64,
     bytes: u64,
@@ -269,19 +281,22 @@ struct Turn {
     /// Segments of the response, and of the one before.
     segments: Counts,
     finished: Counts,
-    /// Last ACK that was late.
-    late: Delay,
-    /// Data came right behind such an ACK, which it had waited for.
-    waited: Delay,
-    /// The server sent that ACK.
-    late_by_server: bool,
-    /// The last block was tiny and is not counted yet, bytes.
-    tiny: u8,
     /// Place of the service.
     service: u16,
+    /// The last block was tiny and is not counted yet, bytes.
+    tiny: u8,
+    /// There was a late ACK since the last data.
+    is_late: bool,
 }
 
-impl Turn {
+/// The turn of a connection: two lines of the cache, of which most facts need one. Each tells whose it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    acks: Acks,
+    data: Data,
+}
+
+impl Data {
     /// Packets of the last blocks, more than their bytes need.
     fn needless(&self, service: &Service) -> u32 {
         if self.packets == 0 || self.packets == 1 && self.bytes > 0 {
@@ -304,53 +319,91 @@ impl Turn {
             self.finished = std::mem::take(&mut self.segments);
         }
     }
+}
+
+impl Turn {
+    /// Nothing is known of a connection yet. What is known of the one before, whose transaction was not told, is its
+    /// service's, of no known request.
+    #[cold]
+    #[inline(never)]
+    fn renew(&mut self, id: FlowId, services: &mut [Service]) {
+        let old = &self.data;
+        if let Some(service) = services.get_mut(usize::from(old.service)) {
+            let needless = old.needless(service);
+            let segments = &mut service.row.segments;
+            *segments += old.segments.into();
+            *segments += old.finished.into();
+            segments.extra += u64::from(needless);
+        }
+        *self = Self::default();
+        (self.acks.id, self.data.id) = (id, id);
+    }
+
+    /// A round trip.
+    fn acknowledged(&mut self, ack: &Acknowledged) {
+        let trip = &mut self.acks.trips[usize::from(ack.by_server)];
+        *trip = if *trip == 0 { ack.rtt } else { ack.rtt.min(*trip) };
+        let delay = ack.rtt - *trip;
+        if ack.is_data && DELAYED.contains(&delay) {
+            self.acks.late = Delay {
+                at: ack.time,
+                ns: delay as u32,
+            };
+            self.acks.late_by_server = ack.by_server;
+            self.data.is_late = true;
+        }
+    }
 
     /// Data of a response.
+    #[inline]
     fn respond(&mut self, block: &DataBlock, service: &mut Service) {
         service.brought(block.bytes / u32::from(block.packets.max(1)), block.packets == 1);
-        let pause = block.first.saturating_sub(self.last);
-        let follows = self.packets > 0 && pause < TOGETHER + self.trips[0] + self.trips[1];
-        let earlier = std::mem::take(&mut self.tiny);
-        if self.packets > 0 && !follows {
-            self.settle(service);
+        let data = &mut self.data;
+        let earlier = std::mem::take(&mut data.tiny);
+        let mut follows = false;
+        if data.packets > 0 {
+            let pause = block.first.saturating_sub(data.last);
+            follows = pause < TOGETHER + self.acks.trips[0] + self.acks.trips[1];
+            if !follows {
+                data.settle(service);
+            }
         }
-        self.last = block.last;
-        self.bytes += u64::from(block.bytes);
-        self.packets += u32::from(block.packets);
-        self.segments.all += u32::from(block.packets);
+        data.last = block.last;
+        data.bytes += u64::from(block.bytes);
+        data.packets += u32::from(block.packets);
+        data.segments.all += u32::from(block.packets);
         let is_tiny = block.packets == 1 && (block.bytes as usize) < TINY;
         let tiny = if is_tiny { block.bytes as u8 } else { 0 };
         if !follows {
-            self.tiny = tiny;
+            data.tiny = tiny;
             return;
         }
         for bytes in [earlier, tiny].into_iter().filter(|bytes| *bytes > 0) {
-            self.segments.tiny += 1;
+            data.segments.tiny += 1;
             let size = &mut service.sizes[usize::from(bytes)];
             *size = size.saturating_add(1);
         }
     }
 
-    /// Data came: had it waited for a late ACK?
+    /// Data came after a late ACK: had it waited for it?
+    #[inline(never)]
     fn follow(&mut self, block: &DataBlock, service: &mut Service) {
-        if self.late.ns == 0 {
-            return;
-        }
-        let late = std::mem::take(&mut self.late);
-        if self.late_by_server == block.from_server {
+        let acks = &mut self.acks;
+        self.data.is_late = false;
+        if acks.late_by_server == block.from_server {
             // What comes now answers this.
             return;
         }
-        let trip = self.trips[usize::from(block.from_server)];
-        if block.first < late.at || block.first - late.at > trip + AT_ONCE {
+        let trip = acks.trips[usize::from(block.from_server)];
+        if block.first < acks.late.at || block.first - acks.late.at > trip + AT_ONCE {
             return;
         }
-        self.waited = Delay {
+        acks.waited = Delay {
             at: block.first,
-            ns: late.ns,
+            ns: acks.late.ns,
         };
-        service.ack_delays.add(late.ns.into());
-        service.by_client += u64::from(!self.late_by_server);
+        service.ack_delays.add(acks.late.ns.into());
+        service.by_client += u64::from(!acks.late_by_server);
         service.small += u64::from(u64::from(block.bytes) < service.mss());
     }
 }
@@ -361,7 +414,7 @@ pub(crate) struct Responses {
     services: Vec<Service>,
     requests: Vec<Row>,
     /// Places of services, and of requests by the place of their service and their text.
-    service_numbers: HashMap<Key, u16, FixedState>,
+    service_numbers: HashMap<ServiceKey, u16, FixedState>,
     request_numbers: HashMap<u64, u16, FixedState>,
     hasher: FixedState,
     turns: Vec<Turn>,
@@ -400,14 +453,19 @@ impl Responses {
         services
     }
 
-    fn turn(&mut self, id: FlowId) -> &mut Turn {
-        turn(&mut self.turns, &mut self.services, &self.hasher, id)
+    /// Where the turn of a connection is, or of another one, which it pushes out.
+    #[inline]
+    fn place(&mut self, id: FlowId) -> usize {
+        if self.turns.is_empty() {
+            self.turns.resize(TURNS, Turn::default());
+        }
+        self.hasher.hash_one(id.0) as usize % TURNS
     }
 
     /// The place of a service, if it has one.
     fn service(&mut self, route: &mut Route) -> Option<usize> {
         let number = route.answer.get_or(|| {
-            let key = (route.server, route.port);
+            let key = routes::key(route.server, route.port);
             if let Some(number) = self.service_numbers.get(&key) {
                 return usize::from(*number);
             }
@@ -437,61 +495,35 @@ impl Responses {
     }
 }
 
-/// A turn goes before its transaction is told: its segments are the service's, of no known request.
-#[cold]
-#[inline(never)]
-fn give_up(turn: &Turn, services: &mut [Service]) {
-    if let Some(service) = services.get_mut(usize::from(turn.service)) {
-        let needless = turn.needless(service);
-        let segments = &mut service.row.segments;
-        *segments += turn.segments.into();
-        *segments += turn.finished.into();
-        segments.extra += u64::from(needless);
-    }
-}
-
-/// The turn of a connection, which pushes out another of its place.
-#[inline]
-fn turn<'a>(turns: &'a mut Vec<Turn>, services: &mut [Service], hasher: &FixedState, id: FlowId) -> &'a mut Turn {
-    if turns.is_empty() {
-        turns.resize(TURNS, Turn::default());
-    }
-    let turn = &mut turns[hasher.hash_one(id.0) as usize % TURNS];
-    if turn.id != id {
-        give_up(turn, services);
-        *turn = Turn { id, ..Turn::default() };
-    }
-    turn
-}
-
 impl Detector for Responses {
     #[inline]
     fn block(&mut self, block: &DataBlock, route: &mut Route) {
         let Some(number) = self.service(route) else { return };
-        let turn = turn(&mut self.turns, &mut self.services, &self.hasher, block.id);
+        let place = self.place(block.id);
+        let turn = &mut self.turns[place];
+        if turn.data.id != block.id {
+            turn.renew(block.id, &mut self.services);
+        }
         let service = &mut self.services[number];
-        turn.follow(block, service);
+        if turn.data.is_late {
+            turn.follow(block, service);
+        }
         if block.from_server {
-            turn.service = number as u16;
+            turn.data.service = number as u16;
             turn.respond(block, service);
         } else {
-            turn.finish(service);
+            turn.data.finish(service);
         }
     }
 
     #[inline]
     fn acknowledged(&mut self, ack: &Acknowledged, _: &mut Route) {
-        let turn = self.turn(ack.id);
-        let trip = &mut turn.trips[usize::from(ack.by_server)];
-        *trip = if *trip == 0 { ack.rtt } else { ack.rtt.min(*trip) };
-        let delay = ack.rtt - *trip;
-        if ack.is_data && DELAYED.contains(&delay) {
-            turn.late = Delay {
-                at: ack.time,
-                ns: delay as u32,
-            };
-            turn.late_by_server = ack.by_server;
+        let place = self.place(ack.id);
+        let turn = &mut self.turns[place];
+        if turn.acks.id != ack.id {
+            turn.renew(ack.id, &mut self.services);
         }
+        turn.acknowledged(ack);
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
@@ -516,25 +548,30 @@ impl Detector for Responses {
         }
         let Some(service) = self.service(route) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
-        let turn = turn(&mut self.turns, &mut self.services, &self.hasher, transaction.id());
-        let own = &mut self.services[service];
-        if turn.finished.all == 0 {
-            // At the end of a connection no request follows.
-            turn.finish(own);
+        let place = self.place(transaction.id());
+        let turn = &mut self.turns[place];
+        if turn.data.id != transaction.id() {
+            turn.renew(transaction.id(), &mut self.services);
         }
-        let segments = Segments::from(std::mem::take(&mut turn.finished));
-        let waited = turn.waited;
-        let trip = turn.trips[0] + turn.trips[1];
+        let own = &mut self.services[service];
+        if turn.data.finished.all == 0 {
+            // At the end of a connection no request follows.
+            turn.data.finish(own);
+        }
+        let segments = Segments::from(std::mem::take(&mut turn.data.finished));
+        let waited = turn.acks.waited;
+        let trip = turn.acks.trips[0] + turn.acks.trips[1];
         let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&waited.at);
         if has_waited {
-            turn.waited = Delay::default();
+            turn.acks.waited = Delay::default();
         }
         if trip > 0 {
             own.trips.add(trip);
         }
         let text = transaction.signature();
         let request = text.strip_prefix("Request: ").unwrap_or(text);
-        let request = request.split_once('-').map_or(request, |(request, _)| request);
+        let end_of_request = request.bytes().position(|byte| byte == b'-');
+        let request = &request[..end_of_request.unwrap_or(request.len())];
         let number = self.request(service, request);
         let row = match number {
             Some(number) => &mut self.requests[number],
@@ -579,7 +616,12 @@ impl Detector for Responses {
     }
 
     fn connection(&mut self, connection: &Ended, _: &mut Route) {
-        *self.turn(connection.id) = Turn::default();
+        let place = self.place(connection.id);
+        let turn = &mut self.turns[place];
+        if turn.data.id != connection.id {
+            turn.renew(connection.id, &mut self.services);
+        }
+        *turn = Turn::default();
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {

@@ -1,5 +1,5 @@
 //! Another route: the TTL of a host's packets changes for good, and the round trip with it. Memory: 1,024 hosts with three
-//! stretches of 32 round trips, about 600 bytes each.
+//! stretches of 32 round trips at most, 100 to 600 bytes each.
 
 use weir_analysis::{Ended, Group, Hops, address, finding, seconds};
 use weir_messages::v1::Finding;
@@ -78,10 +78,16 @@ impl Stretch {
 struct Host {
     current: Stretch,
     /// Another TTL, not confirmed yet.
-    candidate: Option<Stretch>,
+    candidate: Option<Box<Stretch>>,
     /// What was before the newest change, and how many changes there were.
-    before: Option<Stretch>,
+    before: Option<Box<Before>>,
     changes: u32,
+}
+
+/// One route before the newest change, and the connections since.
+#[derive(Debug)]
+struct Before {
+    stretch: Stretch,
     group: Group,
 }
 
@@ -92,7 +98,6 @@ impl Host {
             candidate: None,
             before: None,
             changes: 0,
-            group: Group::default(),
         }
     }
 
@@ -107,7 +112,7 @@ impl Host {
                 Some(candidate) if candidate.ttl == hops.ttl => candidate,
                 other => {
                     self.current.strays += other.map_or(0, |other| other.count);
-                    Stretch::new(hops.ttl, hops.time)
+                    Box::new(Stretch::new(hops.ttl, hops.time))
                 }
             };
             let candidate = self.candidate.insert(candidate);
@@ -115,14 +120,18 @@ impl Host {
             if candidate.count >= CONFIRM
                 && let Some(confirmed) = self.candidate.take()
             {
-                let old = std::mem::replace(&mut self.current, confirmed);
-                self.group = Group::default();
+                let old = std::mem::replace(&mut self.current, *confirmed);
                 self.changes += u32::from(old.is_one_route());
-                self.before = old.is_one_route().then_some(old);
+                self.before = old.is_one_route().then(|| {
+                    Box::new(Before {
+                        stretch: old,
+                        group: Group::default(),
+                    })
+                });
             }
         }
-        if self.before.is_some() {
-            self.group.include(hops.id, self.current.first, hops.time);
+        if let Some(before) = &mut self.before {
+            before.group.include(hops.id, self.current.first, hops.time);
         }
     }
 
@@ -130,14 +139,14 @@ impl Host {
     fn trip(&mut self, time: u64, ns: u64) {
         match (&mut self.candidate, &mut self.before) {
             (Some(candidate), _) if time >= candidate.first => candidate.trip(ns),
-            (_, Some(before)) if time <= before.last => before.trip(ns),
+            (_, Some(before)) if time <= before.stretch.last => before.stretch.trip(ns),
             _ if time >= self.current.first => self.current.trip(ns),
             _ => {}
         }
     }
 
-    fn change(&self) -> Option<&Stretch> {
-        self.before.as_ref().filter(|_| self.current.is_one_route())
+    fn change(&self) -> Option<&Before> {
+        self.before.as_deref().filter(|_| self.current.is_one_route())
     }
 }
 
@@ -188,8 +197,8 @@ impl Detector for RouteChange {
     }
 }
 
-fn route_change(name: &str, state: &Host, before: &Stretch, left_out: usize) -> Finding {
-    let now = &state.current;
+fn route_change(name: &str, state: &Host, before: &Before, left_out: usize) -> Finding {
+    let (now, group, before) = (&state.current, &before.group, &before.stretch);
     let hops = i32::from(before.ttl) - i32::from(now.ttl);
     let direction = if hops > 0 { "more" } else { "fewer" };
     let mut evidence = vec![format!(
@@ -254,7 +263,7 @@ fn route_change(name: &str, state: &Host, before: &Stretch, left_out: usize) -> 
             hops.abs()
         ),
         evidence,
-        &state.group,
+        group,
         &values,
     );
     about(name.to_owned(), found)

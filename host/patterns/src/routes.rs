@@ -43,6 +43,14 @@ fn now(ask: impl FnOnce() -> usize) -> usize {
     ask()
 }
 
+/// A server and its port, as numbers that are hashed and compared at once.
+pub(crate) type ServiceKey = (u128, u16);
+
+/// The key of a service.
+pub(crate) const fn key(server: Address, port: u16) -> ServiceKey {
+    (u128::from_ne_bytes(server), port)
+}
+
 /// A client and what it asks, and the numbers of both, or of the client, the server or the service alone, in tables.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -65,7 +73,7 @@ pub(crate) struct Route {
     /// Of `ports`.
     pub ports: Number,
     /// Of `services`, where it can change.
-    pub service: u16,
+    pub place: u16,
     /// Of `sleep`.
     pub hosts: Found,
 }
@@ -83,7 +91,7 @@ impl Route {
             answer: Number::default(),
             call: Number::default(),
             ports: Number::default(),
-            service: u16::MAX,
+            place: u16::MAX,
             hosts: Found::default(),
         }
     }

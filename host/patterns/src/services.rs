@@ -8,7 +8,7 @@ use weir_messages::v1;
 
 use crate::bins::Bins;
 use crate::names::service;
-use crate::routes::Route;
+use crate::routes::{self, Route, ServiceKey};
 use crate::steps::Steps;
 use crate::timeline::{Loss, loss};
 use crate::times::Times;
@@ -184,7 +184,7 @@ impl Service {
 /// All services. Memory: at most 64 of 1.1 MB and their times (at most 2 kB for each histogram; seldom more than 50 kB).
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    places: HashMap<Key, usize, foldhash::fast::FixedState>,
+    places: HashMap<ServiceKey, usize, foldhash::fast::FixedState>,
     list: Vec<Service>,
     /// All places are taken by services that stay.
     is_settled: bool,
@@ -233,20 +233,20 @@ impl Services {
     #[inline]
     fn find(&mut self, route: &mut Route) -> Option<&mut Service> {
         let is_it = |service: &Service| service.key == (route.server, route.port);
-        let is_known = match self.list.get(usize::from(route.service)) {
+        let is_known = match self.list.get(usize::from(route.place)) {
             Some(service) => is_it(service),
-            None => self.is_settled && usize::from(route.service) == MOST,
+            None => self.is_settled && usize::from(route.place) == MOST,
         };
         if !is_known {
             self.look_up(route);
         }
-        self.list.get_mut(usize::from(route.service))
+        self.list.get_mut(usize::from(route.place))
     }
 
     #[inline(never)]
     fn look_up(&self, route: &mut Route) {
-        let number = self.places.get(&(route.server, route.port));
-        route.service = number.copied().unwrap_or(MOST) as u16;
+        let number = self.places.get(&routes::key(route.server, route.port));
+        route.place = number.copied().unwrap_or(MOST) as u16;
     }
 
     /// Of a connection that began at `begun`; none if the service was not here then.
@@ -272,12 +272,12 @@ impl Services {
                 return None;
             }
             self.left_out += least.opened;
-            self.places.remove(&least.key);
+            self.places.remove(&routes::key(least.key.0, least.key.1));
             self.list[number] = Service::new(key, time);
             number
         };
-        self.places.insert(key, number);
-        route.service = number as u16;
+        self.places.insert(routes::key(route.server, route.port), number);
+        route.place = number as u16;
         self.list.get_mut(number)
     }
 
@@ -286,7 +286,7 @@ impl Services {
         if self.find(route).is_none() {
             self.take_place(route, time);
         }
-        self.list.get_mut(usize::from(route.service))
+        self.list.get_mut(usize::from(route.place))
     }
 
     pub(crate) fn opened(&mut self, opened: &Opened, route: &mut Route, start: u64) {

@@ -180,8 +180,13 @@ impl Timeline {
         let facts = transaction.facts();
         let stay = stay(facts);
         let is_setup = facts.kind == TransactionKind::Setup;
+        let (is_answered, start) = (stay.is_some(), self.start);
         if !is_setup {
-            self.at(facts.request_time).requests += 1;
+            let bin = self.at(facts.request_time);
+            bin.requests += 1;
+            if is_answered && facts.request_time >= start {
+                bin.progress.begin(facts.request_time);
+            }
         }
         let Some(stay) = stay else { return };
         let end = facts.end.unwrap_or(0);
@@ -190,9 +195,8 @@ impl Timeline {
             bin.setups += 1;
             bin.setup_ns += end;
         } else {
-            if stay.end >= self.start {
-                let begun = stay.start.max(self.start);
-                self.at(begun).progress.begin(begun);
+            if stay.start < start && stay.end >= start {
+                self.at(start).progress.begin(start);
             }
             let bin = self.at(stay.end);
             bin.responses += 1;

@@ -9,6 +9,7 @@ use crate::scale::Scale;
 
 /// Buckets of an octave: a bucket is 4.4 % wide, its middle at most 2.2 % from any duration in it.
 const PER_OCTAVE: f64 = 16.0;
+const OCTAVE: u16 = PER_OCTAVE as u16;
 /// ns; shorter ones share the first bucket.
 const SHORTEST: f64 = 1000.0;
 /// 2³² µs, more than an hour.
@@ -16,10 +17,11 @@ const BUCKETS: u16 = 512;
 
 static SCALE: LazyLock<Scale> = LazyLock::new(|| Scale::new(SHORTEST, PER_OCTAVE as u8, BUCKETS));
 
-/// Counts of durations in buckets of a logarithm: 4 bytes for each from the lowest to the highest that was needed.
+/// Counts of durations in buckets of a logarithm: 4 bytes for each of the octaves from the lowest to the highest that was
+/// needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The lowest.
+    /// The lowest, where an octave begins.
     first: u16,
     counts: Vec<u32>,
     longest: u64,
@@ -32,20 +34,34 @@ impl Times {
         self.longest = self.longest.max(ns);
     }
 
+    #[inline]
     fn put(&mut self, bucket: u16, count: u32) {
+        let place = usize::from(bucket.wrapping_sub(self.first));
+        if place < self.counts.len() {
+            self.counts[place] += count;
+        } else {
+            self.reach(bucket);
+            self.counts[usize::from(bucket - self.first)] += count;
+        }
+    }
+
+    /// Have the octave of a bucket, too.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, bucket: u16) {
+        let begin = bucket - bucket % OCTAVE;
         if self.counts.is_empty() {
-            self.first = bucket;
+            self.first = begin;
         }
-        if bucket < self.first {
-            let more = usize::from(self.first - bucket);
+        if begin < self.first {
+            let more = usize::from(self.first - begin);
             self.counts.splice(..0, std::iter::repeat_n(0, more));
-            self.first = bucket;
+            self.first = begin;
         }
-        let place = usize::from(bucket - self.first);
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
+        let octaves = usize::from(begin - self.first + OCTAVE);
+        if octaves > self.counts.len() {
+            self.counts.resize(octaves, 0);
         }
-        self.counts[place] += count;
     }
 
     /// Buckets and what is in them, ascending.
