@@ -113,6 +113,17 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
         out
     }
 
+    /// A part of the sums.
+    #[must_use]
+    pub fn map<U>(&self, part: impl Fn(&T) -> U) -> Bins<U> {
+        Bins {
+            width: self.width,
+            most: self.most,
+            first: self.first,
+            bins: self.bins.iter().map(part).collect(),
+        }
+    }
+
     /// Add the sums of another series.
     pub fn merge(&mut self, other: &Self) {
         while self.width < other.width && !self.bins.is_empty() {

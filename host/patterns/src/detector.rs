@@ -45,26 +45,32 @@ macro_rules! detectors {
         }
 
         impl Detector for Detectors {
+            #[inline(always)]
             fn opened(&mut self, opened: &Opened, route: &mut Route) {
                 $(self.$name.opened(opened, route);)*
             }
 
+            #[inline(always)]
             fn connection(&mut self, connection: &Ended, route: &mut Route) {
                 $(self.$name.connection(connection, route);)*
             }
 
+            #[inline(always)]
             fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
                 $(self.$name.transaction(transaction, route);)*
             }
 
+            #[inline(always)]
             fn hops(&mut self, hops: &Hops, route: &mut Route) {
                 $(self.$name.hops(hops, route);)*
             }
 
+            #[inline(always)]
             fn block(&mut self, block: &DataBlock, route: &mut Route) {
                 $(self.$name.block(block, route);)*
             }
 
+            #[inline(always)]
             fn acknowledged(&mut self, ack: &Acknowledged, route: &mut Route) {
                 $(self.$name.acknowledged(ack, route);)*
             }
@@ -73,6 +79,7 @@ macro_rules! detectors {
                 $(self.$name.again(id, from_server);)*
             }
 
+            #[inline(always)]
             fn segment(&mut self, verdict: &Verdict, ends: &Ends, route: &mut Route) {
                 $(self.$name.segment(verdict, ends, route);)*
             }

@@ -88,7 +88,7 @@ impl Durations {
         };
         let mut peaks: Vec<(usize, Peak)> = Vec::new();
         for at in SIDE + GAP..BUCKETS - 2 {
-            let count = sum(at, at + 2);
+            let count = u64::from(self.counts[at]) + u64::from(self.counts[at + 1]);
             if count < least {
                 continue;
             }

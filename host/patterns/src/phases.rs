@@ -90,9 +90,9 @@ fn outer_connections(services: &Services) -> Option<Bins<Steps>> {
     let width = those.iter().map(|service| service.load.width()).max()?;
     let mut sum = Bins::new(width);
     for service in those {
-        let bins = service.load.coarser(width);
-        for (i, bin) in bins.iter().enumerate() {
-            *sum.at(bins.start() + i as u64 * width) += bin.connections;
+        let times = (service.load.start()..).step_by(service.load.width() as usize);
+        for (time, bin) in times.zip(service.load.iter()) {
+            *sum.at(time) += bin.connections;
         }
     }
     Some(sum)

@@ -153,10 +153,12 @@ impl Detector for Ports {
     }
 
     fn findings(&self, timeline: &Timeline, out: &mut Vec<Finding>) {
-        let mut tables: Vec<_> = self.numbers.iter().collect();
-        tables.sort_unstable_by_key(|(key, _)| **key);
-        for (key, number) in tables {
-            let table = &self.tables[*number];
+        let tables = self.numbers.iter().map(|(key, number)| (key, &self.tables[*number]));
+        let mut busy: Vec<_> = tables
+            .filter(|(_, table)| table.connections >= MANY.min(RECYCLED))
+            .collect();
+        busy.sort_unstable_by_key(|(key, _)| **key);
+        for (key, table) in busy {
             out.extend(recycling(key, table));
             out.extend(exhaustion(key, table, timeline));
         }

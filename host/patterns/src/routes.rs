@@ -1,7 +1,7 @@
 //! Who talks: client, server and port, with their numbers in the tables of the detectors. A fact is looked up once here,
 //! not once in every table.
 //!
-//! Memory: [`ROUTES`] of 64 bytes, 0.5 MB (others of the same place push them out, and are looked up in the tables
+//! Memory: [`ROUTES`] of 64 bytes, 1 MB (others of the same place push them out, and are looked up in the tables
 //! again).
 
 use std::hash::BuildHasher;
@@ -13,7 +13,7 @@ use crate::hosts::Found;
 use crate::names::Address;
 
 /// Routes that are known, two in each place.
-const ROUTES: usize = 1 << 13;
+const ROUTES: usize = 1 << 14;
 
 /// A number that a table gives once and for all.
 #[derive(Clone, Copy, Debug)]

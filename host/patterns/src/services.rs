@@ -186,6 +186,8 @@ impl Service {
 pub struct Services {
     places: HashMap<ServiceKey, usize, foldhash::fast::FixedState>,
     list: Vec<Service>,
+    /// The first of those with the fewest connections, when it was looked for last.
+    least: usize,
     /// All places are taken by services that stay.
     is_settled: bool,
     /// Connections of services that found no room.
@@ -265,7 +267,13 @@ impl Services {
             self.list.push(Service::new(key, time));
             self.list.len() - 1
         } else {
-            let (number, least) = self.list.iter().enumerate().min_by_key(|(_, s)| s.opened)?;
+            // The one that came last may still have its first connection only: none has fewer.
+            if self.list[self.least].opened > 1 {
+                let all = self.list.iter().enumerate();
+                self.least = all.min_by_key(|(_, s)| s.opened).map_or(0, |(number, _)| number);
+            }
+            let number = self.least;
+            let least = &self.list[number];
             if least.opened >= STAYS {
                 self.is_settled = true;
                 self.left_out += 1;

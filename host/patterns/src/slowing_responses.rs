@@ -7,8 +7,8 @@ use crate::bins::Bins;
 use crate::names::{about, clock};
 use crate::phases::{Phase, phases};
 use crate::responses::{Row, Service, Slice};
-use crate::services::{Load, Services};
-use crate::steps::levels;
+use crate::services::{self, Services};
+use crate::steps::{Steps, levels};
 use crate::timeline::Timeline;
 
 /// Responses of a slice of time that count, and slices that do.
@@ -53,28 +53,29 @@ pub(crate) fn findings(services: &[Service], requests: &[Row], timeline: &Timeli
     out.extend(found.iter().take(FINDINGS).map(|slowing| told(slowing, &phases)));
 }
 
-/// Load of the service and of those in front of it and behind it: others tell nothing of it.
-fn load(row: &Row, services: &Services) -> Bins<Load> {
+/// Connections of the service and of those in front of it and behind it: others tell nothing of it.
+fn load(row: &Row, services: &Services) -> Bins<Steps> {
     let Some(own) = services.iter().find(|service| service.key == (row.server, row.port)) else {
         return Bins::new(row.course.width());
     };
     let front = services.iter().filter(|front| own.is_behind(&front.key.0));
-    let mut sum = own.load.clone();
+    let connections = |service: &services::Service| service.load.map(|load| load.connections);
+    let mut sum = connections(own);
     for other in front.chain(services.behind(own)).filter(|other| other.key != own.key) {
-        sum.merge(&other.load);
+        sum.merge(&connections(other));
     }
     sum
 }
 
 /// Whether the response times of a row follow the load, or else time.
-fn slowing<'a>(row: &'a Row, load: &Bins<Load>) -> Option<Slowing<'a>> {
+fn slowing<'a>(row: &'a Row, load: &Bins<Steps>) -> Option<Slowing<'a>> {
     let course = &row.course;
     let slices: Vec<(u64, Slice)> = times(course).filter(|(_, slice)| slice.count >= RESPONSES).collect();
     if slices.len() < SLICES {
         return None;
     }
     let load = load.coarser(course.width());
-    let open: Vec<f64> = levels(&load, |load| load.connections).map(|level| level.mean).collect();
+    let open: Vec<f64> = levels(&load, |steps| *steps).map(|level| level.mean).collect();
     let at = |time: u64| {
         let number = time.saturating_sub(load.start()) / load.width();
         open.get(number as usize).copied().unwrap_or(0.0)
@@ -256,7 +257,7 @@ mod tests {
         }
         for (server, expected) in [(2, 43), (3, 543), (4, 540), (8, 6_000), (9, 0)] {
             let load = load(&Row::new([server; 16], 80, ""), &services);
-            let open = levels(&load, |load| load.connections).last();
+            let open = levels(&load, |steps| *steps).last();
             assert_eq!(open.map_or(0, |level| level.last), expected, "{server}");
         }
     }

@@ -419,8 +419,17 @@ fn advice(server: &str) -> [String; 2] {
 
 /// Findings: one for each pair of hosts with batches, and for those with most losses of the others.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline, out: &mut Vec<Finding>) {
-    let open = all.syn_loss.open.iter().flat_map(HashMap::values);
-    let mut attempts: Vec<Attempt> = all.syn_loss.attempts.iter().chain(open).copied().collect();
+    let open = || all.syn_loss.open.iter().flat_map(HashMap::values);
+    let tried = || all.syn_loss.attempts.iter().chain(open());
+    let mut is_lossy = vec![false; all.by_pair.len()];
+    for attempt in tried().filter(|attempt| attempt.toll.total() > 0) {
+        is_lossy[usize::from(attempt.pair)] = true;
+    }
+    let of_lossy = tried().filter(|attempt| is_lossy[usize::from(attempt.pair)]);
+    let mut attempts: Vec<Attempt> = of_lossy.copied().collect();
+    if attempts.is_empty() {
+        return;
+    }
     attempts.sort_by_key(|attempt| (attempt.pair, attempt.at));
     let load = Load::new(timeline);
     let (_, end) = timeline.span();
