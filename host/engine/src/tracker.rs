@@ -521,7 +521,7 @@ impl Engine {
 
     #[inline]
     fn visits(&mut self, time: u64, out: &mut Vec<Record>) {
-        while let Some((visit, index)) = self.calendar.pop(time, |index| self.flows.get(index).visit) {
+        while let Some((visit, index)) = self.calendar.pop(time) {
             self.visit(visit, index, out);
         }
     }

@@ -31,15 +31,22 @@ pub(crate) const fn visit_time(visit: u64) -> u64 {
     visit << VISIT_SHIFT
 }
 
-/// Which flow is visited when. A bucket that waits holds indices alone; their flows tell the visits when it comes up: an
-/// index has at most one visit in a bucket, which is shorter than a scan period.
+/// An index as a bucket holds it, in the order of visits: the low bits, which tell the visit, before the high ones.
+type Entry = u32;
+
+const fn entry(index: u32) -> Entry {
+    index.rotate_right(BUCKET_SHIFT)
+}
+
+/// Which flow is visited when. A bucket holds indices alone: a bucket is shorter than a scan period, so an index has at most
+/// one visit in it, which its low bits tell.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// Visits of the current bucket, last first: the low bits of the visit before the index.
-    due: Vec<u64>,
+    /// Of the current bucket, last first.
+    due: Vec<Entry>,
     /// What was put into the current bucket since.
     late: BinaryHeap<Reverse<(u64, u32)>>,
-    buckets: Vec<Vec<u32>>,
+    buckets: Vec<Vec<Entry>>,
     /// Bucket number whose entries are in `due`, as are all before it.
     current: u64,
     waiting: usize,
@@ -70,15 +77,15 @@ impl Calendar {
         if bucket <= self.current {
             self.late.push(Reverse((visit, index)));
         } else {
-            self.buckets[(bucket % BUCKETS) as usize].push(index);
+            self.buckets[(bucket % BUCKETS) as usize].push(entry(index));
             self.waiting += 1;
         }
         visit
     }
 
-    /// The next visit at a time of at most `time`; `visit_of` tells the next visit that an index still needs.
+    /// The next visit at a time of at most `time`. The flow may need it no more.
     #[inline]
-    pub fn pop(&mut self, time: u64, visit_of: impl Fn(u32) -> u64) -> Option<(u64, u32)> {
+    pub fn pop(&mut self, time: u64) -> Option<(u64, u32)> {
         let limit = time >> VISIT_SHIFT;
         loop {
             let due = self.due.last().map(|&entry| self.of_bucket(entry));
@@ -104,7 +111,7 @@ impl Calendar {
                 return None;
             }
             self.current += 1;
-            self.come_up(&visit_of);
+            self.come_up();
         }
     }
 
@@ -118,8 +125,9 @@ impl Calendar {
 
     /// Visit and index of an entry of `due`.
     #[inline]
-    fn of_bucket(&self, entry: u64) -> (u64, u32) {
-        (self.current << BUCKET_SHIFT | entry >> u32::BITS, entry as u32)
+    fn of_bucket(&self, entry: Entry) -> (u64, u32) {
+        let index = entry.rotate_left(BUCKET_SHIFT);
+        (self.current << BUCKET_SHIFT | u64::from(index) & (BUCKET - 1), index)
     }
 
     /// Before this time [`Self::pop`] has nothing to do, but for what is put in from now on.
@@ -132,14 +140,10 @@ impl Calendar {
     }
 
     /// The current bucket is due.
-    fn come_up(&mut self, visit_of: impl Fn(u32) -> u64) {
+    fn come_up(&mut self) {
         // Taken, not drained: a bucket that was full once would keep its memory for good.
-        let bucket = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
-        self.waiting -= bucket.len();
-        let visits = bucket.into_iter().map(|index| (visit_of(index), index));
-        let visits = visits.filter(|(visit, _)| visit >> BUCKET_SHIFT == self.current);
-        self.due
-            .extend(visits.map(|(visit, index)| (visit & (BUCKET - 1)) << u32::BITS | u64::from(index)));
+        self.due = std::mem::take(&mut self.buckets[(self.current % BUCKETS) as usize]);
+        self.waiting -= self.due.len();
         self.due.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
@@ -170,7 +174,7 @@ mod tests {
                 assert!(*slot <= wanted);
             }
             now += random(200_000_000);
-            while let Some((visit, index)) = calendar.pop(now, |index| visits[index as usize]) {
+            while let Some((visit, index)) = calendar.pop(now) {
                 if visits[index as usize] == visit {
                     assert!((visit, index) > last);
                     last = (visit, index);
