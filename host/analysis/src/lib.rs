@@ -525,10 +525,10 @@ impl State {
             if self.watch_ids {
                 let habit = self.habits.of(flow.pair(side));
                 let is_first = flow.directions[side].packets == 0;
-                let step = flow.interval_ids(side, r, habit.by_connection() == Some(true));
+                let step = flow.interval_ids(side, r, || habit.by_connection() == Some(true));
                 habit.interval(i.ip_id, is_first, step);
             } else {
-                flow.interval_ids(side, r, false);
+                flow.interval_ids(side, r, || false);
             }
         }
         let d = &mut flow.directions[side];
