@@ -632,10 +632,8 @@ impl Flow {
                 self.end_time = time;
             }
         }
-        if e.what & what::RST != 0 && e.what & what::WILD == 0 {
-            if self.add_end(RST, s) {
-                self.end_time = time;
-            }
+        if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
+            self.end_time = time;
         }
     }
 
