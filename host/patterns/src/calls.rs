@@ -8,7 +8,7 @@
 //!
 //! Memory: the newest 131,072 setups and transactions (6 MB).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use weir_analysis::{Transaction, TransactionKind, seconds, timestamp};
 use weir_messages::v1;
@@ -16,7 +16,7 @@ use weir_record::FlowId;
 
 use crate::capacity::Unit;
 use crate::detector::Detector;
-use crate::losses::keep;
+use crate::newest::Newest;
 use crate::routes::{self, Route, ServiceKey};
 use crate::services::Key;
 use crate::tiers::pairs;
@@ -60,7 +60,7 @@ pub struct Piece<I> {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    stays: VecDeque<Stay>,
+    stays: Newest<Stay, STAYS>,
     services: HashMap<ServiceKey, u8, foldhash::fast::FixedState>,
 }
 
@@ -81,7 +81,7 @@ impl Detector for Calls {
             service: service as u8,
             is_setup: facts.kind == TransactionKind::Setup,
         };
-        keep(&mut self.stays, STAYS, stay);
+        self.stays.push(stay);
     }
 
     fn findings(&self, _: &Timeline, _: &mut Vec<v1::Finding>) {}

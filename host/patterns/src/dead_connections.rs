@@ -1,15 +1,15 @@
 //! Connections that end in silence: one side sends again by its timers, and nothing comes any more. Memory: the newest
 //! [`MOST`] of them (0.4 MB).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use weir_analysis::{Ended, Ends, Group, Verdict, address, count, decimal, finding, seconds, sign};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::detector::Detector;
-use crate::losses::keep;
 use crate::names::{Address, connections, service, several};
+use crate::newest::Newest;
 use crate::routes::Route;
 use crate::timeline::Timeline;
 
@@ -46,7 +46,7 @@ impl Dead {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct DeadConnections {
-    dead: VecDeque<Dead>,
+    dead: Newest<Dead, MOST>,
     /// Of the connection whose verdicts came last.
     current: Option<Dead>,
 }
@@ -73,7 +73,7 @@ impl Detector for DeadConnections {
 
     fn connection(&mut self, connection: &Ended, _: &mut Route) {
         if let Some(dead) = self.current.take_if(|dead| dead.id == connection.id) {
-            keep(&mut self.dead, MOST, dead);
+            self.dead.push(dead);
         }
     }
 
@@ -162,6 +162,7 @@ mod tests {
     /// A connection whose server fell silent after a second; its client sends again so often, every 2 s.
     fn end(all: &mut DeadConnections, id: u64, repeats: u64) {
         let ends = Ends::default();
+        let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
             let verdict = Verdict {
                 connection: FlowId(id),
@@ -179,9 +180,9 @@ mod tests {
                 handshake: false,
                 smaller_arrived: 0,
             };
-            all.segment(&verdict, &ends);
+            all.segment(&verdict, &ends, &mut route);
         }
-        all.connection(&Ended {
+        let connection = Ended {
             id: FlowId(id),
             ends,
             span: (0, 60_000_000_000),
@@ -193,7 +194,8 @@ mod tests {
             sent: [Sent::default(); 2],
             answered: 0,
             has_trouble: true,
-        });
+        };
+        all.connection(&connection, &mut route);
     }
 
     #[test]

@@ -87,8 +87,8 @@ impl Durations {
             self.counts[range].iter().map(|count| u64::from(*count)).sum()
         };
         let mut peaks: Vec<(usize, Peak)> = Vec::new();
-        for at in SIDE + GAP..BUCKETS - 2 {
-            let count = u64::from(self.counts[at]) + u64::from(self.counts[at + 1]);
+        for (at, pair) in (SIDE + GAP..).zip(self.counts[SIDE + GAP..BUCKETS - 1].windows(2)) {
+            let count = u64::from(pair[0]) + u64::from(pair[1]);
             if count < least {
                 continue;
             }

@@ -29,6 +29,7 @@ mod moments;
 mod mtu_black_hole;
 mod names;
 mod needless;
+mod newest;
 mod one_sided;
 mod pairs;
 mod period;

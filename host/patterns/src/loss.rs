@@ -37,7 +37,7 @@ const FEWEST: usize = 16;
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], likely: &[Periodic], out: &mut Vec<Finding>) {
     let mut by_pair: Vec<Vec<&Loss>> = vec![Vec::new(); all.by_pair.len()];
     let mut unknown = vec![0; all.by_pair.len()];
-    for loss in &all.losses {
+    for loss in all.losses.iter() {
         let pair = usize::from(loss.pair);
         if periodic.iter().any(|found| found.has_loss(loss)) {
             continue;

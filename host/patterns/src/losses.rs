@@ -3,7 +3,7 @@
 //! Memory: the newest [`LOSSES`] losses, needless repeats and segments that the capture missed (6 MB), the newest [`SETUPS`] setups
 //! (2 MB), [`pairs::MOST`] pairs with a series of 8 bytes each 20 ms (from 22 minutes on no more: 0.5 MB each).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::ops::AddAssign;
 
 use weir_analysis::{
@@ -15,6 +15,7 @@ use weir_record::FlowId;
 
 use crate::bins::Bins;
 use crate::detector::Detector;
+use crate::newest::Newest;
 use crate::pairs::{self, Pairs};
 use crate::period::{self, Exposure, Period};
 use crate::routes::Route;
@@ -187,11 +188,11 @@ impl Periodic {
 pub(crate) struct Losses {
     pub pairs: Pairs,
     pub by_pair: Vec<Pair>,
-    pub losses: VecDeque<Loss>,
-    pub needless: VecDeque<Needless>,
+    pub losses: Newest<Loss, LOSSES>,
+    pub needless: Newest<Needless, LOSSES>,
     /// Delivered, but not in the capture: time and pair.
-    missed: VecDeque<(u64, u16)>,
-    pub setups: VecDeque<CleanSetup>,
+    missed: Newest<(u64, u16), LOSSES>,
+    pub setups: Newest<CleanSetup, SETUPS>,
     pub syn_loss: SynLoss,
     span: Option<(u64, u64)>,
 }
@@ -228,7 +229,7 @@ impl Losses {
                 from_server: verdict.from_server,
                 by_timer: matches!(verdict.cause, Cause::Timeout | Cause::TailProbe),
             };
-            keep(&mut self.needless, LOSSES, needless);
+            self.needless.push(needless);
         }
     }
 
@@ -383,15 +384,11 @@ impl Detector for Losses {
         let Some(ns) = connection.setup_ns.filter(|_| once) else {
             return;
         };
-        keep(
-            &mut self.setups,
-            SETUPS,
-            CleanSetup {
-                at: connection.span.0,
-                micros: u32::try_from(ns / 1000).unwrap_or(u32::MAX),
-                pair,
-            },
-        );
+        self.setups.push(CleanSetup {
+            at: connection.span.0,
+            micros: u32::try_from(ns / 1000).unwrap_or(u32::MAX),
+            pair,
+        });
     }
 
     #[inline]
@@ -443,23 +440,19 @@ impl Detector for Losses {
         let is_end = verdict.place == Place::BeforeTap && verdict.evidence.has(sign::IDS_SKIPPED);
         pair.ends_told[usize::from(verdict.from_server)] |= is_end;
         match verdict.place {
-            Place::Capture => keep(&mut self.missed, LOSSES, (verdict.lost_at, number)),
+            Place::Capture => self.missed.push((verdict.lost_at, number)),
             Place::AckBeforeTap | Place::AckBehindTap => {
                 pair.acks[usize::from(side == Side::Server)] += 1;
             }
-            Place::BeforeTap | Place::BehindTap | Place::Unknown => keep(
-                &mut self.losses,
-                LOSSES,
-                Loss {
-                    at: verdict.lost_at,
-                    wait: verdict.time.saturating_sub(verdict.lost_at),
-                    id: verdict.connection,
-                    pair: number,
-                    from_server: verdict.from_server,
-                    side,
-                    first: verdict.begins || verdict.class == Class::Lost,
-                },
-            ),
+            Place::BeforeTap | Place::BehindTap | Place::Unknown => self.losses.push(Loss {
+                at: verdict.lost_at,
+                wait: verdict.time.saturating_sub(verdict.lost_at),
+                id: verdict.connection,
+                pair: number,
+                from_server: verdict.from_server,
+                side,
+                first: verdict.begins || verdict.class == Class::Lost,
+            }),
             Place::Nowhere => {}
         }
     }
@@ -476,14 +469,6 @@ impl Detector for Losses {
         needless::findings(self, out);
         syn_loss::findings(self, &periodic, timeline, out);
     }
-}
-
-/// Keep the newest `most`.
-pub(crate) fn keep<T>(list: &mut VecDeque<T>, most: usize, one: T) {
-    if list.len() == most {
-        list.pop_front();
-    }
-    list.push_back(one);
 }
 
 /// What some losses have in common.
@@ -637,7 +622,7 @@ mod tests {
                 server: 7u128.to_be_bytes(),
                 ..Ends::default()
             };
-            losses.block(&DataBlock {
+            let block = DataBlock {
                 id: FlowId(i % 100),
                 ends,
                 from_server: true,
@@ -645,13 +630,14 @@ mod tests {
                 last: time,
                 bytes: 1000,
                 packets: 1,
-            });
+            };
+            losses.block(&block, &mut Route::new(&ends, 0));
             if !when(i) {
                 continue;
             }
             for (class, place) in what {
                 let verdict = verdict(i % 100, time, *class, *place);
-                losses.segment(&verdict, &ends);
+                losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
             }
         }
         let mut out = Vec::new();
@@ -691,7 +677,7 @@ mod tests {
     fn last_segments_count_where_ip_ids_tell_of_them() {
         let mut losses = Losses::default();
         let ends = Ends::default();
-        let pair = losses.pair(&ends).1;
+        let pair = losses.pair(&mut Route::new(&ends, 0)).1;
         (pair.segments, pair.messages) = ([0, 100], [25, 25]);
         let shown = |losses: &Losses| losses.shown(|_| true, &[[0, 0], [1, 3]]);
         assert_eq!(shown(&losses), [1.0, 0.75]);
@@ -699,7 +685,7 @@ mod tests {
             evidence: Evidence::NONE.with(sign::IDS_SKIPPED),
             ..verdict(0, START, Class::Retransmission, Place::BeforeTap)
         };
-        losses.segment(&verdict, &ends);
+        losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
         assert_eq!(shown(&losses), [1.0, 1.0]);
     }
 

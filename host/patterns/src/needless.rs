@@ -25,7 +25,7 @@ const TOLD: usize = 8;
 /// For each pair of hosts.
 pub(crate) fn findings(all: &Losses, out: &mut Vec<Finding>) {
     let mut by_pair: Vec<Vec<&Needless>> = vec![Vec::new(); all.by_pair.len()];
-    for needless in &all.needless {
+    for needless in all.needless.iter() {
         by_pair[usize::from(needless.pair)].push(needless);
     }
     let mut pairs: Vec<usize> = (0..by_pair.len()).collect();

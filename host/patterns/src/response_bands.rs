@@ -1,7 +1,6 @@
 //! Response times that cluster at fixed values beside a bulk: a timer somewhere.
 
 use std::cell::LazyCell;
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use weir_analysis::{Group, count, decimal, finding};
@@ -11,7 +10,7 @@ use crate::bins::Bins;
 use crate::delayed_ack;
 use crate::durations::Peak;
 use crate::names::{Address, about};
-use crate::responses::{Row, Service, Slice, Wait};
+use crate::responses::{Row, Service, Slice, Wait, Waits};
 use crate::sleep::ApplicationSleep;
 
 /// Responses in a band, and their share of all.
@@ -56,7 +55,7 @@ const UNSURE: f64 = 0.6;
 pub(crate) fn findings(
     services: &[Service],
     requests: &[Row],
-    waits: &VecDeque<Wait>,
+    waits: &Waits,
     sleep: &ApplicationSleep,
     out: &mut Vec<Finding>,
 ) {
@@ -113,7 +112,7 @@ fn inside(bands: &[Peak]) -> u64 {
 }
 
 /// Waits in which something was lost, and those that waited for such a one of a tier behind; by client and beginning.
-fn delayed<'a>(waits: &'a VecDeque<Wait>, services: &[Service]) -> Vec<&'a Wait> {
+fn delayed<'a>(waits: &'a Waits, services: &[Service]) -> Vec<&'a Wait> {
     let (mut delayed, mut rest): (Vec<&Wait>, Vec<&Wait>) = waits.iter().partition(|wait| wait.is_lossy);
     loop {
         delayed.sort_unstable_by_key(|wait| (wait.client, wait.from));
@@ -131,7 +130,7 @@ fn delayed<'a>(waits: &'a VecDeque<Wait>, services: &[Service]) -> Vec<&'a Wait>
 }
 
 /// Waits as long as others of their request at that time, by client and beginning.
-fn ordinary<'a>(waits: &'a VecDeque<Wait>, services: &[Service], requests: &[Row]) -> Vec<&'a Wait> {
+fn ordinary<'a>(waits: &'a Waits, services: &[Service], requests: &[Row]) -> Vec<&'a Wait> {
     let of_services: Vec<Bins<Slice>> = services.iter().map(|service| course(&service.row)).collect();
     let of_requests: Vec<Bins<Slice>> = requests.iter().map(course).collect();
     let is_ordinary = |wait: &&Wait| {
@@ -379,11 +378,11 @@ mod tests {
         const WEB: [u8; 16] = [1; 16];
         for (calls, expected) in [(true, 0), (false, 1)] {
             let mut services = [Service::new(WEB, 443), Service::new([2; 16], 5432)];
-            let mut waits = VecDeque::new();
+            let mut waits = Waits::default();
             let mut add = |service: usize, client: Address, from: u64, ns: u64| {
                 answer(&mut services[service].row, from, ns);
                 if ns >= 100_000_000 {
-                    waits.push_back(Wait {
+                    waits.push(Wait {
                         client,
                         service: Some(service as u16),
                         request: None,
@@ -416,7 +415,7 @@ mod tests {
         const WEB: [u8; 16] = [1; 16];
         for (later, expected) in [(0, UNSURE), (4_000_000_000, SURE)] {
             let mut service = Service::new(WEB, 443);
-            let mut waits = VecDeque::new();
+            let mut waits = Waits::default();
             for i in 0..1_000u64 {
                 let is_long = i.is_multiple_of(50);
                 let ns = if is_long {
@@ -436,8 +435,8 @@ mod tests {
                         to: from + ns,
                         is_lossy: service.is_none(),
                     };
-                    waits.push_back(wait(WEB, None, setup, 3_000_000_000));
-                    waits.push_back(wait([9; 16], Some(0), from, ns));
+                    waits.push(wait(WEB, None, setup, 3_000_000_000));
+                    waits.push(wait([9; 16], Some(0), from, ns));
                 }
             }
             let mut out = Vec::new();

@@ -3,8 +3,6 @@
 //! Memory: 768 rows of 4 kB, 256 services of 6 kB, the turns of 4,096 connections of 128 bytes (others of the same place in
 //! the table push them out, and what they had is not counted), and the newest 32,768 waits: 5 MB.
 
-use std::collections::VecDeque;
-
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
@@ -16,8 +14,8 @@ use weir_record::FlowId;
 use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::durations::Durations;
-use crate::losses::keep;
 use crate::names::{self, Address};
+use crate::newest::Newest;
 use crate::routes::{self, Route, ServiceKey};
 use crate::sleep::ApplicationSleep;
 use crate::timeline::Timeline;
@@ -62,6 +60,9 @@ pub(crate) struct Wait {
     pub to: u64,
     pub is_lossy: bool,
 }
+
+/// The newest waits.
+pub(crate) type Waits = Newest<Wait, WAITS>;
 
 /// Response times of a slice of time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -418,7 +419,7 @@ pub(crate) struct Responses {
     request_numbers: HashMap<u64, u16, FixedState>,
     hasher: FixedState,
     turns: Vec<Turn>,
-    waits: VecDeque<Wait>,
+    waits: Waits,
 }
 
 impl Default for Responses {
@@ -431,7 +432,7 @@ impl Default for Responses {
             request_numbers: HashMap::with_hasher(hasher.clone()),
             hasher,
             turns: Vec::new(),
-            waits: VecDeque::new(),
+            waits: Waits::default(),
         }
     }
 }
@@ -541,7 +542,7 @@ impl Detector for Responses {
         match facts.kind {
             TransactionKind::Data => {}
             TransactionKind::Setup if facts.losses > 0 && end >= LONG => {
-                keep(&mut self.waits, WAITS, wait(facts.request_time));
+                self.waits.push(wait(facts.request_time));
                 return;
             }
             _ => return,
@@ -597,7 +598,7 @@ impl Detector for Responses {
                 request: number.map(|number| number as u16),
                 ..wait(asked)
             };
-            keep(&mut self.waits, WAITS, wait);
+            self.waits.push(wait);
         }
     }
 
@@ -635,7 +636,6 @@ impl Detector for Responses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routes::Routes;
 
     /// A response of one server.
     fn response(id: u64, at: u64, bytes: u32, packets: u16) -> DataBlock {
@@ -656,7 +656,7 @@ mod tests {
     }
 
     fn tell(responses: &mut Responses, block: &DataBlock) {
-        responses.block(block, Routes::default().of(&block.ends));
+        responses.block(block, &mut Route::new(&block.ends, 0));
     }
 
     /// A connection closes long after its last response; others take its place meanwhile.

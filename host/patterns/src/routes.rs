@@ -79,7 +79,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    fn new(ends: &Ends, pair: u64) -> Self {
+    /// Of which nothing is known yet; `pair` is the hash of its hosts.
+    pub fn new(ends: &Ends, pair: u64) -> Self {
         Self {
             client: ends.client,
             server: ends.server,

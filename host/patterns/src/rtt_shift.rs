@@ -305,6 +305,7 @@ impl RttShift {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use weir_analysis::Ends;
 
     fn series(rtt: impl Fn(u64, &mut Random) -> u64) -> Bins<Slice> {
         let mut bins = Bins::new(WIDTH);
@@ -325,15 +326,16 @@ mod tests {
             for i in 0..60 * 20u64 {
                 let late = if i < 41 * 20 { 0 } else { 20_000_000 };
                 for (is_data, rtt) in [(true, 10_000_000 + late), (false, setups(late))] {
-                    shift.acknowledged(&Acknowledged {
+                    let ack = Acknowledged {
                         id: weir_record::FlowId(1),
-                        ends: weir_analysis::Ends::default(),
+                        ends: Ends::default(),
                         by_server: true,
                         time: i * WIDTH / 20,
                         rtt,
                         is_data,
                         is_prompt: true,
-                    });
+                    };
+                    shift.acknowledged(&ack, &mut Route::new(&ack.ends, 0));
                 }
             }
             let mut out = Vec::new();

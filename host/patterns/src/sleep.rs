@@ -1056,6 +1056,16 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
 mod tests {
     use super::*;
     use crate::random::Random;
+    use weir_analysis::Ends;
+
+    /// A route on which a host is the client.
+    fn of(client: [u8; 16]) -> Route {
+        let ends = Ends {
+            client,
+            ..Ends::default()
+        };
+        Route::new(&ends, 0)
+    }
 
     /// Silences of so many ms each, so long after each beginning of a period of 5 s.
     fn sleeper(number: usize, after: u64, length: u64) -> Sleeper {
@@ -1101,12 +1111,13 @@ mod tests {
         for goes_on in [false, true] {
             let mut sleep = ApplicationSleep::default();
             let mut random = Random::new(7);
-            let place = |hosts: &mut Hosts<Track>, host| hosts.number(host).unwrap_or_else(|| panic!("no place"));
+            let place =
+                |hosts: &mut Hosts<Track>, host| hosts.number(&mut of(host), 0).unwrap_or_else(|| panic!("no place"));
             let (server_at, client_at) = (place(&mut sleep.hosts, server), place(&mut sleep.hosts, client));
             sleep.hosts.facts(client_at).servers = 1 << server_at;
             for ms in 1_000..61_000u64 {
                 for (host, at) in [(client, client_at), (server, server_at)] {
-                    sleep.waited(WAITING, host, ms * MS, 60 * MS);
+                    sleep.waited(WAITING, &mut of(host), 0, ms * MS, 60 * MS);
                     let track = sleep.hosts.facts(at);
                     track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
                     track.trip = MS;
@@ -1140,7 +1151,10 @@ mod tests {
             let mut random = Random::new(11);
             for ms in 1_000..61_000u64 {
                 for (host, from, to) in [(client, 0, 900), (server, goes_on, 912)] {
-                    let at = sleep.hosts.number(host).unwrap_or_else(|| panic!("no place"));
+                    let at = sleep
+                        .hosts
+                        .number(&mut of(host), 0)
+                        .unwrap_or_else(|| panic!("no place"));
                     let track = sleep.hosts.facts(at);
                     track.moments.fill(WAITING, ms * MS, (ms + 60) * MS);
                     track.moments.fill(TWO_WAITING, ms * MS, (ms + 60) * MS);
@@ -1170,7 +1184,7 @@ mod tests {
         let mut sleep = ApplicationSleep::default();
         let mut random = Random::new(3);
         for ms in 1_000..101_000u64 {
-            let Some(track) = sleep.hosts.at(host) else {
+            let Some(track) = sleep.hosts.at(&mut of(host), 0) else {
                 panic!("no place")
             };
             for layer in [WAITING, TWO_WAITING] {
@@ -1184,12 +1198,13 @@ mod tests {
                 track.began(FlowId(random.next()), ms * MS);
             }
             if ms % opens_every == 0 {
-                sleep.opened(&Opened {
+                let opened = Opened {
                     id: FlowId(ms),
                     time: ms * MS,
                     ends,
                     is_syn: true,
-                });
+                };
+                sleep.opened(&opened, &mut Route::new(&ends, 0));
             }
         }
         let mut found = Vec::new();
@@ -1261,7 +1276,8 @@ mod tests {
         let (client, server) = ([1; 16], [2; 16]);
         let mut sleep = ApplicationSleep::default();
         let mut random = Random::new(7);
-        let place = |hosts: &mut Hosts<Track>, host| hosts.number(host).unwrap_or_else(|| panic!("no place"));
+        let place =
+            |hosts: &mut Hosts<Track>, host| hosts.number(&mut of(host), 0).unwrap_or_else(|| panic!("no place"));
         let (server_at, client_at) = (place(&mut sleep.hosts, server), place(&mut sleep.hosts, client));
         sleep.hosts.facts(client_at).servers = 1 << server_at;
         for ms in 1_000..131_000u64 {

@@ -230,6 +230,7 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::Route;
     use weir_analysis::{Ends, Opened};
     use weir_record::FlowId;
 
@@ -252,7 +253,7 @@ mod tests {
                     ends,
                     is_syn: true,
                 };
-                services.opened(&opened, 0);
+                services.opened(&opened, &mut Route::new(&ends, 0), 0);
             }
         }
         for (server, expected) in [(2, 43), (3, 543), (4, 540), (8, 6_000), (9, 0)] {

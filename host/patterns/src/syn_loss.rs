@@ -6,7 +6,7 @@
 //!
 //! Memory: the newest [`ATTEMPTS`] connections (7 MB); live, up to [`OPEN`] that are not over (2 MB).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -18,8 +18,9 @@ use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::loss;
-use crate::losses::{Losses, Periodic, chance, keep, percent};
+use crate::losses::{Losses, Periodic, chance, percent};
 use crate::names::{connections, count, several};
+use crate::newest::Newest;
 use crate::rank::{compare, median};
 use crate::timeline::Timeline;
 
@@ -100,7 +101,7 @@ struct Batch<'a> {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct SynLoss {
-    attempts: VecDeque<Attempt>,
+    attempts: Newest<Attempt, ATTEMPTS>,
     /// Of the connection whose verdicts came last.
     current: Option<(FlowId, Toll)>,
     /// Live: what is known of connections that are not over; verdicts come with their end.
@@ -207,20 +208,16 @@ impl SynLoss {
             Outcome::ResetLate if toll.syn_acks > 0 => toll.syn_acks = toll.syn_acks.saturating_add(1),
             _ => {}
         }
-        keep(
-            &mut self.attempts,
-            ATTEMPTS,
-            Attempt {
-                at: connection.span.0,
-                id: connection.id,
-                micros: connection.setup_ns.map_or(0, micros),
-                answer: connection.answer_ns.map_or(0, micros),
-                lived: micros(connection.span.1.saturating_sub(connection.span.0)),
-                pair,
-                toll,
-                failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
-            },
-        );
+        self.attempts.push(Attempt {
+            at: connection.span.0,
+            id: connection.id,
+            micros: connection.setup_ns.map_or(0, micros),
+            answer: connection.answer_ns.map_or(0, micros),
+            lived: micros(connection.span.1.saturating_sub(connection.span.0)),
+            pair,
+            toll,
+            failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
+        });
     }
 }
 
@@ -792,7 +789,7 @@ mod tests {
                 has_trouble: false,
             };
             all.connection(&connection, 0);
-            all.attempts[0].toll.syn_acks
+            all.attempts.iter().map(|attempt| attempt.toll.syn_acks).sum::<u8>()
         };
         assert_eq!([lost(1, 9), lost(0, 9), lost(1, 5)], [1, 0, 0]);
     }
