@@ -42,7 +42,7 @@ type Key = (Address, Address, u16);
 /// What is known of the clients' ports. What found no room is not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    tables: Vec<Box<Table>>,
+    tables: Vec<Table>,
     numbers: HashMap<Key, usize, foldhash::fast::FixedState>,
     /// Of all tables.
     kept: usize,
@@ -137,7 +137,7 @@ impl Detector for Ports {
             let next = self.tables.len();
             if next < PAIRS {
                 *self.numbers.entry(key).or_insert_with(|| {
-                    self.tables.push(Box::new(Table::new(connection.span.0)));
+                    self.tables.push(Table::new(connection.span.0));
                     next
                 })
             } else {
