@@ -23,9 +23,6 @@ use crate::windows::{Closed, Windows};
 /// Samples whose smallest is taken for the path's own.
 const ENOUGH_SAMPLES: u32 = 4;
 
-/// Bytes of a full segment on Ethernet: a window below it is small on any path.
-const ETHERNET: u32 = 1460;
-
 /// Which packet closed the connection first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstEnd {
@@ -644,7 +641,6 @@ impl Flow {
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
         let (opened, pending) = (self.first, !self.setup.done);
         let ids = self.newest_ids();
-        let is_small = self.is_small(s, e);
         let trouble = self.extras.make_trouble(ids, pool);
         let mut lost = false;
         trouble.heard[s] = trouble.heard[s].max(time);
@@ -693,7 +689,7 @@ impl Flow {
         if e.what & what::ZERO_WINDOW != 0 {
             trouble.zero_windows[s] = trouble.zero_windows[s].saturating_add(1);
             trouble.closed[s].begin(time, true);
-        } else if is_small {
+        } else if e.what & what::SMALL_WINDOW != 0 {
             trouble.small_windows[s] = trouble.small_windows[s].saturating_add(1);
             trouble.closed[s].begin(time, false);
         } else if e.what & what::WINDOW_OPEN != 0 {
@@ -740,14 +736,6 @@ impl Flow {
     fn largest_window(&self, side: usize) -> u32 {
         let windows = self.setup.scale(side).and_then(|shift| self.windows[side].bytes(shift));
         windows.map_or(0, |(_, most)| u32::try_from(most).unwrap_or(u32::MAX))
-    }
-
-    /// Whether the window of `side` became one that makes a sender wait: the segments of loopback are larger than most
-    /// windows, and a sender cuts them to half the largest one (RFC 9293 3.8.6.2.1).
-    fn is_small(&self, side: usize, e: &Event) -> bool {
-        let window = self.setup.scale(side).map(|shift| u32::from(e.window) << shift);
-        let enough = self.limit_path(1 - side, None).enough().max(ETHERNET);
-        e.what & what::SMALL_WINDOW != 0 && window.is_none_or(|window| window < enough)
     }
 
     /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
@@ -825,11 +813,10 @@ impl Flow {
         let of_interest = window | heard | what::WINDOW_FULL | what::GAP;
         if self.setup.done && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
             let (own, other) = (self.limit_path(s, link), self.limit_path(1 - s, link));
-            let is_small = self.is_small(s, e);
             let limits = self.extras.make_limits(pool);
             let [first, second] = &mut limits.sides;
             let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
-            if is_small || e.what & what::ZERO_WINDOW != 0 {
+            if e.what & (what::ZERO_WINDOW | what::SMALL_WINDOW) != 0 {
                 received.close(time, e.what & what::ZERO_WINDOW != 0, &other);
             } else if e.what & what::WINDOW_OPEN != 0 {
                 received.open(time, &other);

@@ -108,13 +108,6 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Bytes of window with which a sender need not wait: a segment, or half the largest window (RFC 1122 4.2.3.3 and
-    /// 4.2.3.4). Segments of loopback are larger than most buffers.
-    pub fn enough(&self) -> u32 {
-        let half = if self.window == 0 { u32::MAX } else { self.window / 2 };
-        self.segment.min(half)
-    }
-
     /// One round trip over the whole path, ns.
     fn round_trip(&self) -> u64 {
         self.base.unwrap_or(0).saturating_add(self.other)
@@ -579,7 +572,7 @@ impl Transfer {
         self.stood_since_block(time, path);
         self.had_room_since_block(time);
         if let Some(window) = window {
-            let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.enough();
+            let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
                 time,
                 sent,
@@ -587,7 +580,7 @@ impl Transfer {
                 window,
                 binds,
             };
-            self.silly.heard(heard, path.enough());
+            self.silly.heard(heard, path.segment, path.window);
         }
         self.samples.push(Sample {
             time,
@@ -2363,24 +2356,6 @@ mod tests {
     fn what_is_too_short_to_tell_is_as_what_was_before() {
         let by = beside_receiver(&[10, 20, 40, 80]);
         assert_eq!(by.of(Cause::SlowStart), by.sum());
-    }
-
-    /// RFC 1122 4.2.3.4, where segments are larger than buffers, too.
-    #[test]
-    fn half_the_largest_window_is_enough_for_a_sender() {
-        for (segment, window, enough) in [
-            (1448, 65_536, 1448),
-            (65_483, 65_536, 32_768),
-            (1448, 0, 1448),
-            (1448, 2000, 1000),
-        ] {
-            let path = Path {
-                segment,
-                window,
-                ..Path::default()
-            };
-            assert_eq!(path.enough(), enough, "{segment} {window}");
-        }
     }
 
     /// A reader opens a window of 24 segments each 100 ms. Its sender paces two segments each 2 ms until it has used that up; what comes

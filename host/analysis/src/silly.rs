@@ -33,17 +33,20 @@ pub(crate) struct Heard {
     pub ack: u32,
     /// Bytes.
     pub window: u32,
-    /// There is less than `enough` room behind what is in flight, or the sender went to the window's edge.
+    /// There is less than a segment of room behind what is in flight, or the sender went to the window's edge.
     pub binds: bool,
 }
 
 impl Silly {
-    /// An ACK of data. `enough`: bytes by which a receiver opens its window, or not at all (RFC 1122 4.2.3.3).
-    pub fn heard(&mut self, heard: Heard, enough: u32) {
+    /// An ACK of data. `segment`: bytes of a full one; `largest`: of the largest window.
+    pub fn heard(&mut self, heard: Heard, segment: u32, largest: u32) {
         let last = self.last.replace(heard);
         let Some(last) = last else { return };
         let opened = (heard.ack.wrapping_add(heard.window)).wrapping_sub(last.ack.wrapping_add(last.window)) as i32;
-        if heard.binds && opened > 0 && i64::from(opened) < i64::from(enough) {
+        // RFC 1122 4.2.3.3: a receiver opens its window by a segment or half its buffer, or not at all.
+        let least = i64::from(segment.min(largest / 2));
+        let opened = i64::from(opened);
+        if heard.binds && opened > 0 && opened < least {
             if self.run == 0 {
                 self.since = last.time;
             }
@@ -83,7 +86,7 @@ mod tests {
                 window,
                 binds,
             };
-            silly.heard(heard, MSS.min(largest / 2));
+            silly.heard(heard, MSS, largest);
         }
     }
 
