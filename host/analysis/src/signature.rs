@@ -257,19 +257,25 @@ impl Signature {
     /// Appends the signature.
     pub fn write(&self, out: &mut String) {
         out.push_str("Request: ");
-        self.request.write(out, decimal);
-        if self.note != StateNote::None {
-            out.push_str(self.note.text());
-        }
+        self.write_request(out);
         if !self.response.is_empty() {
             out.push_str(if self.note == StateNote::None { "-" } else { "--" });
             self.response.write(out, masked);
         }
     }
 
+    fn write_request(&self, out: &mut String) {
+        self.request.write(out, decimal);
+        out.push_str(self.note.text());
+    }
+
+    fn single_request(&self) -> Option<u64> {
+        self.request.single().filter(|_| self.note == StateNote::None)
+    }
+
     /// The same number for the same signature, of those that are one block for one block or none.
     fn key(&self) -> Option<u64> {
-        let request = self.request.single()?;
+        let request = self.single_request()?;
         let response = if self.response.is_empty() {
             0
         } else {
@@ -277,8 +283,7 @@ impl Signature {
             let (first, others) = split_digits(bytes);
             (others as u64 + 1) << 4 | first
         };
-        let plain = self.note == StateNote::None && request < 1 << KEY_BITS;
-        plain.then_some(request << RESPONSE_BITS | response)
+        (request < 1 << KEY_BITS).then_some(request << RESPONSE_BITS | response)
     }
 }
 
@@ -326,6 +331,21 @@ impl Text<'_> {
             }
             text
         })
+    }
+
+    /// See [`crate::Transaction::single_request`]; none of a setup.
+    pub fn single_request(&self) -> Option<u64> {
+        match self.of {
+            Described::Setup(_) => None,
+            Described::Data(signature) => signature.single_request(),
+        }
+    }
+
+    /// Appends what the text says of the request; nothing of a setup.
+    pub fn write_request(&self, out: &mut String) {
+        if let Described::Data(signature) = self.of {
+            signature.write_request(out);
+        }
     }
 
     /// A number that only transactions of the same text have. There may be several for one text, or none.
@@ -433,6 +453,34 @@ mod tests {
         let mut l = list(&[29, 29]);
         l.extend(171);
         assert_eq!(response(&l), "blk[2x]; blk[2xx]");
+    }
+
+    /// What is told of a request alone is what the signature says before the dash.
+    #[test]
+    fn a_request_stands_before_the_dash() {
+        for (request, note, single) in [
+            (&[127][..], StateNote::None, Some(127)),
+            (&[127, 127], StateNote::None, None),
+            (&[178, 1284], StateNote::None, None),
+            (&[], StateNote::None, None),
+            (&[29], StateNote::HalfClosed, None),
+            (&[29], StateNote::AlreadyHalfClosed, None),
+        ] {
+            let signature = Signature {
+                request: list(request),
+                note,
+                response: list(&[20]),
+            };
+            let (mut whole, mut told) = (String::new(), String::new());
+            signature.write(&mut whole);
+            signature.write_request(&mut told);
+            let before = whole["Request: ".len()..].split('-').next();
+            assert_eq!(before, Some(told.as_str()));
+            assert_eq!(signature.single_request(), single);
+            if let Some(bytes) = single {
+                assert_eq!(told, format!("blk[{bytes}]"));
+            }
+        }
     }
 
     #[test]

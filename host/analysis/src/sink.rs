@@ -310,6 +310,16 @@ impl Transaction<'_> {
         self.signature.get()
     }
 
+    /// Bytes of its request's only block, where its signature says nothing else of the request.
+    pub fn single_request(&self) -> Option<u64> {
+        self.signature.single_request()
+    }
+
+    /// Appends what its signature says of the request.
+    pub fn write_request(&self, out: &mut String) {
+        self.signature.write_request(out);
+    }
+
     /// Its times and sizes.
     pub const fn facts(&self) -> &Finished {
         self.done

@@ -10,10 +10,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use weir_analysis::{Transaction, TransactionKind, seconds, timestamp};
+use weir_analysis::{TransactionKind, seconds, timestamp};
 use weir_messages::v1;
 use weir_record::FlowId;
 
+use crate::backlog::Transaction;
 use crate::capacity::Unit;
 use crate::detector::Detector;
 use crate::newest::Newest;
@@ -67,7 +68,7 @@ pub(crate) struct Calls {
 impl Detector for Calls {
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         let Some(stay) = stay(facts) else { return };
         let service = route.call.get_or(|| self.number(routes::key(route.server, route.port)));
         if service == SERVICES {
@@ -76,7 +77,7 @@ impl Detector for Calls {
         let stay = Stay {
             start: stay.start,
             end: stay.end,
-            id: transaction.id(),
+            id: transaction.id,
             client: route.client,
             service: service as u8,
             is_setup: facts.kind == TransactionKind::Setup,

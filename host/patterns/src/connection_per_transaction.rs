@@ -5,9 +5,10 @@
 //!
 //! Memory: 16 services, 50 kB each.
 
-use weir_analysis::{Ended, Group, Outcome, Transaction, TransactionKind, count, decimal, finding, seconds};
+use weir_analysis::{Ended, Group, Outcome, TransactionKind, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
+use crate::backlog::Transaction;
 use crate::detector::Detector;
 use crate::names::{about, connections, service};
 use crate::routes::{self, Route, ServiceKey};
@@ -111,7 +112,7 @@ impl ConnectionPerTransaction {
 impl Detector for ConnectionPerTransaction {
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         if facts.kind == TransactionKind::Setup || facts.response.is_none() {
             return;
         }

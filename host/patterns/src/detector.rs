@@ -1,9 +1,10 @@
 //! What a detector is, and the list of them.
 
-use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Transaction, Verdict};
+use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Verdict};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::backlog::{Next, Transaction};
 use crate::routes::Route;
 use crate::timeline::Timeline;
 use crate::{capacity, frontend_queueing};
@@ -16,6 +17,10 @@ use crate::{capacity, frontend_queueing};
 ///
 /// Each fact comes with its [`Route`], on which a detector notes where it keeps what it knows of the hosts.
 pub(crate) trait Detector {
+    /// Something of what it will need for a fact, for which that comes into the cache.
+    fn warm(&self, _: &Next) -> u64 {
+        0
+    }
     /// A connection's first packet passed.
     fn opened(&mut self, _: &Opened, _: &mut Route) {}
     /// A connection is over.
@@ -45,6 +50,11 @@ macro_rules! detectors {
         }
 
         impl Detector for Detectors {
+            #[inline(always)]
+            fn warm(&self, fact: &Next) -> u64 {
+                0 $(^ self.$name.warm(fact))*
+            }
+
             #[inline(always)]
             fn opened(&mut self, opened: &Opened, route: &mut Route) {
                 $(self.$name.opened(opened, route);)*

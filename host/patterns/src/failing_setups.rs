@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Ended, Group, Opened, Outcome, Transaction, TransactionKind, count, decimal, finding, seconds};
+use weir_analysis::{Ended, Group, Opened, Outcome, TransactionKind, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::backlog::Transaction;
 use crate::detector::Detector;
 use crate::names::{Address, about, connections, period, service};
 use crate::routes::Route;
@@ -247,11 +248,11 @@ impl Detector for FailingSetups {
 
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         let Some(pending) = &mut self.pending else { return };
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         if facts.kind != TransactionKind::Setup {
             return;
         }
-        pending.waiting.remove(&transaction.id());
+        pending.waiting.remove(&transaction.id);
         if facts.response.is_some() {
             let key = (route.server, route.port);
             if let Some(times) = pending.established.place(key, Times::default, |_| false) {

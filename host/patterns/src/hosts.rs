@@ -167,10 +167,10 @@ mod tests {
         };
         for round in 0..10_000 {
             for busy in 0..4 {
-                let route = routes.of(&ends(address(busy)));
+                let route = routes.look_up(&ends(address(busy)));
                 *hosts.at(route, 1).expect("busy") += 1;
             }
-            if let Some(stranger) = hosts.at(routes.of(&ends(address(1000 + round))), 1) {
+            if let Some(stranger) = hosts.at(routes.look_up(&ends(address(1000 + round))), 1) {
                 *stranger += 1;
             }
         }

@@ -8,6 +8,7 @@
 //! is watched ([`Watched::live`]), where only the last [`WINDOW`] counts and [`changes`] tells what opened and closed.
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod beyond;
 pub mod bins;
 pub mod calls;
@@ -66,6 +67,7 @@ use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sin
 use weir_messages::v1;
 use weir_record::FlowId;
 
+use backlog::Backlog;
 use detector::Detector;
 pub use names::count;
 pub use timeline::{Bin, Loss, Timeline, loss};
@@ -80,6 +82,8 @@ pub struct Watched<S> {
     /// Who wants the facts.
     pub inner: S,
     views: Views,
+    /// What they have not seen yet.
+    backlog: Backlog,
 }
 
 impl<S: Sink> Watched<S> {
@@ -88,6 +92,7 @@ impl<S: Sink> Watched<S> {
         Self {
             inner,
             views: Views::default(),
+            backlog: Backlog::default(),
         }
     }
 
@@ -96,6 +101,7 @@ impl<S: Sink> Watched<S> {
         Self {
             inner,
             views: Views::all(View::resolved(width)),
+            backlog: Backlog::default(),
         }
     }
 
@@ -104,16 +110,19 @@ impl<S: Sink> Watched<S> {
         Self {
             inner,
             views: Views::new(View::live(0), window),
+            backlog: Backlog::default(),
         }
     }
 
     /// It is `now` (TAI ns): to be told often where a window slides.
     pub fn time(&mut self, now: u64) {
+        self.show();
         self.views.time(now, || View::live(now));
     }
 
     /// Give `inner` the findings about all that has been seen so far.
     pub fn complete(&mut self) {
+        self.show();
         let View {
             timeline, detectors, ..
         } = self.views.get();
@@ -124,7 +133,7 @@ impl<S: Sink> Watched<S> {
         }
     }
 
-    /// Add to the summary what shows over time.
+    /// Add to the summary what shows over time, as of [`Self::complete`].
     pub fn summarize(&self, summary: &mut v1::Summary) {
         let View {
             timeline, detectors, ..
@@ -133,21 +142,37 @@ impl<S: Sink> Watched<S> {
         detectors.calls.complete(timeline, &mut summary.tiers);
     }
 
-    /// What happened when.
+    /// What happened when, as of [`Self::complete`].
     pub const fn timeline(&self) -> &Timeline {
         &self.views.get().timeline
+    }
+
+    /// Show the views what waits.
+    #[inline(never)]
+    fn show(&mut self) {
+        self.views.each(|view| self.backlog.show(view));
+        self.backlog.clear();
+    }
+
+    /// Something was put to what waits.
+    #[inline]
+    fn waits(&mut self) {
+        if self.backlog.is_full() {
+            self.show();
+        }
     }
 }
 
 impl<S: Sink> Sink for Watched<S> {
     fn connection(&mut self, connection: &Connection<'_>) {
-        let ended = connection.ended();
-        self.views.each(|view| view.connection(&ended));
+        self.backlog.connection(connection.ended());
+        self.waits();
         self.inner.connection(connection);
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
-        self.views.each(|view| view.transaction(transaction));
+        self.backlog.transaction(transaction);
+        self.waits();
         self.inner.transaction(transaction);
     }
 
@@ -156,32 +181,38 @@ impl<S: Sink> Sink for Watched<S> {
     }
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        self.views.each(|view| view.segment(verdict, ends));
+        self.backlog.segment(verdict, ends);
+        self.waits();
         self.inner.segment(verdict, ends);
     }
 
     fn opened(&mut self, opened: &Opened) {
-        self.views.each(|view| view.opened(opened));
+        self.backlog.opened(opened);
+        self.waits();
         self.inner.opened(opened);
     }
 
     fn hops(&mut self, hops: &Hops) {
-        self.views.each(|view| view.hops(hops));
+        self.backlog.hops(hops);
+        self.waits();
         self.inner.hops(hops);
     }
 
     fn block(&mut self, block: &DataBlock) {
-        self.views.each(|view| view.block(block));
+        self.backlog.block(block);
+        self.waits();
         self.inner.block(block);
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        self.views.each(|view| view.acknowledged(ack));
+        self.backlog.acknowledged(ack);
+        self.waits();
         self.inner.acknowledged(ack);
     }
 
     fn again(&mut self, id: FlowId, from_server: bool) {
-        self.views.each(|view| view.detectors.again(id, from_server));
+        self.backlog.again(id, from_server);
+        self.waits();
         self.inner.again(id, from_server);
     }
 }

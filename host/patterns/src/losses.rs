@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, Transaction, TransactionKind, Verdict, count,
-    sign,
+    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, TransactionKind, Verdict, count, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::backlog::Transaction;
 use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::newest::Newest;
@@ -408,14 +408,14 @@ impl Detector for Losses {
 
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         if facts.kind != TransactionKind::Setup {
             let (_, pair) = self.pair(route);
             pair.messages[0] += 1;
             pair.messages[1] += u64::from(facts.server.is_some());
         } else if self.syn_loss.is_live() {
             let (pair, _) = self.pair(route);
-            self.syn_loss.set_up(transaction.id(), facts, pair);
+            self.syn_loss.set_up(transaction.id, facts, pair);
         }
     }
 

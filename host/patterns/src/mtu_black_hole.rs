@@ -3,12 +3,11 @@
 //! what passed between 4,096 pairs of hosts (64 bytes; others of the same place push them out), and 4,096 pairs with stuck
 //! connections (about 100 bytes, and 8 for each connection).
 
-use weir_analysis::{
-    Class, Ended, Ends, Group, Transaction, TransactionKind, Verdict, address, count, decimal, finding, seconds,
-};
+use weir_analysis::{Class, Ended, Ends, Group, TransactionKind, Verdict, address, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::backlog::{Kind, Next, Transaction};
 use crate::detector::Detector;
 use crate::names::{Address, about, connections};
 use crate::routes::Route;
@@ -146,6 +145,14 @@ fn keep(pairs: &mut Table<(Address, Address, bool), Pair, PAIRS>, route: &Route,
 }
 
 impl Detector for MtuBlackHole {
+    #[inline]
+    fn warm(&self, fact: &Next) -> u64 {
+        let passed = self.passages.list.get(fact.key.pair as usize % PAIRS);
+        passed
+            .filter(|_| fact.kind == Kind::Transaction)
+            .map_or(0, |passed| passed.hosts)
+    }
+
     fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         if verdict.class != Class::Retransmission || verdict.length == 0 {
             return;
@@ -177,7 +184,7 @@ impl Detector for MtuBlackHole {
 
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         if facts.losses > 0 {
             return;
         }
@@ -198,7 +205,7 @@ impl Detector for MtuBlackHole {
                 continue;
             }
             // A sender that has cut its segments tells nothing of larger ones.
-            let stuck = self.stuck.peek(&(transaction.id(), side == 1));
+            let stuck = self.stuck.peek(&(transaction.id, side == 1));
             if stuck.and_then(|stuck| stuck.cut).is_some_and(|cut| bytes > cut.into()) {
                 continue;
             }

@@ -7,10 +7,11 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 
-use weir_analysis::{Acknowledged, Class, DataBlock, Ended, Ends, Place, Transaction, TransactionKind, Verdict};
+use weir_analysis::{Acknowledged, Class, DataBlock, Ended, Ends, Place, TransactionKind, Verdict};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::backlog::{Kind, Next, Request, Transaction};
 use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::durations::Durations;
@@ -431,7 +432,7 @@ impl Default for Responses {
             service_numbers: HashMap::with_hasher(hasher.clone()),
             request_numbers: HashMap::with_hasher(hasher.clone()),
             hasher,
-            turns: Vec::new(),
+            turns: vec![Turn::default(); TURNS],
             waits: Waits::default(),
         }
     }
@@ -456,10 +457,7 @@ impl Responses {
 
     /// Where the turn of a connection is, or of another one, which it pushes out.
     #[inline]
-    fn place(&mut self, id: FlowId) -> usize {
-        if self.turns.is_empty() {
-            self.turns.resize(TURNS, Turn::default());
-        }
+    fn place(&self, id: FlowId) -> usize {
         self.hasher.hash_one(id.0) as usize % TURNS
     }
 
@@ -480,7 +478,7 @@ impl Responses {
         (number < SERVICES).then_some(number)
     }
 
-    fn request(&mut self, service: usize, request: &str) -> Option<usize> {
+    fn request(&mut self, service: usize, request: Request<'_>) -> Option<usize> {
         let key = self.hasher.hash_one((service, request));
         if let Some(number) = self.request_numbers.get(&key) {
             return Some(usize::from(*number));
@@ -491,12 +489,27 @@ impl Responses {
         }
         self.request_numbers.insert(key, next as u16);
         let of = &self.services[service].row;
-        self.requests.push(Row::new(of.server, of.port, request));
+        let (server, port) = (of.server, of.port);
+        self.requests.push(match request {
+            Request::Single(bytes) => Row::new(server, port, &format!("blk[{bytes}]")),
+            Request::Other(text) => Row::new(server, port, text),
+        });
         Some(next)
     }
 }
 
 impl Detector for Responses {
+    #[inline]
+    fn warm(&self, fact: &Next) -> u64 {
+        let turn = &self.turns[self.place(fact.id)];
+        match fact.kind {
+            Kind::Acknowledged => turn.acks.id.0,
+            Kind::Block => turn.data.id.0,
+            Kind::Transaction => turn.acks.id.0 ^ turn.data.id.0,
+            _ => 0,
+        }
+    }
+
     #[inline]
     fn block(&mut self, block: &DataBlock, route: &mut Route) {
         let Some(number) = self.service(route) else { return };
@@ -528,7 +541,7 @@ impl Detector for Responses {
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         let Some(end) = facts.end else { return };
         let client = route.client;
         let wait = |from: u64| Wait {
@@ -549,10 +562,10 @@ impl Detector for Responses {
         }
         let Some(service) = self.service(route) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
-        let place = self.place(transaction.id());
+        let place = self.place(transaction.id);
         let turn = &mut self.turns[place];
-        if turn.data.id != transaction.id() {
-            turn.renew(transaction.id(), &mut self.services);
+        if turn.data.id != transaction.id {
+            turn.renew(transaction.id, &mut self.services);
         }
         let own = &mut self.services[service];
         if turn.data.finished.all == 0 {
@@ -569,11 +582,7 @@ impl Detector for Responses {
         if trip > 0 {
             own.trips.add(trip);
         }
-        let text = transaction.signature();
-        let request = text.strip_prefix("Request: ").unwrap_or(text);
-        let end_of_request = request.bytes().position(|byte| byte == b'-');
-        let request = &request[..end_of_request.unwrap_or(request.len())];
-        let number = self.request(service, request);
+        let number = self.request(service, transaction.request);
         let row = match number {
             Some(number) => &mut self.requests[number],
             None => &mut self.services[service].row,

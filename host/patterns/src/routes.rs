@@ -107,43 +107,65 @@ impl Route {
     }
 }
 
+/// Where the route of a connection is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RouteKey {
+    /// A hash of client and server.
+    pub pair: u64,
+    port: u16,
+}
+
+impl RouteKey {
+    #[inline]
+    pub fn of(ends: &Ends) -> Self {
+        // As numbers they are hashed at once.
+        let hosts = (u128::from_ne_bytes(ends.client), u128::from_ne_bytes(ends.server));
+        Self {
+            pair: FixedState::default().hash_one(hosts),
+            port: ends.server_port,
+        }
+    }
+
+    const fn place(self) -> usize {
+        (self.pair ^ self.port as u64) as usize % (ROUTES / 2)
+    }
+}
+
 /// The routes of facts.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     /// The newest of each place comes first.
     places: Vec<[Route; 2]>,
-    hasher: FixedState,
 }
 
 impl Routes {
-    /// The route of a connection.
+    /// The route of a connection, whose key is `key`.
     #[inline]
-    pub fn of(&mut self, ends: &Ends) -> &mut Route {
-        let pair = self.hash(ends);
+    pub fn of(&mut self, key: RouteKey, ends: &Ends) -> &mut Route {
         if self.places.is_empty() {
             self.fill();
         }
-        let place = &mut self.places[(pair ^ u64::from(ends.server_port)) as usize % (ROUTES / 2)];
+        let place = &mut self.places[key.place()];
         if !place[0].is_of(ends) {
             place.swap(0, 1);
             if !place[0].is_of(ends) {
-                place[0] = Route::new(ends, pair);
+                place[0] = Route::new(ends, key.pair);
             }
         }
         &mut place[0]
     }
 
-    /// Client and server as numbers are hashed at once.
-    fn hash(&self, ends: &Ends) -> u64 {
-        let hosts = (u128::from_ne_bytes(ends.client), u128::from_ne_bytes(ends.server));
-        self.hasher.hash_one(hosts)
+    /// Something of it, for which it comes into the cache.
+    #[inline]
+    pub fn warm(&self, key: RouteKey) -> u64 {
+        self.places.get(key.place()).map_or(0, |place| place[0].pair)
     }
 
     #[cold]
     #[inline(never)]
     fn fill(&mut self) {
         let nobody = Ends::default();
-        let route = Route::new(&nobody, self.hash(&nobody));
+        let route = Route::new(&nobody, RouteKey::of(&nobody).pair);
         self.places.resize(ROUTES / 2, [route.clone(), route]);
     }
 }
@@ -151,6 +173,12 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Routes {
+        pub fn look_up(&mut self, ends: &Ends) -> &mut Route {
+            self.of(RouteKey::of(ends), ends)
+        }
+    }
 
     #[test]
     fn a_route_keeps_its_numbers_until_another_takes_its_place() {
@@ -161,14 +189,14 @@ mod tests {
             ..Ends::default()
         };
         let mut routes = Routes::default();
-        assert_eq!(routes.of(&ends(1)).loss.get_or(|| 7), 7);
-        assert_eq!(routes.of(&ends(1)).loss.get_or(|| unreachable!()), 7);
-        assert_eq!(routes.of(&Ends::default()).loss.get_or(|| 8), 8);
+        assert_eq!(routes.look_up(&ends(1)).loss.get_or(|| 7), 7);
+        assert_eq!(routes.look_up(&ends(1)).loss.get_or(|| unreachable!()), 7);
+        assert_eq!(routes.look_up(&Ends::default()).loss.get_or(|| 8), 8);
         for client in 0..1 << 20 {
             let ends = ends(client);
-            let route = routes.of(&ends);
+            let route = routes.look_up(&ends);
             assert!(route.is_of(&ends));
         }
-        assert_eq!(routes.of(&ends(1)).loss.get_or(|| 9), 9);
+        assert_eq!(routes.look_up(&ends(1)).loss.get_or(|| 9), 9);
     }
 }

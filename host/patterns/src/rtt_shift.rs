@@ -8,9 +8,10 @@
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Acknowledged, Group, Transaction, finding as make, seconds};
+use weir_analysis::{Acknowledged, Group, finding as make, seconds};
 use weir_messages::v1::Finding;
 
+use crate::backlog::Transaction;
 use crate::bins::Bins;
 use crate::detector::Detector;
 use crate::losses::chance;
@@ -140,7 +141,7 @@ impl Detector for RttShift {
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
         if let Some(number) = self.path(route) {
-            *self.turns[number].at(transaction.facts().request_time) += 1;
+            *self.turns[number].at(transaction.facts.request_time) += 1;
         }
     }
 

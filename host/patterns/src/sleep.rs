@@ -12,12 +12,12 @@ use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ends, Group, Opened, Transaction, TransactionKind, Verdict, address, decimal,
-    finding, seconds,
+    Acknowledged, Class, DataBlock, Ends, Group, Opened, TransactionKind, Verdict, address, decimal, finding, seconds,
 };
 use weir_messages::v1::{Finding, FindingValue};
 use weir_record::FlowId;
 
+use crate::backlog::Transaction;
 use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::moments::Moments;
@@ -794,7 +794,7 @@ impl Detector for ApplicationSleep {
 
     #[inline]
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         let asked = facts.request_time.saturating_add(facts.request);
         if facts.kind == TransactionKind::Setup {
             if let (Some(client), Some(server)) = (self.hosts.number(route, 0), self.hosts.number(route, 1)) {

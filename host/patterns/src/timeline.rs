@@ -2,10 +2,9 @@
 
 use std::ops::{AddAssign, Range};
 
-use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ended, Finished, Opened, Place, Transaction, TransactionKind, Verdict, sign,
-};
+use weir_analysis::{Acknowledged, Class, DataBlock, Ended, Finished, Opened, Place, TransactionKind, Verdict, sign};
 
+use crate::backlog::Transaction;
 use crate::bins::Bins;
 use crate::routes::Route;
 use crate::services::{Answers, Services};
@@ -177,7 +176,7 @@ impl Timeline {
     }
 
     pub(crate) fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
-        let facts = transaction.facts();
+        let facts = transaction.facts;
         let stay = stay(facts);
         let is_setup = facts.kind == TransactionKind::Setup;
         let (is_answered, start) = (stay.is_some(), self.start);

@@ -1,11 +1,13 @@
 //! What patterns are looked for in: all of the input, or the newest part of a stream without end.
 
-use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Sliding, Transaction, Verdict};
+use weir_analysis::{Acknowledged, DataBlock, Ended, Ends, Hops, Opened, Sliding, Verdict};
+use weir_record::FlowId;
 
+use crate::backlog::{Next, Transaction};
 use crate::detector::{Detector, Detectors};
 use crate::failing_setups::FailingSetups;
 use crate::losses::Losses;
-use crate::routes::Routes;
+use crate::routes::{RouteKey, Routes};
 use crate::timeline::Timeline;
 
 /// A timeline and detectors that began at the same time.
@@ -39,42 +41,53 @@ impl View {
         }
     }
 
-    pub fn connection(&mut self, connection: &Ended) {
-        let route = self.routes.of(&connection.ends);
+    /// What these facts need comes into the cache, all at once instead of one wait after the other.
+    pub fn warm(&self, facts: &[Next]) {
+        let routes = facts.iter().fold(0, |seen, fact| seen ^ self.routes.warm(fact.key));
+        let detectors = facts.iter().fold(0, |seen, fact| seen ^ self.detectors.warm(fact));
+        std::hint::black_box(routes ^ detectors);
+    }
+
+    pub fn connection(&mut self, connection: &Ended, key: RouteKey) {
+        let route = self.routes.of(key, &connection.ends);
         self.timeline.connection(connection, route);
         self.detectors.connection(connection, route);
     }
 
-    pub fn transaction(&mut self, transaction: &Transaction<'_>) {
-        let route = self.routes.of(&transaction.ends());
+    pub fn transaction(&mut self, transaction: &Transaction<'_>, key: RouteKey) {
+        let route = self.routes.of(key, &transaction.ends);
         self.timeline.transaction(transaction, route);
         self.detectors.transaction(transaction, route);
     }
 
-    pub fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        let route = self.routes.of(ends);
+    pub fn segment(&mut self, verdict: &Verdict, ends: &Ends, key: RouteKey) {
+        let route = self.routes.of(key, ends);
         self.timeline.segment(verdict, route);
         self.detectors.segment(verdict, ends, route);
     }
 
-    pub fn opened(&mut self, opened: &Opened) {
-        let route = self.routes.of(&opened.ends);
+    pub fn opened(&mut self, opened: &Opened, key: RouteKey) {
+        let route = self.routes.of(key, &opened.ends);
         self.timeline.opened(opened, route);
         self.detectors.opened(opened, route);
     }
 
-    pub fn hops(&mut self, hops: &Hops) {
-        self.detectors.hops(hops, self.routes.of(&hops.ends));
+    pub fn again(&mut self, id: FlowId, from_server: bool) {
+        self.detectors.again(id, from_server);
     }
 
-    pub fn block(&mut self, block: &DataBlock) {
+    pub fn hops(&mut self, hops: &Hops, key: RouteKey) {
+        self.detectors.hops(hops, self.routes.of(key, &hops.ends));
+    }
+
+    pub fn block(&mut self, block: &DataBlock, key: RouteKey) {
         self.timeline.block(block);
-        self.detectors.block(block, self.routes.of(&block.ends));
+        self.detectors.block(block, self.routes.of(key, &block.ends));
     }
 
-    pub fn acknowledged(&mut self, ack: &Acknowledged) {
+    pub fn acknowledged(&mut self, ack: &Acknowledged, key: RouteKey) {
         self.timeline.acknowledged(ack);
-        self.detectors.acknowledged(ack, self.routes.of(&ack.ends));
+        self.detectors.acknowledged(ack, self.routes.of(key, &ack.ends));
     }
 }
 
