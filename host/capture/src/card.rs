@@ -25,6 +25,7 @@ mod tests {
     fn what_no_card_can_receive_has_no_port() {
         let frame = Frame {
             utc_ns: 0,
+            is_astray: false,
             interface: 3,
             link: Some(LinkType::Ethernet),
             link_number: 1,

@@ -86,7 +86,8 @@ impl Feed {
     ) -> Result<bool, CaptureError> {
         for _ in 0..limit {
             let Some(frame) = file.next()? else { return Ok(false) };
-            let time = tai_from_utc(frame.utc_ns);
+            // 0 is clamped, and counted so.
+            let time = if frame.is_astray { 0 } else { tai_from_utc(frame.utc_ns) };
             let port = match self.parser.profile() {
                 Profile::Full => frame.interface.min(15) as u8,
                 Profile::Nic => match card::port(&frame) {

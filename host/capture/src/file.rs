@@ -14,11 +14,17 @@ use crate::input::Input;
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 
+/// A time so far after that of the frame before and that of the next is damaged, ns: else all frames for so long
+/// would seem to come late.
+const ASTRAY: u64 = 1_000_000_000;
+
 /// One frame as the file has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// UTC ns since 1970.
     pub utc_ns: u64,
+    /// That time cannot be right: the frame before and the next came a second earlier, or more.
+    pub is_astray: bool,
     /// Number of the interface in the file, from 0.
     pub interface: u32,
     /// What the frame begins with; `None`: a link type that is not supported.
@@ -57,6 +63,8 @@ pub struct CaptureFile {
     input: Input,
     format: Format,
     frames: u64,
+    /// The latest time that was not astray; 0 before the first.
+    newest: u64,
     read: Arc<AtomicU64>,
     size: Option<u64>,
     failed: bool,
@@ -137,6 +145,7 @@ impl CaptureFile {
             input,
             format,
             frames: 0,
+            newest: 0,
             read,
             size,
             failed: false,
@@ -162,8 +171,10 @@ impl CaptureFile {
         match located {
             Ok(Some(at)) => {
                 self.frames += 1;
+                let is_astray = at.utc_ns > self.newest && self.moves_on(&at);
                 Ok(Some(Frame {
                     utc_ns: at.utc_ns,
+                    is_astray,
                     interface: at.interface,
                     link: at.link,
                     link_number: at.link_number,
@@ -174,6 +185,26 @@ impl CaptureFile {
             Ok(None) => Ok(None),
             Err(cause) => Err(self.fail(cause)),
         }
+    }
+
+    /// A frame is later than all before; whether too much later. The first of a file cannot be told from a good one.
+    #[inline]
+    fn moves_on(&mut self, at: &Located) -> bool {
+        let is_astray = at.utc_ns > self.newest.saturating_add(ASTRAY) && self.newest > 0 && self.turns_back(at);
+        if !is_astray {
+            self.newest = at.utc_ns;
+        }
+        is_astray
+    }
+
+    /// The frame behind this one is earlier.
+    #[cold]
+    fn turns_back(&mut self, at: &Located) -> bool {
+        let next = match &self.format {
+            Format::Pcap(pcap) => pcap.time_at(&mut self.input, at.piece),
+            Format::Pcapng(pcapng) => pcapng.time_at(&mut self.input, at.piece),
+        };
+        next.is_some_and(|next| next.saturating_add(ASTRAY) < at.utc_ns)
     }
 
     #[cold]

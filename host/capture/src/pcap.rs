@@ -73,7 +73,6 @@ impl Pcap {
             };
         }
         let [seconds, fraction, captured, wire] = words(input.peek(0, LEAST_HEADER), self.big);
-        let (seconds, fraction) = (u64::from(seconds), u64::from(fraction));
         if captured as usize > MAX_PIECE - need {
             return too_long(captured, MAX_PIECE - need);
         }
@@ -82,10 +81,9 @@ impl Pcap {
         if have < piece {
             return cut("packet", have, piece);
         }
-        let nanos = if self.nanoseconds { fraction } else { fraction * 1000 };
         let cut = (captured + self.fcs).saturating_sub(wire.max(captured)).min(captured);
         Ok(Some(Located {
-            utc_ns: seconds * 1_000_000_000 + nanos,
+            utc_ns: self.utc(seconds, fraction),
             interface: 0,
             link: self.link,
             link_number: self.link_number,
@@ -94,6 +92,21 @@ impl Pcap {
             to: piece - cut as usize,
             piece,
         }))
+    }
+
+    #[inline]
+    const fn utc(&self, seconds: u32, fraction: u32) -> u64 {
+        let nanos = if self.nanoseconds { 1 } else { 1000 } * fraction as u64;
+        seconds as u64 * 1_000_000_000 + nanos
+    }
+
+    /// Time of the packet `from` bytes ahead, if there is one.
+    pub fn time_at(&self, input: &mut Input, from: usize) -> Option<u64> {
+        let to = from + LEAST_HEADER;
+        (input.fill(to).ok()? == to).then(|| {
+            let [seconds, fraction, ..] = words(input.peek(from, to), self.big);
+            self.utc(seconds, fraction)
+        })
     }
 }
 

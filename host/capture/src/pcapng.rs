@@ -122,14 +122,9 @@ impl Pcapng {
             Ok(())
         };
         match kind {
-            // The obsolete packet block differs in the width of the interface number alone.
             ENHANCED_PACKET | PACKET => {
                 need(20, "packet")?;
-                let number = match kind {
-                    PACKET => u16_at(block, 8, self.big).into(),
-                    _ => u32_at(block, 8, self.big),
-                };
-                let ticks = u64::from(u32_at(block, 12, self.big)) << 32 | u64::from(u32_at(block, 16, self.big));
+                let (number, ticks) = self.number_and_ticks(kind, block);
                 self.packet(
                     block,
                     piece,
@@ -177,6 +172,48 @@ impl Pcapng {
                 Ok(None)
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Interface and time of a packet block; the obsolete one differs in the width of the interface number alone.
+    #[inline]
+    fn number_and_ticks(&self, kind: u32, block: &[u8]) -> (u32, u64) {
+        let number = match kind {
+            PACKET => u16_at(block, 8, self.big).into(),
+            _ => u32_at(block, 8, self.big),
+        };
+        let ticks = u64::from(u32_at(block, 12, self.big)) << 32 | u64::from(u32_at(block, 16, self.big));
+        (number, ticks)
+    }
+
+    /// Time of the packet behind the next `from` bytes, if there is one with a time in this section and no new interface
+    /// before it.
+    pub fn time_at(&self, input: &mut Input, mut from: usize) -> Option<u64> {
+        const HEADER: usize = 20;
+        loop {
+            let to = from.checked_add(HEADER)?;
+            if input.fill(to).ok()? < to {
+                return None;
+            }
+            let block = input.peek(from, to);
+            let kind = u32_at(block, 0, self.big);
+            match kind {
+                ENHANCED_PACKET | PACKET => {
+                    let (number, ticks) = self.number_and_ticks(kind, block);
+                    return self
+                        .interfaces
+                        .get(number as usize)
+                        .map(|interface| interface.utc(ticks));
+                }
+                INTERFACE => return None,
+                _ if u32_at(block, 0, false) == SECTION => return None,
+                _ => {}
+            }
+            let length = u32_at(block, 4, self.big) as usize;
+            if !(12..=MAX_PIECE).contains(&length) {
+                return None;
+            }
+            from += length.next_multiple_of(4);
         }
     }
 

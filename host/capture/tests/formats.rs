@@ -173,6 +173,65 @@ fn pcap_of_all_kinds() {
     }
 }
 
+/// Which times of frames are astray, of a pcap and of a pcapng file with a block of another kind before each.
+fn astray(seconds: &[u64]) -> Vec<bool> {
+    let pcap = seconds.iter().map(|s| LITTLE.record(*s as u32, 0, 4, b"abcd"));
+    let pcap = [LITTLE.pcap(0xa1b2_c3d4, 1), pcap.collect::<Vec<_>>().concat()].concat();
+    let blocks = seconds.iter().map(|s| {
+        [
+            LITTLE.block(0x0bad, &[0; 100]),
+            LITTLE.packet(0, s * 1_000_000, 4, b"abcd"),
+        ]
+        .concat()
+    });
+    let interface = LITTLE.interface(1, 0, &[]);
+    let pcapng = [LITTLE.section(), interface, blocks.collect::<Vec<_>>().concat()].concat();
+    let [pcap, pcapng] = [pcap, pcapng].map(|bytes| {
+        // Byte by byte: what is looked at ahead is there to be read afterwards.
+        let mut file = CaptureFile::from_reader("f".into(), Box::new(Dripping(Cursor::new(bytes))), None).unwrap();
+        let mut found = Vec::new();
+        while let Some(frame) = file.next().unwrap() {
+            assert_eq!(
+                (frame.utc_ns, frame.data),
+                (seconds[found.len()] * 1_000_000_000, &b"abcd"[..])
+            );
+            found.push(frame.is_astray);
+        }
+        found
+    });
+    assert_eq!(pcap, pcapng);
+    pcap
+}
+
+#[test]
+fn a_time_far_ahead_of_both_neighbours_is_astray() {
+    const DAY: u64 = 86_400;
+    assert_eq!(
+        astray(&[10, 10 + DAY, 10, 11, 13, 12]),
+        [false, true, false, false, false, false]
+    );
+    // A pause, a clock that was set, or the end: nothing speaks against it.
+    assert_eq!(astray(&[10, 10 + DAY, 11 + DAY, 10]), [false; 4]);
+    assert_eq!(astray(&[10, 11, 11 + DAY]), [false; 3]);
+    assert_eq!(astray(&[10 + DAY, 10, 11]), [false; 3]);
+    // Two of them with a good one between.
+    assert_eq!(
+        astray(&[10, 10 + DAY, 11, 9 + DAY, 12]),
+        [false, true, false, true, false]
+    );
+}
+
+#[test]
+fn a_frame_whose_time_is_astray_comes_now() {
+    let records = [10, 86_400, 11].map(|s| LITTLE.record(s, 0, 4, b"abcd")).concat();
+    let mut file = open(&[LITTLE.pcap(0xa1b2_c3d4, 1), records].concat()).unwrap();
+    let mut times = Vec::new();
+    let mut feed = Feed::new(Parser::default());
+    while feed.read(&mut file, 100, |word| times.push(word.time)).unwrap() {}
+    // The engine moves 0 to the time of the frame before, and counts it.
+    assert_eq!(times, [tai_from_utc(10_000_000_000), 0, tai_from_utc(11_000_000_000)]);
+}
+
 #[test]
 fn the_fcs_is_not_part_of_a_frame() {
     // Bit 26: known; 2 units of 16 bits.
