@@ -5,7 +5,7 @@ use weir_record::Untracked;
 
 use crate::findings::{Group, finding};
 use crate::flow::Flow;
-use crate::numbers::{connections, count};
+use crate::numbers::{connections, count, several};
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
 
@@ -67,8 +67,8 @@ impl Quality {
         let mut evidence = Vec::new();
         if around.clamped > 0 {
             evidence.push(format!(
-                "{} frames had times before those of the frames ahead of them and were moved forward: times around them, and what came first, are not certain",
-                around.clamped
+                "{} had a time that ran backwards, or far ahead of both neighbours, and took that of the frame before: times around, and what came first, are not certain",
+                several(around.clamped, "frame", "frames")
             ));
         }
         let mut untracked = 0;

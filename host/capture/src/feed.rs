@@ -86,10 +86,15 @@ impl Feed {
     ) -> Result<bool, CaptureError> {
         for _ in 0..limit {
             let Some(frame) = file.next()? else { return Ok(false) };
-            // 0 is clamped, and counted so.
-            let time = if frame.is_astray { 0 } else { tai_from_utc(frame.utc_ns) };
+            let mut time = tai_from_utc(frame.utc_ns);
             let port = match self.parser.profile() {
-                Profile::Full => frame.interface.min(15) as u8,
+                Profile::Full => {
+                    if frame.is_astray {
+                        time = 0; // it is clamped, and counted so
+                    }
+                    frame.interface.min(15) as u8
+                }
+                // The card sees no frame before it came.
                 Profile::Nic => match card::port(&frame) {
                     Some(port) => port,
                     None => {

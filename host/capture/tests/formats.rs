@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Write};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 use weir_capture::{CaptureError, CaptureFile, Cause, Feed, Item};
-use weir_engine::{LinkType, Parser};
+use weir_engine::{LinkType, Parser, Profile};
 use weir_record::{Untracked, time::tai_from_utc};
 
 /// Writes numbers in one byte order.
@@ -224,12 +224,19 @@ fn a_time_far_ahead_of_both_neighbours_is_astray() {
 #[test]
 fn a_frame_whose_time_is_astray_comes_now() {
     let records = [10, 86_400, 11].map(|s| LITTLE.record(s, 0, 4, b"abcd")).concat();
-    let mut file = open(&[LITTLE.pcap(0xa1b2_c3d4, 1), records].concat()).unwrap();
-    let mut times = Vec::new();
-    let mut feed = Feed::new(Parser::default());
-    while feed.read(&mut file, 100, |word| times.push(word.time)).unwrap() {}
+    let capture = [LITTLE.pcap(0xa1b2_c3d4, 1), records].concat();
+    let times = |profile| {
+        let mut file = open(&capture).unwrap();
+        let mut times = Vec::new();
+        let mut feed = Feed::new(Parser::new(profile));
+        while feed.read(&mut file, 100, |word| times.push(word.time)).unwrap() {}
+        times
+    };
+    let [before, astray, next] = [10, 86_400, 11].map(|s| tai_from_utc(s * 1_000_000_000));
     // The engine moves 0 to the time of the frame before, and counts it.
-    assert_eq!(times, [tai_from_utc(10_000_000_000), 0, tai_from_utc(11_000_000_000)]);
+    assert_eq!(times(Profile::Full), [before, 0, next]);
+    // A card takes each frame as it comes.
+    assert_eq!(times(Profile::Nic), [before, astray, next]);
 }
 
 #[test]

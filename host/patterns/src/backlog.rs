@@ -215,3 +215,14 @@ impl Backlog {
         self.texts.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_take_the_memory_that_the_module_states() {
+        let sizes = [size_of::<Ended>(), size_of::<Waiting>(), size_of::<(Verdict, Ends)>()];
+        assert!(sizes.iter().all(|size| size + size_of::<Next>() <= 300), "{sizes:?}");
+    }
+}

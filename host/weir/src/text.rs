@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
-use weir_analysis::{Class, Ends, Sink, Verdict};
+use weir_analysis::{Class, Ends, Sink, Verdict, several};
 use weir_messages::v1::{
     Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
@@ -790,8 +790,11 @@ fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     if summary.clamped_times > 0 {
         heading(
             out,
-            "Time ran backwards",
-            &format!("in {} packets; they were moved forward", count(summary.clamped_times)),
+            "Times out of order",
+            &format!(
+                "in {}, which took the time of the packet before",
+                several(summary.clamped_times, "packet", "packets")
+            ),
         )?;
     }
     Ok(())
