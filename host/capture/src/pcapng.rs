@@ -205,8 +205,7 @@ impl Pcapng {
                         .get(number as usize)
                         .map(|interface| interface.utc(ticks));
                 }
-                INTERFACE => return None,
-                _ if u32_at(block, 0, false) == SECTION => return None,
+                INTERFACE | SECTION => return None,
                 _ => {}
             }
             let length = u32_at(block, 4, self.big) as usize;

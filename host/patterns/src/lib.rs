@@ -154,9 +154,10 @@ impl<S: Sink> Watched<S> {
         self.backlog.clear();
     }
 
-    /// Something was put to what waits.
+    /// Another fact waits.
     #[inline]
-    fn waits(&mut self) {
+    fn tell(&mut self, fact: impl FnOnce(&mut Backlog)) {
+        fact(&mut self.backlog);
         if self.backlog.is_full() {
             self.show();
         }
@@ -165,14 +166,12 @@ impl<S: Sink> Watched<S> {
 
 impl<S: Sink> Sink for Watched<S> {
     fn connection(&mut self, connection: &Connection<'_>) {
-        self.backlog.connection(connection.ended());
-        self.waits();
+        self.tell(|backlog| backlog.connection(connection.ended()));
         self.inner.connection(connection);
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
-        self.backlog.transaction(transaction);
-        self.waits();
+        self.tell(|backlog| backlog.transaction(transaction));
         self.inner.transaction(transaction);
     }
 
@@ -181,38 +180,32 @@ impl<S: Sink> Sink for Watched<S> {
     }
 
     fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        self.backlog.segment(verdict, ends);
-        self.waits();
+        self.tell(|backlog| backlog.segment(verdict, ends));
         self.inner.segment(verdict, ends);
     }
 
     fn opened(&mut self, opened: &Opened) {
-        self.backlog.opened(opened);
-        self.waits();
+        self.tell(|backlog| backlog.opened(opened));
         self.inner.opened(opened);
     }
 
     fn hops(&mut self, hops: &Hops) {
-        self.backlog.hops(hops);
-        self.waits();
+        self.tell(|backlog| backlog.hops(hops));
         self.inner.hops(hops);
     }
 
     fn block(&mut self, block: &DataBlock) {
-        self.backlog.block(block);
-        self.waits();
+        self.tell(|backlog| backlog.block(block));
         self.inner.block(block);
     }
 
     fn acknowledged(&mut self, ack: &Acknowledged) {
-        self.backlog.acknowledged(ack);
-        self.waits();
+        self.tell(|backlog| backlog.acknowledged(ack));
         self.inner.acknowledged(ack);
     }
 
     fn again(&mut self, id: FlowId, from_server: bool) {
-        self.backlog.again(id, from_server);
-        self.waits();
+        self.tell(|backlog| backlog.again(id, from_server));
         self.inner.again(id, from_server);
     }
 }
