@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Run the stages of `make test`: each a make target, all of them even when one fails.
 
+Stages in one tuple run at the same time: alone, none of them keeps two cores busy, and none of them watches a clock.
+
 Prints one line per stage and, for a stage that failed, what it printed. build/stages.tsv holds a line per
 stage: name, seconds, busy cores, passed, failed, skipped. Each full output is in build/log/.
 """
@@ -10,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,8 +29,7 @@ STAGES = [
     "firmware-test",
     "hls-test",
     "rtl-test",
-    "rtl-formal",
-    "rtl-compare",
+    ("rtl-formal", "rtl-compare"),
     "rtl-mutate",
     "synth",
     "client-tests",
@@ -95,13 +97,15 @@ def count(output):
 
 def run(stage, log):
     """Run one stage; (ok, seconds, busy cores, passed, failed, skipped)."""
-    start, before = time.monotonic(), os.times()
+    start = time.monotonic()
     with log.open("w", encoding="utf-8") as file:
-        code = subprocess.run(
+        process = subprocess.Popen(
             ["make", stage, "WEIR_BUILT=1"], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=file
-        ).returncode
-    seconds, after = time.monotonic() - start, os.times()
-    cores = (sum(after[2:4]) - sum(before[2:4])) / seconds  # of the children: user and system
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        code = process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - start
+    cores = (used.ru_utime + used.ru_stime) / seconds  # of what it waited for, too
     passed, failed, skipped = count(log.read_text(encoding="utf-8", errors="replace"))
     if passed + failed + skipped == 0:  # a check without tests of its own counts as one
         passed = int(code == 0)
@@ -110,28 +114,46 @@ def run(stage, log):
     return code == 0, seconds, cores, passed, failed, skipped
 
 
+def log_of(stage):
+    return ROOT / "build" / "log" / f"{stage}.log"
+
+
+def tell(table, stage, ok, seconds, cores, passed, failed, skipped):
+    """Print how a stage ended, and what it printed if it failed; write its line of the table."""
+    with table.open("a") as file:
+        print(stage, f"{seconds:.1f}", f"{cores:.2f}", passed, failed, skipped, sep="\t", file=file)
+    skips = f", {skipped} skipped" if skipped else ""
+    print(f"{'ok' if ok else 'FAILED':8}{seconds:7.1f} s   {passed} passed, {failed} failed{skips}", flush=True)
+    if not ok:
+        log = log_of(stage)
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(lines) > SHOWN_LINES:
+            print(f"... {log.relative_to(ROOT)} has {len(lines) - SHOWN_LINES} more lines before these")
+        print("\n".join(lines[-SHOWN_LINES:]), flush=True)
+
+
 def main():
     (ROOT / "build" / "log").mkdir(parents=True, exist_ok=True)
     table = ROOT / "build" / "stages.tsv"
     table.write_text("")
     failures = []
-    for stage in STAGES:
-        print(f"{stage:14}", end="", flush=True)
-        log = ROOT / "build" / "log" / f"{stage}.log"
-        ok, seconds, cores, *counts = run(stage, log)
-        with table.open("a") as file:
-            print(stage, f"{seconds:.1f}", f"{cores:.2f}", *counts, sep="\t", file=file)
-        passed, failed, skipped = counts
-        skips = f", {skipped} skipped" if skipped else ""
-        print(f"{'ok' if ok else 'FAILED':8}{seconds:7.1f} s   {passed} passed, {failed} failed{skips}", flush=True)
-        if not ok:
-            failures.append(stage)
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            if len(lines) > SHOWN_LINES:
-                print(f"... {log.relative_to(ROOT)} has {len(lines) - SHOWN_LINES} more lines before these")
-            print("\n".join(lines[-SHOWN_LINES:]), flush=True)
-            if stage == "setup":
-                break  # nothing after it can run
+    for group in STAGES:
+        group = (group,) if isinstance(group, str) else group
+        if len(group) > 1:
+            print(f"{' and '.join(group)} at the same time", flush=True)
+        else:
+            print(f"{group[0]:14}", end="", flush=True)
+        with ThreadPoolExecutor(len(group)) as pool:
+            running = {pool.submit(run, stage, log_of(stage)): stage for stage in group}
+            for ended in as_completed(running):
+                stage, result = running[ended], ended.result()
+                if len(group) > 1:
+                    print(f"{stage:14}", end="")
+                tell(table, stage, *result)
+                if not result[0]:
+                    failures.append(stage)
+        if failures == ["setup"]:
+            break  # nothing after it can run
     if failures:
         sys.exit(f"failed: {', '.join(failures)} (output in build/log/)")
 

@@ -440,10 +440,18 @@ def killers(every):
     return {module: [c for *_, c in sorted(entries, key=lambda e: e[:2])] for module, entries in found.items()}
 
 
-class Tree:
-    """A copy of what builds and tests the hardware; commands run in it, one mutant at a time."""
+class OutOfTime(Exception):
+    """The time for all mutants is over."""
 
-    def __init__(self, number):
+
+class Tree:
+    """A copy of what builds and tests the hardware; commands run in it, one mutant at a time.
+
+    A command that runs while `is_late()` becomes true is broken off with OutOfTime.
+    """
+
+    def __init__(self, number, is_late):
+        self.is_late = is_late
         self.path = BUILD / f"tree{number}"
         self.path.mkdir(parents=True, exist_ok=True)
         names = subprocess.run(
@@ -485,17 +493,24 @@ class Tree:
 
     def run(self, words, seconds):
         """(exit code or None after `seconds`, what it printed)."""
+        end = time.monotonic() + seconds
         with subprocess.Popen(
             [str(word) for word in words], cwd=self.path, env=self.environment, text=True, errors="replace",
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         ) as process:  # fmt: skip
-            try:
-                output, _ = process.communicate(timeout=seconds)
-            except subprocess.TimeoutExpired:
+            while True:
+                try:
+                    output, _ = process.communicate(timeout=min(1, max(0, end - time.monotonic())))
+                    return process.returncode, output
+                except subprocess.TimeoutExpired:
+                    late = self.is_late()
+                    if not late and time.monotonic() < end:
+                        continue
                 os.killpg(process.pid, signal.SIGKILL)
                 output, _ = process.communicate()
+                if late:
+                    raise OutOfTime
                 return None, output
-            return process.returncode, output
 
     def write(self, path, text):
         (self.path / path.relative_to(ROOT)).write_text(text)
@@ -570,26 +585,31 @@ def arguments():
 
 
 def run(chosen, jobs, minutes):
-    """(outcomes of the mutants, commands that fail without one); after so many minutes none is begun but the first."""
+    """(outcomes of the mutants, commands that fail without one); after so many minutes only the first is waited for."""
     subprocess.run(FIRMWARE, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-    trees = [Tree(number) for number in range(jobs)]
+    done = []
+    end = time.monotonic() + 60 * minutes
+
+    def is_late():
+        return bool(done) and time.monotonic() > end
+
+    trees = [Tree(number, is_late) for number in range(jobs)]
     every = [c for c in commands() if any(m.module in needed_by(c.top) for m in chosen)]
     for programs in HOST if any(c in EXTRA for c in every) else []:
         runner.host_programs(*programs)
     able = killers(every)
     argued = arguments()
-    waiting, done, lock = queue.SimpleQueue(), [], threading.Lock()
+    waiting, lock = queue.SimpleQueue(), threading.Lock()
     for mutant in chosen:
         waiting.put(mutant)
-    end = time.monotonic() + 60 * minutes
 
     def lane(tree):
-        while not done or time.monotonic() < end:
+        while not is_late():
             try:
                 mutant = waiting.get_nowait()
-            except queue.Empty:
+                outcome = judge(tree, mutant, able.get(mutant.module, []), argued)
+            except (queue.Empty, OutOfTime):
                 return
-            outcome = judge(tree, mutant, able.get(mutant.module, []), argued)
             with lock:
                 done.append(outcome)
                 line, before, after = mutant.lines()
@@ -601,8 +621,8 @@ def run(chosen, jobs, minutes):
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lane, trees))
-    if left := waiting.qsize():
-        print(f"{left} mutants were not begun within {minutes:g} minutes")
+    if left := len(chosen) - len(done):
+        print(f"{left} mutants were not judged within {minutes:g} minutes")
     return done, [command for command in every if not command.passes]
 
 
@@ -648,7 +668,9 @@ def main():
     parser.add_argument("--kind", action="append", help="this class alone")
     parser.add_argument("--only", action="append", metavar="NAME", help="the mutant of this name")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="at once (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant later (default: no limit)")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="judge as many as end in it, one at least (default: no limit)"
+    )
     parser.add_argument("--list", action="store_true", help="print what there is and stop")
     args = parser.parse_args()
     runner.verilator_environment()

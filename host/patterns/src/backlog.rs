@@ -22,16 +22,16 @@ pub(crate) struct Transaction<'a> {
     pub id: FlowId,
     pub ends: Ends,
     pub facts: &'a Finished,
-    pub request: Request<'a>,
+    pub request: Request<&'a str>,
 }
 
 /// A request, as signatures describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Request<'a> {
+pub(crate) enum Request<Text> {
     /// One block of so many bytes.
     Single(u64),
     /// Something else.
-    Other(&'a str),
+    Other(Text),
 }
 
 /// A transaction that waits.
@@ -40,8 +40,8 @@ struct Waiting {
     id: FlowId,
     ends: Ends,
     facts: Finished,
-    /// Bytes of the only block, else where the text is.
-    request: Result<u64, Range<usize>>,
+    /// With the place of the text.
+    request: Request<Range<usize>>,
 }
 
 /// A fact, the next of its kind.
@@ -105,11 +105,14 @@ impl Backlog {
 
     pub fn transaction(&mut self, transaction: &analysis::Transaction<'_>) {
         self.next(Kind::Transaction, transaction.id(), &transaction.ends());
-        let request = transaction.single_request().ok_or_else(|| {
-            let start = self.texts.len();
-            transaction.write_request(&mut self.texts);
-            start..self.texts.len()
-        });
+        let request = transaction.single_request().map_or_else(
+            || {
+                let start = self.texts.len();
+                transaction.write_request(&mut self.texts);
+                Request::Other(start..self.texts.len())
+            },
+            Request::Single,
+        );
         self.transactions.push(Waiting {
             id: transaction.id(),
             ends: transaction.ends(),
@@ -179,8 +182,8 @@ impl Backlog {
                             ends: waiting.ends,
                             facts: &waiting.facts,
                             request: match &waiting.request {
-                                Ok(bytes) => Request::Single(*bytes),
-                                Err(text) => Request::Other(&texts[text.clone()]),
+                                Request::Single(bytes) => Request::Single(*bytes),
+                                Request::Other(text) => Request::Other(&texts[text.clone()]),
                             },
                         };
                         view.transaction(&transaction, *key);

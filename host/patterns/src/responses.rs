@@ -478,7 +478,7 @@ impl Responses {
         (number < SERVICES).then_some(number)
     }
 
-    fn request(&mut self, service: usize, request: Request<'_>) -> Option<usize> {
+    fn request(&mut self, service: usize, request: Request<&str>) -> Option<usize> {
         let key = self.hasher.hash_one((service, request));
         if let Some(number) = self.request_numbers.get(&key) {
             return Some(usize::from(*number));
