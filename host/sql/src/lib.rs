@@ -7,7 +7,7 @@
 //! | `storage` | reads those files, and nothing else |
 //! | `read_only` | which statements may run |
 //! | [`functions`] | sequence arithmetic, subnets, names of hosts, percentiles by rank |
-//! | `placeholders` | parameters written as `?` |
+//! | [`placeholders`] | parameters written as `?` |
 //! | [`output`] | answers as tables, CSV, JSON and Parquet |
 //! | [`flight`] | the same for programs: Arrow Flight SQL |
 //! | [`cli`] | the command line of `weir-sql` |
@@ -19,7 +19,7 @@ pub mod error;
 pub mod flight;
 pub mod functions;
 pub mod output;
-mod placeholders;
+pub mod placeholders;
 mod read_only;
 mod storage;
 mod table;

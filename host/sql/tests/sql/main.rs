@@ -1,6 +1,7 @@
 //! The engine over a store on disk: answers, pruning, limits, what is refused, what a commit changes.
 
 mod answers;
+mod placeholders;
 mod sample;
 
 use std::path::Path;
