@@ -498,19 +498,17 @@ class Tree:
             [str(word) for word in words], cwd=self.path, env=self.environment, text=True, errors="replace",
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         ) as process:  # fmt: skip
-            while True:
+            while not (late := self.is_late()) and time.monotonic() < end:
                 try:
-                    output, _ = process.communicate(timeout=min(1, max(0, end - time.monotonic())))
+                    output, _ = process.communicate(timeout=min(1, seconds))
                     return process.returncode, output
                 except subprocess.TimeoutExpired:
-                    late = self.is_late()
-                    if not late and time.monotonic() < end:
-                        continue
-                os.killpg(process.pid, signal.SIGKILL)
-                output, _ = process.communicate()
-                if late:
-                    raise OutOfTime
-                return None, output
+                    pass
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            if late:
+                raise OutOfTime
+            return None, output
 
     def write(self, path, text):
         (self.path / path.relative_to(ROOT)).write_text(text)
