@@ -1251,11 +1251,13 @@ impl Slab {
 
     /// Take all flows out, by index.
     pub fn drain(mut self) -> impl Iterator<Item = Flow> {
-        self.indices().filter_map(move |index| {
+        let open = self.open;
+        let flows = self.indices().filter_map(move |index| {
             let place = self.place(index)?;
             // Nothing is moved where there is none.
             self.at_mut(place)?.take_if(|_| true)
-        })
+        });
+        flows.take(open)
     }
 }
 

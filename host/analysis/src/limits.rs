@@ -827,9 +827,6 @@ impl Transfer {
         self.had_room = false;
     }
 
-    /// Whether the recovery between the block that ended in `tail` and the next one shows that nothing was left to send: for a round trip
-    /// after the first repeat nothing new went, although both windows had room. (What ended just before the repeat may be what
-    /// the congestion window let go with it. And less than a segment is the end of the transfer.)
     /// How long a slow link before the tap was busy with a block of full segments: from segment to segment; one by itself
     /// took it as long as those before.
     fn passage(&mut self, b: &Block, is_full: bool) -> Passage {
@@ -848,6 +845,9 @@ impl Transfer {
             .map_or_else(Passage::default, |ns| Passage { bytes, ns: ns as u64 })
     }
 
+    /// Whether the recovery between the block that ended in `tail` and the next one shows that nothing was left to send: for a round trip
+    /// after the first repeat nothing new went, although both windows had room. (What ended just before the repeat may be what
+    /// the congestion window let go with it. And less than a segment is the end of the transfer.)
     fn had_nothing_new(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
         let trip = path.round_trip();
         let room = |edge: &Edge| i64::from(edge.at.wrapping_sub(tail.end) as i32) >= i64::from(ROOM * path.segment);
@@ -938,6 +938,10 @@ impl Transfer {
         if had_room {
             self.bursts.slow_start.was_held();
         }
+        if is_flight && self.loss_flight == 0 && burst.saturating_add(path.segment) < self.bursts.before[0] {
+            // The one before left nothing in the buffer: it would be here.
+            self.prove();
+        }
         // No ACK is under way for longer; what takes longer waited in a queue before the tap.
         let longest = trip.saturating_add(trip / 2);
         let like =
@@ -1014,15 +1018,16 @@ impl Transfer {
         }
     }
 
-    /// Whether the ACK of the first segment of a flight, which ends in `tail`, let the next one begin at `next`: the congestion window
-    /// was full, although the last segment was not.
+    /// Whether the ACK of a segment of the flight that ends in `tail` let the next one begin at `next`: the congestion window or the buffer
+    /// was full, although the last segment was not. (An application does not hear of ACKs.)
     fn clocked(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
-        let sent = self.bursts.since;
+        let flight = self.bursts.since..=tail.last;
         let jitter = SHORTEST_PAUSE + path.round_trip() / 64;
-        let first = |s: &&Sample| s.flight > 0 && s.time.saturating_sub(s.rtt) == sent;
-        let ack = self.samples.iter().rev().take(CONTEXT).find(first);
-        let sent_on = |ack: &Sample| next.abs_diff(ack.time.saturating_add(path.other)) <= jitter;
-        self.bursts.is_flight(tail, next, path) && ack.is_some_and(sent_on)
+        let lets_go = |ack: &Sample| {
+            flight.contains(&ack.time.saturating_sub(ack.rtt))
+                && next.abs_diff(ack.time.saturating_add(path.other)) <= jitter
+        };
+        self.bursts.is_flight(tail, next, path) && self.samples.iter().rev().take(CONTEXT).any(lets_go)
     }
 
     /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
@@ -1995,6 +2000,43 @@ mod tests {
     fn a_flight_of_slow_start_is_not_the_buffers_because_the_next_is_like_it() {
         let (sure, _) = flights(&[vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 20], vec![2; 20]], 9);
         assert_eq!(sure, [Sure::ByTrips, Sure::ByTrips, Sure::ByTrips, Sure::Yes]);
+    }
+
+    /// Slow start allowed 80; 60 were sent, then 50 without a loss: after 60 nothing was left, or it would have been sent with these.
+    #[test]
+    fn a_smaller_flight_shows_that_the_one_before_was_all_there_was() {
+        let third = |fourth: Vec<u32>| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20]];
+            flights(&[&slow_start[..], &[vec![2; 30], fourth, vec![2; 40]]].concat(), 9).0[3]
+        };
+        assert_eq!(third(vec![2; 25]), Sure::Yes);
+        assert_eq!(third(vec![2; 35]), Sure::IfGrows);
+    }
+
+    /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.
+    #[test]
+    fn an_application_does_not_hear_of_acks() {
+        let waits = |late: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let mut so_far = None;
+            for message in 0..3u32 {
+                let first = u64::from(message) * (path.round_trip() + late);
+                let b = Block {
+                    packets: 11,
+                    ..block(first, first + 10_000, 10_500 * message, 10_500)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + b.bytes, 0), None, &path);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: b.last,
+                    bytes: u64::from(b.seq + b.bytes),
+                });
+            }
+            t.spans.iter().map(|span| span.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(waits(0), [Cause::SendBuffer; 2]);
+        assert_eq!(waits(5 * MS), [Cause::Application; 2]);
     }
 
     /// The ACKs that had passed the tap had not reached the sender when its flight filled the window with a small segment.

@@ -65,6 +65,13 @@ impl<T: Clone + Default + AddAssign> Bins<T> {
         self.bins.is_empty()
     }
 
+    /// No bins any more, with their memory; they are `width` ns wide again.
+    pub fn clear(&mut self, width: u64) {
+        self.width = width;
+        self.first = 0;
+        self.bins.clear();
+    }
+
     /// The bin of a time (TAI ns).
     #[inline]
     pub fn at(&mut self, time: u64) -> &mut T {

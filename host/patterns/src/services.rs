@@ -132,6 +132,19 @@ impl Service {
         }
     }
 
+    /// Another service comes in its place, with its memory.
+    fn renew(&mut self, key: Key, since: u64) {
+        self.load.clear(WIDTH);
+        self.answers.clear(TIMES_WIDTH);
+        self.clients.clear();
+        *self = Self {
+            load: std::mem::replace(&mut self.load, Bins::new(WIDTH)),
+            answers: std::mem::replace(&mut self.answers, Bins::new(TIMES_WIDTH)),
+            clients: std::mem::take(&mut self.clients),
+            ..Self::new(key, since)
+        };
+    }
+
     /// "address:port".
     pub fn name(&self) -> String {
         service(self.key.0, self.key.1)
@@ -281,7 +294,7 @@ impl Services {
             }
             self.left_out += least.opened;
             self.places.remove(&routes::key(least.key.0, least.key.1));
-            self.list[number] = Service::new(key, time);
+            self.list[number].renew(key, time);
             number
         };
         self.places.insert(routes::key(route.server, route.port), number);
