@@ -822,7 +822,9 @@ impl Transfer {
         self.writes.block(b, is_full, gap);
         // What stands apart may be two pieces, the first of which was one segment without PSH.
         let is_piece = is_full && !is_spaced(b) && path.payload > 0 && b.bytes.is_multiple_of(path.payload);
-        self.pieces.piece(if is_piece { b.bytes } else { 0 }, path.payload, gap);
+        let piece = if is_piece { b.bytes } else { 0 };
+        self.pieces
+            .piece(piece, path.payload, (b.first, b.last), path.round_trip());
         self.repeats = None;
         self.had_room = false;
     }

@@ -16,7 +16,8 @@ const LEAST: u32 = 2;
 /// On short ways Linux adds this to a piece, halved for each 512 µs of the round trip (`tcp_tso_rtt_log`).
 const MORE: u32 = 65_536;
 const HALVED_EACH_NS: u64 = 512_000;
-/// A sender that was idle for a timeout begins anew (RFC 5681 4.1); the least of them that Linux has, ns.
+/// A sender that was idle for a timeout begins anew (RFC 5681 4.1), but cuts its pieces as before until an ACK has come; the least
+/// timeout that Linux has, ns.
 const IDLE: u64 = 200_000_000;
 
 /// The pieces of one direction. Bytes.
@@ -25,16 +26,25 @@ pub(crate) struct Pieces {
     /// The last one; 0 if it was not whole segments. And the last that was like the one before it.
     last: u32,
     alike: u32,
+    /// When the last one was sent, and until when they are as before a rest, ns.
+    sent: u64,
+    stale: u64,
     /// A flight that filled the congestion window was as its pieces told; or was not.
     is_trusted: bool,
     is_refuted: bool,
 }
 
 impl Pieces {
-    /// A piece of whole segments, or of others (0), `gap` ns after the one before it.
-    pub fn piece(&mut self, bytes: u32, segment: u32, gap: u64) {
-        if gap >= IDLE {
+    /// A piece of whole segments, or of others (0), and when its first and last were sent. `trip`: the least round trip, ns.
+    pub fn piece(&mut self, bytes: u32, segment: u32, time: (u64, u64), trip: u64) {
+        let (first, last) = time;
+        if self.sent > 0 && first.saturating_sub(self.sent) >= IDLE {
             self.forget();
+            self.stale = first.saturating_add(trip);
+        }
+        self.sent = last;
+        if first < self.stale {
+            return;
         }
         if bytes > 0 && bytes == self.last {
             self.alike = bytes;
@@ -96,9 +106,13 @@ mod tests {
     fn pieces(sizes: &[u32]) -> Pieces {
         let mut pieces = Pieces::default();
         for n in sizes {
-            pieces.piece(n * SEGMENT, SEGMENT, 0);
+            send(&mut pieces, *n, MS);
         }
         pieces
+    }
+
+    fn send(pieces: &mut Pieces, segments: u32, time: u64) {
+        pieces.piece(segments * SEGMENT, SEGMENT, (time, time), 80 * MS);
     }
 
     /// Over 80 ms, 246 segments make pieces of 6, and 410 of 10.
@@ -128,7 +142,7 @@ mod tests {
         assert_eq!(held(&other, 80 * MS), 0, "not known yet");
         other.filled(10 * SEGMENT, SEGMENT, 80 * MS);
         for n in [2, 2, 6, 6] {
-            other.piece(n * SEGMENT, SEGMENT, 0);
+            send(&mut other, n, MS);
         }
         assert_eq!(held(&other, 80 * MS), 0, "10 segments were its window, not 200");
     }
@@ -146,7 +160,14 @@ mod tests {
         lost.forget();
         assert_eq!(held(&lost, 80 * MS), 0);
         let mut rested = pieces(&[2, 2, 6, 6]);
-        rested.piece(6 * SEGMENT, SEGMENT, IDLE);
-        assert_eq!(held(&rested, 80 * MS), 0);
+        let anew = MS + IDLE;
+        for time in [0, 1, 2, 79] {
+            send(&mut rested, 6, anew + time * MS);
+            assert_eq!(held(&rested, 80 * MS), 0, "as before the rest");
+        }
+        for time in [80, 81] {
+            send(&mut rested, 4, anew + time * MS);
+        }
+        assert_eq!(held(&rested, 80 * MS), 164);
     }
 }
