@@ -199,4 +199,15 @@ mod tests {
         *bins.at(1003) += 1;
         assert_eq!(bins.iter().next(), Some(&2));
     }
+
+    #[test]
+    fn cleared_bins_begin_anew() {
+        let mut bins: Bins<u32> = Bins::bounded(10, 2);
+        *bins.at(0) += 1;
+        *bins.at(100) += 1;
+        bins.clear(10);
+        assert_eq!((bins.width(), bins.len()), (10, 0));
+        *bins.at(55) += 1;
+        assert_eq!((bins.start(), bins.len()), (50, 1));
+    }
 }

@@ -416,6 +416,10 @@ impl Services {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_analysis::Ends;
+    use weir_record::FlowId;
+
+    const S: u64 = 1_000_000_000;
 
     #[test]
     fn a_visit_that_is_stuck_is_no_work() {
@@ -430,5 +434,32 @@ mod tests {
         assert!((0..2_000).all(|i| !service.is_stuck((500 + i) * MS)));
         assert!(service.is_stuck(60_000 * MS));
         assert!(!service.is_stuck(6_000 * MS));
+    }
+
+    #[test]
+    fn who_takes_a_place_has_nothing_of_the_one_before() {
+        let mut services = Services::default();
+        let mut open = |server: usize, time: u64| {
+            let ends = Ends {
+                server: [server as u8; 16],
+                ..Ends::default()
+            };
+            let opened = Opened {
+                id: FlowId(1),
+                time,
+                ends,
+                is_syn: true,
+            };
+            services.opened(&opened, &mut Route::new(&ends, 0), 0);
+        };
+        (0..MOST).for_each(|server| open(server, S));
+        open(0, 2 * S);
+        open(MOST, 9 * S);
+        assert_eq!((services.iter().count(), services.left_out()), (MOST, 1));
+        let newest = services.iter().find(|service| service.key.0[0] as usize == MOST);
+        let newest = newest.expect("there is room for it");
+        assert_eq!((newest.opened, newest.clients.len()), (1, 1));
+        assert_eq!((newest.load.start(), newest.load.len()), (9 * S, 1));
+        assert!(newest.answers.is_empty());
     }
 }
