@@ -134,15 +134,16 @@ impl Service {
 
     /// Another service comes in its place, with its memory.
     fn renew(&mut self, key: Key, since: u64) {
-        self.load.clear(WIDTH);
-        self.answers.clear(TIMES_WIDTH);
-        self.clients.clear();
-        *self = Self {
-            load: std::mem::replace(&mut self.load, Bins::new(WIDTH)),
-            answers: std::mem::replace(&mut self.answers, Bins::new(TIMES_WIDTH)),
-            clients: std::mem::take(&mut self.clients),
-            ..Self::new(key, since)
-        };
+        let Self {
+            mut load,
+            mut answers,
+            mut clients,
+            ..
+        } = std::mem::replace(self, Self::new(key, since));
+        load.clear(WIDTH);
+        answers.clear(TIMES_WIDTH);
+        clients.clear();
+        (self.load, self.answers, self.clients) = (load, answers, clients);
     }
 
     /// "address:port".
