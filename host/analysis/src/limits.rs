@@ -99,7 +99,7 @@ pub(crate) struct Path {
     pub payload: u32,
     /// Smallest round trip from the tap to the receiver and back, ns.
     pub base: Option<u64>,
-    /// Smallest round trip from the tap to the sender and back, ns.
+    /// Smallest round trip from the tap to the sender and back, ns; 0: not known.
     pub other: u64,
     /// Bytes of the receiver's largest window; 0: not known.
     pub window: u32,
@@ -2027,12 +2027,12 @@ mod tests {
     /// Slow start allowed 80; 60 were sent, then 50 without a loss: after 60 nothing was left, or it would have been sent with these.
     #[test]
     fn a_smaller_flight_shows_that_the_one_before_was_all_there_was() {
-        let third = |fourth: Vec<u32>| {
+        let after_60 = |next: Vec<u32>| {
             let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20]];
-            flights(&[&slow_start[..], &[vec![2; 30], fourth, vec![2; 40]]].concat(), 9).0[3]
+            flights(&[&slow_start[..], &[vec![2; 30], next, vec![2; 40]]].concat(), 9).0[3]
         };
-        assert_eq!(third(vec![2; 25]), Sure::Yes);
-        assert_eq!(third(vec![2; 35]), Sure::IfGrows);
+        assert_eq!(after_60(vec![2; 25]), Sure::Yes);
+        assert_eq!(after_60(vec![2; 35]), Sure::IfGrows);
     }
 
     /// All was acknowledged after 1 ms, and the next data came after 100 ms. How far away the sender is was not measured, or is 1 ms.
