@@ -1141,7 +1141,10 @@ impl Losses {
         let entry = self.open[i];
         let acked = self.acked.is_some_and(|ack| at_or_before(entry.range.to, ack));
         let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
-        let repeat = entry.class == Class::Retransmission && matches!(entry.place, Place::Unknown | Place::BehindTap);
+        // What left a hole in SACK, and came without a D-SACK, was lost after all: the queue behind the tap had shrunk.
+        let too_soon = entry.evidence.has(sign::SACK_HOLE) && entry.evidence.has(sign::ACKED_TOO_SOON);
+        let open = matches!(entry.place, Place::Unknown | Place::BehindTap) || too_soon;
+        let repeat = entry.class == Class::Retransmission && open;
         // A mirror's copy brings no D-SACK either.
         let waited = entry.cause.is_timer();
         let copy = entry.place == Place::Unknown && !waited && self.counts.mirror_copies >= MIRRORED;
@@ -1155,6 +1158,8 @@ impl Losses {
             });
         if silent && repeat && !doubtful {
             self.change(i, Place::BehindTap, sign::NO_DSACK);
+            let evidence = &mut self.open[i].evidence;
+            *evidence = evidence.without(sign::ACKED_TOO_SOON);
         }
     }
 

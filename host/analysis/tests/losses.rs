@@ -1237,6 +1237,39 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
     }
 }
 
+/// A queue that stood since the connection began may shrink, and the ACK of the repeat come sooner than any before. A hole in SACK
+/// that was filled twice brings a D-SACK.
+#[test]
+fn an_ack_that_comes_too_soon_for_a_hole_needs_a_d_sack() {
+    for (twice, place) in [(true, Place::Nowhere), (false, Place::BehindTap)] {
+        let mut c = start();
+        for n in 0..4 {
+            let at = 0.050 + 0.040 * f64::from(n);
+            seg(&mut c, at, n);
+            ack(&mut c, at + 0.030, n + 1);
+        }
+        for n in 4..8 {
+            seg(&mut c, 0.300, n);
+        }
+        c.sack(0.330, C, A, 4901, &[edges(5, 8)]);
+        seg(&mut c, 0.342, 4);
+        // A SACK block above tells of the ACK at once.
+        seg(&mut c, 0.343, 9);
+        c.sack(0.362, C, A, 8901, &[edges(9, 10)]);
+        if twice {
+            c.sack(0.372, C, A, 8901, &[edges(4, 5), edges(9, 10)]);
+        }
+        let v = verdicts(&c)[0];
+        assert_eq!(v.place, place, "{twice}");
+        let message = v.message();
+        assert_eq!(
+            message.evidence.contains(&"ACKED_TOO_SOON".to_owned()),
+            twice,
+            "{message:?}"
+        );
+    }
+}
+
 /// Without SACK: a repeat that its sender did not wait with has no place until the ACK of the one before it stops there.
 #[test]
 fn an_ack_that_stops_at_a_repeat_shows_its_first_copy_lost() {
