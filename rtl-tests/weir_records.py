@@ -169,6 +169,13 @@ class Weight(enum.IntEnum):
     SYNS = 2
 
 
+class IdStep(enum.IntEnum):
+    """Values of EVENT.id_step that are no step."""
+
+    FAR = 254
+    OVERTAKEN = 255
+
+
 class Untracked(enum.IntEnum):
     """Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order."""
 

@@ -152,6 +152,12 @@ enum weir_weight {
     WEIR_WEIGHT_SYNS = 2
 };
 
+// Values of EVENT.id_step that are no step.
+enum weir_id_step {
+    WEIR_ID_STEP_FAR = 254,
+    WEIR_ID_STEP_OVERTAKEN = 255
+};
+
 // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.
 enum weir_untracked {
     WEIR_UNTRACKED_NOT_IP = 0,

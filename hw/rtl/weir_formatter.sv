@@ -299,7 +299,10 @@ module weir_formatter
       r.tcp_flags = meta.flags;
       if (!o.opened && !job.old.block[s].idle) r.since_data = since >> 6;
       if (!o.opened && !o.pending) r.dup_acks = 8'(job.old.window[!s].chain);
-      if (!o.opened && meta.ip_id != 0 && old_side[s].ip_id != 0) r.id_step = id_step[15:8] != 0 ? '1 : id_step[7:0];
+      if (!o.opened && meta.ip_id != 0 && old_side[s].ip_id != 0) begin
+        if (id_step[15:8] == '1) r.id_step = ID_STEP_OVERTAKEN;
+        else r.id_step = id_step[15:8] != 0 || &id_step[7:1] ? ID_STEP_FAR : id_step[7:0];
+      end
     end
     return r;
   endfunction

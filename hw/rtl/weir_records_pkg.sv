@@ -155,6 +155,12 @@ package weir_records_pkg;
     WEIGHT_SYNS = 8'd2
   } weight_e;
 
+  // Values of EVENT.id_step that are no step.
+  typedef enum logic [7:0] {
+    ID_STEP_FAR = 8'd254,
+    ID_STEP_OVERTAKEN = 8'd255
+  } id_step_e;
+
   // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.
   typedef enum logic [7:0] {
     UNTRACKED_NOT_IP = 8'd0,

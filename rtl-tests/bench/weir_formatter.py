@@ -5,7 +5,7 @@ import stream
 import weir_records as records
 from cocotb.triggers import RisingEdge
 from structs import pack, unpack, width
-from weir_records import BlockEnd, Flag, Kind, RttHow, SetupBit, SetupEnd, What
+from weir_records import BlockEnd, Flag, IdStep, Kind, RttHow, SetupBit, SetupEnd, What
 
 PACKAGE = "weir_tracker_pkg"
 EPOCH, LANE = 0xBEEF, 5
@@ -292,7 +292,8 @@ class Model:
             if not opened and not self.order["pending"]:
                 fields["dup_acks"] = self.old["window"][1 - s]["chain"]
             if not opened and meta["ip_id"] and sides[s]["ip_id"]:
-                fields["id_step"] = min((meta["ip_id"] - sides[s]["ip_id"]) & 0xFFFF, 255)
+                step = (meta["ip_id"] - sides[s]["ip_id"]) & 0xFFFF
+                fields["id_step"] = IdStep.OVERTAKEN if step >= 0xFF00 else min(step, IdStep.FAR)
         flags = (Flag.MORE if job["records"] >> EVENT_MORE & 1 else 0) | (
             Flag.MERGED if job["interval"]["folded"] else 0
         )
@@ -390,6 +391,12 @@ def random_job(random, mask):
         job["word"]["meta"]["options"]["sack_count"] = 0
     if random.random() < 0.5:
         job["word"]["meta"]["wire_length"] &= 0xFFF
+    if random.random() < 0.5:
+        # The ends of what `id_step` tells.
+        step = random.choice([0, 1, 253, 254, 255, 256, -1, -256, -257])
+        newest = job["word"]["meta"]["ip_id"] - step & 0xFFFF
+        for side in job["old"]["order"]["side"]:
+            side["ip_id"] = newest
     return job
 
 

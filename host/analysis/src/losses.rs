@@ -6,7 +6,7 @@
 //! for what the receiver says afterwards, until its place in the history is needed or the flow
 //! ends. Where the evidence does not decide, the answer is unknown.
 
-use weir_record::{Event, EventMore, what};
+use weir_record::{Event, EventMore, IdStep, what};
 
 use crate::ids::Counted;
 use crate::seq::{Range, at_or_before, before, earlier, later};
@@ -840,7 +840,8 @@ impl Losses {
             entry.evidence = entry.evidence.with(sign);
             return self.harmless(entry, Class::Reordered);
         }
-        if unseen == 0 && delivered == 0 && self.numbered_as_new(e, path) {
+        let numbered = || self.numbered_as_new(e, path) || self.was_made_before(e, old, time, path);
+        if unseen == 0 && delivered == 0 && numbered() {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);
@@ -1023,6 +1024,14 @@ impl Losses {
         };
         let again = self.open.iter().filter(meanwhile).count() as i64;
         later.unsigned_abs() <= NEAR_ID && i64::from(later) <= segments + again
+    }
+
+    /// The IP id is below one that had passed: what is sent again gets a later one. By chance one id in 256 is: not where a
+    /// timer may have run out or something asked for it.
+    fn was_made_before(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
+        let waited = since_data(e) >= path.timeout();
+        let asked = self.is_hole(old) || e.dup_acks >= 2 && is_first(e) || self.is_partly_acknowledged(e, time, path);
+        e.id_step == IdStep::Overtaken as u8 && !self.constant_id && !waited && !asked
     }
 
     /// RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what had been sent asks for what it

@@ -447,7 +447,7 @@ fn a_first_copy_behind_its_repeat_makes_that_spurious() {
     assert_eq!((v[1].class, v[1].place), (Class::Reordered, Place::Nowhere));
 }
 
-/// Senders send nothing again without a reason; networks do.
+/// Senders send nothing again without a reason; networks do. No ids tell here.
 #[test]
 fn a_repeat_that_nobody_asked_for_is_a_copy() {
     let mut c = start();
@@ -457,6 +457,7 @@ fn a_repeat_that_nobody_asked_for_is_a_copy() {
     seg(&mut c, 0.101, 3);
     mirror(&mut c, 0.1012, 2);
     ack(&mut c, 0.130, 4);
+    c.packets.iter_mut().for_each(|packet| packet.ip_id = 0);
     let d = server(&c);
     assert_eq!(
         (d.network_duplicates, d.mirror_copies, d.retransmitted_packets),
@@ -1285,6 +1286,36 @@ fn an_ack_that_stops_at_a_repeat_shows_its_first_copy_lost() {
         seg(&mut c, 0.400, 5);
         assert_eq!(verdicts(&c)[1].place, place, "{stops}");
     }
+}
+
+/// Copies that come behind others, and behind their ACK, have ids below those that passed; what is sent again has a later one.
+/// Where the receiver asks for it, an id that is lower by chance tells nothing.
+#[test]
+fn what_was_made_before_others_is_a_copy_of_it() {
+    let copies = |back: Option<usize>, asked: bool| {
+        let mut c = start();
+        for n in 0..6 {
+            full(&mut c, 0.100, n);
+        }
+        if asked {
+            c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + 6 * 1460)]);
+        } else {
+            c.packet(0.130, C, "A", A, 901 + 6 * 1460, 0);
+        }
+        match back {
+            Some(back) => {
+                let of = c.packets[c.packets.len() - 2 - back].ip_id;
+                full(&mut c, 0.131, 1);
+                c.packets.last_mut().unwrap().ip_id = of;
+            }
+            None => full(&mut c, 0.131, 1),
+        }
+        server(&c).network_duplicates
+    };
+    assert_eq!(
+        [copies(Some(4), false), copies(None, false), copies(Some(4), true)],
+        [1, 0, 0]
+    );
 }
 
 /// The id of a mirrored retransmission is not of the time when its segment was new.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 use weir_record::{
-    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header, Interval, Open,
+    Block, BlockEnd, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Header, IdStep, Interval, Open,
     OpenMore, Packet, PacketMore, Port, PortMore, Record, Rtt, RttHow, Setup, SetupEnd, SetupMore, Untracked, flag,
     setup_bit, what, width,
 };
@@ -1198,6 +1198,23 @@ impl Before {
     }
 }
 
+/// Whether the packet was made before the one with the newest id (4.5).
+const fn is_overtaken(id_step: u16) -> bool {
+    let back = id_step.wrapping_neg();
+    back >= 1 && back <= MOST_OVERTAKEN
+}
+
+/// `id_step` as EVENT has it (4.10).
+fn told(id_step: u16) -> u8 {
+    let step = u8::try_from(id_step).ok().filter(|step| *step < IdStep::Far as u8);
+    let other = if is_overtaken(id_step) {
+        IdStep::Overtaken
+    } else {
+        IdStep::Far
+    };
+    step.unwrap_or(other as u8)
+}
+
 /// Section 4: everything one packet does to its flow. Whether it brought new bytes.
 #[inline]
 fn update(flow: &mut Flow, meta: &Meta, time: u64, digests: bool, out: &mut Out<'_>) -> bool {
@@ -1251,7 +1268,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     let before = Before::of(sender);
     let id_step = before.id_step(meta);
     let is_copy = is_copy(sender, meta);
-    let is_overtaken = (1..=MOST_OVERTAKEN).contains(&id_step.wrapping_neg());
+    let is_overtaken = is_overtaken(id_step);
     if !is_overtaken {
         sender.ip_id = meta.ip_id;
     }
@@ -1929,7 +1946,7 @@ fn write_event(s: usize, meta: &Meta, before: &Before, receiver: &Side, dup_acks
         window: meta.window,
         ip_id: meta.ip_id,
         dup_acks,
-        id_step: u8::try_from(before.id_step(meta)).unwrap_or(u8::MAX),
+        id_step: told(before.id_step(meta)),
         ttl: meta.ttl,
         tcp_flags: meta.flags,
     };

@@ -653,6 +653,41 @@ impl Weight {
     }
 }
 
+/// Values of EVENT.id_step that are no step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum IdStep {
+    /// 254 or more above the newest, or more than 256 below.
+    Far = 254,
+    /// 1 to 256 below: the packet was made before one that had passed, where the sender counts its packets.
+    Overtaken = 255,
+}
+
+impl IdStep {
+    /// All values in numeric order.
+    pub const ALL: &'static [Self] = &[
+        Self::Far,
+        Self::Overtaken,
+    ];
+
+    /// The value with this number, if there is one.
+    pub const fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            254 => Some(Self::Far),
+            255 => Some(Self::Overtaken),
+            _ => None,
+        }
+    }
+
+    /// The name used in the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Far => "FAR",
+            Self::Overtaken => "OVERTAKEN",
+        }
+    }
+}
+
 /// Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -1185,7 +1220,7 @@ pub struct Event {
     pub ip_id: u16,
     /// Duplicate ACKs in a row that the other side had sent (saturates at 63; 0 while the setup is pending).
     pub dup_acks: u8,
-    /// IP id above the newest of the direction's TCP packets before, modulo 2^16, saturating; 0: the same, or either is 0 or not known.
+    /// IP id above the newest of the direction's TCP packets before, modulo 2^16, or IdStep; 0: the same, or either is 0 or not known.
     pub id_step: u8,
     /// TTL or hop limit.
     pub ttl: u8,

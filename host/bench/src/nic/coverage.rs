@@ -7,7 +7,7 @@ use weir_capture::{CaptureFile, Feed};
 use weir_engine::meta::tcp;
 use weir_engine::{Config, Engine, Parser, Profile};
 use weir_record::{
-    BlockEnd, ClientHow, CloseCause, CloseMore, Event, Interval, Kind, Packet, Record, RttHow, Setup, SetupEnd,
+    BlockEnd, ClientHow, CloseCause, CloseMore, Event, IdStep, Interval, Kind, Packet, Record, RttHow, Setup, SetupEnd,
     Untracked, flag, setup_bit, what,
 };
 
@@ -41,7 +41,7 @@ const SELDOM: [&str; 8] = [
 ];
 
 /// Where `IDS_SKIPPED` begins and ends: only those cases without it that make an EVENT for another reason are counted.
-const IDS: [&str; 11] = [
+const IDS: [&str; 13] = [
     "skipped, step 2",
     "skipped, step 17",
     "skipped, over the wrap",
@@ -53,6 +53,8 @@ const IDS: [&str; 11] = [
     "not skipped, id 0",
     "not skipped, pause too short",
     "not skipped, not in sequence",
+    "far",
+    "overtaken",
 ];
 /// Its shortest pause in units of `since_data`.
 const LEAST_PAUSE: u32 = 1 << 14;
@@ -258,6 +260,8 @@ impl Coverage {
             in_sequence && paused && event.ip_id == 0,
             in_sequence && enough && pause == LEAST_PAUSE - 1,
             data && enough && paused && event.what & what::GAP != 0,
+            step == IdStep::Far as u8,
+            step == IdStep::Overtaken as u8,
         ];
         for (name, _) in IDS.iter().zip(cases).filter(|(_, on)| *on) {
             self.count(format!("ids {name}"), 1);
