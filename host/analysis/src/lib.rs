@@ -10,6 +10,7 @@
 //! again.
 #![forbid(unsafe_code)]
 
+mod busy;
 mod ceilings;
 mod closing;
 mod diagnosis;
@@ -382,9 +383,12 @@ impl State {
                 done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
             }
         }
+        let own = flow.server_rtt();
+        let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
+        if let Some((_, whole)) = trips.filter(|_| side == 1) {
+            self.queues.passed(flow.server(), block, whole);
+        }
         if let Some(asked) = asked {
-            let own = flow.server_rtt();
-            let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
             let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, asked, block));
             if unseen.is_some() {
                 // The response began before.

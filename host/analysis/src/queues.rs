@@ -1,6 +1,7 @@
 //! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
+use crate::busy::Link;
 use crate::flow::{Host, PLACES, Placed};
 use crate::limits::apart;
 use crate::turns::Finished;
@@ -27,6 +28,8 @@ pub(crate) struct Wait {
     pub uncertain: u32,
     /// Of the round trip, what the response's first segment took on a slow link, ns.
     pub on_wire: u32,
+    /// Round trips of others showed a queue.
+    pub is_queue: bool,
 }
 
 impl Wait {
@@ -36,6 +39,7 @@ impl Wait {
             round_trip: u32::try_from(own).unwrap_or(u32::MAX),
             uncertain: 0,
             on_wire: 0,
+            is_queue: false,
         }
     }
 
@@ -55,6 +59,7 @@ impl Wait {
             round_trip: self.round_trip.saturating_add(on_wire),
             uncertain: self.uncertain.saturating_add(on_wire),
             on_wire,
+            ..self
         }
     }
 }
@@ -78,7 +83,7 @@ struct Sample {
 }
 
 impl Sample {
-    const fn heard(self) -> u64 {
+    const fn heard(&self) -> u64 {
         self.sent + self.round_trip
     }
 
@@ -156,6 +161,8 @@ struct History {
     newest: [Option<Sample>; 2],
     /// From the second sample on: one alone is no queue.
     slots: Option<Box<[Sample; SLOTS]>>,
+    /// The link that keeps segments of its responses apart, if one does.
+    link: Option<Box<Link>>,
 }
 
 impl History {
@@ -168,6 +175,7 @@ impl History {
             piece: 0,
             newest: [None; 2],
             slots: None,
+            link: None,
         }
     }
 
@@ -261,7 +269,20 @@ impl History {
             round_trip: short(guess),
             uncertain: short((most - guess).max(guess - least)),
             on_wire: 0,
+            is_queue: true,
         })
+    }
+
+    /// How long a response that came at `answered` may have waited behind others of the server on a slow link before the tap, ns. An
+    /// answer that came soon meanwhile shows that nothing waited then.
+    fn behind_others(&self, own: u64, asked: u64, answered: u64) -> Option<u64> {
+        let busy = self.link.as_deref()?.busy_since(answered)?;
+        let soon = self.smallest.min(own).saturating_add(SLACK);
+        let samples = self.slots.as_deref().map_or(&[][..], |slots| slots).iter();
+        let empty = samples.filter(|s| s.round_trip <= soon).map(Sample::heard);
+        let since = empty.filter(|heard| *heard <= answered).fold(busy, u64::max);
+        let most = answered.saturating_sub(asked).saturating_sub(own);
+        Some(answered.saturating_sub(since).min(most))
     }
 }
 
@@ -275,12 +296,15 @@ fn between(a: Sample, b: Sample, at: u64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Queues {
     servers: Box<[Option<Box<History>>]>,
+    /// Of any server.
+    has_slow_link: bool,
 }
 
 impl Default for Queues {
     fn default() -> Self {
         Self {
             servers: (0..PLACES).map(|_| None).collect(),
+            has_slow_link: false,
         }
     }
 }
@@ -288,48 +312,81 @@ impl Default for Queues {
 impl Queues {
     /// An acknowledgment of the server at `time` that no application held back, and its round trip.
     pub fn sample(&mut self, server: Placed<Host>, time: u64, round_trip: u64) {
-        let Placed { place, whom } = server;
-        let sample = Sample {
+        self.history(server).add(Sample {
             sent: time.saturating_sub(round_trip),
             round_trip,
-        };
-        match &mut self.servers[place] {
-            Some(history) => {
-                if history.whom != whom {
-                    **history = History::new(whom);
-                }
-                history.add(sample);
-            }
-            none => none.insert(Box::new(History::new(whom))).add(sample),
+        });
+    }
+
+    /// A block of the server has passed; `whole`: the smallest round trip of the whole path.
+    pub fn passed(&mut self, server: Placed<Host>, block: &Block, whole: u64) {
+        let slow = on_slow_link(block, whole);
+        self.has_slow_link |= slow.is_some();
+        if !self.has_slow_link {
+            return;
         }
+        let history = self.history(server);
+        if slow.is_some() {
+            let link = history.link.get_or_insert_with(|| Box::new(Link::new(block)));
+            link.spaced(block);
+        }
+        if let Some(link) = &mut history.link {
+            link.passed(block);
+        }
+    }
+
+    fn history(&mut self, server: Placed<Host>) -> &mut History {
+        let Placed { place, whom } = server;
+        let history = self.servers[place].get_or_insert_with(|| Box::new(History::new(whom)));
+        if history.whom != whom {
+            **history = History::new(whom);
+        }
+        history
     }
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
     /// slow link made it longer than the smallest round trips of the connection, to the server (`own`) and over the whole path.
     pub fn way(&self, server: Placed<Host>, (own, whole): (u64, u64), asked: u64, block: &Block) -> Option<Wait> {
         let wait = self.wait(server, Some(own), asked, block.first);
-        match on_slow_link(block, whole) {
+        let wait = match on_slow_link(block, whole) {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
+            None => wait,
+        };
+        self.or_behind(wait, server, own, asked, block.first)
+    }
+
+    /// Or longer by what others had on a slow link before the response.
+    fn or_behind(&self, wait: Option<Wait>, server: Placed<Host>, own: u64, asked: u64, answered: u64) -> Option<Wait> {
+        let history = self.known(server).filter(|_| self.has_slow_link);
+        match history.and_then(|history| history.behind_others(own, asked, answered)) {
+            Some(behind) => Some(Wait::or(wait, own, behind)),
             None => wait,
         }
     }
 
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
     fn wait(&self, server: Placed<Host>, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
-        let history = self.servers[server.place]
-            .as_deref()
-            .filter(|h| h.whom == server.whom)?;
-        history.wait(own?, asked, answered)
+        self.known(server)?.wait(own?, asked, answered)
     }
 
-    /// The same when a transaction is over: the first sign of a queue may have come after the response.
+    fn known(&self, server: Placed<Host>) -> Option<&History> {
+        self.servers[server.place].as_deref().filter(|h| h.whom == server.whom)
+    }
+
+    /// The same when a transaction is over: the first sign of a queue may have come after the response, and what others had
+    /// before it on a slow link, too.
     pub fn again(&self, server: Placed<Host>, own: Option<u64>, done: &mut Finished) {
         let on_wire = done.wait.map_or(0, |wait| wait.on_wire);
-        let no_queue = done.wait.is_none_or(|wait| wait.uncertain == on_wire);
+        let no_queue = done.wait.is_none_or(|wait| !wait.is_queue);
+        let asked = done.request_time.saturating_add(done.request);
         if no_queue && done.server.is_some() {
-            let asked = done.request_time.saturating_add(done.request);
+            let before = done.wait.map_or(0, |wait| wait.uncertain.into());
             let wait = self.wait(server, own, asked, done.response_time);
-            done.wait = wait.map(|wait| wait.then(on_wire)).or(done.wait);
+            let now = wait.map(|wait| Wait::or(Some(wait.then(on_wire)), 0, before));
+            done.wait = now.or(done.wait);
+        }
+        if let Some(own) = own.filter(|_| done.server.is_some()) {
+            done.wait = self.or_behind(done.wait, server, own, asked, done.response_time);
         }
     }
 }
@@ -338,6 +395,7 @@ impl Queues {
 mod tests {
     use super::*;
     use crate::flow::Route;
+    use weir_record::Record;
 
     const MS: u64 = 1_000_000;
     /// A time that is no slot's edge.
@@ -428,6 +486,7 @@ mod tests {
                 round_trip: us(round_trip),
                 uncertain: us(uncertain),
                 on_wire: us(on_wire),
+                is_queue: false,
             })
         };
         assert_eq!(way(&[], 100, 2, 2000, 2400), wait(22_400, 2400, 2400));
@@ -453,6 +512,49 @@ mod tests {
         done.response_time = T + 100 * MS;
         queues(&queue).again(Host::default().into(), Some(20 * MS), &mut done);
         assert_eq!(done.wait, Some(without.then(2_400_000)));
+    }
+
+    /// Others of the server had the link for 48 ms before a response, which took 80 ms; the round trip is 20 ms.
+    #[test]
+    fn a_response_may_have_waited_behind_others_on_a_slow_link() {
+        let segments = |at: u64, packets: u16| Block {
+            first: T + at * MS,
+            last: T + at * MS + u64::from(packets - 1) * 2_400_000,
+            bytes: 1000 * u32::from(packets),
+            packets,
+            ..Block::decode(&Record([0; 64]))
+        };
+        let behind = |others: &[Block], heard: Option<u64>, from_server: bool| {
+            let mut queues = queues(&[(0, 20)]);
+            let whom = Host::default().into();
+            for block in others {
+                let block = Block {
+                    max_segment: 1000,
+                    ..*block
+                };
+                queues.passed(whom, &block, 60 * MS);
+            }
+            for _ in heard {
+                queues.sample(whom, T + 70 * MS, 20 * MS);
+            }
+            let mut done = Finished::answered(T, 100 * MS);
+            (done.request_time, done.response_time) = (T + 10 * MS, T + 90 * MS);
+            done.server = done.server.filter(|_| from_server);
+            queues.again(whom, Some(20 * MS), &mut done);
+            done.wait
+                .map(|wait| (u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
+        };
+        let busy = [segments(42, 10), segments(66, 11)];
+        assert_eq!(behind(&busy, None, true), Some((20, 48)));
+        assert_eq!(behind(&busy[1..], None, true), Some((20, 24)));
+        assert_eq!(behind(&busy[..1], None, true), None, "a pause");
+        // It is no more than the server's time, and nothing waited when an answer came soon.
+        assert_eq!(
+            behind(&[segments(24, 18), segments(66, 11)], None, true),
+            Some((20, 60))
+        );
+        assert_eq!(behind(&busy, Some(70), true), Some((20, 20)));
+        assert_eq!(behind(&busy, None, false), None);
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! When a slow link before the tap was busy, as what came from one server over all its connections shows (`docs/src/limits.md`).
+
+use weir_record::Block;
+
+/// Runs that are kept of a server, the newest.
+const RUNS: usize = 8;
+/// The link was busy in a run if what came took so much of it, percent: pauses of less than a segment are not seen.
+const BUSY: u64 = 80;
+/// Bytes of a frame beside its payload: Ethernet, IPv4, TCP with timestamps.
+const HEADERS: u32 = 14 + 20 + 32;
+
+/// Bytes of a block's frames.
+const fn frames(bytes: u32, packets: u16) -> u32 {
+    bytes.saturating_add((packets as u32).saturating_mul(HEADERS))
+}
+
+/// A time in which one segment came behind the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    since: u64,
+    until: u64,
+    bytes: u64,
+}
+
+impl Run {
+    fn join(self, other: Self) -> Self {
+        Self {
+            since: self.since.min(other.since),
+            until: self.until.max(other.until),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+/// A slow link and the last times in which something came over it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// What so many bytes take there, ns.
+    ns: u64,
+    bytes: u32,
+    /// Bytes of a full segment's frame.
+    segment: u32,
+    runs: Vec<Run>,
+}
+
+impl Link {
+    /// It spaced this block.
+    pub fn new(block: &Block) -> Self {
+        let (ns, bytes) = behind_first(block);
+        Self {
+            ns,
+            bytes,
+            segment: frames(block.max_segment.into(), 1),
+            runs: Vec::new(),
+        }
+    }
+
+    /// It spaced this block: it is at least as fast as that.
+    pub fn spaced(&mut self, block: &Block) {
+        let (ns, bytes) = behind_first(block);
+        if self.time(bytes.into()) > ns {
+            (self.ns, self.bytes) = (ns, bytes);
+        }
+    }
+
+    /// A block came.
+    pub fn passed(&mut self, block: &Block) {
+        let mut run = Run {
+            since: block.first,
+            until: block.last,
+            bytes: frames(block.bytes, block.packets).into(),
+        };
+        let pause = self.pause();
+        // Blocks are told when they end: what began earlier may join others.
+        self.runs.retain(|other| {
+            let reaches = |a: &Run, b: &Run| b.since <= a.until.saturating_add(pause);
+            let touches = reaches(&run, other) && reaches(other, &run);
+            if touches {
+                run = run.join(*other);
+            }
+            !touches
+        });
+        if self.runs.len() == RUNS {
+            self.runs.remove(0);
+        }
+        self.runs.push(run);
+    }
+
+    /// Since when the link had been busy when a segment came at a time; `None`: it came behind no other.
+    pub fn busy_since(&self, at: u64) -> Option<u64> {
+        let behind = |run: &&Run| run.since < at && at <= run.until.saturating_add(self.pause());
+        let run = self.runs.iter().find(behind)?;
+        let length = run.until.saturating_sub(run.since);
+        (self.time(run.bytes).saturating_mul(100) >= length.saturating_mul(BUSY)).then_some(run.since)
+    }
+
+    /// What so many bytes take, ns.
+    fn time(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.ns) / u64::from(self.bytes.max(1))
+    }
+
+    /// The next segment came behind the one before if there was no longer pause between them: a segment and a half.
+    fn pause(&self) -> u64 {
+        self.time(u64::from(self.segment) * 3 / 2)
+    }
+}
+
+/// How long the segments of a block behind its first one took, ns, and their bytes.
+fn behind_first(block: &Block) -> (u64, u32) {
+    let bytes = block.bytes.saturating_sub(block.max_segment.into());
+    let passage = block.last.saturating_sub(block.first);
+    (passage, frames(bytes, block.packets.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 934 bytes, in frames of 1,000, which take 100 ns.
+    fn block((first, last, packets): (u64, u64, u16)) -> Block {
+        Block {
+            first,
+            last,
+            seq: 0,
+            bytes: 934 * u32::from(packets),
+            ack: 0,
+            flight: 0,
+            packets,
+            max_segment: 934,
+            window: 0,
+            ttl: 64,
+            known: 3,
+        }
+    }
+
+    fn link(blocks: &[(u64, u64, u16)]) -> Link {
+        let mut link = Link::new(&block((0, 100, 2)));
+        blocks.iter().for_each(|of| link.passed(&block(*of)));
+        link
+    }
+
+    #[test]
+    fn what_comes_one_behind_the_other_is_one_run() {
+        let mut link = link(&[(1000, 1300, 4), (1420, 1620, 3)]);
+        let since = |link: &Link, at: [u64; 4]| at.map(|at| link.busy_since(at));
+        let run = Some(1000);
+        assert_eq!(since(&link, [1000, 1001, 1770, 1771]), [None, run, run, None]);
+        // A pause.
+        link.passed(&block((2000, 2300, 4)));
+        assert_eq!(since(&link, [1990, 2000, 2100, 2451]), [None, None, Some(2000), None]);
+        // What went between both is told last.
+        link.passed(&block((1700, 1900, 3)));
+        assert_eq!(since(&link, [1000, 1001, 2100, 2451]), [None, run, run, None]);
+    }
+
+    #[test]
+    fn a_link_with_pauses_is_not_busy() {
+        // Several flights in one block.
+        assert_eq!(link(&[(1000, 2300, 12)]).busy_since(1500), Some(1000));
+        assert_eq!(link(&[(1000, 2300, 8)]).busy_since(1500), None);
+        // A link is as fast as the fastest that came; a short segment takes less.
+        let mut link = link(&[(1000, 2300, 12)]);
+        link.spaced(&block((0, 200, 2)));
+        let short = Block {
+            bytes: 934 + 434,
+            ..block((0, 50, 2))
+        };
+        link.spaced(&short);
+        assert_eq!(link.busy_since(1500), Some(1000));
+        link.spaced(&block((0, 50, 2)));
+        assert_eq!(link.busy_since(1500), None);
+    }
+
+    #[test]
+    fn the_newest_runs_are_kept() {
+        let blocks: Vec<_> = (0..=RUNS as u64).map(|n| (1000 * n, 1000 * n + 300, 4)).collect();
+        let mut link = link(&blocks);
+        assert_eq!([200, 1200].map(|at| link.busy_since(at)), [None, Some(1000)]);
+        link.passed(&block((0, u64::MAX, u16::MAX)));
+        assert_eq!(link.busy_since(u64::MAX), None);
+    }
+}
