@@ -516,6 +516,16 @@ impl Flow {
         }
     }
 
+    /// Whether an id of this side, or its FIN, is known (the SYN-ACK of Linux has none).
+    pub fn has_ids(&self, side: usize) -> bool {
+        let s = side & 1;
+        let newest = self
+            .extras
+            .trouble()
+            .map_or(self.ids[s], |trouble| trouble.ids[s].newest());
+        newest != 0 || self.sent_fin(s)
+    }
+
     fn newest_ids(&self) -> [u16; 2] {
         [0, 1].map(|s| if self.sent_fin(s) { 0 } else { self.ids[s] })
     }

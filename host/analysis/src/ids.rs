@@ -7,7 +7,7 @@ const NEAR: u16 = 512;
 /// Flows and intervals that it takes to tell: a pair that is seen with few connections may have others elsewhere.
 const FLOWS: u16 = 4;
 const STEADY: u16 = 6;
-/// Packets of an interval that tells; and the part of them that losses may take, at most.
+/// Packets that tell, of one interval or of several; and the part of them that losses may take, at most.
 const ENOUGH: i32 = 4;
 const LOSSY: i32 = 8;
 /// So much of the one for one of the other.
@@ -54,6 +54,11 @@ impl Counted {
         }
     }
 
+    /// Of the last interval; 0: none.
+    pub const fn newest(&self) -> u16 {
+        self.newest
+    }
+
     /// An interval of so many packets with its last id. `copies`: packets of the direction so far that came twice, with the
     /// ids of the first.
     pub fn interval(&mut self, id: u16, packets: u32, copies: u64) -> Option<Step> {
@@ -90,14 +95,24 @@ pub(crate) struct Habit {
     /// Intervals in which no id, or many, were missing.
     steady: u16,
     uneven: u16,
+    /// Sum of intervals with too few packets to tell alone.
+    few: Step,
 }
 
 impl Habit {
-    /// The newest id of an interval. `is_first`: of its direction; `step`: since the one before.
+    /// The newest id of an interval. `is_first`: no id of its direction was known; `step`: since the one before.
     #[inline]
     pub fn interval(&mut self, id: u16, is_first: bool, step: Option<Step>) {
         let before = std::mem::replace(&mut self.newest, id);
-        if let Some(step) = step.filter(|step| step.packets >= ENOUGH) {
+        if let Some(mut step) = step {
+            if step.packets < ENOUGH {
+                self.few.packets += step.packets;
+                self.few.missing = self.few.missing.saturating_add(step.missing);
+                if self.few.packets < ENOUGH {
+                    return;
+                }
+                step = std::mem::take(&mut self.few);
+            }
             self.stepped(step);
         } else if is_first && before != 0 && id != 0 {
             let near = id.wrapping_sub(before) < NEAR;

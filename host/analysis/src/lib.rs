@@ -528,7 +528,7 @@ impl State {
             self.watch_ids |= flow.extras.trouble().is_some();
             if self.watch_ids {
                 let habit = self.habits.of(flow.pair(side));
-                let is_first = flow.directions[side].packets == 0;
+                let is_first = !flow.has_ids(side);
                 let step = flow.interval_ids(side, r, || habit.by_connection() == Some(true));
                 habit.interval(i.ip_id, is_first, step);
             } else {

@@ -1382,20 +1382,32 @@ fn with_others(c: &Conversation, together: bool) -> Conversation {
 
 /// The others are of clients with these addresses.
 fn with_others_of(client: impl Fn(u16) -> [u8; 16], c: &Conversation, together: bool) -> Conversation {
+    with_others_at((0.0, 0.1, 0.000_1), client, c, together)
+}
+
+/// They begin at a time, and send four packets a side in so many seconds, and one after the other.
+fn with_others_at(
+    (begin, pace, apart): (f64, f64, f64),
+    client: impl Fn(u16) -> [u8; 16],
+    c: &Conversation,
+    together: bool,
+) -> Conversation {
     let mut all = Conversation::new(40_000);
     all.packets.clone_from(&c.packets);
     for other in 1..6u16 {
         let mut o = Conversation::new(40_000 + other);
         o.client.addr = client(other);
-        o.syn(0.000_1, C, 100, 0, Some(8));
-        o.syn(0.010_1, S, 900, 101, Some(8));
+        o.syn(begin + 0.000_1, C, 100, 0, Some(8));
+        o.syn(begin + 0.010_1, S, 900, 101, Some(8));
+        // As Linux sends it.
+        o.packets[1].ip_id = 0;
         for n in 0..32 {
-            let at = 0.050 + 0.1 * f64::from(n / 4) + 0.000_1 * f64::from(n % 4) + 0.001 * f64::from(other);
+            let at = begin + 0.050 + pace * f64::from(n / 4) + apart * f64::from(n % 4) + 0.001 * f64::from(other);
             o.packet(at, C, "AP", 101 + 10 * n, 901 + 10 * n, 10);
             o.packet(at + 0.010, S, "AP", 901 + 10 * n, 111 + 10 * n, 10);
         }
-        o.packet(1.100, S, "AP", 1221, 421, 10);
-        for m in &mut o.packets {
+        o.packet(begin + 0.300 + 8.0 * pace, S, "AP", 1221, 421, 10);
+        for m in o.packets.iter_mut().filter(|m| m.ip_id != 0) {
             m.ip_id += 5000 * other;
         }
         all.packets.extend(o.packets);
@@ -1441,6 +1453,16 @@ fn ids_that_were_skipped_tell_of_a_last_segment_lost_before_the_tap() {
         (d.lost_upstream, d.retransmitted_packets, d.timeout_retransmissions),
         (2, 1, 1)
     );
+}
+
+/// Hosts whose connections send a packet now and then show how they count, too.
+#[test]
+fn a_few_packets_at_a_time_tell_how_ids_count() {
+    let c = late_segment(0.450, A, 1);
+    let others = |together| with_others_at((0.46, 2.0, 0.5), |_| c.client.addr, &c, together);
+    let v = only_verdict(&others(false));
+    assert!(v.evidence.has(sign::IDS_SKIPPED), "{v:?}");
+    assert_eq!(verdicts(&others(true)), []);
 }
 
 fn events(c: &Conversation) -> Vec<Event> {
