@@ -21,7 +21,7 @@ pub(crate) enum Cause {
     Application,
     /// The sender's buffer was full of unacknowledged data.
     SendBuffer,
-    /// Nagle's algorithm waited for a delayed ACK.
+    /// Nagle's algorithm waited for an ACK.
     Nagle,
     /// The congestion window was growing from its start.
     SlowStart,
@@ -121,7 +121,9 @@ impl Path {
     /// Bytes below which a window has no room.
     /// `exact`: what is in flight is known, not only its average.
     fn room(&self, window: u32, exact: bool) -> u32 {
-        let room = (ROOM * self.payload).min(window / 4);
+        // A small window seldom has room for three: what is in flight is most of it, or waits for a delayed ACK.
+        let is_small = window <= 2 * ROOM * self.payload;
+        let room = (ROOM * self.payload).min(if is_small { window / 4 * 3 } else { window / 4 });
         if exact { room } else { room.max(window / 10) }
     }
 
@@ -130,9 +132,14 @@ impl Path {
         SHORTEST_PAUSE.max(self.round_trip() / 8)
     }
 
-    /// Whether the largest segment of the block is full, but for options.
+    /// Whether the largest segment of the block is full, but for options: where both sides use timestamps, those of SACK alone are not known.
     fn is_full(&self, b: &Block) -> bool {
-        b.max_segment > 0 && u32::from(b.max_segment) + OPTIONS >= self.segment
+        let most = u32::from(b.max_segment);
+        if self.payload == self.segment {
+            most > 0 && most + OPTIONS >= self.segment
+        } else {
+            most >= self.payload || SACK.contains(&(self.payload - most))
+        }
     }
 
     /// How far a packet may be from where it is expected, ns.
@@ -174,6 +181,8 @@ const ROOM: u32 = 3;
 const OPTIONS: u32 = 40;
 /// Bytes that timestamps take from it (RFC 7323 appendix A).
 pub(crate) const TIMESTAMPS: u32 = 12;
+/// And one to three SACK blocks (RFC 2018 3).
+const SACK: [u32; 3] = [12, 20, 28];
 /// Growth from one round trip to the next that only a congestion window shows.
 const GROWTH: f64 = 1.2;
 /// Round trips from which on it can be told that none is there.
@@ -894,6 +903,10 @@ impl Transfer {
         let small = b.bytes < path.segment;
         let cause = match trigger {
             Some(ack) if small && is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
+            // Both are less than a segment, and nothing was in flight any more.
+            Some(ack) if small && !tail.whole && ack.flight == 0 && self.clocked(&tail, b.first, path) => {
+                self.held_back(ack, path)
+            }
             _ if !(tail.whole || self.clocked(&tail, b.first, path))
                 || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
             {
@@ -2059,6 +2072,79 @@ mod tests {
         };
         assert!(is_idle(MS));
         assert!(!is_idle(0));
+    }
+
+    #[test]
+    fn with_timestamps_a_segment_is_full_but_for_sack() {
+        let is_full = |payload: u32, most: u16| {
+            let path = Path {
+                segment: 1460,
+                payload,
+                ..TAP_BETWEEN
+            };
+            path.is_full(&Block {
+                max_segment: most,
+                ..block(0, 0, 0, 1460)
+            })
+        };
+        assert_eq!(
+            [1500, 1448, 1442, 1436, 1428, 0].map(|most| is_full(1448, most)),
+            [true, true, false, true, true, false]
+        );
+        // Of a sender whose handshake was not seen they are not known.
+        assert_eq!(
+            [1500, 1448, 1442, 1419, 0].map(|most| is_full(1460, most)),
+            [true, true, true, false, false]
+        );
+    }
+
+    /// A sender with Nagle's algorithm writes less than a segment in each round trip: so much goes when all is acknowledged. Its
+    /// congestion window may have been one segment after a loss.
+    #[test]
+    fn less_than_a_segment_waits_for_the_ack_of_all() {
+        let waits = |bytes: u32, in_flight: u32, lost: bool| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let mut so_far = None;
+            for message in 0..3u32 {
+                let first = u64::from(message) * path.round_trip();
+                let b = Block {
+                    packets: 1,
+                    ..block(first, first, bytes * message, bytes)
+                };
+                let b = Block {
+                    max_segment: bytes as u16,
+                    ..b
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                if lost && message == 0 {
+                    t.loss(None, first + MS, &path);
+                }
+                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + b.bytes, in_flight), None, &path);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: b.last,
+                    bytes: u64::from(b.seq + b.bytes),
+                });
+            }
+            let mut causes: Vec<_> = t.spans.iter().map(|span| span.cause).collect();
+            causes.dedup();
+            causes
+        };
+        assert_eq!(waits(400, 0, false), [Cause::Nagle]);
+        assert_eq!(waits(1000, 0, false), [Cause::SendBuffer]);
+        assert_eq!(waits(400, 400, false), [Cause::SendBuffer]);
+        assert!(waits(400, 0, true).contains(&Cause::CongestionWindow));
+    }
+
+    /// A window of three segments: two in each round trip, or one of four that it says. With a larger one it is the application's.
+    #[test]
+    fn two_of_three_segments_use_up_a_small_window() {
+        let path = TAP_BETWEEN;
+        assert_eq!(
+            [3000, 4000, 6000].map(|window| path.room(window, true)),
+            [2250, 3000, 3000]
+        );
+        assert_eq!([8000, 20_000].map(|window| path.room(window, true)), [2000, 3000]);
     }
 
     /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.

@@ -228,7 +228,7 @@ macro_rules! direction {
             Column::known(
                 concat!($prefix, "_limit_nagle_seconds"),
                 Cell::F64(|c| Some($side(c)?.limit_seconds.as_ref()?.nagle)),
-                "Of sender: Nagle's algorithm waited for a delayed ACK.",
+                "Of sender: Nagle's algorithm waited for an ACK.",
             ),
             Column::known(
                 concat!($prefix, "_limit_small_window_seconds"),
