@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use weir_record::{Block, BlockEnd, Rtt};
 
 use crate::pieces::Pieces;
-use crate::seq::before;
+use crate::seq::{at_or_before, before};
 use crate::silly::{Heard, Silly};
 use crate::slow_start::SlowStart;
 use crate::writes::Writes;
@@ -235,6 +235,14 @@ struct Sample {
     partial: i64,
 }
 
+impl Sample {
+    /// Whether its sender had just heard this ACK when it sent what passed the tap at `next`.
+    fn lets_go(&self, next: u64, path: &Path) -> bool {
+        let jitter = SHORTEST_PAUSE + path.round_trip() / 64;
+        next.abs_diff(self.time.saturating_add(path.other)) <= jitter
+    }
+}
+
 /// What passed a link before the tap without a pause, and how long it took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passage {
@@ -395,6 +403,8 @@ pub(crate) struct Transfer {
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
+    /// End of the last piece below a segment.
+    small: Option<u32>,
     /// Something was lost behind the last block, and the congestion window had room for more than that.
     had_room: bool,
     /// The receiver's windows.
@@ -780,6 +790,9 @@ impl Transfer {
         if !whole && b.packets > 1 {
             self.small_tail(b, path);
         }
+        if !whole {
+            self.small = Some(end);
+        }
         if !is_full && self.was_small(b) {
             // What goes without PSH or FIN has more behind it.
             let end = matches!(BlockEnd::from_u8(code), Some(BlockEnd::Push | BlockEnd::Fin));
@@ -901,12 +914,9 @@ impl Transfer {
         }
         let trigger = self.trigger(tail.last, b.first, path);
         let small = b.bytes < path.segment;
-        let cause = match trigger {
-            Some(ack) if small && is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
-            // Both are less than a segment, and nothing was in flight any more.
-            Some(ack) if small && !tail.whole && ack.flight == 0 && self.clocked(&tail, b.first, path) => {
-                self.held_back(ack, path)
-            }
+        let cause = match trigger.filter(|_| small) {
+            Some(ack) if is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
+            Some(ack) if b.packets == 1 && self.lets_go_small(&ack, b.first, path) => self.held_back(ack, path),
             _ if !(tail.whole || self.clocked(&tail, b.first, path))
                 || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
             {
@@ -1037,12 +1047,22 @@ impl Transfer {
     /// was full, although the last segment was not. (An application does not hear of ACKs.)
     fn clocked(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
         let flight = self.bursts.since..=tail.last;
-        let jitter = SHORTEST_PAUSE + path.round_trip() / 64;
-        let lets_go = |ack: &Sample| {
-            flight.contains(&ack.time.saturating_sub(ack.rtt))
-                && next.abs_diff(ack.time.saturating_add(path.other)) <= jitter
-        };
+        let lets_go = |ack: &Sample| flight.contains(&ack.time.saturating_sub(ack.rtt)) && ack.lets_go(next, path);
         self.bursts.is_flight(tail, next, path) && self.samples.iter().rev().take(CONTEXT).any(lets_go)
+    }
+
+    /// Whether this ACK is the first of the last piece below a segment, and let what begins at `next` go: a sender with Nagle's
+    /// algorithm has one such piece in flight (Linux: `tcp_minshall_check`; RFC 896 lets it wait for all).
+    fn lets_go_small(&self, ack: &Sample, next: u64, path: &Path) -> bool {
+        let small = self.small.unwrap_or(ack.ack);
+        let is_later = |other: &&Sample| other.time < ack.time;
+        let before_that = self
+            .samples
+            .iter()
+            .rev()
+            .find(is_later)
+            .map_or(small.wrapping_sub(1), |s| s.ack);
+        before(before_that, small) && at_or_before(small, ack.ack) && ack.lets_go(next, path)
     }
 
     /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
@@ -2098,11 +2118,11 @@ mod tests {
         );
     }
 
-    /// A sender with Nagle's algorithm writes less than a segment in each round trip: so much goes when all is acknowledged. Its
+    /// A sender with Nagle's algorithm writes less than a segment in each round trip: so much goes when the last such piece is acknowledged. Its
     /// congestion window may have been one segment after a loss.
     #[test]
-    fn less_than_a_segment_waits_for_the_ack_of_all() {
-        let waits = |bytes: u32, in_flight: u32, lost: bool| {
+    fn less_than_a_segment_waits_for_the_ack_of_the_last_such_piece() {
+        let waits = |bytes: u32, acked: u32, lost: bool| {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
             let mut so_far = None;
             for message in 0..3u32 {
@@ -2119,7 +2139,7 @@ mod tests {
                 if lost && message == 0 {
                     t.loss(None, first + MS, &path);
                 }
-                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + b.bytes, in_flight), None, &path);
+                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + acked, 0), None, &path);
                 so_far = Some(SoFar {
                     first: 0,
                     last: b.last,
@@ -2130,10 +2150,10 @@ mod tests {
             causes.dedup();
             causes
         };
-        assert_eq!(waits(400, 0, false), [Cause::Nagle]);
-        assert_eq!(waits(1000, 0, false), [Cause::SendBuffer]);
-        assert_eq!(waits(400, 400, false), [Cause::SendBuffer]);
-        assert!(waits(400, 0, true).contains(&Cause::CongestionWindow));
+        assert_eq!(waits(400, 400, false), [Cause::Nagle]);
+        assert_eq!(waits(1000, 1000, false), [Cause::SendBuffer]);
+        assert_eq!(waits(400, 300, false), [Cause::SendBuffer]);
+        assert!(waits(400, 400, true).contains(&Cause::CongestionWindow));
     }
 
     /// A window of three segments: two in each round trip, or one of four that it says. With a larger one it is the application's.
