@@ -106,7 +106,7 @@ impl Habit {
         let before = std::mem::replace(&mut self.newest, id);
         if let Some(mut step) = step {
             if step.packets < ENOUGH {
-                self.few.packets += step.packets;
+                self.few.packets = self.few.packets.saturating_add(step.packets);
                 self.few.missing = self.few.missing.saturating_add(step.missing);
                 if self.few.packets < ENOUGH {
                     return;

@@ -383,9 +383,9 @@ impl State {
                 done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
             }
         }
-        let own = flow.server_rtt();
+        let own = flow.server_rtt().filter(|_| side == 1);
         let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
-        if let Some((_, whole)) = trips.filter(|_| side == 1) {
+        if let Some((_, whole)) = trips {
             self.queues.passed(flow.server(), block, whole);
         }
         if let Some(asked) = asked {

@@ -320,17 +320,16 @@ impl Queues {
 
     /// A block of the server has passed; `whole`: the smallest round trip of the whole path.
     pub fn passed(&mut self, server: Placed<Host>, block: &Block, whole: u64) {
-        let slow = on_slow_link(block, whole);
-        self.has_slow_link |= slow.is_some();
-        if !self.has_slow_link {
-            return;
-        }
-        let history = self.history(server);
-        if slow.is_some() {
-            let link = history.link.get_or_insert_with(|| Box::new(Link::new(block)));
+        if on_slow_link(block, whole).is_some() {
+            self.has_slow_link = true;
+            let link = &mut self.history(server).link;
+            let link = link.get_or_insert_with(|| Box::new(Link::new(block)));
             link.spaced(block);
-        }
-        if let Some(link) = &mut history.link {
+            link.passed(block);
+        } else if self.has_slow_link
+            && let Some(history) = self.servers[server.place].as_deref_mut()
+            && let Some(link) = history.link.as_deref_mut().filter(|_| history.whom == server.whom)
+        {
             link.passed(block);
         }
     }
