@@ -1,5 +1,7 @@
 //! One capture: its flows, and the packets that still wait to be matched.
 
+use std::hash::BuildHasher;
+
 use foldhash::fast::FixedState;
 use weir_record::{Kind, Open, OpenMore, Packet, Record, Setup, SetupMore, setup_bit};
 
@@ -17,10 +19,13 @@ const TCP: u8 = 6;
 /// Bits of [`Digest::bits`].
 const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
-const IS_COPY: u8 = 4;
-/// A mirror port's copy comes within so many packets and ns.
-const COPY_REACH: usize = 64;
-const COPY_SOON: u64 = 100_000;
+/// From here on: how late after the first it came, as one of [`LATE`] and 1; 0: it is no copy.
+const COPY_SHIFT: u32 = 2;
+/// A mirror port's copy comes within so many ns, its own port's first; what may be sent twice is a copy within the first alone.
+const LATE: [u64; 6] = [100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000];
+/// Packets that are remembered for that, 48 bytes each: so many, and log2 of that.
+const WAYS: usize = 4;
+const RECENT_BITS: u32 = 12;
 /// A direction of which a fifth are copies, and eight at least, is mirrored: networks do not copy as much.
 const MIRROR_PART: u64 = 5;
 const MIRROR_LEAST: u64 = 8;
@@ -65,6 +70,11 @@ impl Digest {
         self.ip_id != 0 || self.len > 0 || self.flags & (flag::SYN | flag::FIN | flag::RST) != 0
     }
 
+    /// Which of [`LATE`] it came within, if it is a copy.
+    fn late(&self) -> Option<usize> {
+        usize::from(self.bits >> COPY_SHIFT).checked_sub(1)
+    }
+
     /// The same fields.
     fn is_copy_of(&self, other: &Self) -> bool {
         self.ip_id == other.ip_id
@@ -73,10 +83,71 @@ impl Digest {
             && self.side() == other.side()
     }
 
+    /// Where [`Recent`] has it: the same for its copies.
+    fn place(&self) -> usize {
+        let fields = (
+            self.flow, self.seq, self.ack, self.len, self.tsval, self.ip_id, self.flags,
+        );
+        FixedState::default().hash_one(fields) as usize % (1 << RECENT_BITS)
+    }
+
     /// Sequence number after it: payload, SYN and FIN count.
     pub const fn end(&self) -> u32 {
         let marks = (self.flags & flag::SYN != 0) as u32 + (self.flags & flag::FIN != 0) as u32;
         self.seq.wrapping_add(self.len).wrapping_add(marks)
+    }
+}
+
+/// Packets from one side, and how many of them are copies of another one, by how late they came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    packets: u64,
+    copies: [u64; LATE.len()],
+}
+
+impl Sent {
+    /// Which of [`LATE`] copies of a mirror port come within, if there is one. A network's own may come later.
+    fn latest_copy(&self) -> Option<usize> {
+        let mut copies = 0;
+        self.copies.iter().position(|more| {
+            copies += more;
+            copies >= MIRROR_LEAST && copies * MIRROR_PART >= self.packets
+        })
+    }
+}
+
+/// The last packets, each in one of a few places that its fields tell, until others need them.
+#[derive(Debug, Default)]
+struct Recent(Vec<[Digest; WAYS]>);
+
+impl Recent {
+    /// Which of [`LATE`] it came within, if this is the copy of one of them. It is one of them from now on.
+    fn late(&mut self, digest: &Digest) -> Option<usize> {
+        if self.0.is_empty() {
+            let none = Digest {
+                flow: NONE,
+                time: 0,
+                ..*digest
+            };
+            self.0.resize(1 << RECENT_BITS, [none; WAYS]);
+        }
+        let known = &mut self.0[digest.place()];
+        let same = known.iter().position(|known| digest.is_copy_of(known));
+        let within = if digest.is_alone_of_its_kind() {
+            &LATE[..]
+        } else {
+            &LATE[..1]
+        };
+        let late = same.and_then(|same| {
+            let after = digest.time.saturating_sub(known[same].time);
+            within.iter().position(|most| after < *most)
+        });
+        // A network's copy has one of the mirror, too.
+        if late != Some(0) {
+            let oldest = (0..WAYS).min_by_key(|way| known[*way].time);
+            known[same.or(oldest).unwrap_or(0)] = *digest;
+        }
+        late
     }
 }
 
@@ -161,8 +232,9 @@ pub(crate) struct Tap {
     /// Packets whose stamp equals the one before: moved there because their own ran backwards.
     pub clamped: u64,
     repeats: u32,
-    /// Packets from clients and from servers, and how many of them are copies of another one.
-    sides: [[u64; 2]; 2],
+    /// Packets from clients and from servers.
+    sides: [Sent; 2],
+    recent: Recent,
     /// Copies of a mirror port, left out.
     pub mirrored: u64,
     /// Connections by what they tell of the tap's place.
@@ -189,7 +261,8 @@ impl Tap {
             given_up: 0,
             clamped: 0,
             repeats: 0,
-            sides: [[0; 2]; 2],
+            sides: Default::default(),
+            recent: Recent::default(),
             mirrored: 0,
             places_seen: map(),
         }
@@ -345,17 +418,14 @@ impl Tap {
                 flow.syn_mark.get_or_insert((digest.tsval, digest.ip_id));
             }
         }
-        let recent = self.window.iter().rev().take(COPY_REACH);
-        let is_copy = recent
-            .take_while(|other| time - other.time < COPY_SOON)
-            .any(|other| other.bits & IS_COPY == 0 && digest.is_copy_of(other));
-        let [packets, copies] = &mut self.sides[digest.side()];
-        *packets += 1;
-        if is_copy {
-            *copies += u64::from(digest.is_alone_of_its_kind());
-            digest.bits |= IS_COPY;
-        } else {
-            flow.ends.packet(&digest);
+        let side = &mut self.sides[digest.side()];
+        side.packets += 1;
+        match self.recent.late(&digest) {
+            Some(late) => {
+                side.copies[late] += u64::from(digest.is_alone_of_its_kind());
+                digest.bits |= (late as u8 + 1) << COPY_SHIFT;
+            }
+            None => flow.ends.packet(&digest),
         }
         if self.repeats >= STUCK {
             self.clamped += 1;
@@ -382,11 +452,12 @@ impl Tap {
 
     /// Remove the copies of directions that are mirrored: the wire had each packet once.
     pub fn remove_copies(&mut self) {
-        let mirrored = self
-            .sides
-            .map(|[packets, copies]| copies >= MIRROR_LEAST && copies * MIRROR_PART >= packets);
+        let latest = self.sides.map(|side| side.latest_copy());
         let all = self.window.len();
-        self.window.retain(|p| p.bits & IS_COPY == 0 || !mirrored[p.side()]);
+        self.window.retain(|p| {
+            p.late()
+                .is_none_or(|late| latest[p.side()].is_none_or(|latest| late > latest))
+        });
         self.mirrored += (all - self.window.len()) as u64;
     }
 

@@ -382,12 +382,19 @@ fn what_is_on_its_way_when_captures_begin_and_end_is_outside() {
 /// Bursts come in between a packet and its copy.
 #[test]
 fn copies_of_a_mirror_port_are_no_leg_s() {
-    for seed in 97..103 {
-        let world = World::new(seed, PATH);
+    let delays = [30_000, 30_000, 30_000, 150_000, 900_000, 3_000_000];
+    for (seed, delay) in (97..).zip(delays) {
+        // Copies of the network that come as late as those of the mirror are taken for them.
+        let by_network = if delay < 100_000 { PATH.copies } else { 0.0 };
+        let path = Path {
+            copies: by_network,
+            ..PATH
+        };
+        let world = World::new(seed, path);
         let mut captures = three_taps(&world);
         let mut mirrored = world.capture(1, late, all);
         let copy = |meta: &Meta| Meta {
-            time: meta.time + 30_000,
+            time: meta.time + delay,
             ..*meta
         };
         mirrored.extend(mirrored.iter().map(copy).collect::<Vec<_>>());
