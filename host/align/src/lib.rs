@@ -440,6 +440,8 @@ impl Aligner {
                 return;
             }
             found.tally.matched += 1;
+            let upstream = if backward { y } else { x };
+            found.tally.copies[usize::from(backward)].arrived += u64::from(upstream.is_copy());
             found.pieces += u64::from(pieces);
             if !a.believable(at_a) || !b.believable(at_b) {
                 return;
@@ -652,6 +654,8 @@ impl Tally {
             self.lost[k] += other.lost[k];
             self.duplicated[k] += other.duplicated[k];
             self.missed[k] += other.missed[k];
+            self.copies[k].arrived += other.copies[k].arrived;
+            self.copies[k].gone += other.copies[k].gone;
         }
         self.undecided += other.undecided;
         self.outside += other.outside;

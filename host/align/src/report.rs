@@ -79,7 +79,7 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
 /// `near` is the pair's number of the tap nearer to the client.
 fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch]) -> v1::Leg {
     let far = 1 - near;
-    let tally = &found.tally;
+    let tally = found.tally.settled();
     // The fit is of `b` against `a`, by `a`'s clock.
     let turned: Vec<Stretch> = stretches
         .iter()

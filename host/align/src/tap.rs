@@ -70,13 +70,18 @@ impl Digest {
         self.ip_id != 0 || self.len > 0 || self.flags & (flag::SYN | flag::FIN | flag::RST) != 0
     }
 
+    /// Whether it came again as it was, and soon.
+    pub fn is_copy(&self) -> bool {
+        self.late().is_some()
+    }
+
     /// Which of [`LATE`] it came within, if it is a copy.
     fn late(&self) -> Option<usize> {
         usize::from(self.bits >> COPY_SHIFT).checked_sub(1)
     }
 
     /// The same fields.
-    fn is_copy_of(&self, other: &Self) -> bool {
+    pub fn is_copy_of(&self, other: &Self) -> bool {
         self.ip_id == other.ip_id
             && (self.flow, self.seq, self.ack, self.len) == (other.flow, other.seq, other.ack, other.len)
             && (self.tsval, self.window, self.flags) == (other.tsval, other.window, other.flags)

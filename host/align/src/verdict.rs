@@ -9,6 +9,8 @@ use crate::tap::{Digest, Grouped, Map, Tap, flag, map};
 const AROUND_MISSED: u64 = 1_000_000_000;
 /// Packets before the other capture's first that still count as the same beginning.
 const SAME_BEGINNING: usize = 16;
+/// Packets of a direction behind one among which its copy is.
+const TWIN_REACH: usize = 64;
 /// An ACK may be stamped before the data that it acknowledges, ns.
 const DISORDER: u64 = 1_000_000;
 
@@ -24,6 +26,27 @@ pub(crate) struct Tally {
     pub missed: [u64; 2],
     pub undecided: u64,
     pub outside: u64,
+    /// Of packets that the upstream capture has twice.
+    pub copies: [Copies; 2],
+}
+
+/// Copies that came through, and did not: packets of which one came through and the other did not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copies {
+    pub arrived: u64,
+    pub gone: u64,
+}
+
+impl Tally {
+    /// With the copies that did not come through: a network that makes copies loses few of them, those of a capture never were there.
+    pub fn settled(&self) -> Self {
+        let mut settled = *self;
+        for (copies, lost) in self.copies.iter().zip(&mut settled.lost) {
+            let of_network = copies.arrived > 2 * copies.gone;
+            *if of_network { lost } else { &mut settled.undecided } += copies.gone;
+        }
+        settled
+    }
 }
 
 /// What became of a packet that only one of two taps has.
@@ -326,6 +349,19 @@ impl Court<'_> {
             return;
         }
         let evidence = Evidence::collect(self, d);
+        // Of a packet and its copy one may have come through: the other is what the capture, or the network, had too much.
+        let is_too_much = |at: u32| {
+            let p = &window[at as usize];
+            let behind = d.packets[up].partition_point(|&k| k <= at);
+            let mut next = d.packets[up][behind..].iter().take(TWIN_REACH);
+            let mut copy_arrived = || {
+                next.any(|&k| {
+                    let q = &window[k as usize];
+                    q.is_copy() && q.is_copy_of(p) && !matches!(self.fate(up, k), Fate::Alone | Fate::Copy)
+                })
+            };
+            p.ip_id != 0 && (p.is_copy() || copy_arrived())
+        };
         let mut claims: Vec<(i64, i64)> = Vec::new();
         // The latest first: of several transmissions it is the last that arrived.
         for &at in alone.iter().rev() {
@@ -344,6 +380,9 @@ impl Court<'_> {
                 missed[down].push(there);
                 // This transmission arrived: no other one of these bytes needs to have.
                 claims.push(range);
+            } else if is_too_much(at) {
+                out.tally.copies[up].gone += segments;
+                out.rule(up, at, Passage::Undecided);
             } else if !takes_room && !self.tap_beyond[up] {
                 acks.push((up, at, there));
             } else if takes_room && evidence.delivered_unseen(range, there, &mut claims) {

@@ -379,6 +379,36 @@ fn what_is_on_its_way_when_captures_begin_and_end_is_outside() {
     assert!(outside > 20, "{outside}");
 }
 
+/// The middle capture has some packets twice: no leg lost any of them, though it may be that the network made these copies.
+#[test]
+fn a_few_copies_of_a_capture_are_no_losses() {
+    for seed in 103..106 {
+        let path = Path { copies: 0.0, ..PATH };
+        let world = World::new(seed, path);
+        let mut captures = three_taps(&world);
+        let mut copied = world.capture(1, late, all);
+        let again = copied.iter().step_by(50).map(|meta| Meta {
+            time: meta.time + 30_000,
+            ..*meta
+        });
+        let again: Vec<_> = again.collect();
+        copied.extend(&again);
+        copied.sort_by_key(|meta| meta.time);
+        captures[1] = support::records_of(&copied);
+        let answer = support::align(&captures).unwrap();
+        assert_eq!(losses(&answer), world.lost, "seed {seed}");
+        let [undecided, ..] = rest(&answer);
+        let duplicated: u64 = copies(&answer).iter().flatten().sum();
+        assert!(again.len() > 20);
+        // But for the last ones, after which nothing came.
+        let (told, most) = (undecided + duplicated, 2 * again.len() as u64);
+        assert!(
+            (most - 2..=most).contains(&told),
+            "seed {seed}: {told} of {most} on both legs"
+        );
+    }
+}
+
 /// Bursts come in between a packet and its copy.
 #[test]
 fn copies_of_a_mirror_port_are_no_leg_s() {
