@@ -4,8 +4,9 @@ use weir_record::Block;
 
 /// Runs that are kept of a server, the newest.
 const RUNS: usize = 8;
-/// The link was busy in a run if what came took so much of it, percent: pauses of less than a segment are not seen.
-const BUSY: u64 = 80;
+/// The link was busy in a run if what came takes so much of it, percent: pauses of less than a segment are not seen. What takes more came over a
+/// faster one, from senders that paced.
+const BUSY: std::ops::RangeInclusive<u64> = 80..=120;
 /// Bytes of a frame beside its payload: Ethernet, IPv4, TCP with timestamps.
 const HEADERS: u32 = 14 + 20 + 32;
 
@@ -90,8 +91,13 @@ impl Link {
     pub fn busy_since(&self, at: u64) -> Option<u64> {
         let behind = |run: &&Run| run.since < at && at <= run.until.saturating_add(self.pause());
         let run = self.runs.iter().find(behind)?;
-        let length = run.until.saturating_sub(run.since);
-        (self.time(run.bytes).saturating_mul(100) >= length.saturating_mul(BUSY)).then_some(run.since)
+        // The first segment took as long as the others.
+        let length = run
+            .until
+            .saturating_sub(run.since)
+            .saturating_add(self.time(self.segment.into()));
+        let percent = self.time(run.bytes).saturating_mul(100) / length.max(1);
+        BUSY.contains(&percent).then_some(run.since)
     }
 
     /// What so many bytes take, ns.
@@ -158,6 +164,8 @@ mod tests {
         // Several flights in one block.
         assert_eq!(link(&[(1000, 2300, 12)]).busy_since(1500), Some(1000));
         assert_eq!(link(&[(1000, 2300, 8)]).busy_since(1500), None);
+        // More than goes over it: senders that pace.
+        assert_eq!(link(&[(1000, 2300, 14), (1000, 1900, 4)]).busy_since(1500), None);
         // A link is as fast as the fastest that came; a short segment takes less.
         let mut link = link(&[(1000, 2300, 12)]);
         link.spaced(&block((0, 200, 2)));
