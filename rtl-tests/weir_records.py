@@ -172,8 +172,8 @@ class Weight(enum.IntEnum):
 class IdStep(enum.IntEnum):
     """Values of EVENT.id_step that are no step."""
 
-    FAR = 254
-    OVERTAKEN = 255
+    OVERTAKEN = 254
+    FAR = 255
 
 
 class Untracked(enum.IntEnum):

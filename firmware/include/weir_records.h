@@ -154,8 +154,8 @@ enum weir_weight {
 
 // Values of EVENT.id_step that are no step.
 enum weir_id_step {
-    WEIR_ID_STEP_FAR = 254,
-    WEIR_ID_STEP_OVERTAKEN = 255
+    WEIR_ID_STEP_OVERTAKEN = 254,
+    WEIR_ID_STEP_FAR = 255
 };
 
 // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.

@@ -157,8 +157,8 @@ package weir_records_pkg;
 
   // Values of EVENT.id_step that are no step.
   typedef enum logic [7:0] {
-    ID_STEP_FAR = 8'd254,
-    ID_STEP_OVERTAKEN = 8'd255
+    ID_STEP_OVERTAKEN = 8'd254,
+    ID_STEP_FAR = 8'd255
   } id_step_e;
 
   // Why a frame is not in any flow's counters. PORT continuation 1 holds one counter for each, in this order.

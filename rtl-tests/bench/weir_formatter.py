@@ -293,7 +293,7 @@ class Model:
                 fields["dup_acks"] = self.old["window"][1 - s]["chain"]
             if not opened and meta["ip_id"] and sides[s]["ip_id"]:
                 step = (meta["ip_id"] - sides[s]["ip_id"]) & 0xFFFF
-                fields["id_step"] = IdStep.OVERTAKEN if step >= 0xFF00 else min(step, IdStep.FAR)
+                fields["id_step"] = IdStep.OVERTAKEN if step >= 0xFF00 else step if step <= 253 else IdStep.FAR
         flags = (Flag.MORE if job["records"] >> EVENT_MORE & 1 else 0) | (
             Flag.MERGED if job["interval"]["folded"] else 0
         )

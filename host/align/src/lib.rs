@@ -441,7 +441,7 @@ impl Aligner {
             }
             found.tally.matched += 1;
             let upstream = if backward { y } else { x };
-            found.tally.copies[usize::from(backward)].arrived += u64::from(upstream.is_copy());
+            found.tally.copies[usize::from(backward)].arrived += u64::from(upstream.is_copy() && upstream.ip_id != 0);
             found.pieces += u64::from(pieces);
             if !a.believable(at_a) || !b.believable(at_b) {
                 return;

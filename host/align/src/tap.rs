@@ -21,14 +21,16 @@ const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
 /// From here on: how late after the first it came, as one of [`LATE`] and 1; 0: it is no copy.
 const COPY_SHIFT: u32 = 2;
-/// A mirror port's copy comes within so many ns, its own port's first; what may be sent twice is a copy within the first alone.
-const LATE: [u64; 6] = [100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000];
-/// Packets that are remembered for that, 48 bytes each: so many, and log2 of that.
+/// A mirror port's copy comes within so many ns; without an IP id, which tells it from what is sent twice, within the first alone.
+pub(crate) const LATE: [u64; 6] = [100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000];
+/// Packets that are remembered for that, 48 bytes each: in a place, and log2 of the places (0.8 MB a capture).
 const WAYS: usize = 4;
 const RECENT_BITS: u32 = 12;
 /// A direction of which a fifth are copies, and eight at least, is mirrored: networks do not copy as much.
 const MIRROR_PART: u64 = 5;
 const MIRROR_LEAST: u64 = 8;
+/// And where it goes on being so many, the same port is later.
+const MIRROR_REST: u64 = 20;
 /// No flow.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -111,13 +113,16 @@ struct Sent {
 }
 
 impl Sent {
-    /// Which of [`LATE`] copies of a mirror port come within, if there is one. A network's own may come later.
+    /// Which of [`LATE`] copies of a mirror port come within, if there is one: all that come as they do. A network's own may come later.
     fn latest_copy(&self) -> Option<usize> {
         let mut copies = 0;
-        self.copies.iter().position(|more| {
+        let first = self.copies.iter().position(|more| {
             copies += more;
             copies >= MIRROR_LEAST && copies * MIRROR_PART >= self.packets
-        })
+        })?;
+        let more = self.copies[first + 1..].iter();
+        let also = more.take_while(|more| **more >= MIRROR_LEAST && **more * MIRROR_REST >= self.packets);
+        Some(first + also.count())
     }
 }
 
@@ -138,11 +143,7 @@ impl Recent {
         }
         let known = &mut self.0[digest.place()];
         let same = known.iter().position(|known| digest.is_copy_of(known));
-        let within = if digest.is_alone_of_its_kind() {
-            &LATE[..]
-        } else {
-            &LATE[..1]
-        };
+        let within = if digest.ip_id != 0 { &LATE[..] } else { &LATE[..1] };
         let late = same.and_then(|same| {
             let after = digest.time.saturating_sub(known[same].time);
             within.iter().position(|most| after < *most)

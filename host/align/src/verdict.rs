@@ -3,14 +3,12 @@
 use crate::Passage;
 use crate::clock::Fit;
 use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
-use crate::tap::{Digest, Grouped, Map, Tap, flag, map};
+use crate::tap::{Digest, Grouped, LATE, Map, Tap, flag, map};
 
 /// A capture that proves to have missed a packet may have missed ACKs around it, ns.
 const AROUND_MISSED: u64 = 1_000_000_000;
 /// Packets before the other capture's first that still count as the same beginning.
 const SAME_BEGINNING: usize = 16;
-/// Packets of a direction behind one among which its copy is.
-const TWIN_REACH: usize = 64;
 /// An ACK may be stamped before the data that it acknowledges, ns.
 const DISORDER: u64 = 1_000_000;
 
@@ -353,7 +351,9 @@ impl Court<'_> {
         let is_too_much = |at: u32| {
             let p = &window[at as usize];
             let behind = d.packets[up].partition_point(|&k| k <= at);
-            let mut next = d.packets[up][behind..].iter().take(TWIN_REACH);
+            let soon = |q: &Digest| q.time.saturating_sub(p.time) <= LATE[LATE.len() - 1];
+            let next = d.packets[up][behind..].iter();
+            let mut next = next.take_while(|k| soon(&window[**k as usize]));
             let mut copy_arrived = || {
                 next.any(|&k| {
                     let q = &window[k as usize];

@@ -412,10 +412,18 @@ fn a_few_copies_of_a_capture_are_no_losses() {
 /// Bursts come in between a packet and its copy.
 #[test]
 fn copies_of_a_mirror_port_are_no_leg_s() {
-    let delays = [30_000, 30_000, 30_000, 150_000, 900_000, 3_000_000];
-    for (seed, delay) in (97..).zip(delays) {
+    // From one to another, ns.
+    let delays = [
+        (30_000, 0),
+        (30_000, 0),
+        (30_000, 0),
+        (50_000, 100_000),
+        (900_000, 0),
+        (3_000_000, 100_000),
+    ];
+    for (seed, (delay, jitter)) in (97..).zip(delays) {
         // Copies of the network that come as late as those of the mirror are taken for them.
-        let by_network = if delay < 100_000 { PATH.copies } else { 0.0 };
+        let by_network = if delay + jitter < 100_000 { PATH.copies } else { 0.0 };
         let path = Path {
             copies: by_network,
             ..PATH
@@ -423,11 +431,11 @@ fn copies_of_a_mirror_port_are_no_leg_s() {
         let world = World::new(seed, path);
         let mut captures = three_taps(&world);
         let mut mirrored = world.capture(1, late, all);
-        let copy = |meta: &Meta| Meta {
-            time: meta.time + delay,
+        let copy = |(n, meta): (usize, &Meta)| Meta {
+            time: meta.time + delay + jitter * (n as u64 % 8) / 8,
             ..*meta
         };
-        mirrored.extend(mirrored.iter().map(copy).collect::<Vec<_>>());
+        mirrored.extend(mirrored.iter().enumerate().map(copy).collect::<Vec<_>>());
         mirrored.sort_by_key(|meta| meta.time);
         captures[1] = support::records_of(&mirrored);
         for (window, batch) in [(weir_align::WINDOW, 100), (3000, 150), (1500, 64), (1500, 150)] {

@@ -15,7 +15,7 @@ const fn frames(bytes: u32, packets: u16) -> u32 {
     bytes.saturating_add((packets as u32).saturating_mul(HEADERS))
 }
 
-/// A time in which one segment came behind the other.
+/// A busy period: a time in which one segment came behind the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     since: u64,
@@ -58,6 +58,7 @@ impl Link {
 
     /// It spaced this block: it is at least as fast as that.
     pub fn spaced(&mut self, block: &Block) {
+        self.segment = self.segment.max(frames(block.max_segment.into(), 1));
         let (ns, bytes) = behind_first(block);
         if self.time(bytes.into()) > ns {
             (self.ns, self.bytes) = (ns, bytes);
@@ -177,6 +178,22 @@ mod tests {
         assert_eq!(link.busy_since(1500), Some(1000));
         link.spaced(&block((0, 50, 2)));
         assert_eq!(link.busy_since(1500), None);
+    }
+
+    /// The first that came over it were short segments: the next ones, one behind the other, take longer.
+    #[test]
+    fn the_longest_segment_tells_of_a_pause() {
+        let mut link = Link::new(&Block {
+            max_segment: 134,
+            bytes: 268,
+            ..block((0, 20, 2))
+        });
+        for first in [1000, 1200, 1400] {
+            let b = block((first, first + 100, 2));
+            link.spaced(&b);
+            link.passed(&b);
+        }
+        assert_eq!(link.busy_since(1450), Some(1000));
     }
 
     #[test]

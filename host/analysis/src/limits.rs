@@ -138,7 +138,9 @@ impl Path {
         if self.payload == self.segment {
             most > 0 && most + OPTIONS >= self.segment
         } else {
-            most >= self.payload || SACK.contains(&(self.payload - most))
+            // Or the way is too narrow for what the handshake agreed on: then all of several are as large.
+            let alike = b.packets > 1 && b.bytes == u32::from(b.packets) * most && most + OPTIONS >= self.segment;
+            most >= self.payload || SACK.contains(&(self.payload - most)) || alike
         }
     }
 
@@ -913,7 +915,7 @@ impl Transfer {
             return self.ended_at_edge(&tail, b.first, path);
         }
         let trigger = self.trigger(tail.last, b.first, path);
-        let small = b.bytes < path.segment;
+        let small = !path.is_full(b) && b.bytes < path.payload;
         let cause = match trigger.filter(|_| small) {
             Some(ack) if is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
             Some(ack) if b.packets == 1 && self.lets_go_small(&ack, b.first, path) => self.held_back(ack, path),
@@ -1054,15 +1056,11 @@ impl Transfer {
     /// Whether this ACK is the first of the last piece below a segment, and let what begins at `next` go: a sender with Nagle's
     /// algorithm has one such piece in flight (Linux: `tcp_minshall_check`; RFC 896 lets it wait for all).
     fn lets_go_small(&self, ack: &Sample, next: u64, path: &Path) -> bool {
-        let small = self.small.unwrap_or(ack.ack);
-        let is_later = |other: &&Sample| other.time < ack.time;
-        let before_that = self
-            .samples
-            .iter()
-            .rev()
-            .find(is_later)
-            .map_or(small.wrapping_sub(1), |s| s.ack);
-        before(before_that, small) && at_or_before(small, ack.ack) && ack.lets_go(next, path)
+        let Some(small) = self.small else { return false };
+        let is_earlier = |other: &&Sample| other.time < ack.time;
+        let earlier = self.samples.iter().rev().find(is_earlier);
+        let is_first = earlier.is_none_or(|earlier| before(earlier.ack, small));
+        is_first && at_or_before(small, ack.ack) && ack.lets_go(next, path)
     }
 
     /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
@@ -1159,7 +1157,7 @@ impl Transfer {
         }
     }
 
-    /// What made less than a segment wait for a delayed ACK: Nagle's algorithm, or the congestion window, which begins with
+    /// What made less than a segment wait for an ACK: Nagle's algorithm, or the congestion window, which begins with
     /// one segment after a timeout and grows by one with each ACK (RFC 5681 3.1).
     fn held_back(&mut self, ack: Sample, path: &Path) -> Cause {
         let in_flight = ack.flight_max.div_ceil(path.segment.max(1));
@@ -1361,6 +1359,7 @@ impl Transfer {
         self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
         self.spans.retain(|s| s.to > next);
         self.tail = None;
+        self.small = None;
         self.repeats = None;
         self.had_room = false;
         self.again = None;
@@ -2111,6 +2110,18 @@ mod tests {
             [1500, 1448, 1442, 1436, 1428, 0].map(|most| is_full(1448, most)),
             [true, true, false, true, true, false]
         );
+        // A tunnel takes some of it from each.
+        let several = Block {
+            packets: 3,
+            max_segment: 1442,
+            ..block(0, 0, 0, 3 * 1442)
+        };
+        let path = Path {
+            segment: 1460,
+            payload: 1448,
+            ..TAP_BETWEEN
+        };
+        assert!(path.is_full(&several));
         // Of a sender whose handshake was not seen they are not known.
         assert_eq!(
             [1500, 1448, 1442, 1419, 0].map(|most| is_full(1460, most)),
@@ -2156,15 +2167,56 @@ mod tests {
         assert!(waits(400, 400, true).contains(&Cause::CongestionWindow));
     }
 
-    /// A window of three segments: two in each round trip, or one of four that it says. With a larger one it is the application's.
+    /// What follows whole segments is no small piece that waited for another, nor is a whole segment one because it has timestamps.
     #[test]
-    fn two_of_three_segments_use_up_a_small_window() {
-        let path = TAP_BETWEEN;
-        assert_eq!(
-            [3000, 4000, 6000].map(|window| path.room(window, true)),
-            [2250, 3000, 3000]
-        );
-        assert_eq!([8000, 20_000].map(|window| path.room(window, true)), [2000, 3000]);
+    fn whole_segments_do_not_wait_for_small_ones() {
+        let path = Path {
+            segment: 1012,
+            ..TAP_BETWEEN
+        };
+        let trip = path.round_trip();
+        let flight = |first: u64, seq: u32, packets: u16, bytes: u32| Block {
+            packets,
+            max_segment: if packets == 1 { bytes as u16 } else { 1000 },
+            ..block(first, first + 1000, seq, bytes)
+        };
+        for (before, last) in [(400, 1000), (10_000, 400)] {
+            let mut t = Transfer::default();
+            let packets = (before / 1000).max(1) as u16;
+            t.block(BlockEnd::Push as u8, &flight(0, 0, packets, before), None, None, &path);
+            t.sample(60 * MS, &rtt(60 * MS, before, 0), None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: 1000,
+                bytes: before.into(),
+            };
+            t.block(
+                BlockEnd::Push as u8,
+                &flight(trip, before, 1, last),
+                Some(so_far),
+                None,
+                &path,
+            );
+            assert!(t.spans.iter().all(|span| span.cause != Cause::Nagle), "{last}");
+        }
+    }
+
+    /// Two segments in each round trip, of windows of so many: three of four and more would have been free.
+    #[test]
+    fn two_segments_use_up_a_small_window() {
+        let window = |segments: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            // The ACKs that tell of the edge are not the last that the sender has heard.
+            let trip = path.round_trip() + 20 * MS;
+            t.measured = Some(0);
+            for n in 1..10u32 {
+                let acked = rtt(60 * MS, 2_000 * n, 1_000);
+                t.sample(u64::from(n) * trip, &acked, Some(1_000 * segments), &path);
+            }
+            let by = t.settle(0, 9 * trip, 9 * trip + MS, &path).by;
+            by.receiver() > 5 * trip
+        };
+        assert_eq!([3, 4, 8, 20].map(window), [true, true, false, false]);
     }
 
     /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.

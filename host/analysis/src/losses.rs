@@ -1027,9 +1027,10 @@ impl Losses {
     }
 
     /// The IP id is below one that had passed: what is sent again gets a later one. By chance one id in 256 is: not where a
-    /// timer may have run out or something asked for it.
+    /// timer may have run out, or recovers, or something asked for it.
     fn was_made_before(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
-        let waited = since_data(e) >= path.timeout();
+        let recovers = self.is_recovering(e.seq) && self.last_cause.is_some_and(Cause::is_timer);
+        let waited = since_data(e) >= path.timeout() || recovers;
         let asked = self.is_hole(old) || e.dup_acks >= 2 && is_first(e) || self.is_partly_acknowledged(e, time, path);
         e.id_step == IdStep::Overtaken as u8 && !self.constant_id && !waited && !asked
     }

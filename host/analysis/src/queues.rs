@@ -292,7 +292,7 @@ fn between(a: Sample, b: Sample, at: u64) -> u64 {
     (a.round_trip as f64 + (b.round_trip as f64 - a.round_trip as f64) * share) as u64
 }
 
-/// The servers that are watched, at most a megabyte; another one takes the place of one with the same hash.
+/// The servers that are watched, at most a megabyte and a half; another one takes the place of one with the same hash.
 #[derive(Debug)]
 pub(crate) struct Queues {
     servers: Box<[Option<Box<History>>]>,
@@ -533,8 +533,8 @@ mod tests {
                 };
                 queues.passed(whom, &block, 60 * MS);
             }
-            for _ in heard {
-                queues.sample(whom, T + 70 * MS, 20 * MS);
+            for at in heard {
+                queues.sample(whom, T + at * MS, 20 * MS);
             }
             let mut done = Finished::answered(T, 100 * MS);
             (done.request_time, done.response_time) = (T + 10 * MS, T + 90 * MS);
@@ -547,6 +547,9 @@ mod tests {
         assert_eq!(behind(&busy, None, true), Some((20, 48)));
         assert_eq!(behind(&busy[1..], None, true), Some((20, 24)));
         assert_eq!(behind(&busy[..1], None, true), None, "a pause");
+        // Single segments of others fill it.
+        let single: Vec<_> = (0..10).map(|n| segments(66 + 2 * n + n / 2, 1)).collect();
+        assert_eq!(behind(&[&busy[..1], &single[..]].concat(), None, true), Some((20, 48)));
         // It is no more than the server's time, and nothing waited when an answer came soon.
         assert_eq!(
             behind(&[segments(24, 18), segments(66, 11)], None, true),

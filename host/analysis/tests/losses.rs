@@ -1289,33 +1289,34 @@ fn an_ack_that_stops_at_a_repeat_shows_its_first_copy_lost() {
 }
 
 /// Copies that come behind others, and behind their ACK, have ids below those that passed; what is sent again has a later one.
-/// Where the receiver asks for it, an id that is lower by chance tells nothing.
+/// Where the receiver asks for it, or a timer runs out or recovers, an id that is lower by chance tells nothing.
 #[test]
 fn what_was_made_before_others_is_a_copy_of_it() {
-    let copies = |back: Option<usize>, asked: bool| {
+    // At a time, behind an ACK of all or one that asks, or behind another one that the timer sent.
+    let copies = |lower: bool, at: f64, asked: bool, repeated: bool| {
         let mut c = start();
         for n in 0..6 {
             full(&mut c, 0.100, n);
         }
-        if asked {
-            c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + 6 * 1460)]);
-        } else {
-            c.packet(0.130, C, "A", A, 901 + 6 * 1460, 0);
-        }
-        match back {
-            Some(back) => {
-                let of = c.packets[c.packets.len() - 2 - back].ip_id;
-                full(&mut c, 0.131, 1);
-                c.packets.last_mut().unwrap().ip_id = of;
+        let of = c.packets[c.packets.len() - 5].ip_id;
+        match (asked, repeated) {
+            (true, _) => c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + 6 * 1460)]),
+            (_, true) => full(&mut c, at - 0.000_1, 0),
+            _ => {
+                c.packet(0.130, C, "A", A, 901 + 6 * 1460, 0);
             }
-            None => full(&mut c, 0.131, 1),
+        }
+        full(&mut c, at, 1);
+        if lower {
+            c.packets.last_mut().unwrap().ip_id = of;
         }
         server(&c).network_duplicates
     };
-    assert_eq!(
-        [copies(Some(4), false), copies(None, false), copies(Some(4), true)],
-        [1, 0, 0]
-    );
+    assert_eq!(copies(true, 0.131, false, false), 1);
+    assert_eq!(copies(false, 0.131, false, false), 0);
+    assert_eq!(copies(true, 0.131, true, false), 0);
+    assert_eq!(copies(true, 0.500, false, false), 0);
+    assert_eq!(copies(true, 0.500, false, true), 0);
 }
 
 /// The id of a mirrored retransmission is not of the time when its segment was new.

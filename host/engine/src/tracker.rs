@@ -1206,7 +1206,9 @@ const fn is_overtaken(id_step: u16) -> bool {
 
 /// `id_step` as EVENT has it (4.10).
 fn told(id_step: u16) -> u8 {
-    let step = u8::try_from(id_step).ok().filter(|step| *step < IdStep::Far as u8);
+    let step = u8::try_from(id_step)
+        .ok()
+        .filter(|step| *step < IdStep::Overtaken as u8);
     let other = if is_overtaken(id_step) {
         IdStep::Overtaken
     } else {

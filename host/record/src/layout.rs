@@ -657,24 +657,24 @@ impl Weight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum IdStep {
-    /// 254 or more above the newest, or more than 256 below.
-    Far = 254,
-    /// 1 to 256 below: the packet was made before one that had passed, where the sender counts its packets.
-    Overtaken = 255,
+    /// 1 to 256 below the newest: the packet was made before one that had passed, where the sender counts its packets.
+    Overtaken = 254,
+    /// 254 or more above, or more than 256 below.
+    Far = 255,
 }
 
 impl IdStep {
     /// All values in numeric order.
     pub const ALL: &'static [Self] = &[
-        Self::Far,
         Self::Overtaken,
+        Self::Far,
     ];
 
     /// The value with this number, if there is one.
     pub const fn from_u8(number: u8) -> Option<Self> {
         match number {
-            254 => Some(Self::Far),
-            255 => Some(Self::Overtaken),
+            254 => Some(Self::Overtaken),
+            255 => Some(Self::Far),
             _ => None,
         }
     }
@@ -682,8 +682,8 @@ impl IdStep {
     /// The name used in the specification.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Far => "FAR",
             Self::Overtaken => "OVERTAKEN",
+            Self::Far => "FAR",
         }
     }
 }

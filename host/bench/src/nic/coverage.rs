@@ -40,7 +40,8 @@ const SELDOM: [&str; 8] = [
     "record TOP",
 ];
 
-/// Where `IDS_SKIPPED` begins and ends: only those cases without it that make an EVENT for another reason are counted.
+/// Where `IDS_SKIPPED` begins and ends: only those cases without it that make an EVENT for another reason are counted. And steps
+/// that are none.
 const IDS: [&str; 13] = [
     "skipped, step 2",
     "skipped, step 17",

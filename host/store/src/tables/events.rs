@@ -170,7 +170,7 @@ impl Row for Event {
             Column::known(
                 "id_step",
                 Cell::U8(|e| Some(e.content.id_step).filter(|step| *step != 0 || e.is(what::COPY))),
-                "IP id above that of the direction's newest TCP packet before, modulo 2^16 (254: that or more; 255: 1 to 256 below, made before it); NULL: not known, or the same without COPY.",
+                "IP id above that of the direction's newest TCP packet before, modulo 2^16 (254: 1 to 256 below, made before it; 255: farther); NULL: not known, or the same without COPY.",
             ),
         ]
     }

@@ -103,7 +103,7 @@ impl Row for Transaction {
         columns.push(Column::known(
             "server_uncertain_seconds",
             Cell::F64(|t| t.server_uncertain_seconds),
-            "How far the server's share may be from the truth behind a queue (docs: limits); NULL: no queue stood.",
+            "How far the server's share may be from the truth (docs: limits); NULL: no sign of a queue, of others before it on a slow link or of something missed.",
         ));
         columns
     }
