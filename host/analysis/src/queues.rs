@@ -533,7 +533,7 @@ mod tests {
                 };
                 queues.passed(whom, &block, 60 * MS);
             }
-            for at in heard {
+            if let Some(at) = heard {
                 queues.sample(whom, T + at * MS, 20 * MS);
             }
             let mut done = Finished::answered(T, 100 * MS);
