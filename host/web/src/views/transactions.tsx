@@ -57,8 +57,8 @@ function ways(id: string, value: Value) {
             {signature !== null && <Link to={only(`signature = ${quoted(signature)}`)}>Only this signature</Link>}
             {uncertain !== null && (
                 <span>
-                    The server’s share may be off by {duration(Number(uncertain))}: a queue stood, others went before
-                    it on a slow link, or the capture missed something
+                    The server’s share may be off by {duration(Number(uncertain))}: a queue stood, others went before it
+                    on a slow link, or the capture missed something
                 </span>
             )}
         </>
