@@ -35,6 +35,15 @@ fn seg(c: &mut Conversation, at: f64, n: u32) {
     c.packet(at, S, "A", 901 + 1000 * n, A, 1000);
 }
 
+/// Four segments, each acknowledged after 30 ms.
+fn four_round_trips(c: &mut Conversation) {
+    for n in 0..4 {
+        let at = 0.050 + 0.040 * f64::from(n);
+        seg(c, at, n);
+        ack(c, at + 0.030, n + 1);
+    }
+}
+
 /// The packet `back` before the last once more.
 fn mirror(c: &mut Conversation, at: f64, back: usize) {
     let copy = c.packets[c.packets.len() - 1 - back];
@@ -1215,11 +1224,7 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
         (3, true, Place::Nowhere),
     ] {
         let mut c = start();
-        for n in 0..4 {
-            let at = 0.050 + 0.040 * f64::from(n);
-            seg(&mut c, at, n);
-            ack(&mut c, at + 0.030, n + 1);
-        }
+        four_round_trips(&mut c);
         for n in 0..copies {
             c.sack(0.201 + 0.001 * f64::from(n), C, A, 4901, &[edges(n, n + 1)]);
         }
@@ -1244,11 +1249,7 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
 fn an_ack_that_comes_too_soon_for_a_hole_needs_a_d_sack() {
     for (twice, place) in [(true, Place::Nowhere), (false, Place::BehindTap)] {
         let mut c = start();
-        for n in 0..4 {
-            let at = 0.050 + 0.040 * f64::from(n);
-            seg(&mut c, at, n);
-            ack(&mut c, at + 0.030, n + 1);
-        }
+        four_round_trips(&mut c);
         for n in 4..8 {
             seg(&mut c, 0.300, n);
         }
