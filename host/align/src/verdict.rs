@@ -24,14 +24,16 @@ pub(crate) struct Tally {
     pub missed: [u64; 2],
     pub undecided: u64,
     pub outside: u64,
-    /// Of packets that the upstream capture has twice.
+    /// Of packets that the upstream capture has twice; see [`Self::settled`].
     pub copies: [Copies; 2],
 }
 
-/// Copies that came through, and did not: packets of which one came through and the other did not.
+/// Packets that a capture has twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copies {
+    /// Copies that came through.
     pub arrived: u64,
+    /// Of a packet and its copy the one that did not.
     pub gone: u64,
 }
 
@@ -347,21 +349,6 @@ impl Court<'_> {
             return;
         }
         let evidence = Evidence::collect(self, d);
-        // Of a packet and its copy one may have come through: the other is what the capture, or the network, had too much.
-        let is_too_much = |at: u32| {
-            let p = &window[at as usize];
-            let behind = d.packets[up].partition_point(|&k| k <= at);
-            let soon = |q: &Digest| q.time.saturating_sub(p.time) <= LATE[LATE.len() - 1];
-            let next = d.packets[up][behind..].iter();
-            let mut next = next.take_while(|k| soon(&window[**k as usize]));
-            let mut copy_arrived = || {
-                next.any(|&k| {
-                    let q = &window[k as usize];
-                    q.is_copy() && q.is_copy_of(p) && !matches!(self.fate(up, k), Fate::Alone | Fate::Copy)
-                })
-            };
-            p.ip_id != 0 && (p.is_copy() || copy_arrived())
-        };
         let mut claims: Vec<(i64, i64)> = Vec::new();
         // The latest first: of several transmissions it is the last that arrived.
         for &at in alone.iter().rev() {
@@ -380,7 +367,7 @@ impl Court<'_> {
                 missed[down].push(there);
                 // This transmission arrived: no other one of these bytes needs to have.
                 claims.push(range);
-            } else if is_too_much(at) {
+            } else if self.is_too_much(d, at) {
                 out.tally.copies[up].gone += segments;
                 out.rule(up, at, Passage::Undecided);
             } else if !takes_room && !self.tap_beyond[up] {
@@ -405,6 +392,26 @@ impl Court<'_> {
                 out.tally.lost[up] += segments;
             }
         }
+    }
+
+    /// Of a packet and its copy at the upstream tap one may have come through: this is the other, which the capture, or the network,
+    /// had too much.
+    fn is_too_much(&self, d: &Direction<'_>, at: u32) -> bool {
+        let window = &self.tap(d.up).window;
+        let p = &window[at as usize];
+        if p.ip_id == 0 || p.is_copy() {
+            return p.ip_id != 0;
+        }
+        let latest = p.time.saturating_add(LATE[LATE.len() - 1]);
+        let behind = d.packets[d.up].partition_point(|&k| k <= at);
+        d.packets[d.up][behind..]
+            .iter()
+            .map(|&k| (k, &window[k as usize]))
+            .take_while(|(_, q)| q.time <= latest)
+            .any(|(k, q)| {
+                let arrived = !matches!(self.fate(d.up, k), Fate::Alone | Fate::Copy);
+                q.is_copy() && q.is_copy_of(p) && arrived
+            })
     }
 
     /// The downstream capture began later. Two captures that begin together differ by what was lost at their very

@@ -135,12 +135,12 @@ impl Path {
     /// Whether the largest segment of the block is full, but for options: where both sides use timestamps, those of SACK alone are not known.
     fn is_full(&self, b: &Block) -> bool {
         let most = u32::from(b.max_segment);
-        if self.payload == self.segment {
+        // The way may be too narrow for what the handshake agreed on: then all of several are as large.
+        let alike = b.packets > 1 && b.bytes == u32::from(b.packets) * most;
+        if self.payload == self.segment || alike {
             most > 0 && most + OPTIONS >= self.segment
         } else {
-            // Or the way is too narrow for what the handshake agreed on: then all of several are as large.
-            let alike = b.packets > 1 && b.bytes == u32::from(b.packets) * most && most + OPTIONS >= self.segment;
-            most >= self.payload || SACK.contains(&(self.payload - most)) || alike
+            most >= self.payload || SACK.contains(&(self.payload - most))
         }
     }
 
@@ -2140,11 +2140,8 @@ mod tests {
                 let first = u64::from(message) * path.round_trip();
                 let b = Block {
                     packets: 1,
-                    ..block(first, first, bytes * message, bytes)
-                };
-                let b = Block {
                     max_segment: bytes as u16,
-                    ..b
+                    ..block(first, first, bytes * message, bytes)
                 };
                 t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
                 if lost && message == 0 {

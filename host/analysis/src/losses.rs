@@ -982,8 +982,7 @@ impl Losses {
         if !waits_for_ack || since_data(e) >= wait || e.length == 0 {
             return false;
         }
-        let chain = e.dup_acks >= 2 && e.seq == e.acked;
-        if chain || self.is_hole(old) || !path.sack && self.is_partly_acknowledged(e, time, path) {
+        if is_asked_twice(e) || self.is_hole(old) || !path.sack && self.is_partly_acknowledged(e, time, path) {
             return false;
         }
         // A timer's recovery sends everything again.
@@ -1031,7 +1030,7 @@ impl Losses {
     fn was_made_before(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
         let recovers = self.is_recovering(e.seq) && self.last_cause.is_some_and(Cause::is_timer);
         let waited = since_data(e) >= path.timeout() || recovers;
-        let asked = self.is_hole(old) || e.dup_acks >= 2 && is_first(e) || self.is_partly_acknowledged(e, time, path);
+        let asked = self.is_hole(old) || is_asked_twice(e) || self.is_partly_acknowledged(e, time, path);
         e.id_step == IdStep::Overtaken as u8 && !self.constant_id && !waited && !asked
     }
 
@@ -1091,7 +1090,7 @@ impl Losses {
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
         let hole = self.is_hole(old);
-        let chain = e.dup_acks >= 2 && is_first(e);
+        let chain = is_asked_twice(e);
         let partial = self.is_partly_acknowledged(e, time, path);
         let asked = Evidence::NONE
             .with_if(sign::SACK_HOLE, hole)
@@ -1331,6 +1330,11 @@ impl Losses {
 /// The first that is not acknowledged.
 fn is_first(e: &Event) -> bool {
     e.what & what::ACKED_UNKNOWN == 0 && e.seq == e.acked
+}
+
+/// Two duplicate ACKs at least stand where it begins.
+fn is_asked_twice(e: &Event) -> bool {
+    e.dup_acks >= 2 && is_first(e)
 }
 
 /// A SACK block above the ACK leaves a hole.
