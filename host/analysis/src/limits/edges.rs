@@ -1,0 +1,118 @@
+//! The edges of the receiver's window in the sequence space, and which of them the sender had heard of.
+
+use std::collections::VecDeque;
+
+use weir_record::Block;
+
+use super::path::{Path, ROOM};
+
+/// Edges remembered.
+const EDGES: usize = 64;
+
+/// The end of the receiver's window in the sequence space, as the tap saw it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    /// First and last time that it was seen there.
+    from: u64,
+    to: u64,
+    at: u32,
+    pub window: u32,
+}
+
+impl Edge {
+    /// Bytes of room behind `end`.
+    pub fn left(&self, end: u32) -> i32 {
+        self.at.wrapping_sub(end) as i32
+    }
+
+    /// Whether a sender stands at it that has sent up to `end`.
+    pub fn is_reached(&self, end: u32, path: &Path) -> bool {
+        let room = path.room(self.window, true).max(path.payload);
+        i64::from(self.left(end)) < i64::from(room)
+    }
+}
+
+/// The last edges of one receiver, the newest at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edges(VecDeque<Edge>);
+
+impl Edges {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The receiver's window as the tap knew it at a time.
+    pub fn saw(&mut self, time: u64, ack: u32, window: Option<u32>) {
+        let Some(window) = window else { return };
+        let at = ack.wrapping_add(window);
+        match self.0.back_mut() {
+            Some(last) if last.at == at => last.to = last.to.max(time),
+            Some(last) if time < last.to => {}
+            _ => {
+                if self.0.len() == EDGES {
+                    self.0.pop_front();
+                }
+                self.0.push_back(Edge {
+                    from: time,
+                    to: time,
+                    at,
+                    window,
+                });
+            }
+        }
+    }
+
+    /// The furthest edge that the sender can have heard of when it sent what passed the tap at `time`: of no later ACK than the one before by
+    /// the round trip from the tap to the sender and back, whose edge was no further than the next that is known.
+    pub fn heard(&self, time: u64, path: &Path) -> Option<&Edge> {
+        let heard = time.saturating_sub(path.other);
+        self.0.iter().find(|edge| edge.to >= heard)
+    }
+
+    /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
+    pub fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
+        let heard = |edge: &Edge| edge.from.saturating_add(path.other);
+        let opens = |edge: &&Edge| heard(edge) > since && !edge.is_reached(end, path);
+        self.0.iter().find(opens).map(heard)
+    }
+
+    /// Whether the window surely ended within the block when its first segment was sent, and had room for less than three more.
+    pub fn cuts(&self, b: &Block, end: u32, path: &Path) -> bool {
+        b.bytes <= (ROOM + 1) * path.segment && self.heard(b.first, path).is_some_and(|edge| edge.left(end) < 0)
+    }
+
+    /// The newest.
+    pub fn last(&self) -> Option<&Edge> {
+        self.0.back()
+    }
+
+    /// Bytes that the sender had not heard to have arrived when it sent what ends at `end` and passed the tap at `time`.
+    pub fn in_flight(&self, time: u64, end: u32, path: &Path) -> Option<u32> {
+        let heard = time.saturating_sub(path.other);
+        let edge = self.0.iter().rev().find(|edge| edge.from <= heard);
+        edge.map(|edge| end.wrapping_sub(edge.at.wrapping_sub(edge.window)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::tests::TAP_BETWEEN;
+
+    /// Timestamps take 12 of each segment's 1,012 bytes: three fit, or a byte less.
+    #[test]
+    fn a_window_with_room_for_three_segments_is_not_used_up() {
+        let path = Path {
+            segment: 1012,
+            ..TAP_BETWEEN
+        };
+        let edge = Edge {
+            from: 0,
+            to: 0,
+            at: 40_000,
+            window: 40_000,
+        };
+        assert!(!edge.is_reached(37_000, &path));
+        assert!(edge.is_reached(37_001, &path));
+    }
+}

@@ -1,0 +1,134 @@
+//! What is known of the path of one direction, and what follows from it: what a full segment is, how long a pause or a
+//! delayed ACK takes, and when a window counts as used up.
+
+use weir_record::Block;
+
+/// Timing of hosts is not better than this, ns.
+pub(crate) const SLACK: u64 = 1_000_000;
+/// A pause shorter than this is none, ns.
+pub(crate) const SHORTEST_PAUSE: u64 = 200_000;
+/// An ACK that comes this much later than the fastest was delayed by its receiver (RFC 1122 4.2.3.2 allows 500 ms;
+/// in practice 25, 40, 100 or 200 ms).
+pub(crate) const DELAYED_ACK: u64 = 20_000_000;
+pub(super) const DELAYED_ACK_MOST: u64 = 500_000_000;
+/// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
+pub(super) const ROOM: u32 = 3;
+/// Bytes that options take from a full segment, at most (RFC 9293 3.1).
+const OPTIONS: u32 = 40;
+/// Bytes that timestamps take from it (RFC 7323 appendix A).
+pub(crate) const TIMESTAMPS: u32 = 12;
+/// And one to three SACK blocks (RFC 2018 3).
+const SACK: [u32; 3] = [12, 20, 28];
+
+/// What the path and the peers tell of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    /// Bytes of a full segment, with its options; and of the data in it.
+    pub segment: u32,
+    pub payload: u32,
+    /// Smallest round trip from the tap to the receiver and back, ns.
+    pub base: Option<u64>,
+    /// Smallest round trip from the tap to the sender and back, ns; 0: not known.
+    pub other: u64,
+    /// Bytes of the receiver's largest window; 0: not known.
+    pub window: u32,
+    /// Bytes a second, when the user said so.
+    pub link: Option<f64>,
+}
+
+impl Path {
+    /// One round trip over the whole path, ns.
+    pub(super) fn round_trip(&self) -> u64 {
+        self.base.unwrap_or(0).saturating_add(self.other)
+    }
+
+    /// Whether a transfer of this length is one flight, which takes as long as the link needs.
+    pub fn is_one_flight(&self, ns: u64) -> bool {
+        ns <= self.round_trip().max(SLACK)
+    }
+
+    /// Bytes below which a window has no room.
+    /// `exact`: what is in flight is known, not only its average.
+    pub(super) fn room(&self, window: u32, exact: bool) -> u32 {
+        // A small window seldom has room for three: what is in flight is most of it, or waits for a delayed ACK.
+        let is_small = window <= 2 * ROOM * self.payload;
+        let room = (ROOM * self.payload).min(if is_small { window / 4 * 3 } else { window / 4 });
+        if exact { room } else { room.max(window / 10) }
+    }
+
+    /// A gap between blocks from which on the sender paused, ns.
+    pub(super) fn least_pause(&self) -> u64 {
+        SHORTEST_PAUSE.max(self.round_trip() / 8)
+    }
+
+    /// Whether the largest segment of the block is full, but for options: where both sides use timestamps, those of SACK alone are not known.
+    pub(super) fn is_full(&self, b: &Block) -> bool {
+        let most = u32::from(b.max_segment);
+        // The way may be too narrow for what the handshake agreed on: then all of several are as large.
+        let alike = b.packets > 1 && b.bytes == u32::from(b.packets) * most;
+        if self.payload == self.segment || alike {
+            most > 0 && most + OPTIONS >= self.segment
+        } else {
+            most >= self.payload || SACK.contains(&(self.payload - most))
+        }
+    }
+
+    /// How far a packet may be from where it is expected, ns.
+    pub(super) fn slack(&self) -> u64 {
+        (self.round_trip() / 4).max(SLACK)
+    }
+}
+
+/// Bytes that make full segments, with timestamps or without.
+pub(super) fn are_whole(bytes: u64, segment: u32) -> bool {
+    let full = |size: u32| size > 0 && bytes.is_multiple_of(u64::from(size));
+    full(segment) || full(segment.saturating_sub(TIMESTAMPS))
+}
+
+/// Nothing was in flight any more, and the ACK was later than the path explains.
+pub(super) fn is_delayed(rtt: u64, flight: u32, path: &Path) -> bool {
+    let late = rtt.saturating_sub(path.base.unwrap_or(rtt));
+    flight == 0 && (DELAYED_ACK..DELAYED_ACK_MOST).contains(&late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::tests::{TAP_BETWEEN, block};
+
+    #[test]
+    fn with_timestamps_a_segment_is_full_but_for_sack() {
+        let is_full = |payload: u32, most: u16| {
+            let path = Path {
+                segment: 1460,
+                payload,
+                ..TAP_BETWEEN
+            };
+            path.is_full(&Block {
+                max_segment: most,
+                ..block(0, 0, 0, 1460)
+            })
+        };
+        assert_eq!(
+            [1500, 1448, 1442, 1436, 1428, 0].map(|most| is_full(1448, most)),
+            [true, true, false, true, true, false]
+        );
+        // A tunnel takes some of it from each.
+        let several = Block {
+            packets: 3,
+            max_segment: 1442,
+            ..block(0, 0, 0, 3 * 1442)
+        };
+        let path = Path {
+            segment: 1460,
+            payload: 1448,
+            ..TAP_BETWEEN
+        };
+        assert!(path.is_full(&several));
+        // Of a sender whose handshake was not seen they are not known.
+        assert_eq!(
+            [1500, 1448, 1442, 1419, 0].map(|most| is_full(1460, most)),
+            [true, true, true, false, false]
+        );
+    }
+}

@@ -1,0 +1,747 @@
+//! The time between two blocks: whether the application, the send buffer, Nagle's algorithm or a window made the sender
+//! pause, or it only paced.
+
+use weir_record::Block;
+
+use super::bursts::{BlockTail, PIECES};
+use super::charges::Cause;
+use super::path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, is_delayed};
+use super::sample::{Sample, is_spaced};
+use super::spans::{Span, Sure};
+use super::{CONTEXT, SoFar, Transfer};
+use crate::seq::{at_or_before, before};
+use crate::writes::Writes;
+
+/// Segments of others between two of them on a slow link.
+const OTHERS: u64 = 8;
+/// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
+const LEAST_LATER: u64 = 4_000_000;
+const MOST_LATER: u64 = 16_000_000;
+
+impl Transfer {
+    /// What was written may have come to its end at the last block, whatever was sent again since then.
+    pub(super) fn written(&mut self, b: &Block, is_full: bool, before: Option<SoFar>, path: &Path) {
+        let from = before.map_or(b.first, |before| self.tail.map_or(before.last, |tail| tail.last));
+        let gap = b.first.saturating_sub(from);
+        match (before, self.tail) {
+            (None, _) => self.writes = Writes::begin(b.seq, 0),
+            (Some(before), None) => {
+                let sent = u32::try_from(before.bytes).unwrap_or(u32::MAX);
+                self.writes = Writes::begin(b.seq.wrapping_sub(sent), sent);
+            }
+            (Some(_), Some(tail)) => {
+                let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
+                if is_pause
+                    && (self
+                        .writes
+                        .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
+                        || self.had_nothing_new(tail, b, path)
+                        || self.had_room)
+                {
+                    let span = Span {
+                        from,
+                        to: self.all_acknowledged(from, b.first, path).unwrap_or(b.first),
+                        cause: Cause::SendBuffer,
+                        sure: Sure::Dry,
+                        flight: 0,
+                    };
+                    self.push(span, path);
+                }
+            }
+        }
+        self.writes.block(b, is_full, gap);
+        // What stands apart may be two pieces, the first of which was one segment without PSH.
+        let is_piece = is_full && !is_spaced(b) && path.payload > 0 && b.bytes.is_multiple_of(path.payload);
+        let piece = if is_piece { b.bytes } else { 0 };
+        self.pieces
+            .piece(piece, path.payload, (b.first, b.last), path.round_trip());
+        self.repeats = None;
+        self.had_room = false;
+    }
+
+    /// The time between two blocks of a transfer.
+    pub(super) fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
+        let gap = b.first.saturating_sub(tail.last);
+        if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
+            self.full = None;
+            if gap >= path.round_trip() / 8 {
+                self.filled_window(&tail, b.first, path);
+            }
+            self.window_pause(tail.last, b.first, tail.end, path);
+            return;
+        }
+        let timed = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
+        let now = timed.max(path.round_trip());
+        if !tail.pushed || gap < path.least_pause() {
+            self.bursts.gap(gap, b.first, now);
+            return;
+        }
+        if tail.at_edge || self.bursts.filled(&tail, path) {
+            return self.ended_at_edge(&tail, b.first, path);
+        }
+        let trigger = self.trigger(tail.last, b.first, path);
+        let small = !path.is_full(b) && b.bytes < path.payload;
+        let cause = match trigger.filter(|_| small) {
+            Some(ack) if is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
+            Some(ack) if b.packets == 1 && self.lets_go_small(&ack, b.first, path) => self.held_back(ack, path),
+            _ if !(tail.whole || self.clocked(&tail, b.first, path))
+                || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
+            {
+                Cause::Application
+            }
+            _ => Cause::SendBuffer,
+        };
+        if cause == Cause::Application {
+            self.bursts.restart(b.first);
+            let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
+            self.span(tail.last, to, cause, path);
+            self.idle(to, b.first, path);
+            return;
+        }
+        if cause != Cause::SendBuffer {
+            self.bursts.restart(b.first);
+            self.span(tail.last, b.first, cause, path);
+            return;
+        }
+        let trip = path.round_trip();
+        let cycle = b.first.saturating_sub(self.bursts.since);
+        let is_part = || {
+            let of_flight = |flight| gap < now / 2 && u64::from(self.bursts.bytes) * (PIECES + 1) < u64::from(flight);
+            gap < tail.apart.saturating_mul(OTHERS)
+                || self.edges.in_flight(tail.last, tail.end, path).is_some_and(of_flight)
+        };
+        if cycle < trip / PIECES
+            || gap < self.bursts.longest(b.first, now).saturating_mul(2)
+            || self.bursts.is_few(path) && is_part()
+        {
+            // Paced.
+            self.bursts.gap(gap, b.first, now);
+            return;
+        }
+        let burst = self.bursts.bytes;
+        let is_flight = self.bursts.is_flight(&tail, b.first, path);
+        if is_flight && !tail.whole && self.bursts.nearly_filled() {
+            return self.ended_at_edge(&tail, b.first, path);
+        }
+        let fills = is_flight && self.loss_flight == 0 && self.bursts.slow_start.fills(burst, path.payload);
+        let filled = std::mem::replace(&mut self.bursts.fills, fills);
+        if fills {
+            self.pieces.filled(burst, path.payload, trip);
+        }
+        let held = self.held(&tail, is_flight, path);
+        let had_room = self.had_room(&tail, is_flight, path);
+        if had_room {
+            self.bursts.slow_start.was_held();
+        }
+        if is_flight && self.loss_flight == 0 && burst.saturating_add(path.segment) < self.bursts.last() {
+            // The one before left nothing in the buffer: it would be here.
+            self.prove();
+        }
+        // No ACK is under way for longer; what takes longer waited in a queue before the tap.
+        let longest = trip.saturating_add(trip / 2);
+        let like =
+            self.bursts.end(b.first, path.segment, self.loss_flight > 0) && gap <= longest && burst >= self.loss_flight;
+        if like || had_room {
+            self.sender_bytes = self.sender_bytes.max(burst);
+        }
+        if like {
+            if !filled {
+                self.spans.prove_last();
+            }
+            self.prove();
+        }
+        let from = tail.last;
+        let idle = self.all_acknowledged(from, b.first, path).filter(|_| !is_spaced(b));
+        let to = idle.unwrap_or(b.first);
+        let sure = match (like || had_room, held) {
+            (true, _) => Sure::Yes,
+            (false, true) if self.bursts.proven => Sure::Yes,
+            (false, true) => Sure::IfGrows,
+            (false, false) => Sure::ByTrips,
+        };
+        let span = Span {
+            from,
+            to,
+            cause,
+            sure,
+            flight: if is_flight { burst } else { 0 },
+        };
+        self.push(span, path);
+        self.idle(to, b.first, path);
+    }
+
+    /// The burst that ends in `tail` was ended by the receiver's window.
+    fn filled_window(&mut self, tail: &BlockTail, next: u64, path: &Path) {
+        if self.loss_flight == 0 && self.bursts.is_flight(tail, next, path) {
+            self.bursts.slow_start.filled_window(self.bursts.bytes);
+        }
+        self.bursts.restart(next);
+    }
+
+    /// The same, and it kept the sender from `tail` on.
+    fn ended_at_edge(&mut self, tail: &BlockTail, next: u64, path: &Path) {
+        self.filled_window(tail, next, path);
+        self.window_pause(tail.last, next, tail.end, path);
+    }
+
+    /// All was acknowledged, and the sender knew: it had nothing to send.
+    pub(super) fn idle(&mut self, from: u64, to: u64, path: &Path) {
+        if from < to {
+            let span = Span {
+                from,
+                to,
+                cause: Cause::Application,
+                sure: Sure::Yes,
+                flight: 0,
+            };
+            self.push(span, path);
+        }
+    }
+
+    /// Whether the ACK of a segment of the flight that ends in `tail` let the next one begin at `next`: the congestion window or the buffer
+    /// was full, although the last segment was not. (An application does not hear of ACKs.)
+    fn clocked(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
+        let flight = self.bursts.since..=tail.last;
+        let lets_go = |ack: &Sample| flight.contains(&ack.time.saturating_sub(ack.rtt)) && ack.lets_go(next, path);
+        self.bursts.is_flight(tail, next, path) && self.samples.iter().rev().take(CONTEXT).any(lets_go)
+    }
+
+    /// Whether this ACK is the first of the last piece below a segment, and let what begins at `next` go: a sender with Nagle's
+    /// algorithm has one such piece in flight (Linux: `tcp_minshall_check`; RFC 896 lets it wait for all).
+    fn lets_go_small(&self, ack: &Sample, next: u64, path: &Path) -> bool {
+        let Some(small) = self.small else { return false };
+        let is_earlier = |other: &&Sample| other.time < ack.time;
+        let earlier = self.samples.iter().rev().find(is_earlier);
+        let is_first = earlier.is_none_or(|earlier| before(earlier.ack, small));
+        is_first && at_or_before(small, ack.ack) && ack.lets_go(next, path)
+    }
+
+    /// Whether the burst that ends in `tail` was smaller than a congestion window in slow start would have let it be.
+    /// It counts if it was short, so that all of it was one flight, and if it did not make the round trip longer, which
+    /// can end slow start (RFC 9406 4.2).
+    fn held(&mut self, tail: &BlockTail, is_flight: bool, path: &Path) -> bool {
+        self.grown(path);
+        let since = self.bursts.since;
+        let trip = path.round_trip();
+        let late = path
+            .base
+            .unwrap_or(0)
+            .saturating_add((trip / 8).clamp(LEAST_LATER, MOST_LATER));
+        let within = |s: &&Sample| (since..=tail.last).contains(&s.time.saturating_sub(s.rtt));
+        let fastest = self
+            .samples
+            .iter()
+            .rev()
+            .take(CONTEXT)
+            .filter(within)
+            .map(|s| s.rtt)
+            .min();
+        if self.loss_flight > 0 || !is_flight {
+            self.bursts.slow_start.skip();
+            return false;
+        }
+        let held = self.bursts.slow_start.flight(self.bursts.bytes);
+        held && fastest.is_none_or(|rtt| rtt < late)
+    }
+
+    /// Whether the congestion window had room for more behind `tail`, as the pieces before it tell.
+    pub(super) fn had_room(&self, tail: &BlockTail, is_flight: bool, path: &Path) -> bool {
+        let flight = if is_flight {
+            let behind_tap = tail.acked.map_or(0, |acked| tail.end.wrapping_sub(acked));
+            Some(self.bursts.bytes.max(behind_tap))
+        } else {
+            self.edges.in_flight(tail.last, tail.end, path)
+        };
+        tail.last >= self.recovering
+            && flight.is_some_and(|flight| self.pieces.held(flight, path.payload, path.round_trip()))
+    }
+
+    /// Whether the burst in hand shows that slow start has not ended before it.
+    pub(super) fn grown(&mut self, path: &Path) {
+        if self.loss_flight == 0 && self.bursts.slow_start.grows(self.bursts.bytes, path.segment) {
+            self.prove();
+        }
+    }
+
+    /// Pauses that were the send buffer's if slow start went on were.
+    fn prove(&mut self) {
+        self.bursts.proven |= self.spans.prove();
+    }
+
+    /// When the sender had heard that all had arrived, if it still waited then. None, too, where it is not known how far away it is.
+    pub(super) fn all_acknowledged(&self, from: u64, next: u64, path: &Path) -> Option<u64> {
+        if path.other == 0 {
+            return None;
+        }
+        let slack = path.slack();
+        let last = self.samples.iter().rev().take(4).find(|s| s.time >= from)?;
+        let heard = last.time.saturating_add(path.other);
+        (last.flight == 0 && heard.saturating_add(slack) < next).then_some(heard)
+    }
+
+    /// The ACK that let the sender go on at `next`, if one did.
+    fn trigger(&self, after: u64, next: u64, path: &Path) -> Option<Sample> {
+        let slack = path.slack();
+        let near = |s: &&Sample| s.time >= after && s.time <= next && next - s.time <= path.other.saturating_add(slack);
+        self.samples.iter().rev().take(4).find(near).copied()
+    }
+
+    /// A block whose last segment waited for an ACK (RFC 896), which its receiver delayed.
+    pub(super) fn small_tail(&mut self, b: &Block, path: &Path) {
+        if b.last.saturating_sub(b.first) < DELAYED_ACK {
+            return;
+        }
+        let Some(ack) = self.trigger(b.first, b.last, path) else {
+            return;
+        };
+        if is_delayed(ack.rtt, ack.flight, path) {
+            let cause = self.held_back(ack, path);
+            self.span(ack.time.saturating_sub(ack.rtt), b.last, cause, path);
+        }
+    }
+
+    /// What made less than a segment wait for an ACK: Nagle's algorithm, or the congestion window, which begins with
+    /// one segment after a timeout and grows by one with each ACK (RFC 5681 3.1).
+    fn held_back(&mut self, ack: Sample, path: &Path) -> Cause {
+        let in_flight = ack.flight_max.div_ceil(path.segment.max(1));
+        let since = ack.time.saturating_sub(2 * path.round_trip());
+        let has_gap = self.signs.is_some_and(|(_, last)| last >= since);
+        if has_gap || self.loss_flight > 0 && self.acks_since_loss <= in_flight.max(1) {
+            return Cause::CongestionWindow;
+        }
+        self.nagle = self.nagle.saturating_add(1);
+        Cause::Nagle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_record::{BlockEnd, Rtt};
+
+    use super::*;
+    use crate::limits::tests::{MS, TAP_AT_RECEIVER, TAP_BETWEEN, block, rtt};
+
+    /// A flight of 15 segments ends without PSH, and the next one, of 20, fills the window: its sender paused for that.
+    #[test]
+    fn a_block_that_takes_half_a_round_trip_holds_two_bursts() {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let mut so_far = SoFar {
+            first: 0,
+            last: 0,
+            bytes: 0,
+        };
+        // After each the window is as large as what is yet to come of its flight.
+        for (first, last, seq, bytes, window) in [
+            (0, MS, 0, 10_000, 15_000),
+            (81 * MS, 162 * MS, 10_000, 20_000, 15_000),
+            (162 * MS + 100_000, 163 * MS, 30_000, 15_000, 40_000),
+            (243 * MS, 244 * MS, 45_000, 10_000, 30_000),
+        ] {
+            let b = block(first, last, seq, bytes);
+            let before = (so_far.bytes > 0).then_some(so_far);
+            t.block(BlockEnd::Push as u8, &b, before, Some(window), &path);
+            so_far.last = last;
+            so_far.bytes += u64::from(bytes);
+        }
+        let pauses: Vec<_> = t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect();
+        assert_eq!(pauses[1..], [(163, 243, Cause::ReceiverWindow)], "{pauses:?}");
+    }
+
+    /// Pushed pieces of 2,000 bytes each 2 ms from `first` on, and one of 1,500: 75 ms, while ACKs of the first passed from 60 ms on. Then
+    /// the next at `next`.
+    fn paced(first: u32, next: u64, window: u32) -> Vec<(u64, u64, Cause)> {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let mut so_far = SoFar {
+            first: 0,
+            last: 0,
+            bytes: 0,
+        };
+        let mut send = |t: &mut Transfer, time: u64, seq: u32, bytes: u32, acked: u32| {
+            let b = Block {
+                flight: seq + bytes - acked,
+                ..block(time, time, seq, bytes)
+            };
+            let before = (so_far.bytes > 0).then_some(so_far);
+            t.block(BlockEnd::Push as u8, &b, before, Some(window), &path);
+            so_far.last = time;
+            so_far.bytes += u64::from(bytes);
+        };
+        let acked = |time: u64| {
+            if time >= 60 * MS {
+                (time - 60 * MS) as u32 / MS as u32 / 2 * 2000 + 2000
+            } else {
+                0
+            }
+        };
+        for piece in 0..first {
+            let time = u64::from(piece) * 2 * MS;
+            send(&mut t, time, piece * 2000, 2000, acked(time));
+        }
+        let last = u64::from(first) * 2 * MS;
+        send(&mut t, last, first * 2000, 1500, acked(last));
+        send(&mut t, next, first * 2000 + 1500, 2000, acked(next));
+        t.spans.iter().map(|s| (s.from / MS, s.to / MS, s.cause)).collect()
+    }
+
+    /// Flights of such pieces, in segments, a round trip apart, of which `lost` is sent again: the pauses after them, and the send buffer.
+    fn flights(flights: &[Vec<u32>], lost: usize) -> (Vec<Sure>, u32) {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let (mut so_far, mut seq) = (None, 0u32);
+        let trip = path.round_trip();
+        for (i, pieces) in flights.iter().enumerate() {
+            let first = i as u64 * trip;
+            for (n, segments) in pieces.iter().enumerate() {
+                let last = first + n as u64 * 10_000;
+                let b = Block {
+                    packets: *segments as u16,
+                    ..block(last, last, seq, segments * 1000)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                seq = seq.wrapping_add(b.bytes);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last,
+                    bytes: u64::from(seq),
+                });
+            }
+            if i == lost {
+                t.loss(Some(0), first + trip - 1, &path);
+            }
+        }
+        let pauses = t.spans.iter().filter(|s| s.cause == Cause::SendBuffer);
+        (pauses.map(|s| s.sure).collect(), t.sender_bytes)
+    }
+
+    /// Pieces of four segments are those of a congestion window of 204: 90 were all that the sender had.
+    #[test]
+    fn a_flight_that_its_pieces_make_small_is_the_buffers() {
+        let with = |last: Vec<u32>| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
+            let (pauses, buffer) = flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 9);
+            (pauses.last().copied(), buffer)
+        };
+        assert_eq!(with(vec![4; 22]), (Some(Sure::Yes), 88_000));
+        assert_eq!(with(vec![2; 44]), (Some(Sure::IfGrows), 0));
+        assert_eq!(with(vec![4; 52]), (Some(Sure::ByTrips), 0));
+    }
+
+    /// When it is sent again, nothing new is there to send with it.
+    #[test]
+    fn what_is_sent_again_behind_such_a_flight_is_not_what_keeps_the_sender() {
+        let with = |piece: u32| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 40]];
+            let last = vec![piece; 80 / piece as usize];
+            flights(&[&slow_start[..], &[last, vec![2; 40]]].concat(), 4)
+                .0
+                .contains(&Sure::Dry)
+        };
+        assert!(with(4));
+        assert!(!with(2));
+    }
+
+    /// 40 segments, then 40 again: the second time they were all there was. The first time slow start allowed no more.
+    #[test]
+    fn a_flight_of_slow_start_is_not_the_buffers_because_the_next_is_like_it() {
+        let (sure, _) = flights(&[vec![2; 5], vec![2; 10], vec![2; 20], vec![2; 20], vec![2; 20]], 9);
+        assert_eq!(sure, [Sure::ByTrips, Sure::ByTrips, Sure::ByTrips, Sure::Yes]);
+    }
+
+    /// Slow start allowed 80; 60 were sent, then 50 without a loss: after 60 nothing was left, or it would have been sent with these.
+    #[test]
+    fn a_smaller_flight_shows_that_the_one_before_was_all_there_was() {
+        let after_60 = |next: Vec<u32>| {
+            let slow_start = [vec![2; 5], vec![2; 10], vec![2; 20]];
+            flights(&[&slow_start[..], &[vec![2; 30], next, vec![2; 40]]].concat(), 9).0[3]
+        };
+        assert_eq!(after_60(vec![2; 25]), Sure::Yes);
+        assert_eq!(after_60(vec![2; 35]), Sure::IfGrows);
+    }
+
+    /// All was acknowledged after 1 ms, and the next data came after 100 ms. How far away the sender is was not measured, or is 1 ms.
+    #[test]
+    fn nobody_is_idle_who_is_not_known_to_have_heard() {
+        let is_idle = |other: u64| {
+            let (mut t, path) = (
+                Transfer::default(),
+                Path {
+                    other,
+                    ..TAP_AT_RECEIVER
+                },
+            );
+            t.block(BlockEnd::Push as u8, &block(0, 10_000, 0, 10_000), None, None, &path);
+            t.sample(MS, &rtt(MS, 10_000, 0), None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: 10_000,
+                bytes: 10_000,
+            };
+            let next = block(100 * MS, 100 * MS + 10_000, 10_000, 10_000);
+            t.block(BlockEnd::Push as u8, &next, Some(so_far), None, &path);
+            t.spans.iter().any(|span| span.cause == Cause::Application)
+        };
+        assert!(is_idle(MS));
+        assert!(!is_idle(0));
+    }
+
+    /// A sender with Nagle's algorithm writes less than a segment in each round trip: so much goes when the last such piece is acknowledged. Its
+    /// congestion window may have been one segment after a loss.
+    #[test]
+    fn less_than_a_segment_waits_for_the_ack_of_the_last_such_piece() {
+        let waits = |bytes: u32, acked: u32, lost: bool| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let mut so_far = None;
+            for message in 0..3u32 {
+                let first = u64::from(message) * path.round_trip();
+                let b = Block {
+                    packets: 1,
+                    max_segment: bytes as u16,
+                    ..block(first, first, bytes * message, bytes)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                if lost && message == 0 {
+                    t.loss(None, first + MS, &path);
+                }
+                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + acked, 0), None, &path);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: b.last,
+                    bytes: u64::from(b.seq + b.bytes),
+                });
+            }
+            let mut causes: Vec<_> = t.spans.iter().map(|span| span.cause).collect();
+            causes.dedup();
+            causes
+        };
+        assert_eq!(waits(400, 400, false), [Cause::Nagle]);
+        assert_eq!(waits(1000, 1000, false), [Cause::SendBuffer]);
+        assert_eq!(waits(400, 300, false), [Cause::SendBuffer]);
+        assert!(waits(400, 400, true).contains(&Cause::CongestionWindow));
+    }
+
+    /// What follows whole segments is no small piece that waited for another, nor is a whole segment one because it has timestamps.
+    #[test]
+    fn whole_segments_do_not_wait_for_small_ones() {
+        let path = Path {
+            segment: 1012,
+            ..TAP_BETWEEN
+        };
+        let trip = path.round_trip();
+        let flight = |first: u64, seq: u32, packets: u16, bytes: u32| Block {
+            packets,
+            max_segment: if packets == 1 { bytes as u16 } else { 1000 },
+            ..block(first, first + 1000, seq, bytes)
+        };
+        for (before, last) in [(400, 1000), (10_000, 400)] {
+            let mut t = Transfer::default();
+            let packets = (before / 1000).max(1) as u16;
+            t.block(BlockEnd::Push as u8, &flight(0, 0, packets, before), None, None, &path);
+            t.sample(60 * MS, &rtt(60 * MS, before, 0), None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: 1000,
+                bytes: before.into(),
+            };
+            t.block(
+                BlockEnd::Push as u8,
+                &flight(trip, before, 1, last),
+                Some(so_far),
+                None,
+                &path,
+            );
+            assert!(t.spans.iter().all(|span| span.cause != Cause::Nagle), "{last}");
+        }
+    }
+
+    /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.
+    #[test]
+    fn an_application_does_not_hear_of_acks() {
+        let waits = |late: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let mut so_far = None;
+            for message in 0..3u32 {
+                let first = u64::from(message) * (path.round_trip() + late);
+                let b = Block {
+                    packets: 11,
+                    ..block(first, first + 10_000, 10_500 * message, 10_500)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + b.bytes, 0), None, &path);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: b.last,
+                    bytes: u64::from(b.seq + b.bytes),
+                });
+            }
+            t.spans.iter().map(|span| span.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(waits(0), [Cause::SendBuffer; 2]);
+        assert_eq!(waits(5 * MS), [Cause::Application; 2]);
+    }
+
+    /// The ACKs that had passed the tap had not reached the sender when its flight filled the window with a small segment.
+    #[test]
+    fn a_window_is_full_for_who_has_not_heard_of_more() {
+        assert_eq!(paced(38, 100 * MS, 78_000), [(76, 100, Cause::ReceiverWindow)]);
+        // With room for five more it was the application.
+        assert_eq!(paced(38, 100 * MS, 83_000), [(76, 100, Cause::Application)]);
+        // An ACK that had reached it made room as well.
+        assert_eq!(paced(51, 130 * MS, 104_000), [(102, 130, Cause::Application)]);
+    }
+
+    /// The last of ten segments went alone, with PSH: nothing was left but to send a lost one again.
+    #[test]
+    fn a_sender_that_has_run_dry_waits_for_its_buffer_while_a_loss_is_recovered() {
+        let (dry, repeat, next) = (91 * MS, 150 * MS, 190 * MS);
+        for (last, held) in [(1, next - dry), (2, 0)] {
+            let mut t = Transfer::default();
+            let (mut so_far, mut seq) = (None, 0);
+            for (time, segments) in [(90 * MS, 9), (dry, last), (next, 2)] {
+                if time == next {
+                    t.loss(Some(repeat - dry), repeat, &TAP_BETWEEN);
+                }
+                let b = Block {
+                    packets: segments as u16,
+                    ..block(time, time, seq, 1000 * segments)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &TAP_BETWEEN);
+                seq += 1000 * segments;
+                so_far = Some(SoFar {
+                    first: 90 * MS,
+                    last: if time == dry { repeat } else { time },
+                    bytes: seq.into(),
+                });
+            }
+            let by = t.settle(90 * MS, next, next, &TAP_BETWEEN).by;
+            assert_eq!(by.of(Cause::SendBuffer), held, "{by:?}");
+        }
+    }
+
+    /// Flights of 10, 20, 31 and 53 segments; of the last one a segment was lost: slow start had gone on before that.
+    #[test]
+    fn a_flight_with_a_loss_tells_of_those_before_it() {
+        let mut t = Transfer::default();
+        let (mut so_far, mut seq, mut last) = (None, 0, 0);
+        for (flight, segments) in (0u64..).zip([10u32, 20, 31, 53]) {
+            let first = flight * 100 * MS;
+            last = first + MS;
+            let b = block(first, last, seq, 1000 * segments);
+            t.block(BlockEnd::Push as u8, &b, so_far, None, &TAP_BETWEEN);
+            seq += 1000 * segments;
+            so_far = Some(SoFar {
+                first: 0,
+                last,
+                bytes: seq.into(),
+            });
+        }
+        t.loss(Some(0), last, &TAP_BETWEEN);
+        let sure: Vec<_> = t
+            .spans
+            .iter()
+            .filter(|s| s.sure == Sure::Yes)
+            .map(|s| s.from / MS)
+            .collect();
+        assert_eq!(sure, [201]);
+    }
+
+    /// What ends with less than a segment, and the next when the ACK of its first had come; or later. If it was most of the receiver's
+    /// window, that cut it.
+    #[test]
+    fn a_flight_that_ends_small_may_have_filled_the_congestion_window() {
+        let pause = |next: u64, second: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let so_far = SoFar {
+                first: 0,
+                last: 0,
+                bytes: 0,
+            };
+            t.block(BlockEnd::Push as u8, &block(0, 0, 0, 900), None, Some(40_000), &path);
+            let before = SoFar { bytes: 900, ..so_far };
+            t.block(
+                BlockEnd::Push as u8,
+                &block(0, 0, 900, second),
+                Some(before),
+                Some(40_000),
+                &path,
+            );
+            let first = Rtt {
+                rtt: 60 * MS,
+                seq_end: 900,
+                ack: 900,
+                flight: 900,
+                window: 40_000,
+            };
+            t.sample(60 * MS, &first, Some(40_000), &path);
+            let before = SoFar {
+                bytes: u64::from(900 + second),
+                ..so_far
+            };
+            let b = block(next, next, 900 + second, 1000);
+            t.block(BlockEnd::Push as u8, &b, Some(before), Some(40_000), &path);
+            t.spans.iter().next_back().map(|s| s.cause)
+        };
+        assert_eq!(pause(100 * MS + MS, 900), Some(Cause::SendBuffer));
+        assert_eq!(pause(104 * MS, 900), Some(Cause::Application));
+        assert_eq!(pause(90 * MS, 900), Some(Cause::Application));
+        assert_eq!(pause(100 * MS + MS, 20_600), Some(Cause::SendBuffer));
+        assert_eq!(pause(100 * MS + MS, 32_600), Some(Cause::ReceiverWindow));
+    }
+
+    /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the
+    /// path is full.
+    fn pieces_of_two(apart: u64, now: u64) -> usize {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let mut so_far = None;
+        for piece in 0..20u32 {
+            let time = u64::from(piece) * 40 * MS;
+            let acked = 2_000
+                * (u64::from(piece) * 40 * MS)
+                    .saturating_sub(now - path.other)
+                    .div_ceil(40 * MS) as u32;
+            t.sample(time, &rtt(now - path.other, acked, 4_000), Some(40_000), &path);
+            let b = Block {
+                flight: 2_000 * (piece + 1) - acked,
+                packets: 2,
+                ..block(time, time + apart, 2_000 * piece, 2_000)
+            };
+            t.block(BlockEnd::Push as u8, &b, so_far, Some(40_000), &path);
+            so_far = Some(SoFar {
+                first: 0,
+                last: time + apart,
+                bytes: u64::from(b.seq + b.bytes),
+            });
+        }
+        let late = |s: &&Span| s.cause == Cause::SendBuffer && s.from > now;
+        t.spans.iter().filter(late).count()
+    }
+
+    /// Pauses of 30 ms after pieces each 2 ms, in a transfer that began with pieces each 15 ms.
+    #[test]
+    fn gaps_of_long_ago_tell_nothing_of_pauses() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let begin = (0..7).map(|n| n * 15);
+        let cycles = (1..6).flat_map(|cycle| (0..41).map(move |n| cycle * 110 + n * 2));
+        let mut so_far = None;
+        for (n, ms) in begin.chain(cycles).enumerate() {
+            let b = block(ms * MS, ms * MS + 10_000, 2_000 * n as u32, 2_000);
+            t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+            so_far = Some(SoFar {
+                first: 0,
+                last: b.last,
+                bytes: u64::from(b.seq + b.bytes),
+            });
+        }
+        let pauses = t
+            .spans
+            .iter()
+            .filter(|s| s.cause == Cause::SendBuffer && s.from > 100 * MS);
+        assert_eq!(pauses.count(), 4);
+    }
+
+    /// While a queue stands, most is in flight beside the two segments; and between what a slow link spaced, others' segments went.
+    #[test]
+    fn a_paced_sender_does_not_wait_for_its_buffer() {
+        assert!(pieces_of_two(10_000, 100 * MS) > 0);
+        assert_eq!(pieces_of_two(10_000, 400 * MS), 0);
+        assert_eq!(pieces_of_two(10 * MS, 100 * MS), 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Transfers as a whole; and paths, blocks and round trips for the tests of all parts.
+
+use super::*;
+
+pub(super) const MS: u64 = 1_000_000;
+
+pub(super) const TAP_AT_RECEIVER: Path = Path {
+    segment: 1000,
+    payload: 1000,
+    base: Some(100_000),
+    other: 80 * MS,
+    window: 40_000,
+    link: None,
+};
+
+pub(super) const TAP_BETWEEN: Path = Path {
+    segment: 1000,
+    payload: 1000,
+    base: Some(60 * MS),
+    other: 40 * MS,
+    window: 40_000,
+    link: None,
+};
+
+pub(super) fn block(first: u64, last: u64, seq: u32, bytes: u32) -> Block {
+    Block {
+        first,
+        last,
+        seq,
+        bytes,
+        ack: 0,
+        flight: 0,
+        packets: 10,
+        max_segment: 1000,
+        window: 0,
+        ttl: 64,
+        known: 3,
+    }
+}
+
+pub(super) fn rtt(rtt: u64, ack: u32, flight: u32) -> Rtt {
+    Rtt {
+        rtt,
+        seq_end: ack,
+        ack,
+        flight,
+        window: 0,
+    }
+}
+
+/// A window that was full in each round trip is not what an application waited for after all had been acknowledged.
+#[test]
+fn what_follows_the_last_ack_is_the_applications() {
+    let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+    let (mut so_far, mut seq, mut time) = (None, 0u32, 0);
+    for flight in 0..20 {
+        time += if flight == 10 { 400 * MS } else { 81 * MS };
+        let b = Block {
+            flight: 20_000,
+            ..block(time, time, seq, 20_000)
+        };
+        t.block(BlockEnd::Push as u8, &b, so_far, Some(20_000), &path);
+        seq += 20_000;
+        let all = Rtt {
+            rtt: 100_000,
+            seq_end: seq,
+            ack: seq,
+            flight: 0,
+            window: 0,
+        };
+        t.sample(time + 100_000, &all, Some(20_000), &path);
+        so_far = Some(SoFar {
+            first: 81 * MS,
+            last: time,
+            bytes: seq.into(),
+        });
+    }
+    let by = t.settle(81 * MS, time, time, &path).by;
+    assert_eq!(by.of(Cause::Application) / MS, 400 - 81);
+}
+
+/// All was acknowledged and the next flight came late: its sender had nothing to send, or it waited in the queue of the slow link
+/// that its segments show.
+#[test]
+fn a_flight_from_a_slow_link_may_have_waited_there() {
+    let application = |apart: u64| {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let passage = 9 * apart;
+        t.block(
+            BlockEnd::Push as u8,
+            &block(81 * MS, 81 * MS + passage, 0, 10_000),
+            None,
+            None,
+            &path,
+        );
+        let all = rtt(100_000, 10_000, 0);
+        t.sample(81 * MS + passage + 100_000, &all, None, &path);
+        let so_far = SoFar {
+            first: 81 * MS,
+            last: 81 * MS + passage,
+            bytes: 10_000,
+        };
+        let next = block(400 * MS, 400 * MS + passage, 10_000, 10_000);
+        t.block(BlockEnd::Push as u8, &next, Some(so_far), None, &path);
+        let by = t.settle(81 * MS, 400 * MS + passage, 500 * MS, &path).by;
+        by.of(Cause::Application) / MS
+    };
+    assert_eq!(application(10_000), 400 - 81 - 1 - TAP_AT_RECEIVER.round_trip() / MS);
+    assert_eq!(application(200_000), 0);
+}
+
+/// A reader opens a window of 24 segments each 100 ms. Its sender paces two segments each 2 ms until it has used that up; what comes
+/// from a slow link may have waited there.
+#[test]
+fn a_window_holds_nobody_while_it_has_room() {
+    let held = |apart: u64| {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        let mut so_far = None;
+        for cycle in 0..8 {
+            let begin = u64::from(cycle) * 100 * MS;
+            for piece in 0..12 {
+                let time = begin + u64::from(piece) * 2 * MS;
+                let b = Block {
+                    flight: 2_000 * (piece + 1),
+                    packets: 2,
+                    ..block(time, time + apart, 24_000 * cycle + 2_000 * piece, 2_000)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, Some(24_000), &path);
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: time + apart,
+                    bytes: u64::from(b.seq + b.bytes),
+                });
+            }
+            let read = Rtt {
+                ack: 24_000 * (cycle + 1),
+                ..rtt(60 * MS, 24_000 * cycle + 1_000, 0)
+            };
+            t.sample(begin + 60 * MS, &read, Some(24_000), &path);
+        }
+        t.settle(0, 760 * MS, 800 * MS, &path).by.of(Cause::ReceiverWindow) / MS
+    };
+    let (paced, waited) = (held(10_000), held(MS));
+    assert!(waited - paced > 100, "{paced} {waited}");
+    assert!(paced > 500, "{paced}");
+}
+
+#[test]
+fn a_transfer_of_many_samples_is_measured_from_the_last_that_was_dropped() {
+    let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+    t.measured = Some(0);
+    for n in 1..500 {
+        t.sample(u64::from(n) * 100 * MS, &rtt(60 * MS, n * 10_000, 0), None, &path);
+    }
+    t.settle(0, 50_000 * MS, 50_000 * MS, &path);
+    assert_eq!(t.peak, 10_000);
+}

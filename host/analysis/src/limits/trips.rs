@@ -1,0 +1,521 @@
+//! Trips: a transfer in pieces of a round trip or more, and what limited each of them.
+
+use super::charges::Cause;
+use super::path::{Path, ROOM, SLACK};
+use super::sample::{Passage, Sample, Tally};
+use super::spans::{Span, Spans, Sure};
+use super::{CONTEXT, Transfer};
+use crate::seq::before;
+
+/// Growth from one round trip to the next that only a congestion window shows.
+const GROWTH: f64 = 1.2;
+/// Round trips from which on it can be told that none is there.
+const FLAT_TRIPS: usize = 3;
+/// Differences up to this are none.
+pub(super) const FLAT: f64 = 1.15;
+/// Round trips above the smallest by this factor are queueing.
+const QUEUE: f64 = 1.25;
+/// Share of the best rate that a transfer has of a link with a queue when another one is there.
+const SHARED: f64 = 0.4;
+/// Share of the link's rate at which it is busy.
+const BUSY: f64 = 0.9;
+/// A link's rate, with what others send on it, differs by so much from one round trip to the next.
+const STEADY: f64 = 1.5;
+/// Share of the bytes in flight that a burst has behind the tap at once.
+const MOST: f64 = 0.6;
+
+/// A piece of a transfer, a round trip or more long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trip {
+    pub to: u64,
+    /// Mean round trip behind the tap, ns.
+    pub rtt: u64,
+    /// Bytes/s acknowledged.
+    rate: f64,
+    /// Bytes in flight over the whole path, on average while the application had some.
+    flight: f64,
+    /// The same with its pauses.
+    gross: f64,
+    /// Bytes in flight behind the tap, at most.
+    flight_max: u32,
+    /// The round trips are those of a transfer under way, not of its end.
+    queued: bool,
+    /// Share of it between a full segment with PSH and the next segment.
+    silent: f64,
+    /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
+    /// control lets it.
+    buffered: bool,
+    /// The application paused in it.
+    paused: bool,
+    /// Receiver's window in bytes, if known.
+    pub window: Option<u32>,
+    /// That, or the one under which the last timed segment was sent, if larger. (The ACK may come before the receiver has read
+    /// what it acknowledges.)
+    held_by: Option<u32>,
+    /// Most timed segments went to the edge of the window.
+    pub at_edge: bool,
+    /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
+    pub edge_ns: u64,
+    /// Time in which the window surely had room and the sender sent nothing, ns.
+    pub room_ns: u64,
+    /// That was most of it.
+    paced: bool,
+    /// Most of it came from a slow link before the tap, segment behind segment.
+    spaced: bool,
+    /// What passed that link one behind the other.
+    passed: Passage,
+    /// All of it, ns.
+    ns: u64,
+    /// Most of it went in pieces behind which the application had written no more.
+    partial: bool,
+    /// Bytes from timed segment to timed segment, where known.
+    pub bytes: u32,
+    /// What is in flight is that of a flight.
+    exact: bool,
+    /// The end of the transfer: too short to tell of itself.
+    short: bool,
+}
+
+impl Transfer {
+    /// The samples in pieces of a round trip or more.
+    pub(super) fn trips(&mut self, samples: &[Sample], spans: &Spans, path: &Path) -> Vec<Trip> {
+        let mut trips: Vec<Trip> = Vec::new();
+        let Some(first) = samples.first() else { return trips };
+        let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
+        // What came before the transfer may have been acknowledged without a sample.
+        let begun = self.writes.begun_at();
+        let measured = self
+            .measured
+            .map(|end| begun.filter(|at| before(end, *at)).unwrap_or(end));
+        // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips with data behind them,
+        // most in flight.
+        let (mut since, mut timed) = (start, measured);
+        let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
+        // Of its timed segments: those at the edge of the window less those that were not.
+        let mut edge = 0i32;
+        let mut tally = Tally::default();
+        for (i, s) in samples.iter().enumerate() {
+            flight_max = flight_max.max(s.flight_max);
+            edge += match s.at_edge {
+                Some(true) => 1,
+                Some(false) => -1,
+                None => 0,
+            };
+            tally.join(&s.tally);
+            if s.flight > 0 {
+                sum = sum.saturating_add(s.rtt);
+                count += 1;
+            }
+            let is_last = i + 1 == samples.len();
+            if s.time.saturating_sub(since) < path.round_trip().max(SLACK) && !is_last {
+                continue;
+            }
+            let in_spans = |causes: &[Cause]| spans.within(causes, since, s.time);
+            let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
+            let paused = in_spans(&[Cause::Application]) > 0;
+            let is_buffer = |span: &Span| {
+                span.cause == Cause::SendBuffer && span.sure >= Sure::Yes && span.from < s.time && span.to > since
+            };
+            let buffered = spans.iter().any(is_buffer);
+            let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
+            let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
+            // A pause of the application, too, leaves room.
+            let room = tally.room_ns.saturating_sub(in_spans(&[Cause::Application]));
+            let bytes = timed.filter(|at| !before(s.end, *at)).map(|at| s.end.wrapping_sub(at));
+            let flown = spans
+                .iter()
+                .find(|span| span.flight > 0 && 2 * span.within(since, s.time) > s.time.saturating_sub(since));
+            let rtt = sum.checked_div(count).unwrap_or(s.rtt);
+            let short = ns < path.round_trip() / 2;
+            let previous = trips.last().filter(|_| short).copied();
+            let rate = match (previous, bytes) {
+                // The end of it: too short to tell.
+                (Some(previous), _) => previous.rate,
+                (None, Some(bytes)) => f64::from(bytes) / ns as f64 * 1e9,
+                (None, None) => f64::from(flight_max) / rtt.saturating_add(path.other).max(1) as f64 * 1e9,
+            };
+            // What is in flight over the whole path: rate × round trip (Little).
+            let flight = rate * (path.round_trip().max(rtt.saturating_add(path.other))) as f64 / 1e9;
+            let gross = bytes.map_or(flight, |bytes| {
+                let whole = s.time.saturating_sub(since).max(path.round_trip()).max(1);
+                f64::from(bytes) / whole as f64 * path.round_trip().max(rtt.saturating_add(path.other)) as f64
+            });
+            // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
+            let (flight, gross) =
+                flown.map_or((flight, gross), |span| (f64::from(span.flight), f64::from(span.flight)));
+            trips.push(Trip {
+                to: s.time,
+                rtt,
+                rate,
+                flight,
+                gross,
+                flight_max,
+                queued: count > 0,
+                silent,
+                buffered,
+                paused,
+                window: s.window,
+                held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
+                at_edge: edge > 0,
+                edge_ns: tally.edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
+                room_ns: room,
+                paced: 2 * room > ns,
+                spaced: tally.spaced > 0,
+                passed: tally.passed,
+                ns: s.time.saturating_sub(since),
+                partial: tally.partial > 0,
+                bytes: bytes.unwrap_or(0),
+                exact: flown.is_some(),
+                short: previous.is_some(),
+            });
+            (since, timed) = (s.time, Some(s.end));
+            (sum, count, flight_max, edge, tally) = (0, 0, 0, 0, Tally::default());
+        }
+        for t in &trips {
+            self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
+        }
+        // One piece can hold a burst; the middle one of three does not.
+        for three in trips.windows(3) {
+            let [a, b, c] = [three[0].rate, three[1].rate, three[2].rate];
+            self.rate_max = self.rate_max.max(a.max(b).min(a.min(b).max(c)));
+        }
+        trips
+    }
+
+    /// What limited trip `i`, spans apart; and whether it was as all trips around it, so that pauses after full
+    /// segments are those of a full send buffer.
+    pub(super) fn classify(&mut self, trips: &[Trip], i: usize, path: &Path) -> (Cause, bool) {
+        let t = &trips[i];
+        // No more can be in flight than the window allows: where it seems so, the round trip is not the smallest one.
+        if let Some(window) = t.held_by
+            && let most = f64::from(window) * FLAT
+            && let gross = smoothed(trips, i, most)
+            && (t.at_edge || gross + f64::from(path.room(window, t.exact)) >= f64::from(window) && gross <= most)
+        {
+            self.receiver_bytes = window;
+            return (Cause::ReceiverWindow, false);
+        }
+        if t.short && i > 0 {
+            let before = self.classify(trips, i - 1, path);
+            if before.0 != Cause::ReceiverWindow {
+                return before;
+            }
+        }
+        let base = path.base.unwrap_or(t.rtt) as f64;
+        let queued = t.queued && t.rtt as f64 > base * QUEUE + SLACK as f64;
+        if queued && self.rate_max > 0.0 && t.rate >= SHARED * self.rate_max {
+            self.link_rate = self.link_rate.max(self.rate_max);
+            return (Cause::Bandwidth, false);
+        }
+        if path.link.is_some_and(|link| t.rate >= BUSY * link) {
+            return (Cause::Bandwidth, false);
+        }
+        let growing = if self.loss_flight == 0 {
+            Cause::SlowStart
+        } else {
+            Cause::CongestionWindow
+        };
+        if f64::from(self.loss_flight) > t.flight {
+            return (growing, false);
+        }
+        // Never as much in flight before: only a growing congestion window shows that.
+        let before = trips[..i].iter().map(|t| t.flight).fold(0.0, f64::max);
+        let after = trips.get(i + 1).map_or(0.0, |t| t.flight);
+        let whole = trips.iter().filter(|t| !t.short).count();
+        if i == 0 || whole < FLAT_TRIPS || t.flight.max(after) >= before * GROWTH {
+            return (growing, false);
+        }
+        let far = |j: usize| trips.get(j).map_or(t.flight, |t| t.flight);
+        if far(i + CONTEXT) > far(i.saturating_sub(CONTEXT)) * FLAT {
+            return (Cause::CongestionWindow, false);
+        }
+        if t.buffered {
+            return (Cause::CongestionWindow, false);
+        }
+        let around = &trips[i.saturating_sub(2)..(i + 3).min(trips.len())];
+        let most = around.iter().map(|t| t.flight).fold(0.0, f64::max);
+        let least = around.iter().map(|t| t.flight).fold(f64::INFINITY, f64::min);
+        if most > least * FLAT * FLAT {
+            // Segments that stand apart alike left a link that had no pause; how many of others went between them varies.
+            let cause = match (t.spaced, t.paced) {
+                (true, _) => Cause::Bandwidth,
+                (false, true) => Cause::CongestionWindow,
+                (false, false) => Cause::Unknown,
+            };
+            return (cause, false);
+        }
+        // Flat. With pauses: those are the send buffer's (after full segments) or the application's, and between them data
+        // goes as fast as the sender's congestion control lets it. In bursts: most of the bytes behind the tap at once. Even arrival: the
+        // bytes behind the tap are those of their share of the round trip.
+        if t.silent > 0.0 || t.paused {
+            return (Cause::CongestionWindow, true);
+        }
+        let even = t.rate * t.rtt as f64 / 1e9;
+        let flight_max = f64::from(t.flight_max);
+        let at_once = flight_max > even * QUEUE && flight_max > t.flight * MOST;
+        if at_once {
+            self.sender_bytes = self.sender_bytes.max(most as u32).max(t.flight_max);
+            (Cause::SendBuffer, true)
+        } else if t.partial && !t.spaced {
+            (Cause::Application, false)
+        } else if t.flight < f64::from(ROOM * path.payload) && !t.spaced {
+            // Whoever waits for a link has more on its way.
+            (Cause::Unknown, false)
+        } else {
+            self.link_rate = self.link_rate.max(t.rate);
+            (Cause::Bandwidth, true)
+        }
+    }
+}
+
+/// Bytes in flight in trip `i`; or, if it or a neighbour under the same window seems to have had more than `most`, which the window does
+/// not allow, in it and half of each neighbour: some of what was acknowledged in one was sent in another.
+fn smoothed(trips: &[Trip], i: usize, most: f64) -> f64 {
+    let around = i.saturating_sub(1)..(i + 2).min(trips.len());
+    let alike = || around.clone().filter(|j| trips[*j].held_by == trips[i].held_by);
+    if alike().all(|j| trips[j].gross <= most) {
+        return trips[i].gross;
+    }
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for j in alike() {
+        let ns = trips[j].ns as f64 * if j == i { 1.0 } else { 0.5 };
+        sum += trips[j].gross * ns;
+        weight += ns;
+    }
+    sum / f64::max(weight, 1.0)
+}
+
+/// The rate in bytes/s of a slow link before the tap, if it had no pause in trip `i` and its neighbours (a block may end in
+/// another than it began), and was as fast in all of them: a sender that paces in slow start gets faster.
+pub(super) fn busy_link(trips: &[Trip], i: usize, path: &Path) -> Option<f64> {
+    let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
+    let mut passed = Passage::default();
+    around.iter().for_each(|trip| passed.join(trip.passed));
+    let ns: u64 = around.iter().map(|trip| trip.ns).fold(0, u64::saturating_add);
+    let rates = || around.iter().filter(|trip| !trip.short).map(|trip| trip.passed.rate());
+    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    let whole = trips.iter().filter(|trip| !trip.short).count();
+    let has_more = whole >= FLAT_TRIPS && trips[i].flight >= f64::from(ROOM * path.payload);
+    (trips[i].spaced && has_more && most <= STEADY * least && passed.ns as f64 >= BUSY * ns as f64)
+        .then(|| passed.rate())
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_record::{Block, BlockEnd, Rtt};
+
+    use super::*;
+    use crate::limits::SoFar;
+    use crate::limits::bursts::BlockTail;
+    use crate::limits::charges::Charges;
+    use crate::limits::tests::{MS, TAP_AT_RECEIVER, TAP_BETWEEN, block, rtt};
+
+    /// Two segments in each round trip, of windows of so many: three of four and more would have been free.
+    #[test]
+    fn two_segments_use_up_a_small_window() {
+        let window = |segments: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            // The ACKs that tell of the edge are not the last that the sender has heard.
+            let trip = path.round_trip() + 20 * MS;
+            t.measured = Some(0);
+            for n in 1..10u32 {
+                let acked = rtt(60 * MS, 2_000 * n, 1_000);
+                t.sample(u64::from(n) * trip, &acked, Some(1_000 * segments), &path);
+            }
+            let by = t.settle(0, 9 * trip, 9 * trip + MS, &path).by;
+            by.receiver() > 5 * trip
+        };
+        assert_eq!([3, 4, 8, 20].map(window), [true, true, false, false]);
+    }
+
+    /// Flights of so many segments beside the receiver, a round trip apart, and the last ACK a millisecond later.
+    fn beside_receiver(flights: &[u32]) -> Charges {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let trip = path.round_trip() + MS;
+        let (mut time, mut begin) = (1000 * MS, 0);
+        t.measured = Some(1_000u32.wrapping_sub(1_000 * flights[0]));
+        for flight in flights {
+            let timed = rtt(100_000, begin + 1_000, 1_000 * (flight - 1));
+            t.sample(time, &timed, Some(400_000), &path);
+            time += trip;
+            begin += 1_000 * flight;
+        }
+        let end = time - trip + MS;
+        t.sample(end, &rtt(100_000, begin, 0), Some(400_000), &path);
+        t.settle(1000 * MS, end, time, &path).by
+    }
+
+    /// A receiver takes one segment, in each round trip.
+    #[test]
+    fn who_has_less_than_three_segments_in_flight_waits_for_no_link() {
+        for (bytes, is_known) in [(200, false), (5_000, true)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            for n in 1..10u32 {
+                t.sample(
+                    u64::from(n) * 101 * MS,
+                    &rtt(60 * MS, bytes * n, 0),
+                    Some(400_000),
+                    &path,
+                );
+            }
+            let by = t.settle(0, 900 * MS, 910 * MS, &path).by;
+            let [busy, unknown] = [Cause::Bandwidth, Cause::Unknown].map(|cause| by.of(cause) > 300 * MS);
+            assert_eq!((busy, unknown), (is_known, !is_known), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn two_round_trips_alike_show_no_buffer() {
+        assert_eq!(beside_receiver(&[10; 2]).of(Cause::SendBuffer), 0);
+        assert!(beside_receiver(&[10; 8]).of(Cause::SendBuffer) > 0);
+    }
+
+    #[test]
+    fn what_is_too_short_to_tell_is_as_what_was_before() {
+        let by = beside_receiver(&[10, 20, 40, 80]);
+        assert_eq!(by.of(Cause::SlowStart), by.sum());
+    }
+
+    /// A window of 6 segments is used up in each round trip, beside the receiver. The segments that are timed are the first and the last of
+    /// their flights in turns: 11 segments from one to the next in a round trip, then 7 in two.
+    #[test]
+    fn a_window_is_full_although_more_seems_to_be_in_flight_and_then_less() {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        let trip = path.round_trip();
+        t.measured = Some(0);
+        for twice in 0..6u32 {
+            let (flight, end) = (u64::from(twice) * 3 * trip, 18_000 * twice);
+            for (time, end) in [(flight, end + 1_000), (flight + trip + 3 * MS, end + 12_000)] {
+                t.sample(time + 100_000, &rtt(100_000, end, 1_000), Some(6_000), &path);
+            }
+        }
+        let to = 16 * trip;
+        let by = t.settle(0, to, to, &path).by;
+        assert!(by.of(Cause::ReceiverWindow) > to - 2 * trip, "{by:?}");
+    }
+
+    /// Trips of 10 and 20 segments in turns, which nothing explains; but segments that a slow link before the tap spaced show that it was
+    /// busy, and a window with room that the sender held back itself.
+    #[test]
+    fn what_goes_up_and_down_is_unknown_but_for_a_slow_link_and_a_paced_sender() {
+        let charged = |apart: u64, window: Option<u32>| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            let (mut so_far, mut seq) = (None, 0);
+            for trip in 0..12 {
+                let begin = trip * 100 * MS;
+                let pieces = [5, 10][trip as usize % 2];
+                for piece in 0..pieces {
+                    let time = begin + piece * 90 * MS / pieces;
+                    let b = Block {
+                        flight: 4_000,
+                        packets: 2,
+                        ..block(time, time + apart, seq, 2_000)
+                    };
+                    t.block(BlockEnd::Limit as u8, &b, so_far, None, &path);
+                    if window.is_some() {
+                        t.tail = t.tail.map(|tail| BlockTail { has_room: true, ..tail });
+                    }
+                    seq += b.bytes;
+                    so_far = Some(SoFar {
+                        first: 0,
+                        last: time + apart,
+                        bytes: u64::from(seq),
+                    });
+                }
+                t.sample(begin + 95 * MS, &rtt(60 * MS, seq, 4_000), window, &path);
+            }
+            let by = t.settle(0, 1_195 * MS, 1_200 * MS, &path).by;
+            [Cause::Unknown, Cause::Bandwidth, Cause::CongestionWindow].map(|cause| by.of(cause) > 300 * MS)
+        };
+        assert_eq!(charged(10_000, None), [true, false, false]);
+        assert_eq!(charged(MS, None), [false, true, false]);
+        assert_eq!(charged(10_000, Some(400_000)), [false, false, true]);
+    }
+
+    /// Pieces of 10 segments from a link before the tap, in round trips of 100 ms after a loss: without a pause, with pauses half of
+    /// the time, and twice as fast each time, as a sender does that paces in slow start.
+    #[test]
+    fn a_slow_link_without_a_pause_is_busy_whatever_the_congestion_window_does() {
+        let busy = |spacing: fn(u32) -> u64, share: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            (t.measured, t.loss_flight) = (Some(0), 1_000_000);
+            let (mut so_far, mut seq) = (None, 0);
+            for trip in 0..5u32 {
+                let (begin, apart) = (u64::from(trip) * 100 * MS, spacing(trip));
+                let pieces = 10 * MS / apart;
+                for piece in 0..pieces {
+                    let first = begin + piece * 10 * apart;
+                    let last = first + 9 * apart * share / 2;
+                    let b = Block {
+                        flight: 10_000,
+                        ..block(first, last, seq, 10_000)
+                    };
+                    t.block(BlockEnd::Limit as u8, &b, so_far, None, &path);
+                    seq += b.bytes;
+                    so_far = Some(SoFar {
+                        first: 0,
+                        last,
+                        bytes: u64::from(seq),
+                    });
+                }
+                t.sample(begin + 100 * MS - 1, &rtt(60 * MS, seq, 10_000), None, &path);
+            }
+            let by = t.settle(0, 499 * MS, 500 * MS, &path).by;
+            (by.of(Cause::Bandwidth) / MS, by.of(Cause::CongestionWindow) / MS)
+        };
+        assert_eq!(busy(|_| MS, 2), (499, 0));
+        assert_eq!(busy(|_| MS, 1), (0, 499));
+        assert_eq!(busy(|trip| (4 * MS) >> trip, 2), (0, 499));
+    }
+
+    /// The ACK of a whole flight came before its receiver had read it.
+    #[test]
+    fn a_flight_was_held_by_the_window_it_was_sent_under() {
+        for (before, held) in [(80_000, false), (42_000, true)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            t.sample(160 * MS, &rtt(60 * MS, 10_000, 0), Some(before), &path);
+            t.sample(260 * MS, &rtt(60 * MS, 50_000, 0), Some(42_000), &path);
+            let by = t.settle(160 * MS, 260 * MS, 260 * MS, &path).by;
+            assert_eq!(by.of(Cause::ReceiverWindow) > 0, held, "{before}");
+        }
+    }
+
+    /// 20,000 bytes in flight, and then the 15,000 that were left: the last ACK tells of both, but the segment that was timed is the first
+    /// of those 15,000.
+    #[test]
+    fn a_trip_holds_no_more_than_what_was_sent_in_it() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        let window = Some(35_000);
+        t.sample(160 * MS, &rtt(60 * MS, 1_000, 9_000), window, &path);
+        t.sample(260 * MS, &rtt(60 * MS, 11_000, 19_000), window, &path);
+        let last = Rtt {
+            ack: 45_000,
+            ..rtt(60 * MS, 31_000, 0)
+        };
+        t.sample(360 * MS, &last, window, &path);
+        let by = t.settle(100 * MS, 301 * MS, 361 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow), 0);
+        assert_eq!(t.peak, 20_000);
+    }
+
+    /// The end of the transfer before was sent again, so that no sample tells of its ACK.
+    #[test]
+    fn a_transfer_was_not_acknowledged_before_it_began() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        t.block(
+            BlockEnd::Push as u8,
+            &block(100 * MS, 101 * MS, 300_000, 10_000),
+            None,
+            None,
+            &path,
+        );
+        t.sample(160 * MS, &rtt(60 * MS, 310_000, 0), None, &path);
+        t.settle(100 * MS, 160 * MS, 160 * MS, &path);
+        assert_eq!(t.peak, 10_000);
+    }
+}
