@@ -83,6 +83,8 @@ pub(crate) struct Transfer {
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
+    /// Bytes that left the network in the last pause in which the sender surely had nothing to send, though it could.
+    left_dry: u32,
     /// End of the last piece below a segment.
     small: Option<u32>,
     /// Something was lost behind the last block, and the congestion window had room for more than that.
@@ -101,6 +103,13 @@ pub(crate) struct Transfer {
     /// When something was sent again last.
     again: Option<u64>,
     repeats: Option<Repeats>,
+    /// ACKs since the last block that told of something behind a gap.
+    told: u32,
+    /// Since when the sender would have answered them with something new.
+    silent: Option<u64>,
+    /// Something new was sent in this recovery; and in one, before half of what was in flight had left.
+    goes_on: bool,
+    answers: bool,
     /// Up to where trips that are over have been measured.
     measured: Option<u32>,
     flight_since: u32,
@@ -206,11 +215,11 @@ impl Transfer {
             Some(tail) => self.pause(tail, b, path),
             None => self.bursts = Bursts::begin(b.first, 0),
         }
-        self.written(b, is_full, before, path);
         let end = b.seq.wrapping_add(b.bytes);
-        self.stood_since_repeat(b, end, path);
         let acked = end.wrapping_sub(b.flight);
         let pushed = BlockEnd::from_u8(code) == Some(BlockEnd::Push);
+        self.written(b, is_full, before, path);
+        self.stood_since_repeat(b, end, path);
         if pushed {
             // What other blocks tell is later than their end.
             self.edges.saw(b.last, acked, window);

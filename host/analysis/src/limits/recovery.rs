@@ -24,7 +24,53 @@ pub(super) struct Repeats {
     flight: u32,
 }
 
+/// ACKs beyond that from which on it is sure that there was nothing to let go.
+const SURELY: u32 = 6;
+
 impl Transfer {
+    /// The receiver told of something behind a gap: one segment less is in flight.
+    pub fn told(&mut self, time: u64, path: &Path) {
+        self.told = self.told.saturating_add(1);
+        if !self.has_to_answer(path) {
+            self.silent = None;
+        } else if self.silent.is_none() {
+            self.silent = Some(time);
+        }
+        self.gap(time, path);
+    }
+
+    /// Whether more left the network since the last block than any congestion control leaves unanswered: in a recovery each
+    /// second ACK lets a segment go (RFC 6937, and BBR one for each), where nothing new has gone yet after half of what was in
+    /// flight (RFC 6582).
+    fn has_to_answer(&self, path: &Path) -> bool {
+        let again = self.repeats.map_or(0, |repeats| repeats.count);
+        let flight = self.repeats.map_or(self.flight_since, |repeats| repeats.flight);
+        let halved = if self.goes_on || self.answers {
+            0
+        } else {
+            flight / path.payload.max(1) / 2 + 3
+        };
+        self.told >= (2 * again).saturating_add(halved).saturating_add(SURELY)
+    }
+
+    /// Whether the sender had nothing to answer with between the block that ended in `tail` and the one that began at `next`.
+    pub(super) fn had_nothing_to_answer(&self, tail: BlockTail, next: u64, path: &Path) -> bool {
+        let room = |edge: &Edge| i64::from(edge.left(tail.end)) >= i64::from(ROOM * path.segment);
+        let heard = |silent: u64| silent.saturating_add(path.other) < next;
+        tail.whole && !tail.at_edge && self.edges.last().is_none_or(room) && self.silent.is_some_and(heard)
+    }
+
+    /// A block of new data: whether the sender answers ACKs of a recovery from the first on.
+    pub(super) fn answered(&mut self, b: &Block, path: &Path) {
+        if let Some(again) = self.repeats {
+            self.answers |= self.told < again.flight / path.payload.max(1) / 4;
+        }
+        self.goes_on |= self.repeats.is_some() || b.first < self.recovering;
+        self.told = 0;
+        self.silent = None;
+        self.repeats = None;
+    }
+
     /// A gap, or what tells of one: a loss, if something is sent again within two round trips, or when a timer
     /// has run out since; reordering otherwise.
     pub fn gap(&mut self, time: u64, path: &Path) {
@@ -53,6 +99,9 @@ impl Transfer {
             && self.had_room(&tail, self.bursts.is_flight(&tail, time, path), path)
         {
             self.had_room = true;
+        }
+        if time >= self.recovering {
+            self.goes_on = false;
         }
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
@@ -174,5 +223,59 @@ mod tests {
         assert_eq!(charged(repeat, 1, 20_000, 22_000, next, 9000), 0);
         assert_eq!(charged(repeat, 1, 20_000, 60_000, repeat + trip / 2, 9000), 0);
         assert_eq!(charged(repeat, 1, 20_000, 60_000, next, 500), 0);
+    }
+
+    /// Of 20 segments one was lost; its repeat went, then nothing while so many ACKs told of what had arrived behind it. `answers`: so many
+    /// had been enough for something new before.
+    #[test]
+    fn acks_of_a_recovery_that_nothing_answers_show_that_nothing_is_left() {
+        let (end, trip) = (91 * MS, 100 * MS);
+        let next = end + trip;
+        let charged = |told: u32, heard: u64, window: u32, answers: bool| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.answers = answers;
+            t.saw(0, 0, Some(window));
+            let first = block(90 * MS, end, 0, 20_000);
+            t.block(BlockEnd::Push as u8, &first, None, None, &path);
+            t.again(end + 10 * MS, 20_000, 20_000, &path);
+            t.loss(Some(10 * MS), end + 10 * MS, &path);
+            for _ in 0..told {
+                t.told(heard, &path);
+            }
+            let before = SoFar {
+                first: 90 * MS,
+                last: end + 10 * MS,
+                bytes: 20_000,
+            };
+            t.block(
+                BlockEnd::Push as u8,
+                &block(next, next, 20_000, 9000),
+                Some(before),
+                None,
+                &path,
+            );
+            t.settle(90 * MS, next, next, &path).by.of(Cause::SendBuffer)
+        };
+        let heard = end + 20 * MS;
+        // Half of what was in flight and three, two for the repeat, and six.
+        assert_eq!(charged(21, heard, 60_000, false), next - end);
+        assert_eq!(charged(20, heard, 60_000, false), 0);
+        assert_eq!(charged(8, heard, 60_000, true), next - end);
+        assert_eq!(charged(7, heard, 60_000, true), 0);
+        // They let the next block go; the receiver's window was full.
+        assert_eq!(charged(21, next - MS, 60_000, false), 0);
+        assert_eq!(charged(21, heard, 22_000, false), 0);
+    }
+
+    #[test]
+    fn who_goes_on_before_half_has_left_answers_each_second_ack() {
+        for (told, answers) in [(4, true), (5, false)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.block(BlockEnd::Push as u8, &block(0, MS, 0, 20_000), None, None, &path);
+            t.again(10 * MS, 20_000, 20_000, &path);
+            (0..told).for_each(|_| t.told(20 * MS, &path));
+            t.answered(&block(21 * MS, 21 * MS, 20_000, 2_000), &path);
+            assert_eq!((t.answers, t.goes_on, t.told), (answers, true, 0));
+        }
     }
 }

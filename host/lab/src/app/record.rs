@@ -121,7 +121,8 @@ pub(crate) struct SenderRecord {
     pub(crate) samples: u64,
     /// Of those: data waited, and the receiver's window had room for less than three segments.
     pub(crate) window_samples: u64,
-    /// Of those: all that was written was sent, and the application was inside a write: it waited for room.
+    /// Of those: all that was written was sent, the application was inside a write (it waited for room), and no recovery filled the
+    /// congestion window.
     pub(crate) buffer_samples: u64,
 }
 

@@ -27,6 +27,9 @@ const DIAG_MESSAGE: usize = 72;
 /// States with a sender: ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING (`net/tcp_states.h`).
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
+/// `TCP_CA_Recovery` and what is above it (`linux/tcp.h`): a loss is being recovered.
+const RECOVERY: u8 = 3;
+
 /// The receiver's window counts as full when fewer segments than this would fit (Siekkinen et al.).
 const ROOM: u64 = 3;
 
@@ -221,13 +224,20 @@ impl<'a> State<'a> {
         let is_full = u64::from(info.window) < in_flight + ROOM * u64::from(info.segment);
         record.window_samples += u64::from(info.not_sent > 0 && is_full);
         let waits = writing.contains(&client_port);
-        record.buffer_samples += u64::from(info.not_sent == 0 && waits);
+        record.buffer_samples += u64::from(info.not_sent == 0 && waits && info.has_room());
     }
 }
 
 /// Fields of `struct tcp_info` (`linux/tcp.h`).
 struct Info {
+    state: u8,
     segment: u32,
+    /// Segments: sent and not acknowledged; of those SACKed, lost, and sent again.
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
+    congestion_window: u32,
     bytes_acked: u64,
     not_sent: u32,
     busy_us: u64,
@@ -242,7 +252,13 @@ impl Info {
     /// None from a kernel without them (`tcpi_snd_wnd` came with Linux 5.17).
     fn parse(b: &[u8]) -> Option<Info> {
         Some(Info {
+            state: *b.get(1)?,
             segment: u32_at(b, 16)?,
+            unacked: u32_at(b, 24)?,
+            sacked: u32_at(b, 28)?,
+            lost: u32_at(b, 32)?,
+            retransmitted: u32_at(b, 36)?,
+            congestion_window: u32_at(b, 80)?,
             bytes_acked: u64_at(b, 120)?,
             not_sent: u32_at(b, 144)?,
             busy_us: u64_at(b, 168)?,
@@ -252,6 +268,13 @@ impl Info {
             bytes_retrans: u64_at(b, 208)?,
             window: u32_at(b, 228)?,
         })
+    }
+
+    /// Whether the congestion window would let more go. In a recovery what it lets go is sent again first; otherwise a sender that has sent
+    /// all it has may fill it by chance.
+    fn has_room(&self) -> bool {
+        let in_network = (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost);
+        self.state < RECOVERY || in_network < self.congestion_window
     }
 }
 
@@ -273,6 +296,24 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
+
+    /// `TCP_INFO` with a state, segments not acknowledged, SACKed, lost and sent again, and a congestion window.
+    fn info(state: u8, segments: [u32; 4], congestion_window: u32) -> Info {
+        let mut b = [0; 232];
+        b[1] = state;
+        let window = (80, congestion_window);
+        for (at, number) in (24..).step_by(4).zip(segments).chain([window]) {
+            b[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        Info::parse(&b).unwrap()
+    }
+
+    #[test]
+    fn a_congestion_window_that_repeats_fill_has_no_room() {
+        assert!(!info(3, [69, 1, 55, 1], 14).has_room());
+        assert!(info(3, [69, 2, 55, 1], 14).has_room());
+        assert!(info(0, [24, 0, 0, 0], 24).has_room());
+    }
 
     /// A socket of this process, as its kernel knows it.
     #[test]
