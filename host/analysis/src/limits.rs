@@ -110,8 +110,9 @@ pub(crate) struct Transfer {
     /// Something new was sent in this recovery; and in one, before half of what was in flight had left.
     goes_on: bool,
     answers: bool,
-    /// Up to where trips that are over have been measured.
+    /// Up to where trips that are over have been measured: the end of a timed segment, or the last ACK of the transfer before.
     measured: Option<u32>,
+    /// Most bytes in flight since the last sample.
     flight_since: u32,
     rate_max: f64,
     /// Most bytes in flight at a loss.
@@ -356,6 +357,8 @@ impl Transfer {
         self.repeats = None;
         self.had_room = false;
         self.again = None;
+        self.full = self.full.filter(|full| *full >= next);
+        self.stands = self.stands.filter(|(since, _)| *since >= next);
         self.tally = Tally::default();
         self.pace = Pace::default();
         self.rate_max = 0.0;
@@ -396,6 +399,9 @@ impl Transfer {
             }
             if own.0 == Cause::ReceiverWindow && i > 0 && trips[i - 1].window == trip.window {
                 self.silly.freeze(trip.bytes, trip.window.unwrap_or(0), end - at);
+            }
+            if own.0 == Cause::ReceiverWindow {
+                self.receiver_bytes = trip.held_by.unwrap_or(self.receiver_bytes);
             }
             before = Some(own);
             let edge = spans.beside_window(at, trip.edge_ns).min(end);

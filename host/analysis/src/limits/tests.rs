@@ -156,3 +156,33 @@ fn a_transfer_of_many_samples_is_measured_from_the_last_that_was_dropped() {
     t.settle(0, 50_000 * MS, 50_000 * MS, &path);
     assert_eq!(t.peak, 10_000);
 }
+
+/// The last flight of a transfer filled the window; the next transfer begins within a round trip.
+#[test]
+fn a_window_that_the_last_transfer_filled_holds_not_the_next() {
+    let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+    t.block(BlockEnd::Push as u8, &block(0, MS, 0, 40_000), None, None, &path);
+    t.full(MS, 40_000, 40_000);
+    t.settle(0, MS, 30 * MS, &path);
+    t.block(
+        BlockEnd::Push as u8,
+        &block(30 * MS, 31 * MS, 40_000, 10_000),
+        None,
+        None,
+        &path,
+    );
+    let so_far = SoFar {
+        first: 30 * MS,
+        last: 31 * MS,
+        bytes: 10_000,
+    };
+    t.block(
+        BlockEnd::Push as u8,
+        &block(60 * MS, 61 * MS, 50_000, 10_000),
+        Some(so_far),
+        None,
+        &path,
+    );
+    let by = t.settle(30 * MS, 61 * MS, 200 * MS, &path).by;
+    assert_eq!(by.of(Cause::ReceiverWindow), 0, "{by:?}");
+}

@@ -51,7 +51,7 @@ pub(super) struct Trip {
     pub window: Option<u32>,
     /// That, or the one under which the last timed segment was sent, if larger. (The ACK may come before the receiver has read
     /// what it acknowledges.)
-    held_by: Option<u32>,
+    pub held_by: Option<u32>,
     /// Most timed segments went to the edge of the window.
     pub at_edge: bool,
     /// Time in which the sender surely stood there, pauses with spans of their own apart, ns.
@@ -192,7 +192,6 @@ impl Transfer {
             && let gross = smoothed(trips, i, most)
             && (t.at_edge || gross + f64::from(path.room(window, t.exact)) >= f64::from(window) && gross <= most)
         {
-            self.receiver_bytes = window;
             return (Cause::ReceiverWindow, false);
         }
         if t.short && i > 0 {
