@@ -834,7 +834,7 @@ impl Flow {
             if e.what & heard != 0 && e.what & what::DSACK == 0 {
                 let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
                 received.saw(time, e.ack, window);
-                received.told(time, &other);
+                received.heard_of_gap(time, &other);
             }
             if e.what & what::WINDOW_FULL != 0 {
                 let flight = e.seq.wrapping_add(e.length).wrapping_sub(e.acked);

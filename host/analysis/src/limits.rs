@@ -28,7 +28,7 @@ pub(crate) use charges::{Cause, Charged, Charges};
 use edges::Edges;
 pub(crate) use path::{DELAYED_ACK, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS};
 use path::{are_whole, is_delayed};
-use recovery::Repeats;
+use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;
 use sample::{Pace, SPACED, Sample, Tally, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
@@ -83,8 +83,6 @@ pub(crate) struct Transfer {
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
-    /// Bytes that left the network in the last pause in which the sender surely had nothing to send, though it could.
-    left_dry: u32,
     /// End of the last piece below a segment.
     small: Option<u32>,
     /// Something was lost behind the last block, and the congestion window had room for more than that.
@@ -103,13 +101,7 @@ pub(crate) struct Transfer {
     /// When something was sent again last.
     again: Option<u64>,
     repeats: Option<Repeats>,
-    /// ACKs since the last block that told of something behind a gap.
-    told: u32,
-    /// Since when the sender would have answered them with something new.
-    silent: Option<u64>,
-    /// Something new was sent in this recovery; and in one, before half of what was in flight had left.
-    goes_on: bool,
-    answers: bool,
+    answers: Answers,
     /// Up to where trips that are over have been measured: the end of a timed segment, or the last ACK of the transfer before.
     measured: Option<u32>,
     /// Most bytes in flight since the last sample.

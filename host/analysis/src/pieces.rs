@@ -53,11 +53,6 @@ impl Pieces {
         self.last = bytes;
     }
 
-    /// The last one; 0 if it was not whole segments.
-    pub const fn last(&self) -> u32 {
-        self.last
-    }
-
     /// The congestion window is another: nothing is known of it.
     pub fn forget(&mut self) {
         self.last = 0;

@@ -5,7 +5,7 @@ use weir_record::Block;
 
 use super::bursts::{BlockTail, PIECES};
 use super::charges::Cause;
-use super::path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, is_delayed};
+use super::path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, is_delayed};
 use super::sample::{Sample, is_spaced};
 use super::spans::{Span, Sure};
 use super::{CONTEXT, SoFar, Transfer};
@@ -17,11 +17,6 @@ const OTHERS: u64 = 8;
 /// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
 const LEAST_LATER: u64 = 4_000_000;
 const MOST_LATER: u64 = 16_000_000;
-
-/// Sizes of a piece that leave the network between two that a sender paces, at most (BBR drains a queue at a third of its rate).
-const MUCH: u32 = 4;
-/// Segments in flight while a sender probes for the smallest round trip (BBR), whatever its window is otherwise.
-const FEW: u32 = 4;
 
 impl Transfer {
     /// What was written may have come to its end at the last block, whatever was sent again since then.
@@ -41,7 +36,7 @@ impl Transfer {
                         .writes
                         .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
                         || self.had_nothing_new(tail, b, path)
-                        || self.had_nothing_to_answer(tail, b.first, path)
+                        || self.had_no_answer(tail, b, path)
                         || self.had_room)
                 {
                     let span = Span {
@@ -61,7 +56,7 @@ impl Transfer {
         let piece = if is_piece { b.bytes } else { 0 };
         self.pieces
             .piece(piece, path.payload, (b.first, b.last), path.round_trip());
-        self.answered(b, path);
+        self.sent_new(b, path);
         self.had_room = false;
     }
 
@@ -109,7 +104,6 @@ impl Transfer {
             self.span(tail.last, b.first, cause, path);
             return;
         }
-        let had_nothing = tail.whole && self.heard_and_sent_nothing(&tail, b, path);
         let trip = path.round_trip();
         let cycle = b.first.saturating_sub(self.bursts.since);
         let is_part = || {
@@ -117,10 +111,9 @@ impl Transfer {
             gap < tail.apart.saturating_mul(OTHERS)
                 || self.edges.in_flight(tail.last, tail.end, path).is_some_and(of_flight)
         };
-        if !had_nothing
-            && (cycle < trip / PIECES
-                || gap < self.bursts.longest(b.first, now).saturating_mul(2)
-                || self.bursts.is_few(path) && is_part())
+        if cycle < trip / PIECES
+            || gap < self.bursts.longest(b.first, now).saturating_mul(2)
+            || self.bursts.is_few(path) && is_part()
         {
             // Paced.
             self.bursts.gap(gap, b.first, now);
@@ -137,7 +130,7 @@ impl Transfer {
             self.pieces.filled(burst, path.payload, trip);
         }
         let held = self.held(&tail, is_flight, path);
-        let had_room = had_nothing || self.had_room(&tail, is_flight, path);
+        let had_room = self.had_room(&tail, is_flight, path);
         if had_room {
             self.bursts.slow_start.was_held();
         }
@@ -176,31 +169,6 @@ impl Transfer {
         };
         self.push(span, path);
         self.idle(to, b.first, path);
-    }
-
-    /// Whether the sender heard of much that had arrived, and sent nothing for longer than any congestion control waits then. Where no sample
-    /// tells when it heard: whether as much had left the network as in such a pause before.
-    fn heard_and_sent_nothing(&mut self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
-        if tail.last < self.recovering || tail.apart > 0 || is_spaced(b) || path.other == 0 {
-            return false;
-        }
-        let Some(acked) = tail.acked else { return false };
-        let flight = tail.end.wrapping_sub(acked);
-        let waits = SLACK.max(path.round_trip() / 8);
-        let much = MUCH * self.pieces.last().max(path.payload);
-        let is_silent = self.samples.iter().rev().take(4).any(|s| {
-            s.time >= tail.last
-                && s.time.saturating_add(path.other).saturating_add(waits) < b.first
-                && s.flight > FEW * path.payload
-                && flight.saturating_sub(s.flight) >= much
-        });
-        let left = flight.saturating_sub(b.flight.saturating_sub(b.bytes));
-        if is_silent {
-            self.left_dry = left;
-        }
-        let gap = b.first.saturating_sub(tail.last);
-        let is_long = gap > waits && gap >= self.bursts.longest(b.first, path.round_trip()).saturating_mul(2);
-        is_silent || is_long && self.left_dry > 0 && left >= much.max(self.left_dry / 2)
     }
 
     /// The burst that ends in `tail` was ended by the receiver's window.
@@ -776,76 +744,5 @@ mod tests {
         assert!(pieces_of_two(10_000, 100 * MS) > 0);
         assert_eq!(pieces_of_two(10_000, 400 * MS), 0);
         assert_eq!(pieces_of_two(10 * MS, 100 * MS), 0);
-    }
-
-    /// Twelve or 16 pieces of two segments, a millisecond apart, then nothing for 80 ms, again and again. In each pause so many of the segments in
-    /// flight arrive, and a sample tells of it after so long. Which pauses are surely the send buffer's.
-    fn silent(pauses: &[(u32, Option<u64>)], recovering: u64) -> Vec<bool> {
-        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-        t.recovering = recovering;
-        let (mut so_far, mut seq, mut acked, mut since) = (None, 0, 0, 0);
-        let mut spans = Vec::new();
-        for cycle in 0..=pauses.len() {
-            let first = 91 * MS * cycle as u64;
-            // Now more, now fewer: what is alike is the buffer's anyway.
-            for piece in 0..12 + 4 * (cycle as u64 % 2) {
-                let time = first + piece * MS;
-                let b = Block {
-                    flight: seq + 2_000 - acked,
-                    packets: 2,
-                    ..block(time, time + 2_000, seq, 2_000)
-                };
-                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
-                if piece == 0 && cycle > 0 {
-                    spans.push(
-                        t.spans
-                            .iter()
-                            .any(|s| s.sure == Sure::Yes && s.from == since && s.to == time),
-                    );
-                }
-                seq += 2_000;
-                since = b.last;
-                so_far = Some(SoFar {
-                    first: 0,
-                    last: b.last,
-                    bytes: seq.into(),
-                });
-            }
-            let Some((left, heard)) = pauses.get(cycle) else { break };
-            acked += 1000 * left;
-            if let Some(heard) = heard {
-                t.sample(since + heard, &rtt(30 * MS, acked, seq - acked), None, &path);
-            }
-        }
-        spans
-    }
-
-    #[test]
-    fn a_sender_that_hears_of_much_and_sends_nothing_has_nothing() {
-        let at_last = 80 * MS - TAP_BETWEEN.other - TAP_BETWEEN.round_trip() / 8 - MS;
-        assert_eq!(silent(&[(8, Some(at_last))], 0), [true]);
-        // Too little; just before it went on; in a recovery; while it may probe for the smallest round trip.
-        for (left, heard, recovering) in [
-            (7, at_last, 0),
-            (8, at_last + 2 * MS, 0),
-            (8, at_last, 60 * MS),
-            (20, at_last, 0),
-        ] {
-            assert_eq!(
-                silent(&[(left, Some(heard))], recovering),
-                [false],
-                "{left} {heard} {recovering}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_pause_as_one_in_which_much_was_heard_of_needs_no_sample() {
-        for (left, is_like_it) in [(8, true), (7, false)] {
-            assert_eq!(
-                silent(&[(8, None), (16, Some(MS)), (left, None)], 0),
-                [false, true, is_like_it]
-            );
-        }
     }
 }

@@ -24,51 +24,92 @@ pub(super) struct Repeats {
     flight: u32,
 }
 
-/// ACKs beyond that from which on it is sure that there was nothing to let go.
+/// ACKs that tell of something behind a gap and would have let something new go, beyond those that must not: so many are no chance.
 const SURELY: u32 = 6;
+/// Who goes on before this part of what was in flight has left, does not wait for half of it.
+const EARLY: u32 = 4;
+
+/// What a sender answers in a recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answers {
+    /// ACKs since the last block that told of something behind a gap, and when they were enough for something new.
+    told: u32,
+    enough: Option<u64>,
+    /// Something new was sent in this recovery.
+    goes_on: bool,
+    /// This sender begins with that before half of what was in flight has left.
+    early: bool,
+}
+
+impl Answers {
+    /// Whether more such ACKs have come than any congestion control leaves unanswered: each second one lets a segment go, new or again
+    /// (RFC 6937; BBR lets one go for each), where nothing new has gone yet and it is not known otherwise after half of what was
+    /// in flight (RFC 6582).
+    fn are_enough(&self, repeats: Option<Repeats>, path: &Path) -> bool {
+        let halved = if self.goes_on || self.early {
+            Some(0)
+        } else {
+            // The third duplicate ACK begins it (RFC 5681 3.2).
+            repeats.map(|repeats| repeats.segments(path) / 2 + 3)
+        };
+        let again = repeats.map_or(0, |repeats| repeats.count.saturating_mul(2));
+        halved.is_some_and(|halved| self.told >= again.saturating_add(halved).saturating_add(SURELY))
+    }
+}
+
+impl Repeats {
+    /// Segments in flight at the first.
+    fn segments(&self, path: &Path) -> u32 {
+        self.flight / path.payload.max(1)
+    }
+}
 
 impl Transfer {
-    /// The receiver told of something behind a gap: one segment less is in flight.
-    pub fn told(&mut self, time: u64, path: &Path) {
-        self.told = self.told.saturating_add(1);
-        if !self.has_to_answer(path) {
-            self.silent = None;
-        } else if self.silent.is_none() {
-            self.silent = Some(time);
-        }
+    /// The receiver told of something behind a gap. (Without SACK the engine tells of the third duplicate ACK alone.)
+    pub fn heard_of_gap(&mut self, time: u64, path: &Path) {
+        self.answers.told = self.answers.told.saturating_add(1);
+        let are_enough = self.answers.are_enough(self.repeats, path);
+        self.answers.enough = self.answers.enough.or(Some(time)).filter(|_| are_enough);
         self.gap(time, path);
     }
 
-    /// Whether more left the network since the last block than any congestion control leaves unanswered: in a recovery each
-    /// second ACK lets a segment go (RFC 6937, and BBR one for each), where nothing new has gone yet after half of what was in
-    /// flight (RFC 6582).
-    fn has_to_answer(&self, path: &Path) -> bool {
-        let again = self.repeats.map_or(0, |repeats| repeats.count);
-        let flight = self.repeats.map_or(self.flight_since, |repeats| repeats.flight);
-        let halved = if self.goes_on || self.answers {
-            0
-        } else {
-            flight / path.payload.max(1) / 2 + 3
-        };
-        self.told >= (2 * again).saturating_add(halved).saturating_add(SURELY)
+    /// Whether the sender had nothing to answer with between the block that ended in `tail` and the next one, which began later than an answer
+    /// would have.
+    pub(super) fn had_no_answer(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
+        let answer = |enough: u64| enough.saturating_add(path.other).saturating_add(path.slack());
+        let is_recovery = self.repeats.is_some() || next.first < self.recovering;
+        is_recovery
+            && path.other > 0
+            && self.has_more_room(tail, path) == Some(true)
+            && next.bytes > path.segment
+            && self.answers.are_enough(self.repeats, path)
+            && self.answers.enough.is_some_and(|enough| answer(enough) < next.first)
     }
 
-    /// Whether the sender had nothing to answer with between the block that ended in `tail` and the one that began at `next`.
-    pub(super) fn had_nothing_to_answer(&self, tail: BlockTail, next: u64, path: &Path) -> bool {
-        let room = |edge: &Edge| i64::from(edge.left(tail.end)) >= i64::from(ROOM * path.segment);
-        let heard = |silent: u64| silent.saturating_add(path.other) < next;
-        tail.whole && !tail.at_edge && self.edges.last().is_none_or(room) && self.silent.is_some_and(heard)
-    }
-
-    /// A block of new data: whether the sender answers ACKs of a recovery from the first on.
-    pub(super) fn answered(&mut self, b: &Block, path: &Path) {
+    /// A block of new data.
+    pub(super) fn sent_new(&mut self, b: &Block, path: &Path) {
+        let trip = path.round_trip();
         if let Some(again) = self.repeats {
-            self.answers |= self.told < again.flight / path.payload.max(1) / 4;
+            // What a repeat after a timeout lets go comes a round trip later.
+            let is_answer = b.first.saturating_sub(again.first) < trip - trip / 4;
+            let Answers { told, goes_on, .. } = self.answers;
+            self.answers.early |= is_answer && !goes_on && told > 0 && told < again.segments(path) / EARLY;
         }
-        self.goes_on |= self.repeats.is_some() || b.first < self.recovering;
-        self.told = 0;
-        self.silent = None;
+        let is_behind = self.again.is_some_and(|again| b.first > again);
+        self.answers = Answers {
+            told: 0,
+            enough: None,
+            goes_on: self.answers.goes_on || is_behind && b.first < self.recovering,
+            ..self.answers
+        };
         self.repeats = None;
+    }
+
+    /// Whether both sides of the end of a block leave room for more: it was full segments, and there is more of the window than
+    /// any sender leaves. None: the window is not known.
+    fn has_more_room(&self, tail: BlockTail, path: &Path) -> Option<bool> {
+        let room = |edge: &Edge| i64::from(edge.left(tail.end)) >= i64::from(ROOM * path.segment);
+        self.edges.last().map(|edge| tail.whole && !tail.at_edge && room(edge))
     }
 
     /// A gap, or what tells of one: a loss, if something is sent again within two round trips, or when a timer
@@ -101,7 +142,7 @@ impl Transfer {
             self.had_room = true;
         }
         if time >= self.recovering {
-            self.goes_on = false;
+            self.answers.goes_on = false;
         }
         // The repeat is on its way until its ACK has come back.
         let to = time.saturating_add(path.round_trip());
@@ -142,12 +183,14 @@ impl Transfer {
     /// the congestion window let go with it. And less than a segment is the end of the transfer.)
     pub(super) fn had_nothing_new(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
         let trip = path.round_trip();
-        let room = |edge: &Edge| i64::from(edge.left(tail.end)) >= i64::from(ROOM * path.segment);
-        let is_window_open = !tail.at_edge && self.edges.last().is_none_or(room);
+        let has_room = self.has_more_room(tail, path).unwrap_or(tail.whole && !tail.at_edge);
         self.repeats.is_some_and(|again| {
-            tail.whole
-                && is_window_open
-                && again.flight >= (FEW_AGAIN * again.count).max(MANY_IN_FLIGHT) * path.segment
+            has_room
+                && again.flight
+                    >= FEW_AGAIN
+                        .saturating_mul(again.count)
+                        .max(MANY_IN_FLIGHT)
+                        .saturating_mul(path.segment)
                 && (trip / 4..=trip + trip / 2).contains(&again.first.saturating_sub(tail.last))
                 && next.first.saturating_sub(again.first) >= trip - trip / 4
                 && next.bytes > path.segment
@@ -225,57 +268,105 @@ mod tests {
         assert_eq!(charged(repeat, 1, 20_000, 60_000, next, 500), 0);
     }
 
-    /// Of 20 segments one was lost; its repeat went, then nothing while so many ACKs told of what had arrived behind it. `answers`: so many
-    /// had been enough for something new before.
-    #[test]
-    fn acks_of_a_recovery_that_nothing_answers_show_that_nothing_is_left() {
-        let (end, trip) = (91 * MS, 100 * MS);
-        let next = end + trip;
-        let charged = |told: u32, heard: u64, window: u32, answers: bool| {
+    /// A recovery of 20 segments in flight.
+    #[derive(Clone, Copy)]
+    struct Silent {
+        /// ACKs that told of something behind the gap, and when.
+        told: u32,
+        heard: u64,
+        /// Repeats behind the last of them, besides the first.
+        again: u32,
+        /// The sender is known to begin with something new before half has left.
+        early: bool,
+        window: Option<u32>,
+        /// Bytes of the block that came a round trip later.
+        next: u32,
+    }
+
+    impl Silent {
+        /// How long it was the send buffer's, ms.
+        fn charged(self) -> u64 {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-            t.answers = answers;
-            t.saw(0, 0, Some(window));
-            let first = block(90 * MS, end, 0, 20_000);
-            t.block(BlockEnd::Push as u8, &first, None, None, &path);
+            let (end, next) = (91 * MS, 91 * MS + path.round_trip());
+            t.answers.early = self.early;
+            t.saw(0, 0, self.window);
+            t.block(BlockEnd::Push as u8, &block(90 * MS, end, 0, 20_000), None, None, &path);
             t.again(end + 10 * MS, 20_000, 20_000, &path);
             t.loss(Some(10 * MS), end + 10 * MS, &path);
-            for _ in 0..told {
-                t.told(heard, &path);
-            }
+            (0..self.told).for_each(|_| t.heard_of_gap(end + self.heard, &path));
+            (0..self.again).for_each(|_| t.again(end + 60 * MS, 20_000, 20_000, &path));
             let before = SoFar {
                 first: 90 * MS,
                 last: end + 10 * MS,
                 bytes: 20_000,
             };
-            t.block(
-                BlockEnd::Push as u8,
-                &block(next, next, 20_000, 9000),
-                Some(before),
-                None,
-                &path,
-            );
-            t.settle(90 * MS, next, next, &path).by.of(Cause::SendBuffer)
-        };
-        let heard = end + 20 * MS;
-        // Half of what was in flight and three, two for the repeat, and six.
-        assert_eq!(charged(21, heard, 60_000, false), next - end);
-        assert_eq!(charged(20, heard, 60_000, false), 0);
-        assert_eq!(charged(8, heard, 60_000, true), next - end);
-        assert_eq!(charged(7, heard, 60_000, true), 0);
-        // They let the next block go; the receiver's window was full.
-        assert_eq!(charged(21, next - MS, 60_000, false), 0);
-        assert_eq!(charged(21, heard, 22_000, false), 0);
+            let b = block(next, next, 20_000, self.next);
+            t.block(BlockEnd::Push as u8, &b, Some(before), None, &path);
+            t.settle(90 * MS, next, next, &path).by.of(Cause::SendBuffer) / MS
+        }
     }
 
     #[test]
-    fn who_goes_on_before_half_has_left_answers_each_second_ack() {
-        for (told, answers) in [(4, true), (5, false)] {
+    fn acks_of_a_recovery_that_nothing_answers_show_that_nothing_is_left() {
+        // Half of what was in flight and three, two for the repeat, and six.
+        let late = Silent {
+            told: 21,
+            heard: 20 * MS,
+            again: 0,
+            early: false,
+            window: Some(60_000),
+            next: 9000,
+        };
+        let early = Silent {
+            told: 8,
+            early: true,
+            ..late
+        };
+        let silent = TAP_BETWEEN.round_trip() / MS;
+        assert_eq!(late.charged(), silent);
+        assert_eq!(early.charged(), silent);
+        assert_eq!(Silent { told: 20, ..late }.charged(), 0);
+        assert_eq!(Silent { told: 7, ..early }.charged(), 0);
+        let again = Silent { again: 1, ..early };
+        assert_eq!(again.charged(), 0, "the next repeat took two");
+        assert_eq!(Silent { told: 10, ..again }.charged(), silent);
+        // An answer is on its way for 40 ms, and may be a quarter of a round trip late.
+        let slow = Silent { heard: 36 * MS, ..late };
+        assert_eq!(slow.charged(), 0);
+        let full = Silent {
+            window: Some(22_000),
+            ..late
+        };
+        assert_eq!(full.charged(), 0);
+        assert_eq!(Silent { window: None, ..late }.charged(), 0);
+        let end = Silent { next: 500, ..late };
+        assert_eq!(end.charged(), 0, "a rest that Nagle's algorithm may hold");
+    }
+
+    #[test]
+    fn who_goes_on_before_half_has_left_does_not_wait_for_it() {
+        // A quarter; none; a timeout; a second time.
+        for (told, repeat, goes_on, early) in [
+            (4, 10, false, true),
+            (5, 10, false, false),
+            (0, 10, false, false),
+            (4, -60, false, false),
+            (4, 10, true, false),
+        ] {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-            t.block(BlockEnd::Push as u8, &block(0, MS, 0, 20_000), None, None, &path);
-            t.again(10 * MS, 20_000, 20_000, &path);
-            (0..told).for_each(|_| t.told(20 * MS, &path));
-            t.answered(&block(21 * MS, 21 * MS, 20_000, 2_000), &path);
-            assert_eq!((t.answers, t.goes_on, t.told), (answers, true, 0));
+            let repeat = (200 * MS).wrapping_add_signed(repeat * MS as i64);
+            t.block(
+                BlockEnd::Push as u8,
+                &block(90 * MS, 91 * MS, 0, 20_000),
+                None,
+                None,
+                &path,
+            );
+            t.answers.goes_on = goes_on;
+            t.again(repeat, 20_000, 20_000, &path);
+            (0..told).for_each(|_| t.heard_of_gap(repeat, &path));
+            t.sent_new(&block(221 * MS, 221 * MS, 20_000, 2_000), &path);
+            assert_eq!((t.answers.early, t.answers.told), (early, 0), "{told} {repeat}");
         }
     }
 }

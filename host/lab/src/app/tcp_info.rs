@@ -230,7 +230,7 @@ impl<'a> State<'a> {
 
 /// Fields of `struct tcp_info` (`linux/tcp.h`).
 struct Info {
-    state: u8,
+    ca_state: u8,
     segment: u32,
     /// Segments: sent and not acknowledged; of those SACKed, lost, and sent again.
     unacked: u32,
@@ -252,7 +252,7 @@ impl Info {
     /// None from a kernel without them (`tcpi_snd_wnd` came with Linux 5.17).
     fn parse(b: &[u8]) -> Option<Info> {
         Some(Info {
-            state: *b.get(1)?,
+            ca_state: *b.get(1)?,
             segment: u32_at(b, 16)?,
             unacked: u32_at(b, 24)?,
             sacked: u32_at(b, 28)?,
@@ -274,7 +274,7 @@ impl Info {
     /// all it has may fill it by chance.
     fn has_room(&self) -> bool {
         let in_network = (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost);
-        self.state < RECOVERY || in_network < self.congestion_window
+        self.ca_state < RECOVERY || in_network < self.congestion_window
     }
 }
 
@@ -298,9 +298,9 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     /// `TCP_INFO` with a state, segments not acknowledged, SACKed, lost and sent again, and a congestion window.
-    fn info(state: u8, segments: [u32; 4], congestion_window: u32) -> Info {
+    fn info(ca_state: u8, segments: [u32; 4], congestion_window: u32) -> Info {
         let mut b = [0; 232];
-        b[1] = state;
+        b[1] = ca_state;
         let window = (80, congestion_window);
         for (at, number) in (24..).step_by(4).zip(segments).chain([window]) {
             b[at..at + 4].copy_from_slice(&number.to_ne_bytes());
