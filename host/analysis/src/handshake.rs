@@ -15,6 +15,8 @@ const REPEATS: usize = 16;
 pub const SYN_TIMER_LEAST: u64 = 100_000_000;
 /// An answer this much later than a round trip is the server's own timer, not its answer.
 const SERVER_TIMER_LEAST: u64 = 500_000_000;
+/// Copies of a mirror port come up to so many times later than others.
+const COPIES_DIFFER: u64 = 4;
 /// When a server sends its SYN-ACK again, s after the first: timers of 1 s (RFC 6298 2.1) and 3 s (RFC 2988 2.1), each
 /// time twice as long (5.5); and how far from that it comes, in parts of it.
 const SERVER_TIMERS: [u64; 6] = [1, 3, 7, 9, 15, 21];
@@ -181,11 +183,15 @@ impl Handshake {
         let mut sent = *setup;
         let mut last = [setup.first_syn, setup.syn_ack];
         let mut asked = 0;
+        // How long after the first the copies of SYNs came.
+        let mut copies_after = 0;
         for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
             let side = usize::from(repeat.from_server);
             // A copy of a SYN asks for nothing.
             repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
-            let soon = last[side] != 0 && repeat.time.saturating_sub(last[side]) < SYN_TIMER_LEAST;
+            let after = repeat.time.saturating_sub(last[side]);
+            let soon = last[side] != 0 && after < SYN_TIMER_LEAST;
+            repeat.answers &= after > copies_after;
             let (counts, number) = if repeat.from_server {
                 (&mut *server, &mut sent.syn_ack_count)
             } else {
@@ -212,8 +218,10 @@ impl Handshake {
                 }
             }
             last[side] = repeat.time;
-            if !repeat.from_server && repeat.class == Class::Retransmission {
-                asked = repeat.time;
+            match repeat.class {
+                Class::Copy => copies_after = copies_after.max(COPIES_DIFFER * after),
+                _ if !repeat.from_server => asked = repeat.time,
+                _ => {}
             }
         }
         self.setup = Some(sent);

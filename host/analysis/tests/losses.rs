@@ -1081,6 +1081,39 @@ fn mirrored_handshakes_are_not_repeated_ones() {
     assert_eq!((cs.network_duplicates, sc.network_duplicates), (1, 1));
 }
 
+/// The server answers each SYN, but not within microseconds: what a mirror port does to the SYNs it does to the SYN-ACK.
+#[test]
+fn a_mirrored_answer_to_a_second_syn_is_no_second_answer() {
+    let places_with = |copies: bool| {
+        let mut times = vec![
+            (0.0, C),
+            (0.000_01, C),
+            (1.0, C),
+            (1.000_01, C),
+            (1.034, S),
+            (1.034_012, S),
+        ];
+        if !copies {
+            times.retain(|(time, side)| *side == S || [0.0, 1.0].contains(time));
+        }
+        let mut c = slow_setup(&times, 1.060);
+        for packet in &mut c.packets[..times.len()] {
+            packet.ip_id = 0;
+        }
+        places(&c)
+    };
+    let copy = (Class::Copy, Place::Capture);
+    let syn = (Class::Retransmission, Place::Unknown);
+    assert_eq!(places_with(true), [copy, syn, copy, copy]);
+    assert_eq!(
+        places_with(false),
+        [
+            (Class::Retransmission, Place::AckBeforeTap),
+            (Class::Retransmission, Place::Nowhere)
+        ]
+    );
+}
+
 /// RFC 6582 3.2, without SACK: the ACK of the first repeat stops at the second hole.
 #[test]
 fn a_partial_ack_asks_for_the_next_hole() {
