@@ -1,0 +1,209 @@
+//! What the receiver says: ACKs, SACK blocks and D-SACKs, and which verdicts they change.
+
+use weir_record::{Event, EventMore, what};
+
+use super::entry::Entry;
+use super::event::{ACK, RST};
+use super::path::Path;
+use super::{Losses, MIRRORED};
+use crate::seq::{Range, at_or_before, before};
+use crate::verdict::{Class, Place, sign};
+
+impl Losses {
+    /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
+    pub fn heard(&mut self, e: &Event, more: Option<&EventMore>, time: u64, path: Path) {
+        let unused = what::WILD_ACK | what::SYN_OTHER;
+        if e.what & unused != 0 || e.tcp_flags & RST != 0 {
+            return;
+        }
+        // A D-SACK alone asks for nothing.
+        let asks = e.what & what::SACK != 0 && more.is_some_and(|more| says_hole(e, more));
+        if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
+            self.evidence = time;
+        }
+        if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
+            self.sack_seen = true;
+            self.sack(e, more, time, path);
+        }
+        if e.tcp_flags & ACK != 0 {
+            self.acknowledge(e.ack, time, path);
+        }
+    }
+
+    /// The receiver acknowledged everything before `ack`, at `time` at the latest.
+    pub fn acknowledge(&mut self, ack: u32, time: u64, path: Path) {
+        let path = self.with_sack(path);
+        if self.acked.is_some_and(|known| at_or_before(ack, known)) {
+            return;
+        }
+        let before_this = self.acked.replace(ack);
+        self.sacked.acknowledge(ack);
+        let was_needless = self.acknowledged_too_soon(before_this, ack, time, path);
+        self.stops_at(ack);
+        if let Some(known) = before_this {
+            self.acknowledged_beyond(known, ack, was_needless);
+        }
+        for i in (0..self.gaps.len()).rev() {
+            let arrived = Range {
+                from: self.gaps[i].range.from,
+                to: ack,
+            };
+            if before(arrived.from, ack) {
+                self.gap_arrived(i, arrived, path);
+            }
+        }
+    }
+
+    /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
+    /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost. (Where an ACK had stopped before it, the
+    /// receiver had no first copy, and the round trip is shorter than any that was seen: a queue that is always there shrank.)
+    fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) -> bool {
+        let Some(soonest) = path.soonest() else { return false };
+        let mut found = false;
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
+            let is_new = before_this.is_none_or(|known| before(known, entry.range.to));
+            if is_repeat
+                && is_new
+                && !entry.place.is_spurious()
+                && !entry.evidence.has(sign::PARTIAL_ACK)
+                && at_or_before(entry.range.to, ack)
+                && time.saturating_sub(entry.time) < soonest
+            {
+                self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// The ACK that a fill brought stops where a later repeat begins: the receiver had nothing of it (RFC 6582 3.2).
+    /// Of a mirror's copy, ACKs say nothing.
+    fn stops_at(&mut self, ack: u32) {
+        let stopped = |e: &Entry| {
+            e.class == Class::Retransmission
+                && e.place == Place::Unknown
+                && e.range.from == ack
+                && self.counts.mirror_copies < MIRRORED
+        };
+        if let Some(i) = self.open.iter().position(stopped) {
+            self.change(i, Place::BehindTap, sign::PARTIAL_ACK);
+        }
+    }
+
+    fn sack(&mut self, e: &Event, more: &EventMore, time: u64, path: Path) {
+        let blocks = [
+            (more.left0, more.right0),
+            (more.left1, more.right1),
+            (more.left2, more.right2),
+            (more.left3, more.right3),
+        ];
+        let blocks = &blocks[..usize::from(more.sack_count.min(4))];
+        let mut new = blocks.iter().map(|&(from, to)| Range { from, to });
+        if e.what & what::DSACK != 0 {
+            // RFC 2883 4: the first block names a segment that arrived twice.
+            if let Some(twice) = new.next() {
+                self.arrived_twice(twice);
+            }
+        }
+        for range in new {
+            if range.len() == 0 || !before(e.ack, range.to) {
+                continue;
+            }
+            self.arrived(range, time, path);
+            for i in (0..self.gaps.len()).rev() {
+                self.gap_arrived(i, range, path);
+            }
+            self.sacked.add(range);
+        }
+    }
+
+    /// A SACK block covers what was sent again and was not covered before (RFC 2018 4: the block
+    /// tells of data received): the first copy was lost.
+    fn arrived(&mut self, range: Range, time: u64, path: Path) {
+        if self.sacked.covers(range) {
+            return;
+        }
+        let soonest = path.far.map_or(0, |far| far - far / 10);
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
+            let is_news = range.covers(entry.range) && !self.sacked.overlaps(entry.range);
+            let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
+            if is_repeat
+                && is_news
+                && !doubtful
+                && !entry.place.is_spurious()
+                && !entry.evidence.has(sign::SACKED_AFTER)
+            {
+                // Sooner it may be of the first copy; then a D-SACK follows.
+                if time.saturating_sub(entry.time) >= soonest {
+                    self.change(i, Place::BehindTap, sign::SACKED_AFTER);
+                }
+            }
+        }
+    }
+
+    /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
+    /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
+    fn arrived_twice(&mut self, twice: Range) {
+        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0;
+        // The last one of several is what came too much; a copy only if nothing was sent again.
+        let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
+        let (repeat, copy) = (found(Class::Retransmission), found(Class::Copy));
+        let filled = |i: usize| {
+            let evidence = self.open[i].evidence;
+            evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
+        };
+        let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
+        self.fills_twice += u32::from(repeat.is_some_and(filled));
+        // A network copies what is sent once far more often than what is sent again.
+        let copies = self.network_copies > 2 * self.fills_twice;
+        let of_network = |i: usize| filled(i) && (copies || copy_of_repeat(i));
+        match (repeat.filter(|&i| !of_network(i)), copy) {
+            (Some(i), _) => {
+                let entry = self.open[i];
+                let waited = entry.cause.is_timer();
+                let place = if entry.place.is_spurious() {
+                    entry.place
+                } else if entry.evidence.has(sign::UNSEEN) {
+                    // The receiver got a first copy that never passed the tap.
+                    Place::Capture
+                } else if waited {
+                    Place::AckBeforeTap
+                } else {
+                    Place::Nowhere
+                };
+                self.change(i, place, sign::DSACKED);
+            }
+            (None, Some(i)) => self.change(i, Place::Nowhere, sign::DSACKED),
+            // One byte is a probe's.
+            (None, None) => self.network_copies += u32::from(twice.len() > 1),
+        }
+    }
+}
+
+/// A SACK block above the ACK leaves a hole.
+fn says_hole(e: &Event, more: &EventMore) -> bool {
+    let skipped = usize::from(e.what & what::DSACK != 0);
+    let ends = [more.right0, more.right1, more.right2, more.right3];
+    let ends = &ends[..usize::from(more.sack_count.min(4))];
+    ends.iter().skip(skipped).any(|right| before(e.ack, *right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::losses::tests::{SOON, again, places_each};
+
+    /// Through a queue an answer takes ten times the smallest round trip, and when that is gone less than it.
+    #[test]
+    fn what_an_ack_stops_at_was_lost_however_long_that_took() {
+        let holes = [again(0, 0, 5, 20, SOON), again(7, 7, 0, 22, SOON)];
+        assert_eq!(places_each(&holes, 8, 120_000_000), [Place::BehindTap; 2]);
+        assert_eq!(places_each(&holes, 8, 4_000_000)[1], Place::BehindTap);
+        let elsewhere = [again(0, 0, 5, 20, SOON), again(9, 7, 0, 22, SOON)];
+        assert_ne!(places_each(&elsewhere, 10, 120_000_000)[1], Place::BehindTap);
+    }
+}

@@ -1,0 +1,121 @@
+//! Why a segment was sent again, and where the copy before it, or the answer to that, was lost: as far as it is known
+//! when the segment comes.
+
+use weir_record::{Event, what};
+
+use super::entry::Entry;
+use super::event::{is_asked_twice, since_data};
+use super::path::{Path, REORDERING};
+use super::{FAR, Losses};
+use crate::seq::{Range, at_or_before};
+use crate::verdict::{Cause, Evidence, Place, sign};
+
+/// A retransmission that follows a duplicate ACK within 20 ms answers it (Wireshark, user's guide 7.5).
+const PROMPT: u64 = 20_000_000;
+/// Segments behind the newest one among which its neighbours' copies come.
+const NEAR: u64 = 3;
+
+impl Losses {
+    /// Cause and place of a retransmission, as far as they are known when it comes.
+    pub(super) fn explain(&self, entry: &mut Entry, e: &Event, unseen: u32, path: Path) {
+        let (cause, signs) = self.cause(e, entry.range, entry.time, path);
+        entry.cause = cause;
+        let acked = e.what & what::ACKED_UNKNOWN == 0 && at_or_before(entry.range.to, e.acked);
+        let sacked = entry.range.len() > 0 && self.sacked.covers(entry.range);
+        let mut evidence = entry
+            .evidence
+            .with_if(sign::UNSEEN, unseen > 0)
+            .with_if(sign::SEEN, unseen == 0);
+        for s in signs.signs() {
+            evidence = evidence.with(s);
+        }
+        let waited = cause.is_timer();
+        // Without SACK, a timer's recovery sends again what was received, too; and nobody tells of
+        // a FIN that came twice.
+        let timer = cause == Cause::Timeout && e.length > 0 && (path.sack || !signs.has(sign::BATCH));
+        let asked = [sign::SACK_HOLE, sign::DUPLICATE_ACKS, sign::PARTIAL_ACK]
+            .into_iter()
+            .any(|sign| evidence.has(sign));
+        // So near to what was new a moment ago, it may be a copy that nobody asked for.
+        let distance = e.expected.wrapping_sub(entry.range.to);
+        let near = path.segments(distance) <= NEAR && self.follows_new(e, entry.time);
+        let soon = since_data(e) < path.rtt.unwrap_or(REORDERING);
+        let doubtful = near && soon && unseen == 0 && !asked && !timer;
+        evidence = evidence.with_if(sign::NOBODY_ASKED, doubtful);
+        entry.place = if unseen > 0 {
+            Place::BeforeTap
+        } else if acked {
+            evidence = evidence.with(sign::ACKED);
+            if waited && !signs.has(sign::BATCH) {
+                // The ACK passed the tap, and yet the timer ran out.
+                evidence = evidence.with(sign::ACK_WAS_DUE);
+                Place::AckBehindTap
+            } else {
+                Place::Nowhere
+            }
+        } else if sacked {
+            evidence = evidence.with(sign::SACKED);
+            Place::Nowhere
+        } else if path.reset {
+            // Whoever has reset the connection needs nothing any more; the sender has not heard of it.
+            evidence = evidence.with(sign::RESET);
+            if waited { Place::AckBehindTap } else { Place::Nowhere }
+        } else if asked || timer && (path.sack || Self::is_more_outstanding(entry, e, path)) {
+            Place::BehindTap
+        } else {
+            Place::Unknown
+        };
+        entry.evidence = evidence.with_if(sign::NO_ACK, waited && unseen == 0 && !acked);
+    }
+
+    /// Why a segment was sent again.
+    fn cause(&self, e: &Event, old: Range, time: u64, path: Path) -> (Cause, Evidence) {
+        let since = since_data(e);
+        let rtt = path.rtt.unwrap_or(0);
+        // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
+        // 8985) are content with a SACK hole, and Wireshark with two.
+        let hole = self.sacked.is_hole(old);
+        let chain = is_asked_twice(e);
+        let partial = self.is_partly_acknowledged(e, time, path);
+        let asked = Evidence::NONE
+            .with_if(sign::SACK_HOLE, hole)
+            .with_if(sign::DUPLICATE_ACKS, chain)
+            .with_if(sign::PARTIAL_ACK, partial);
+        let prompt = self.evidence != 0 && time.saturating_sub(self.evidence) <= PROMPT.max(rtt);
+        if (hole || chain) && (prompt || since < path.timeout()) {
+            return (Cause::Fast, asked);
+        }
+        // Tstat's batch rule: closer than a round trip to an anomalous predecessor, same cause.
+        let near = time.saturating_sub(self.last_repeat) <= rtt.max(REORDERING);
+        if let Some(cause @ (Cause::Fast | Cause::Timeout)) = self.last_cause.filter(|_| near) {
+            return (cause, asked.with(sign::BATCH));
+        }
+        if since >= path.timeout() {
+            (Cause::Timeout, asked.with(sign::TIMER))
+        } else if partial {
+            (Cause::Fast, asked)
+        } else if old.to == e.expected && path.is_probe_time(since) {
+            (Cause::TailProbe, asked.with(sign::TAIL))
+        } else {
+            (Cause::Unknown, asked)
+        }
+    }
+
+    /// More was in flight than one ACK answers: no single lost ACK explains a timeout.
+    fn is_more_outstanding(entry: &Entry, e: &Event, path: Path) -> bool {
+        let outstanding = e.expected.wrapping_sub(entry.range.from);
+        path.segments(outstanding) > 2 && outstanding < FAR
+    }
+
+    /// About when the copy before a repeat passed the tap.
+    pub(super) fn first_copy(&self, entry: &Entry, e: &Event, path: Path) -> u64 {
+        let waited = entry.cause.is_timer();
+        match self.open.last().filter(|_| entry.evidence.has(sign::BATCH)) {
+            Some(before_this) => before_this.lost_at,
+            // The timer ran from the last packet: RFC 6298 5.
+            None if waited && since_data(e) != u64::MAX => entry.time.saturating_sub(since_data(e)),
+            // What asks for it comes a round trip after what was sent behind it.
+            None => entry.time.saturating_sub(path.rtt.unwrap_or(0)),
+        }
+    }
+}

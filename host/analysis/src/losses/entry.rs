@@ -1,0 +1,95 @@
+//! Verdicts without their flow, and the counters that they are entered into.
+
+use crate::ids::Counted;
+use crate::seq::Range;
+use crate::verdict::{Cause, Class, Evidence, Place};
+
+/// Counters of one direction; segments unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub retransmitted: u64,
+    /// Of them, those with payload.
+    pub retransmitted_data: u64,
+    pub retransmitted_bytes: u64,
+    pub fast: u64,
+    pub timeout: u64,
+    pub tail_probe: u64,
+    pub spurious: u64,
+    pub unknown: u64,
+    /// Recoveries: retransmissions that belong together are one.
+    pub episodes: u64,
+    pub out_of_order: u64,
+    pub duplicates: u64,
+    /// Of them, those that the receiver did not get: made by the capture.
+    pub mirror_copies: u64,
+    pub lost_upstream: u64,
+    pub lost_downstream: u64,
+    pub lost_unknown: u64,
+    /// ACKs of this direction's data that were lost, as repeats show.
+    pub lost_acks: u64,
+    pub missed: u64,
+    pub sack_states: u64,
+    pub keep_alives: u64,
+    /// Third duplicate ACKs.
+    pub duplicate_triples: u64,
+    pub window_full: u64,
+    /// Data segments without new bytes.
+    pub repeated_segments: u64,
+}
+
+/// A verdict without its flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub range: Range,
+    pub time: u64,
+    /// See [`crate::Verdict::lost_at`].
+    pub lost_at: u64,
+    pub length: u32,
+    pub class: Class,
+    pub cause: Cause,
+    pub place: Place,
+    pub evidence: Evidence,
+    pub episode: u32,
+    pub begins: bool,
+    /// See [`crate::Verdict::smaller_arrived`].
+    pub smaller_arrived: u32,
+    pub(super) tsval: u32,
+    pub(super) ip_id: u16,
+    /// Segments that were lost if the place says so.
+    pub(super) lost: u32,
+    /// The receiver's IP ids before it, and when the answer to it had come.
+    pub(super) ids: Counted,
+    pub(super) answered: Option<Counted>,
+}
+
+/// Enter a verdict into the counters that depend on cause and place, or take it out.
+pub(super) fn tally(counts: &mut Counts, entry: &Entry, enter: bool) {
+    let by = |counter: &mut u64, n: u32| {
+        *counter = if enter {
+            *counter + u64::from(n)
+        } else {
+            counter.saturating_sub(u64::from(n))
+        };
+    };
+    if entry.class == Class::Copy {
+        if entry.place == Place::Capture {
+            by(&mut counts.mirror_copies, 1);
+        }
+        return;
+    }
+    let kind = match entry.cause {
+        _ if entry.place.is_spurious() => &mut counts.spurious,
+        Cause::Fast => &mut counts.fast,
+        Cause::Timeout => &mut counts.timeout,
+        Cause::TailProbe => &mut counts.tail_probe,
+        Cause::Unknown => &mut counts.unknown,
+    };
+    by(kind, 1);
+    match entry.place {
+        Place::BeforeTap => by(&mut counts.lost_upstream, entry.lost),
+        Place::BehindTap => by(&mut counts.lost_downstream, entry.lost),
+        Place::AckBeforeTap | Place::AckBehindTap => by(&mut counts.lost_acks, 1),
+        Place::Capture => by(&mut counts.missed, entry.lost),
+        Place::Nowhere | Place::Unknown => {}
+    }
+}

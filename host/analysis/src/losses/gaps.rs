@@ -1,0 +1,233 @@
+//! Gaps in the sequence, and what became of them: filled, acknowledged all the same, or given up.
+
+use weir_record::Event;
+
+use super::entry::Entry;
+use super::order::is_older;
+use super::path::{Path, REORDERING, TIMEOUT_FLOOR};
+use super::{FAR, Losses};
+use crate::ids::Counted;
+use crate::seq::{Range, before, earlier, later};
+use crate::verdict::{Cause, Class, Evidence, Place, sign};
+
+/// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
+const GAPS: usize = 128;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    pub range: Range,
+    pub time: u64,
+    pub tsval: u32,
+    /// Since the data before the segment that made it, ns.
+    pub since: u64,
+    /// The receiver acknowledged it: its bytes were delivered and not captured.
+    pub delivered: bool,
+    pub ip_id: u16,
+    /// A FIN alone made it, so its bytes are in no block.
+    pub blockless: bool,
+}
+
+/// Data that came into a gap before a FIN: the engine makes no block of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    pub seq: u32,
+    pub bytes: u32,
+    /// Nothing is missing behind it.
+    pub is_last: bool,
+}
+
+impl Losses {
+    /// What begins at `at` was not seen; and whether its receiver has it all the same.
+    pub fn unseen(&self, at: u32) -> Option<bool> {
+        let gap = self.gaps.iter().find(|gap| gap.range.from == at)?;
+        Some(gap.delivered)
+    }
+
+    /// A block of this direction ended at `to`: what is missing before is in it.
+    pub fn block(&mut self, to: u32) {
+        for gap in &mut self.gaps {
+            gap.blockless &= before(to, gap.range.to);
+        }
+    }
+
+    /// A gap in the sequence; the part that is acknowledged already was delivered.
+    pub(super) fn new_gap(&mut self, gap: Gap, path: Path) {
+        let Some(acked) = self.acked.filter(|acked| before(gap.range.from, *acked)) else {
+            return self.keep_gap(gap, path);
+        };
+        let from = gap.range.from;
+        self.keep_arrived(gap, Range { from, to: acked }, path);
+    }
+
+    /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed.
+    pub(super) fn gap_arrived(&mut self, i: usize, arrived: Range, path: Path) {
+        let gap = self.gaps[i];
+        if !gap.delivered && gap.range.overlap(arrived) > 0 {
+            self.gaps.swap_remove(i);
+            self.keep_arrived(gap, arrived, path);
+        }
+    }
+
+    /// Keeps a gap of which this has arrived, as pieces.
+    fn keep_arrived(&mut self, gap: Gap, arrived: Range, path: Path) {
+        let range = Range {
+            from: later(gap.range.from, arrived.from),
+            to: earlier(gap.range.to, arrived.to),
+        };
+        self.counts.missed += path.segments(range.len());
+        let delivered = true;
+        self.keep_gap(
+            Gap {
+                range,
+                delivered,
+                ..gap
+            },
+            path,
+        );
+        for rest in gap.range.without(range) {
+            self.keep_gap(Gap { range: rest, ..gap }, path);
+        }
+    }
+
+    fn keep_gap(&mut self, gap: Gap, path: Path) {
+        // The engine makes no gap of 2³⁰ and more.
+        if gap.range.len() == 0 || gap.range.len() >= FAR {
+            return;
+        }
+        if self.gaps.len() >= GAPS {
+            let oldest = self.gaps.iter().position(|g| g.delivered).unwrap_or(0);
+            let given_up = self.gaps.remove(oldest);
+            self.give_up(&given_up, path);
+        }
+        self.gaps.push(gap);
+    }
+
+    /// Bytes of `range` in gaps that were delivered, and the oldest of these gaps.
+    pub(super) fn delivered(&self, range: Range) -> (u32, Option<Gap>) {
+        let touched = || self.gaps.iter().filter(|g| g.delivered && g.range.overlap(range) > 0);
+        let bytes = touched().map(|g| g.range.overlap(range)).fold(0, u32::saturating_add);
+        (bytes, touched().min_by_key(|g| g.time).copied())
+    }
+
+    /// Remove `range` from the gaps that were not delivered. Returns its bytes in them and the
+    /// oldest of them.
+    pub(super) fn take_from_gaps(&mut self, range: Range, path: Path) -> (u32, Option<Gap>) {
+        let mut open = 0u32;
+        let mut first: Option<Gap> = None;
+        // Downwards: what is put back stands behind and is not looked at again.
+        for i in (0..self.gaps.len()).rev() {
+            let gap = self.gaps[i];
+            let common = gap.range.overlap(range);
+            if common == 0 || gap.delivered {
+                continue;
+            }
+            if first.is_none_or(|first| gap.time <= first.time) {
+                first = Some(gap);
+            }
+            open = open.saturating_add(common);
+            for rest in self.cut_gap(i, range) {
+                if rest.len() > 0 && self.gaps.len() < GAPS {
+                    self.gaps.push(Gap { range: rest, ..gap });
+                } else {
+                    self.counts.lost_unknown += path.segments(rest.len());
+                }
+            }
+        }
+        (open, first)
+    }
+
+    /// Remove `range` from the delivered gaps.
+    pub(super) fn take_delivered(&mut self, range: Range) {
+        for i in (0..self.gaps.len()).rev() {
+            let gap = self.gaps[i];
+            if gap.delivered && gap.range.overlap(range) > 0 {
+                for rest in self.cut_gap(i, range) {
+                    if rest.len() > 0 && self.gaps.len() < GAPS {
+                        self.gaps.push(Gap { range: rest, ..gap });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Take gap `i` out; returns what is left of it on both sides of `range`.
+    fn cut_gap(&mut self, i: usize, range: Range) -> [Range; 2] {
+        self.gaps.swap_remove(i).range.without(range)
+    }
+
+    /// A gap that nothing will fill any more.
+    pub(super) fn give_up(&mut self, gap: &Gap, path: Path) {
+        let (class, place, signs) = if gap.delivered {
+            (Class::Missed, Place::Capture, Evidence::NONE.with(sign::ACKED_UNSEEN))
+        } else {
+            self.counts.lost_unknown += path.segments(gap.range.len());
+            (Class::Lost, Place::Unknown, Evidence::NONE.with(sign::OPEN_GAP))
+        };
+        self.never_seen(gap.range, gap.time, class, place, signs);
+    }
+
+    pub(super) fn never_seen(&mut self, range: Range, time: u64, class: Class, place: Place, evidence: Evidence) {
+        self.done.push(Entry {
+            range,
+            time,
+            lost_at: time,
+            length: range.len(),
+            class,
+            cause: Cause::Unknown,
+            place,
+            evidence,
+            episode: 0,
+            begins: false,
+            smaller_arrived: 0,
+            tsval: 0,
+            ip_id: 0,
+            lost: 0,
+            ids: Counted::default(),
+            answered: None,
+        });
+    }
+}
+
+/// Whether a segment that fills a gap was overtaken rather than lost.
+pub(super) fn reordering(gap: &Gap, e: &Event, time: u64, path: Path) -> (bool, Evidence) {
+    let late = time.saturating_sub(gap.time);
+    if let Some((older, sign)) = is_older((e.tsval, e.ip_id), (gap.tsval, gap.ip_id)) {
+        // By chance an id can be a little lower: not from when a timer can have sent it again.
+        if sign != sign::OLDER_ID || late < path.timeout() {
+            return (older, Evidence::NONE.with(sign));
+        }
+    }
+    // What asks for the fill travels from the tap to the receiver, to the sender and back: a fill
+    // that comes sooner was not asked for (Tstat), unless a timer ran already when the gap showed.
+    let asked_for = path.rtt.map_or(REORDERING, |rtt| rtt - rtt / 10);
+    // An equal TSval rules that timer out; after a second of silence none of before runs; and it
+    // would have to run out just then.
+    let no_timer = gap.tsval != 0 && e.tsval != 0 || gap.since < TIMEOUT_FLOOR || gap.since == u64::MAX;
+    let soon = late <= path.reordering() || late < asked_for && (no_timer || late < asked_for / 2);
+    (soon, Evidence::NONE.with_if(sign::SOON, soon))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_record::what;
+
+    use super::*;
+    use crate::losses::tests::{PATH, event};
+
+    /// More gaps than are kept: the oldest are given up as lost somewhere.
+    #[test]
+    fn gaps_are_bounded() {
+        let mut losses = Losses::default();
+        let made = 3 * GAPS as u32;
+        for i in 0..made {
+            losses.sent(&event(what::GAP, i * 3000 + 1500, i * 3000, 1500), u64::from(i), PATH);
+        }
+        assert_eq!(losses.gaps.len(), GAPS);
+        losses.close(None, 200, PATH);
+        assert_eq!(
+            losses.counts.lost_unknown,
+            2 * u64::from(made),
+            "1,500 bytes are two segments"
+        );
+    }
+}

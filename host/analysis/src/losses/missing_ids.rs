@@ -1,0 +1,122 @@
+//! IP ids that the tap did not see: those of segments that were lost before it, and of their receiver's answers.
+
+use weir_record::{Event, what};
+
+use super::entry::Entry;
+use super::event::{FIN, since_data};
+use super::path::Path;
+use super::{Losses, OPEN};
+use crate::ids::Counted;
+use crate::seq::{Range, before};
+use crate::verdict::{Cause, Class, Evidence, Place, sign};
+
+/// Intervals begin on this grid, ns.
+const INTERVAL_GRID: u64 = 10_000_000;
+/// Among more packets of the receiver, a missing id need not be that of the ACK.
+const FEW: i32 = 4;
+
+impl Losses {
+    /// A segment in sequence, some time after the data before it, and before it the sender used IP ids that the tap did
+    /// not see. If those count the packets of the connection, and as it acknowledges nothing new, the packets were this
+    /// segment, lost before the tap. Returns whether that is known.
+    /// `receiver`: what the other side sent. Where that came out of sequence, its receiver may have sent ACKs that
+    /// acknowledge nothing new; and where the capture misses packets, ids tell nothing.
+    pub fn skipped(&mut self, e: &Event, time: u64, receiver: &Self, by_connection: bool, path: Path) -> bool {
+        let received = e.what & what::ACKED_UNKNOWN == 0 && before(e.seq, e.acked);
+        if e.what & (what::ACKS_MORE | what::COPY | what::PROBE) != 0 || received {
+            return false;
+        }
+        let since = since_data(e);
+        let waited_from = time.saturating_sub(since);
+        let missed = self.counts.missed + receiver.counts.missed;
+        if receiver.last_disorder > waited_from || missed > 0 {
+            return false;
+        }
+        let (cause, sign) = if since >= path.timeout() {
+            (Cause::Timeout, sign::TIMER)
+        } else if path.is_probe_time(since) {
+            (Cause::TailProbe, sign::TAIL)
+        } else {
+            return false;
+        };
+        let entry = Entry {
+            range: Range {
+                from: e.seq,
+                to: e.seq.wrapping_add(e.length).wrapping_add(u32::from(e.tcp_flags & FIN)),
+            },
+            time,
+            lost_at: if waited_from == 0 { time } else { waited_from },
+            length: e.length,
+            class: Class::Retransmission,
+            cause,
+            place: Place::BeforeTap,
+            evidence: Evidence::NONE.with(sign::UNSEEN).with(sign::IDS_SKIPPED).with(sign),
+            episode: 0,
+            begins: false,
+            smaller_arrived: 0,
+            tsval: e.tsval,
+            ip_id: e.ip_id,
+            lost: u32::from(e.id_step.saturating_sub(1)),
+            ids: self.answers,
+            answered: None,
+        };
+        if by_connection {
+            self.sent_again(entry, path);
+        } else if self.skipped.len() < OPEN {
+            self.skipped.push(entry);
+        }
+        by_connection
+    }
+
+    /// An interval of the receiver that began at `start` and was over at `time`, with its IP ids so far. `whole`: as for
+    /// [`Self::settle_ids`].
+    pub fn answered(&mut self, start: u64, time: u64, ids: Counted, by_connection: bool, whole: bool) {
+        for entry in &mut self.open {
+            if time <= entry.time {
+                entry.ids = ids;
+            } else if entry.answered.is_none() && entry.time < start.saturating_add(INTERVAL_GRID) {
+                entry.answered = Some(ids);
+            }
+        }
+        if by_connection {
+            self.settle_answers(whole);
+        }
+    }
+
+    /// The flow is over: what IP ids tell if those of sender and receiver count the packets of the connection. `whole`: no
+    /// data of the receiver is missing, whose ids would be missing as well.
+    pub fn settle_ids(&mut self, sender: bool, receiver: bool, whole: bool, path: Path) {
+        let skipped = std::mem::take(&mut self.skipped);
+        if sender && self.counts.missed == 0 {
+            for entry in skipped {
+                self.sent_again(entry, path);
+            }
+        }
+        if receiver {
+            self.settle_answers(whole);
+        }
+    }
+
+    /// A timer ran out, and whether the segment or its ACK was lost is not known. A receiver that got the segment sent an
+    /// ACK; so if none of its ids is missing, it got nothing.
+    fn settle_answers(&mut self, whole: bool) {
+        let in_doubt = |e: &Entry| {
+            let timer = e.evidence.has(sign::TIMER) && !e.evidence.has(sign::BATCH);
+            e.class == Class::Retransmission && e.place == Place::Unknown && timer
+        };
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let answered = entry.answered.filter(|_| in_doubt(&entry));
+            let Some(step) = answered.and_then(|answered| answered.since(&entry.ids)) else {
+                continue;
+            };
+            let alike = |e: &&Entry| in_doubt(e) && e.ids == entry.ids && e.answered == entry.answered;
+            let doubts = self.open.iter().filter(alike).count();
+            if step.missing == 0 {
+                self.change(i, Place::BehindTap, sign::NO_ID_MISSING);
+            } else if whole && doubts == 1 && step.missing == 1 && step.packets <= FEW {
+                self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED);
+            }
+        }
+    }
+}

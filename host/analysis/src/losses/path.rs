@@ -1,0 +1,58 @@
+//! What is known of the path of one direction, and what follows from it: timers, answers and how long reordering lasts.
+
+/// Reordering is over within 3 ms when no round trip is known (Wireshark's rule for out-of-order
+/// segments, user's guide 7.5).
+pub(super) const REORDERING: u64 = 3_000_000;
+/// Retransmission timers: never below 100 ms (Tstat's floor), 500 ms before a round trip is known.
+pub(super) const TIMEOUT_FLOOR: u64 = 100_000_000;
+const TIMEOUT_UNKNOWN: u64 = 500_000_000;
+/// ns; a full segment at 12 Mbit/s.
+const SLOW_LINK: u64 = 1_000_000;
+
+/// What the classification needs to know of the flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Round trip over the whole path, ns.
+    pub rtt: Option<u64>,
+    /// Smallest round trip between the tap and the receiver, ns, from enough samples.
+    pub far: Option<u64>,
+    /// Bytes of a full segment.
+    pub segment: u32,
+    /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
+    pub sack: bool,
+    /// The receiver has sent a RST.
+    pub reset: bool,
+    /// IP id of the sender's first FIN.
+    pub fin: Option<u16>,
+}
+
+impl Path {
+    pub(super) fn segments(self, bytes: u32) -> u64 {
+        u64::from(bytes.div_ceil(self.segment.max(1)))
+    }
+
+    pub(super) fn reordering(self) -> u64 {
+        self.rtt.map_or(REORDERING, |rtt| rtt.min(REORDERING))
+    }
+
+    /// RTO*: one round trip and at least 100 ms or half of it: below what stacks use (RFC 6298
+    /// 2.4: 1 s; in practice 200 ms and more), above a tail-loss probe's two round trips on long
+    /// paths (RFC 8985 7.2).
+    pub(super) fn timeout(self) -> u64 {
+        self.rtt.map_or(TIMEOUT_UNKNOWN, |rtt| rtt + TIMEOUT_FLOOR.max(rtt / 2))
+    }
+
+    /// An answer of the receiver takes this long, ns: a tenth less than the smallest round trip, which may not quite be
+    /// the smallest. With SACK a D-SACK tells more, and it is a millisecond less at least, which long segments take on
+    /// slow links and short ones do not.
+    pub(super) fn soonest(self) -> Option<u64> {
+        let least = if self.sack { SLOW_LINK } else { 0 };
+        self.far.map(|far| far.saturating_sub(least.max(far / 10)))
+    }
+
+    /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
+    pub(super) fn is_probe_time(self, since: u64) -> bool {
+        // RFC 8985 7.2: PTO = 2 SRTT; the round trip known here may be above the sender's.
+        self.rtt.is_some_and(|rtt| since >= rtt + rtt / 2)
+    }
+}

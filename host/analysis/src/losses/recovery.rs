@@ -1,0 +1,164 @@
+//! Recoveries: which retransmissions belong together, and what ACKs tell of them on the way.
+
+use weir_record::Event;
+
+use super::Losses;
+use super::entry::{Entry, tally};
+use super::event::is_first;
+use super::path::{Path, REORDERING};
+use crate::seq::{at_or_before, before, later};
+use crate::verdict::{Cause, Place, sign};
+
+/// All that was in flight when a timer ran out was lost: nothing of it made a duplicate ACK, and the ACKs since then never
+/// went beyond what was sent again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FromScratch {
+    /// End of what was sent again.
+    to: u32,
+    /// An ACK has answered some of it.
+    answered: bool,
+}
+
+impl Losses {
+    /// A recovery is in progress, and this was sent before it began.
+    pub(super) fn is_recovering(&self, seq: u32) -> bool {
+        self.recover.is_some_and(|recover| before(seq, recover))
+    }
+
+    pub(super) fn begin_episode(&mut self, entry: &mut Entry, expected: u32) {
+        if !self.is_recovering(entry.range.from) {
+            self.counts.episodes += 1;
+            self.recover = Some(expected);
+            entry.begins = true;
+        }
+        entry.episode = self.counts.episodes as u32;
+    }
+
+    pub(super) fn sent_again(&mut self, mut entry: Entry, path: Path) {
+        self.counts.retransmitted += 1;
+        self.counts.retransmitted_data += u64::from(entry.length > 0);
+        self.counts.retransmitted_bytes += u64::from(entry.length);
+        let expected = entry.range.from;
+        self.begin_episode(&mut entry, expected);
+        self.last_repeat = entry.time;
+        self.last_cause = Some(entry.cause);
+        tally(&mut self.counts, &entry, true);
+        self.keep(entry, path);
+    }
+
+    /// RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what had been sent asks for what it
+    /// stops at. With SACK it asks for more than that, and at once.
+    pub(super) fn is_partly_acknowledged(&self, e: &Event, time: u64, path: Path) -> bool {
+        let answered = self.open.last().is_some_and(|last| before(last.range.from, e.acked));
+        let rtt = path.rtt.unwrap_or(0);
+        let recent = time.saturating_sub(self.last_repeat) <= 2 * rtt.max(REORDERING);
+        is_first(e) && self.is_recovering(e.seq) && answered && (recent || !path.sack)
+    }
+
+    /// Follows a timer's recovery of a receiver that cannot name what it has. What comes above a loss makes a duplicate ACK
+    /// (RFC 5681 4.2); where none came, and ACKs go on step by step, it got nothing of the flight.
+    pub(super) fn follow(&mut self, entry: &mut Entry, e: &Event, path: Path) {
+        let begins = !self.is_recovering(entry.range.from);
+        let timer = entry.cause == Cause::Timeout && !entry.evidence.has(sign::BATCH);
+        // The first ACK of a recovery may let new data out (RFC 5682 2.1), which then makes duplicate ACKs.
+        let new = self
+            .recover
+            .filter(|_| !begins)
+            .map_or(0, |recover| e.expected.wrapping_sub(recover));
+        if path.sack || u64::from(e.dup_acks) > path.segments(new) {
+            self.from_scratch = None;
+        } else if begins {
+            let to = entry.range.to;
+            self.from_scratch = (timer && is_first(e)).then_some(FromScratch { to, answered: false });
+        } else if let Some(scratch) = &mut self.from_scratch {
+            if before(scratch.to, entry.range.from) {
+                self.from_scratch = None;
+                return;
+            }
+            scratch.to = later(scratch.to, entry.range.to);
+            if scratch.answered && entry.place == Place::Unknown {
+                entry.place = Place::BehindTap;
+                entry.evidence = entry.evidence.with(sign::PARTIAL_ACK);
+            }
+        }
+    }
+
+    /// An ACK beyond what was sent again: the receiver had some of the rest, and with it perhaps some of what was sent
+    /// again beyond the ACK before.
+    pub(super) fn acknowledged_beyond(&mut self, before_this: u32, ack: u32, was_needless: bool) {
+        let Some(scratch) = &mut self.from_scratch else { return };
+        let all_again = self.recover.is_none_or(|recover| at_or_before(recover, scratch.to));
+        if !was_needless && (at_or_before(ack, scratch.to) || all_again) {
+            scratch.answered = true;
+            return;
+        }
+        self.from_scratch = None;
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            if entry.place == Place::BehindTap
+                && entry.evidence.has(sign::PARTIAL_ACK)
+                && before(before_this, entry.range.from)
+            {
+                self.change(i, Place::Unknown, sign::BATCH);
+                let evidence = &mut self.open[i].evidence;
+                *evidence = evidence.without(sign::PARTIAL_ACK);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::losses::tests::{SOON, again, places};
+
+    const TIMER: u64 = 300_000_000;
+
+    /// A timer's recovery without SACK that goes on step by step: nothing of the flight had arrived.
+    #[test]
+    fn a_flight_of_which_nothing_is_heard_was_lost() {
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+            again(3, 3, 0, 20, SOON),
+            again(4, 3, 0, 20, SOON),
+            again(5, 3, 0, 20, SOON),
+        ];
+        assert_eq!(places(&steps, 6), [Place::BehindTap; 6]);
+        // What was new when the recovery had begun makes duplicate ACKs (RFC 5682).
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 2, 22, SOON),
+            again(2, 1, 2, 22, SOON),
+        ];
+        assert_eq!(places(&steps, 3), [Place::BehindTap; 3]);
+    }
+
+    /// A duplicate ACK too much, or an ACK that goes further than what was sent again: some of it had arrived.
+    #[test]
+    fn a_flight_of_which_something_is_heard_may_have_arrived() {
+        let steps = [
+            again(0, 0, 1, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+        ];
+        assert_eq!(places(&steps, 3)[2], Place::Unknown);
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 2, 21, SOON),
+        ];
+        assert_eq!(places(&steps, 3)[2], Place::Unknown);
+        let steps = [
+            again(0, 0, 0, 20, TIMER),
+            again(1, 1, 0, 20, SOON),
+            again(2, 1, 0, 20, SOON),
+            again(9, 9, 0, 20, SOON),
+            again(10, 9, 0, 20, SOON),
+        ];
+        let places = places(&steps, 11);
+        assert_eq!(places[..2], [Place::BehindTap; 2], "the ACK stopped at the second");
+        assert_eq!([places[2], places[4]], [Place::Unknown; 2]);
+    }
+}
