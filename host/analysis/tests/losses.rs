@@ -1114,6 +1114,28 @@ fn a_mirrored_answer_to_a_second_syn_is_no_second_answer() {
     );
 }
 
+/// Linux joins what came twice before its next ACK into one D-SACK, with what lies between (`tcp_dsack_extend`): that tells nothing of what
+/// filled a hole and the tap never saw before. A block of that alone does: the capture had missed the first copy.
+#[test]
+fn a_joined_dsack_does_not_name_what_filled_a_hole() {
+    let place = |twice: (u32, u32)| {
+        let mut c = start();
+        for n in [0, 1, 2, 4, 5] {
+            seg(&mut c, 0.100, n);
+        }
+        for n in [5, 6, 6] {
+            c.sack(0.130, C, A, 3901, &[edges(4, n)]);
+        }
+        seg(&mut c, 0.141, 5);
+        seg(&mut c, 0.142, 3);
+        c.sack(0.172, C, A, 6901, &[twice]);
+        verdicts(&c).last().unwrap().place
+    };
+    assert_eq!(place(edges(2, 6)), Place::BeforeTap);
+    assert_eq!(place(edges(5, 6)), Place::BeforeTap);
+    assert_eq!(place(edges(3, 4)), Place::Capture);
+}
+
 /// RFC 6582 3.2, without SACK: the ACK of the first repeat stops at the second hole.
 #[test]
 fn a_partial_ack_asks_for_the_next_hole() {

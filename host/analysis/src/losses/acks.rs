@@ -148,7 +148,10 @@ impl Losses {
     /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
     /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
     fn arrived_twice(&mut self, twice: Range) {
-        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0;
+        // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
+        let only_filled =
+            |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
+        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0 && !only_filled(e);
         // The last one of several is what came too much; a copy only if nothing was sent again.
         let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
         let (repeat, copy) = (found(Class::Retransmission), found(Class::Copy));
