@@ -187,11 +187,10 @@ impl Handshake {
         let mut copies_after = 0;
         for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
             let side = usize::from(repeat.from_server);
-            // A copy of a SYN asks for nothing.
-            repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST;
             let after = repeat.time.saturating_sub(last[side]);
             let soon = last[side] != 0 && after < SYN_TIMER_LEAST;
-            repeat.answers &= after > copies_after;
+            // A copy of a SYN asks for nothing, and one of a SYN-ACK answers nothing.
+            repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST && after > copies_after;
             let (counts, number) = if repeat.from_server {
                 (&mut *server, &mut sent.syn_ack_count)
             } else {

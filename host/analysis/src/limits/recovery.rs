@@ -24,6 +24,13 @@ pub(super) struct Repeats {
     flight: u32,
 }
 
+impl Repeats {
+    /// Segments in flight at the first.
+    fn segments(&self, path: &Path) -> u32 {
+        self.flight / path.payload.max(1)
+    }
+}
+
 /// ACKs that tell of something behind a gap and would have let something new go, beyond those that must not: so many are no chance.
 const SURELY: u32 = 6;
 /// Who goes on before this part of what was in flight has left, does not wait for half of it.
@@ -57,13 +64,6 @@ impl Answers {
     }
 }
 
-impl Repeats {
-    /// Segments in flight at the first.
-    fn segments(&self, path: &Path) -> u32 {
-        self.flight / path.payload.max(1)
-    }
-}
-
 impl Transfer {
     /// The receiver told of something behind a gap. (Without SACK the engine tells of the third duplicate ACK alone.)
     pub fn heard_of_gap(&mut self, time: u64, path: &Path) {
@@ -80,7 +80,9 @@ impl Transfer {
         let is_recovery = self.repeats.is_some() || next.first < self.recovering;
         is_recovery
             && path.other > 0
-            && self.has_more_room(tail, path) == Some(true)
+            && tail.whole
+            && !tail.at_edge
+            && self.window_has_room(tail, path) == Some(true)
             && next.bytes > path.segment
             && self.answers.are_enough(self.repeats, path)
             && self.answers.enough.is_some_and(|enough| answer(enough) < next.first)
@@ -105,11 +107,10 @@ impl Transfer {
         self.repeats = None;
     }
 
-    /// Whether both sides of the end of a block leave room for more: it was full segments, and there is more of the window than
-    /// any sender leaves. None: the window is not known.
-    fn has_more_room(&self, tail: BlockTail, path: &Path) -> Option<bool> {
+    /// Whether the receiver's newest window has more room behind the end of a block than any sender leaves. None: it is not known.
+    fn window_has_room(&self, tail: BlockTail, path: &Path) -> Option<bool> {
         let room = |edge: &Edge| i64::from(edge.left(tail.end)) >= i64::from(ROOM * path.segment);
-        self.edges.last().map(|edge| tail.whole && !tail.at_edge && room(edge))
+        self.edges.last().map(room)
     }
 
     /// A gap, or what tells of one: a loss, if something is sent again within two round trips, or when a timer
@@ -183,9 +184,10 @@ impl Transfer {
     /// the congestion window let go with it. And less than a segment is the end of the transfer.)
     pub(super) fn had_nothing_new(&self, tail: BlockTail, next: &Block, path: &Path) -> bool {
         let trip = path.round_trip();
-        let has_room = self.has_more_room(tail, path).unwrap_or(tail.whole && !tail.at_edge);
+        let has_room = !tail.at_edge && self.window_has_room(tail, path).unwrap_or(true);
         self.repeats.is_some_and(|again| {
-            has_room
+            tail.whole
+                && has_room
                 && again.flight
                     >= FEW_AGAIN
                         .saturating_mul(again.count)
