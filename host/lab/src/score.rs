@@ -240,6 +240,32 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
     struct Host {
         recent: Option<u32>,
         acknowledged: u32,
+        /// What came beyond that, starts and ends.
+        ahead: Vec<(u32, u32)>,
+    }
+    impl Host {
+        /// How far `seq` lies beyond what is acknowledged.
+        fn beyond(&self, seq: u32) -> i32 {
+            seq.wrapping_sub(self.acknowledged) as i32
+        }
+
+        fn acknowledge(&mut self, ack: u32) {
+            self.acknowledged = ack;
+            self.ahead.retain(|&(_, end)| end.wrapping_sub(ack) as i32 > 0);
+        }
+
+        /// Whether all from `start` to `end` has come, in order or not.
+        fn has(&self, start: u32, end: u32) -> bool {
+            let mut reach = self.beyond(start).max(0);
+            let mut ahead: Vec<_> = self.ahead.iter().map(|&(s, e)| (self.beyond(s), self.beyond(e))).collect();
+            ahead.sort_unstable();
+            for (start, end) in ahead {
+                if start <= reach {
+                    reach = reach.max(end);
+                }
+            }
+            reach >= self.beyond(end)
+        }
     }
     let mut events: Vec<(u64, bool, &Journey)> = Vec::new();
     for journey in journeys {
@@ -255,22 +281,24 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
         if !arrives {
             // Its sender is the receiver of the other direction.
             let host = hosts.entry((client, server, journey.direction.other())).or_default();
-            host.acknowledged = tcp.ack;
+            host.acknowledge(tcp.ack);
             continue;
         }
         let Some(tsval) = tcp.tsval else { continue };
         let host = hosts.entry((client, server, journey.direction)).or_default();
         let is_old = |recent: u32| recent.wrapping_sub(tsval) as i32 > PAWS_WINDOW;
-        let beyond = |seq: u32| seq.wrapping_sub(host.acknowledged) as i32;
-        let end = beyond(tcp.seq.wrapping_add(tcp.sequence_len()));
+        let end = tcp.seq.wrapping_add(tcp.sequence_len());
         // What has come by then is no loss: an original that its own repeat has overtaken.
-        if !tcp.is_syn() && end > 0 && host.recent.is_some_and(is_old) {
-            out.insert(journey.frame);
+        if !tcp.is_syn() && host.recent.is_some_and(is_old) {
+            if !host.has(tcp.seq, end) {
+                out.insert(journey.frame);
+            }
             continue;
         }
         taken.insert(journey.frame);
+        host.ahead.push((tcp.seq, end));
         // One that is old from beginning to end is none that counts.
-        if tcp.is_syn() || beyond(tcp.seq) <= 0 && end >= 0 {
+        if tcp.is_syn() || host.beyond(tcp.seq) <= 0 && host.beyond(end) >= 0 {
             host.recent = Some(tsval);
         }
     }
@@ -1235,6 +1263,8 @@ mod tests {
             }
             overtaken.push(ack);
             assert_eq!(judged(&overtaken, &[]).judged(), 1, "overtaken");
+            overtaken.pop();
+            assert_eq!(judged(&overtaken, &[]).judged(), 1, "overtaken, and not yet acknowledged");
         }
     }
 
