@@ -146,7 +146,7 @@ impl Transfer {
         let window_before = self.edges.heard(sent, path).map(|edge| edge.window);
         self.edges.saw(time, r.ack, window);
         self.stood_since_block(time, path);
-        self.had_room_since_block(time);
+        self.had_room_since_block(time, r.ack.wrapping_add(r.flight), path);
         if let Some(window) = window {
             let binds = at_edge == Some(true) || window.saturating_sub(r.flight) < path.segment;
             let heard = Heard {
@@ -184,7 +184,7 @@ impl Transfer {
     pub fn block(&mut self, code: u8, b: &Block, before: Option<SoFar>, window: Option<u32>, path: &Path) {
         self.flight(b.flight);
         self.stood_since_block(b.first, path);
-        self.had_room_since_block(b.first);
+        self.had_room_since_block(b.first, b.seq, path);
         let full = u32::from(b.max_segment);
         let is_full = path.is_full(b);
         let noted = self
@@ -200,7 +200,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
-                has_room: false,
+                at_once: false,
                 apart: 0,
             })
         });
@@ -221,7 +221,6 @@ impl Transfer {
         let at_edge = edge.is_some_and(|edge| edge.is_reached(end, path));
         // What stands apart may have waited in a queue before the tap, and its sender had heard less.
         let apart = apart(b);
-        let has_room = apart.is_some_and(|ns| ns < SPACED) && edge.is_some_and(|edge| !edge.is_reached(end, path));
         if self.edges.cuts(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -262,7 +261,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
-            has_room,
+            at_once: apart.is_some_and(|ns| ns < SPACED),
             apart: apart.filter(|ns| *ns >= SPACED).unwrap_or(0),
         });
     }
@@ -399,7 +398,7 @@ impl Transfer {
             let edge = spans.beside_window(at, trip.edge_ns).min(end);
             spans.paint(at, edge, (Cause::ReceiverWindow, false), &mut self.pending.by);
             // What the window let pass then, the sender held back itself.
-            let room = if own.0 == Cause::ReceiverWindow && !trip.at_edge {
+            let room = if own.0 == Cause::ReceiverWindow {
                 trip.room_ns
             } else {
                 0

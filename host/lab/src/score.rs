@@ -257,7 +257,11 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
         /// Whether all from `start` to `end` has come, in order or not.
         fn has(&self, start: u32, end: u32) -> bool {
             let mut reach = self.beyond(start).max(0);
-            let mut ahead: Vec<_> = self.ahead.iter().map(|&(s, e)| (self.beyond(s), self.beyond(e))).collect();
+            let mut ahead: Vec<_> = self
+                .ahead
+                .iter()
+                .map(|&(s, e)| (self.beyond(s), self.beyond(e)))
+                .collect();
             ahead.sort_unstable();
             for (start, end) in ahead {
                 if start <= reach {
@@ -1264,7 +1268,11 @@ mod tests {
             overtaken.push(ack);
             assert_eq!(judged(&overtaken, &[]).judged(), 1, "overtaken");
             overtaken.pop();
-            assert_eq!(judged(&overtaken, &[]).judged(), 1, "overtaken, and not yet acknowledged");
+            assert_eq!(
+                judged(&overtaken, &[]).judged(),
+                1,
+                "overtaken, and not yet acknowledged"
+            );
         }
     }
 

@@ -31,8 +31,8 @@ pub(super) struct BlockTail {
     pub end: u32,
     /// It used up the window that its sender had heard of.
     pub at_edge: bool,
-    /// It surely left room in it.
-    pub has_room: bool,
+    /// Its segments came one right behind the other: no slow link before the tap made them wait.
+    pub at_once: bool,
     /// How far its segments stood apart, if a slow link before the tap made them; else 0, ns.
     pub apart: u64,
 }
@@ -152,7 +152,7 @@ impl Bursts {
         self.window.is_some_and(|(ack, window)| {
             let left = ack.wrapping_add(window).wrapping_sub(tail.end);
             let same = tail.acked == Some(ack) || tail.last.saturating_sub(self.since) < path.other;
-            window > 0 && left < ROOM * path.segment && same
+            window > 0 && left < ROOM * path.payload && same
         })
     }
 

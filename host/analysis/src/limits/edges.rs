@@ -76,6 +76,12 @@ impl Edges {
         self.0.iter().find(opens).map(heard)
     }
 
+    /// Since when the sender, which has sent up to `end`, had surely heard of room behind it. None: it may not have.
+    pub fn has_room_since(&self, end: u32, path: &Path) -> Option<u64> {
+        let with_room = self.0.iter().rev().take_while(|edge| !edge.is_reached(end, path));
+        with_room.last().map(|edge| edge.from.saturating_add(path.other))
+    }
+
     /// Whether the window surely ended within the block when its first segment was sent, and had room for less than three more.
     pub fn cuts(&self, b: &Block, end: u32, path: &Path) -> bool {
         b.bytes <= (ROOM + 1) * path.segment && self.heard(b.first, path).is_some_and(|edge| edge.left(end) < 0)

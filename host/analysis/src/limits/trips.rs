@@ -305,7 +305,6 @@ mod tests {
 
     use super::*;
     use crate::limits::SoFar;
-    use crate::limits::bursts::BlockTail;
     use crate::limits::charges::Charges;
     use crate::limits::tests::{MS, TAP_AT_RECEIVER, TAP_BETWEEN, block, rtt};
 
@@ -413,9 +412,6 @@ mod tests {
                         ..block(time, time + apart, seq, 2_000)
                     };
                     t.block(BlockEnd::Limit as u8, &b, so_far, None, &path);
-                    if window.is_some() {
-                        t.tail = t.tail.map(|tail| BlockTail { has_room: true, ..tail });
-                    }
                     seq += b.bytes;
                     so_far = Some(SoFar {
                         first: 0,

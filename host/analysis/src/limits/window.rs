@@ -3,6 +3,7 @@
 use weir_record::Block;
 
 use super::Transfer;
+use super::bursts::BlockTail;
 use super::charges::Cause;
 use super::path::{Path, ROOM, SLACK};
 use super::spans::{Span, closed_cause};
@@ -46,7 +47,7 @@ impl Transfer {
         }
         let window = last.window?;
         let left = last.ack.wrapping_add(window).wrapping_sub(end) as i32;
-        let room = ROOM * path.segment;
+        let room = ROOM * path.payload;
         if i64::from(left) >= i64::from(room) {
             return Some(false);
         }
@@ -84,10 +85,14 @@ impl Transfer {
         }
     }
 
-    /// The sender has sent nothing since the last block, although the window had room.
-    pub(super) fn had_room_since_block(&mut self, to: u64) {
-        if let Some(tail) = self.tail.filter(|tail| tail.has_room) {
-            let from = self.samples.last().map_or(0, |s| s.time).max(tail.last);
+    /// The sender has sent up to `end`. If that is the end of the last block, nothing since then, although the window had room.
+    pub(super) fn had_room_since_block(&mut self, to: u64, end: u32, path: &Path) {
+        let is_silent = |tail: &BlockTail| tail.at_once && tail.end == end;
+        let Some(tail) = self.tail.filter(is_silent) else {
+            return;
+        };
+        if let Some(heard) = self.edges.has_room_since(tail.end, path) {
+            let from = self.samples.last().map_or(0, |s| s.time).max(tail.last).max(heard);
             self.tally.room_ns = self.tally.room_ns.saturating_add(to.saturating_sub(from));
         }
     }
@@ -126,6 +131,7 @@ mod tests {
 
     use super::*;
     use crate::limits::SoFar;
+    use crate::limits::bursts::Bursts;
     use crate::limits::tests::{MS, TAP_AT_RECEIVER, TAP_BETWEEN, block, rtt};
 
     /// A reader who is late in turns: each piece of a flight goes to the edge of a window that is 20,000 bytes in one round trip and
@@ -218,6 +224,63 @@ mod tests {
             t.sample(100_000, &rtt(100_000, 1000, 9000), Some(19_000), &path);
             t.sample(MS, &rtt(100_000, 10_000, 0), Some(window), &path);
             assert_eq!(t.at_edge(80 * MS + 500_000, 20_000, &path), at_edge);
+        }
+    }
+
+    /// The window is used up at 90 ms. The ACK that makes room passes the tap at 100 ms and its sender hears of it at 140 ms; its next block
+    /// begins at 200 ms, or had begun when another ACK came at 180 ms.
+    #[test]
+    fn a_window_has_room_from_when_its_sender_hears_of_it_until_it_sends() {
+        for (next, more, room) in [(200 * MS, 0, 60 * MS), (170 * MS, 2000, 0)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.saw(0, 0, Some(10_000));
+            let two = |first, seq| Block {
+                packets: 2,
+                ..block(first, first + 10_000, seq, 10_000)
+            };
+            t.block(BlockEnd::Push as u8, &two(90 * MS, 0), None, None, &path);
+            t.saw(100 * MS, 10_000, Some(10_000));
+            t.sample(180 * MS, &rtt(60 * MS, 10_000, more), Some(10_000), &path);
+            let so_far = SoFar {
+                first: 90 * MS,
+                last: 90 * MS + 10_000,
+                bytes: 10_000,
+            };
+            t.block(
+                BlockEnd::Push as u8,
+                &two(next, 10_000),
+                Some(so_far),
+                Some(10_000),
+                &path,
+            );
+            assert_eq!(t.samples[0].tally.room_ns + t.tally.room_ns, room);
+        }
+    }
+
+    /// Timestamps take 12 of each segment's 1,012 bytes.
+    #[test]
+    fn what_leaves_room_for_three_segments_ends_at_no_edge() {
+        let path = Path {
+            segment: 1012,
+            ..TAP_BETWEEN
+        };
+        for (left, at_edge) in [(3000, false), (2999, true)] {
+            let mut t = Transfer::default();
+            t.sample(50 * MS, &rtt(60 * MS, 0, 0), Some(40_000), &path);
+            assert_eq!(t.at_edge(90 * MS, 40_000 - left, &path), Some(at_edge));
+            let tail = BlockTail {
+                last: 10 * MS,
+                pushed: true,
+                whole: true,
+                acked: Some(0),
+                end: 40_000 - left,
+                at_edge: false,
+                at_once: true,
+                apart: 0,
+            };
+            let mut burst = Bursts::begin(0, 0);
+            burst.add(&block(0, 10 * MS, 0, tail.end), 0, Some(40_000), &path);
+            assert_eq!(burst.filled(&tail, &path), at_edge);
         }
     }
 
