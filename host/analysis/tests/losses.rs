@@ -1298,6 +1298,25 @@ fn a_network_that_copies_makes_d_sacks_of_what_was_needed() {
     }
 }
 
+/// The tap sees segment 5 once, as a repeat, and its receiver gets it twice. An ACK before that hole comes just before the repeat's own, or long
+/// before it: then a first copy, which the capture missed, may have come in between.
+#[test]
+fn a_hole_that_stands_until_its_repeat_comes_was_no_miss_of_the_capture() {
+    for (stands, place) in [(0.368, Place::BeforeTap), (0.360, Place::Capture)] {
+        let mut c = start();
+        four_round_trips(&mut c);
+        for n in [4, 6, 7] {
+            seg(&mut c, 0.300, n);
+        }
+        c.sack(0.330, C, A, 5901, &[edges(6, 8)]);
+        seg(&mut c, 0.342, 5);
+        seg(&mut c, 0.343, 8);
+        c.sack(stands, C, A, 5901, &[edges(6, 9)]);
+        c.sack(0.373, C, A, 9901, &[edges(5, 6)]);
+        assert_eq!(verdicts(&c)[0].place, place, "{stands}");
+    }
+}
+
 /// A queue that stood since the connection began may shrink, and the ACK of the repeat come sooner than any before. A hole in SACK
 /// that was filled twice brings a D-SACK.
 #[test]

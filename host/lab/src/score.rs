@@ -324,6 +324,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
     let discarded = discarded(journeys);
     let mut streams: BTreeMap<Stream, Vec<Sent<'_>>> = BTreeMap::new();
     let mut permits: HashMap<(u16, u16), [bool; 2]> = HashMap::new();
+    let mut missing: HashSet<(u16, u16)> = HashSet::new();
     let mut syn_acks: HashMap<(u16, u16), u64> = HashMap::new();
     for journey in journeys {
         let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.sequence_len() > 0) else {
@@ -332,6 +333,9 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
         let (client, server) = ports(journey, tcp);
         let stream = streams.entry((client, server, journey.direction)).or_default();
         permits.entry((client, server)).or_default()[journey.direction as usize] |= tcp.sack_permitted;
+        if journey.tap.iter().any(|passage| !passage.captured) {
+            missing.insert((client, server));
+        }
         if let Some(passage) = journey.tap.iter().find(|passage| passage.captured)
             && journey.direction == Direction::S2c
             && tcp.is_syn()
@@ -385,6 +389,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
             closed_ns: closed.get(stream).copied(),
             first_syn_ack: syn_acks.get(&(client, server)).copied(),
             sack: permits.get(&(client, server)) == Some(&[true; 2]),
+            is_whole: !missing.contains(&(client, server)),
             seen: seen(sent),
             by_start: by_start(sent),
             packets: packets.get(stream).map_or(&[], Vec::as_slice),
@@ -432,6 +437,8 @@ struct Judge<'a> {
     stream: Stream,
     /// Both sides permit SACK.
     sack: bool,
+    /// The capture missed nothing of the connection.
+    is_whole: bool,
     sent: &'a [Sent<'a>],
     /// When the receiver had sent its FIN and had that of the sender.
     closed_ns: Option<u64>,
@@ -639,8 +646,11 @@ impl Judge<'_> {
     }
 
     /// Whether ids before number `next` are missing in the capture, which can only be those of what it repeats: it
-    /// acknowledges nothing new, and comes in sequence after a pause.
+    /// acknowledges nothing new, and comes in sequence after a pause; and nothing else is missing there.
     fn ids_show(&self, next: usize, time_ns: u64) -> bool {
+        if !self.is_whole {
+            return false;
+        }
         let at = self.packets.partition_point(|p| p.time_ns < time_ns);
         let (before, [this, ..]) = self.packets.split_at(at) else {
             return false;
@@ -1103,6 +1113,10 @@ mod tests {
         let score = judged(&counted, &answers);
         assert_eq!((score.excluded.len(), score.judged(), score.misses.len()), (0, 1, 0));
         assert_eq!(judged(&counted, &[]).misses.len(), 1);
+        let mut holes = counted.to_vec();
+        holes.push(sent(4, 2, 310, true, true));
+        holes[3].tap[0].captured = false;
+        assert_eq!(judged(&holes, &answers).excluded.len(), 1);
         counted[2].tcp.iter_mut().for_each(|tcp| tcp.ack = 2);
         assert_eq!(
             judged(&counted, &answers).excluded,

@@ -23,10 +23,14 @@ impl Losses {
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
             self.sack_seen = true;
+            self.filled_now(e.ack, path);
             self.sack(e, more, time, path);
         }
         if e.tcp_flags & ACK != 0 {
             self.acknowledge(e.ack, time, path);
+            if self.acked == Some(e.ack) {
+                self.stood = time;
+            }
         }
     }
 
@@ -36,6 +40,7 @@ impl Losses {
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
         }
+        self.filled_now(ack, path);
         let before_this = self.acked.replace(ack);
         self.sacked.acknowledge(ack);
         let was_needless = self.acknowledged_too_soon(before_this, ack, time, path);
@@ -76,6 +81,17 @@ impl Losses {
             }
         }
         found
+    }
+
+    /// An ACK goes beyond a repeat, and the one before it stood for most of the time that the answer to that repeat took.
+    fn filled_now(&mut self, ack: u32, path: Path) {
+        let Some((known, far)) = self.acked.zip(path.far) else {
+            return;
+        };
+        for entry in &mut self.open {
+            let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
+            entry.filled |= is_news && self.stood.saturating_sub(entry.time) > far - far / 4;
+        }
     }
 
     /// The ACK that a fill brought stops where a later repeat begins: the receiver had nothing of it (RFC 6582 3.2).
@@ -159,11 +175,13 @@ impl Losses {
             let evidence = self.open[i].evidence;
             evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
         };
+        // A first copy that the capture missed would have been later than the repeat.
+        let was_lost = |i: usize| self.open[i].evidence.has(sign::UNSEEN) && self.open[i].filled;
         let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
-        self.fills_twice += u32::from(repeat.is_some_and(filled));
+        self.fills_twice += u32::from(repeat.is_some_and(|i| filled(i) && !was_lost(i)));
         // A network copies what is sent once far more often than what is sent again.
         let copies = self.network_copies > 2 * self.fills_twice;
-        let of_network = |i: usize| filled(i) && (copies || copy_of_repeat(i));
+        let of_network = |i: usize| filled(i) && (copies || copy_of_repeat(i) || was_lost(i));
         match (repeat.filter(|&i| !of_network(i)), copy) {
             (Some(i), _) => {
                 let entry = self.open[i];

@@ -184,6 +184,7 @@ impl Losses {
             lost: 0,
             ids: Counted::default(),
             answered: None,
+            filled: false,
         });
     }
 }

@@ -59,6 +59,7 @@ impl Losses {
             lost: u32::from(e.id_step.saturating_sub(1)),
             ids: self.answers,
             answered: None,
+            filled: false,
         };
         if by_connection {
             self.sent_again(entry, path);
