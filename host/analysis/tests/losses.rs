@@ -693,6 +693,22 @@ fn data_behind_its_ack_in_the_file_is_neither_lost_nor_repeated() {
     ack(&mut c, 0.130, 2);
     let d = server(&c);
     assert_eq!((d.retransmitted_packets, losses(&d)), (0, [0; 4]));
+    // Three segments, one after the other or in one packet; one of them is missing.
+    for (later, missed) in [
+        (&[(1, 1000), (2, 1000), (3, 1000)][..], 0),
+        (&[(1, 3000)], 0),
+        (&[(1, 2000)], 1),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        ack(&mut c, 0.1000, 5);
+        seg(&mut c, 0.1001, 4);
+        for &(n, bytes) in later {
+            c.packet(0.1002, S, "A", 901 + 1000 * n, A, bytes);
+        }
+        ack(&mut c, 0.130, 5);
+        assert_eq!(losses(&server(&c)), [0, 0, 0, missed], "{later:?}");
+    }
 }
 
 #[test]

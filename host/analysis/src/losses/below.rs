@@ -96,8 +96,7 @@ impl Losses {
         let (delivered, first) = self.delivered(data);
         if delivered == data.len() && delivered > 0 && since_gap(first) <= path.reordering() {
             // The capture wrote data behind its ACK: neither lost nor sent again.
-            self.take_delivered(data);
-            self.counts.missed = self.counts.missed.saturating_sub(1);
+            self.take_delivered(data, path);
             return self.harmless(entry, Class::CaptureOrder);
         }
         let (unseen, gap) = self.take_from_gaps(data, path);

@@ -10,7 +10,7 @@ use crate::ids::Counted;
 use crate::seq::{Range, before, earlier, later};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
-/// Open gaps kept per direction; when there are more, the oldest is given up as unknown.
+/// Open gaps kept per direction; when there are more, one that was delivered is given up, or else the first of the list.
 const GAPS: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
@@ -136,12 +136,15 @@ impl Losses {
         (open, first)
     }
 
-    /// Remove `range` from the delivered gaps.
-    pub(super) fn take_delivered(&mut self, range: Range) {
+    /// Remove `range` from the delivered gaps: the capture has not missed it.
+    pub(super) fn take_delivered(&mut self, range: Range, path: Path) {
         for i in (0..self.gaps.len()).rev() {
             let gap = self.gaps[i];
             if gap.delivered && gap.range.overlap(range) > 0 {
+                let all = path.segments(gap.range.len());
+                self.counts.missed = self.counts.missed.saturating_sub(all);
                 for rest in self.cut_gap(i, range) {
+                    self.counts.missed += path.segments(rest.len());
                     if rest.len() > 0 && self.gaps.len() < GAPS {
                         self.gaps.push(Gap { range: rest, ..gap });
                     }
