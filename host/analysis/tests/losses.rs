@@ -1266,6 +1266,29 @@ fn copies_have_the_ids_of_when_they_were_new() {
     }
 }
 
+/// A flight is sent again, and a network copy of the tenth repeat comes behind the eightieth: it tells nothing of ids of new segments.
+#[test]
+fn a_late_copy_of_a_repeat_makes_no_copies_of_others() {
+    let mut c = start_without_sack();
+    for n in 0..100 {
+        full(&mut c, 0.100, n);
+    }
+    for _ in 0..4 {
+        ack(&mut c, 0.130, 0);
+    }
+    full(&mut c, 0.141, 0);
+    c.packet(0.171, C, "A", A, 901 + 1460, 0);
+    for n in 1..81 {
+        full(&mut c, 0.182, n);
+    }
+    mirror(&mut c, 0.183, 70);
+    for n in 81..100 {
+        full(&mut c, 0.184, n);
+    }
+    let d = server(&c);
+    assert_eq!((d.network_duplicates, d.retransmitted_packets), (1, 100));
+}
+
 /// What filled a hole in SACK was needed; a D-SACK of it is about the network's copy, where that was seen.
 #[test]
 fn a_d_sack_of_a_copied_fill_is_about_the_copy() {

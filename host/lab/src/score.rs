@@ -79,6 +79,8 @@ pub enum Rule {
     TailBeforeTap,
     /// Lost before the tap, when its bytes had passed the tap before: there is no trace of it.
     SeenBefore,
+    /// Lost behind the tap, when its receiver had its bytes: nothing shows it.
+    Arrived,
     /// The capture missed the segment itself or what was sent in its place.
     NotCaptured,
     /// A SYN that nothing answered, lost behind the tap: its SYN-ACK may have been lost before it. What is said of the next SYN
@@ -96,6 +98,7 @@ impl Rule {
             Self::NeverAgain => "never sent again",
             Self::TailBeforeTap => "last of its burst, before the tap",
             Self::SeenBefore => "a repeat before the tap of what the tap had seen",
+            Self::Arrived => "a repeat behind the tap of what had arrived",
             Self::NotCaptured => "missed by the capture as well",
             Self::UnansweredSyn => "a SYN without an answer, behind the tap",
             Self::NeedlessSyn => "a SYN behind the tap of which the server had one",
@@ -635,8 +638,11 @@ impl Judge<'_> {
         if missed(sent) || missed(&self.sent[next]) {
             return Some(Rule::NotCaptured);
         }
-        if sent.passage().is_some() {
+        if sent.passage().is_some() && sent.is_syn() {
             return self.handshake_exclusion(i, next);
+        }
+        if sent.passage().is_some() {
+            return self.covered_before(i, |s| !s.is_lost()).then_some(Rule::Arrived);
         }
         if self.covered_before(i, |s| s.passage().is_some_and(|p| p.captured)) {
             return Some(Rule::SeenBefore);
@@ -675,9 +681,6 @@ impl Judge<'_> {
 
     /// For a SYN or SYN-ACK lost behind the tap and sent again as number `next`.
     fn handshake_exclusion(&self, i: usize, next: usize) -> Option<Rule> {
-        if !self.sent[i].is_syn() {
-            return None;
-        }
         match self.stream.2 {
             Direction::C2s if self.covered_before(i, |s| !s.is_lost()) => Some(Rule::NeedlessSyn),
             Direction::C2s => Some(Rule::UnansweredSyn),
@@ -1132,6 +1135,12 @@ mod tests {
         let score = judged(&twice, &[said(&twice[4], Class::Retransmission, Place::BehindTap)]);
         assert_eq!(score.excluded, BTreeMap::from([(Rule::SeenBefore, 1)]));
         assert_eq!((score.judged(), score.misses.len()), (1, 0));
+        // The first copy came late, its repeat is lost behind the tap.
+        let mut needless = one_loss(true);
+        needless[1].arrived_ns = vec![29 * MS];
+        needless[3] = sent(4, 1, 30, true, false);
+        needless.push(sent(5, 1, 300, true, true));
+        assert_eq!(judged(&needless, &[]).excluded, BTreeMap::from([(Rule::Arrived, 1)]));
         // Not captured.
         let mut missed = one_loss(true);
         missed[1].tap[0].captured = false;

@@ -177,7 +177,9 @@ impl Losses {
         entry.class = Class::Copy;
         entry.place = Place::Capture;
         let again = |e: &Entry| e.class == Class::Retransmission && e.range.overlap(entry.range) > 0;
-        if entry.length > 0 && entry.evidence.has(sign::SAME_IP_ID) && !self.open.iter().any(again) {
+        // In a recovery it may be one of a repeat that is no longer open.
+        let is_new = !self.is_recovering(entry.range.from) && !self.open.iter().any(again);
+        if entry.length > 0 && entry.evidence.has(sign::SAME_IP_ID) && is_new {
             self.numbered = Some((entry.range.from, entry.ip_id));
         }
         self.counts.mirror_copies += 1;
@@ -207,7 +209,7 @@ impl Losses {
         if is_asked_twice(e) || self.sacked.is_hole(old) || !path.sack && self.is_partly_acknowledged(e, time, path) {
             return false;
         }
-        // A timer's recovery sends everything again.
+        // Such a recovery sends everything again.
         if self.from_scratch.is_some() && self.is_recovering(e.seq) {
             return false;
         }

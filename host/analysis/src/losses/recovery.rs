@@ -9,12 +9,19 @@ use super::path::{Path, REORDERING};
 use crate::seq::{at_or_before, before, later};
 use crate::verdict::{Cause, Place, sign};
 
-/// All that was in flight when a timer ran out was lost: nothing of it made a duplicate ACK, and the ACKs since then never
+/// One segment in so many that had arrived can be anywhere in the flight.
+const FEW: u64 = 16;
+/// `EVENT.dup_acks` counts no further.
+const DUP_ACKS_MOST: u8 = 63;
+
+/// All that was in flight when a recovery began was lost, but for the few segments that made duplicate ACKs: the ACKs since then never
 /// went beyond what was sent again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FromScratch {
     /// End of what was sent again.
     to: u32,
+    /// Where as many segments begin as made duplicate ACKs.
+    arrived: u32,
     /// An ACK has answered some of it.
     answered: bool,
 }
@@ -55,28 +62,40 @@ impl Losses {
         is_first(e) && self.is_recovering(e.seq) && answered && (recent || !path.sack)
     }
 
-    /// Follows a timer's recovery of a receiver that cannot name what it has. What comes above a loss makes a duplicate ACK
-    /// (RFC 5681 4.2); where none came, and ACKs go on step by step, it got nothing of the flight.
+    /// Follows the recovery of a receiver that cannot name what it has. What comes above a loss makes a duplicate ACK
+    /// (RFC 5681 4.2): so many had arrived, the last ones of the flight where ACKs go on step by step up to them.
     pub(super) fn follow(&mut self, entry: &mut Entry, e: &Event, path: Path) {
         let begins = !self.is_recovering(entry.range.from);
-        let timer = entry.cause == Cause::Timeout && !entry.evidence.has(sign::BATCH);
         // The first ACK of a recovery may let new data out (RFC 5682 2.1), which then makes duplicate ACKs.
         let new = self
             .recover
             .filter(|_| !begins)
             .map_or(0, |recover| e.expected.wrapping_sub(recover));
-        if path.sack || u64::from(e.dup_acks) > path.segments(new) {
+        let is_told = u64::from(e.dup_acks) > path.segments(new);
+        let in_flight = path.segments(e.expected.wrapping_sub(e.seq));
+        let scratch = FromScratch {
+            to: entry.range.to,
+            arrived: e.expected.wrapping_sub(u32::from(e.dup_acks) * path.segment),
+            answered: false,
+        };
+        if path.sack {
             self.from_scratch = None;
         } else if begins {
-            let to = entry.range.to;
-            self.from_scratch = (timer && is_first(e)).then_some(FromScratch { to, answered: false });
+            let starts = match entry.cause {
+                Cause::Timeout => !is_told && !entry.evidence.has(sign::BATCH),
+                Cause::Fast => e.dup_acks < DUP_ACKS_MOST && u64::from(e.dup_acks) * FEW <= in_flight,
+                _ => false,
+            };
+            self.from_scratch = (starts && is_first(e)).then_some(scratch);
+        } else if is_told {
+            self.from_scratch = None;
         } else if let Some(scratch) = &mut self.from_scratch {
             if before(scratch.to, entry.range.from) {
                 self.from_scratch = None;
                 return;
             }
             scratch.to = later(scratch.to, entry.range.to);
-            if scratch.answered && entry.place == Place::Unknown {
+            if scratch.answered && entry.place == Place::Unknown && at_or_before(entry.range.to, scratch.arrived) {
                 entry.place = Place::BehindTap;
                 entry.evidence = entry.evidence.with(sign::PARTIAL_ACK);
             }
@@ -133,6 +152,26 @@ mod tests {
             again(2, 1, 2, 22, SOON),
         ];
         assert_eq!(places(&steps, 3), [Place::BehindTap; 3]);
+    }
+
+    /// A blackout that the last of the flight outlasted: their duplicate ACKs began the recovery.
+    #[test]
+    fn a_flight_of_which_the_end_is_heard_was_lost_up_to_there() {
+        let lost = |heard: u8| {
+            let mut steps = vec![again(0, 0, heard, 64, SOON)];
+            steps.extend((1..64).map(|n| again(n, n, 0, 64, SOON)));
+            // Of each pair the ACK stops at the first.
+            for pair in steps[1..].chunks_mut(2) {
+                let acked = pair[0].acked;
+                pair.iter_mut().for_each(|e| e.acked = acked);
+            }
+            let places = places(&steps, 64);
+            let lost = places.iter().take_while(|place| **place == Place::BehindTap);
+            (lost.count(), places[1])
+        };
+        assert_eq!(lost(4), (60, Place::BehindTap));
+        // More than one in 16 may have been anywhere.
+        assert_eq!(lost(5).0, 2);
     }
 
     /// A duplicate ACK too much, or an ACK that goes further than what was sent again: some of it had arrived.
