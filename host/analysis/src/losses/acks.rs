@@ -23,7 +23,7 @@ impl Losses {
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
             self.sack_seen = true;
-            self.filled_now(e.ack, path);
+            self.note_standing_holes(e.ack, path);
             self.sack(e, more, time, path);
         }
         if e.tcp_flags & ACK != 0 {
@@ -40,7 +40,7 @@ impl Losses {
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
         }
-        self.filled_now(ack, path);
+        self.note_standing_holes(ack, path);
         let before_this = self.acked.replace(ack);
         self.sacked.acknowledge(ack);
         let was_needless = self.acknowledged_too_soon(before_this, ack, time, path);
@@ -84,13 +84,13 @@ impl Losses {
     }
 
     /// An ACK goes beyond a repeat, and the one before it stood for most of the time that the answer to that repeat took.
-    fn filled_now(&mut self, ack: u32, path: Path) {
+    fn note_standing_holes(&mut self, ack: u32, path: Path) {
         let Some((known, far)) = self.acked.zip(path.far) else {
             return;
         };
         for entry in &mut self.open {
             let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
-            entry.filled |= is_news && self.stood.saturating_sub(entry.time) > far - far / 4;
+            entry.hole_stood |= is_news && self.stood.saturating_sub(entry.time) > far - far / 4;
         }
     }
 
@@ -176,7 +176,7 @@ impl Losses {
             evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
         };
         // A first copy that the capture missed would have been later than the repeat.
-        let was_lost = |i: usize| self.open[i].evidence.has(sign::UNSEEN) && self.open[i].filled;
+        let was_lost = |i: usize| self.open[i].evidence.has(sign::UNSEEN) && self.open[i].hole_stood;
         let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
         self.fills_twice += u32::from(repeat.is_some_and(|i| filled(i) && !was_lost(i)));
         // A network copies what is sent once far more often than what is sent again.

@@ -56,7 +56,7 @@ impl Losses {
             lost: 0,
             ids: self.answers,
             answered: None,
-            filled: false,
+            hole_stood: false,
         };
         if e.length > 0 && e.what & what::PARTIAL == 0 {
             self.counts.repeated_segments += 1;

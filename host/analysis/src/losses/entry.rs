@@ -60,8 +60,8 @@ pub(crate) struct Entry {
     /// The receiver's IP ids before it, and when the answer to it had come.
     pub(super) ids: Counted,
     pub(super) answered: Option<Counted>,
-    /// The receiver had nothing of it until it came.
-    pub(super) filled: bool,
+    /// The receiver asked for it until it came.
+    pub(super) hole_stood: bool,
 }
 
 /// Enter a verdict into the counters that depend on cause and place, or take it out.

@@ -187,7 +187,7 @@ impl Losses {
             lost: 0,
             ids: Counted::default(),
             answered: None,
-            filled: false,
+            hole_stood: false,
         });
     }
 }

@@ -59,7 +59,7 @@ impl Losses {
             lost: u32::from(e.id_step.saturating_sub(1)),
             ids: self.answers,
             answered: None,
-            filled: false,
+            hole_stood: false,
         };
         if by_connection {
             self.sent_again(entry, path);
