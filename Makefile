@@ -53,7 +53,7 @@ nic-sim: setup ## build the simulated card, bin/weir-nic-sim (5 minutes); weir n
 	@rtl-tests/nic_sim.py
 
 .PHONY: lab
-lab: build ## real TCP over a wire that misbehaves on purpose, and how much of it Weir finds (root, 2 minutes); SEED=n for another run
+lab: build ## real TCP over a wire that misbehaves on purpose, and how much of it Weir finds (root, 3 minutes); SEED=n for another run
 	@bin/weir lab --all -o build/lab $(if $(SEED),--seed $(SEED))
 
 .PHONY: compare-peers
