@@ -30,7 +30,7 @@ pub(crate) use path::{DELAYED_ACK, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS};
 use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;
-use sample::{Pace, SPACED, Sample, Tally, is_spaced};
+use sample::{Pace, Sample, Tally, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use trips::busy_link;
 
@@ -200,8 +200,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
-                at_once: false,
-                apart: 0,
+                apart: None,
             })
         });
         match tail {
@@ -217,10 +216,11 @@ impl Transfer {
             // What other blocks tell is later than their end.
             self.edges.saw(b.last, acked, window);
         }
-        let edge = self.edges.heard(b.last, path).filter(|_| pushed);
-        let at_edge = edge.is_some_and(|edge| edge.is_reached(end, path));
-        // What stands apart may have waited in a queue before the tap, and its sender had heard less.
-        let apart = apart(b);
+        let at_edge = pushed
+            && self
+                .edges
+                .heard(b.last, path)
+                .is_some_and(|edge| edge.is_reached(end, path));
         if self.edges.cuts(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -261,8 +261,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
-            at_once: apart.is_some_and(|ns| ns < SPACED),
-            apart: apart.filter(|ns| *ns >= SPACED).unwrap_or(0),
+            apart: apart(b),
         });
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct Losses {
     /// Highest ACK of the receiver that a record told.
     acked: Option<u32>,
     /// When it was heard last.
-    stood: u64,
+    acked_time: u64,
     /// Time of the receiver's last duplicate-ACK or SACK evidence.
     evidence: u64,
     /// Number and IP id of the last segment that a record told, and whether another one had the

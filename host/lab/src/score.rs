@@ -259,19 +259,14 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
 
         /// Whether all from `start` to `end` has come, in order or not.
         fn has(&self, start: u32, end: u32) -> bool {
-            let mut reach = self.beyond(start).max(0);
-            let mut ahead: Vec<_> = self
+            let ahead = self
                 .ahead
                 .iter()
-                .map(|&(s, e)| (self.beyond(s), self.beyond(e)))
-                .collect();
-            ahead.sort_unstable();
-            for (start, end) in ahead {
-                if start <= reach {
-                    reach = reach.max(end);
-                }
-            }
-            reach >= self.beyond(end)
+                .map(|&(s, e)| (self.beyond(s).into(), self.beyond(e).into()));
+            are_covered(
+                (self.beyond(start).max(0).into(), self.beyond(end).into()),
+                ahead.collect(),
+            )
         }
     }
     let mut events: Vec<(u64, bool, &Journey)> = Vec::new();
@@ -432,6 +427,16 @@ fn by_start(sent: &[Sent<'_>]) -> BTreeMap<i64, Vec<usize>> {
     by_start
 }
 
+/// Whether ranges have, together, all from the one end to the other.
+fn are_covered((from, to): (i64, i64), mut ranges: Vec<(i64, i64)>) -> bool {
+    ranges.sort_unstable();
+    let reach = ranges.iter().fold(
+        from,
+        |reach, &(from, to)| if from <= reach { reach.max(to) } else { reach },
+    );
+    reach >= to
+}
+
 /// Longest segment, with SYN and FIN.
 const LONGEST: i64 = 66_000;
 
@@ -440,7 +445,7 @@ struct Judge<'a> {
     stream: Stream,
     /// Both sides permit SACK.
     sack: bool,
-    /// The capture missed nothing of the connection.
+    /// The capture missed no segment of the connection.
     is_whole: bool,
     sent: &'a [Sent<'a>],
     /// When the receiver had sent its FIN and had that of the sender.
@@ -466,17 +471,11 @@ impl Judge<'_> {
 
     /// Whether transmissions before number `i` that `which` chooses have all its bytes.
     fn covered_before(&self, i: usize, which: impl Fn(&Sent<'_>) -> bool) -> bool {
-        let mut ranges: Vec<(i64, i64)> = self
+        let others = self
             .overlapping(i)
-            .filter(|&other| other < i && which(&self.sent[other]))
-            .map(|other| (self.sent[other].from, self.sent[other].to))
-            .collect();
-        ranges.sort_unstable();
-        let reach = ranges.iter().fold(
-            self.sent[i].from,
-            |reach, &(from, to)| if from <= reach { reach.max(to) } else { reach },
-        );
-        reach >= self.sent[i].to
+            .filter(|&other| other < i && which(&self.sent[other]));
+        let ranges = others.map(|other| (self.sent[other].from, self.sent[other].to));
+        are_covered((self.sent[i].from, self.sent[i].to), ranges.collect())
     }
 
     /// Highest start and end that the capture has from before `time_ns`.
@@ -638,11 +637,12 @@ impl Judge<'_> {
         if missed(sent) || missed(&self.sent[next]) {
             return Some(Rule::NotCaptured);
         }
-        if sent.passage().is_some() && sent.is_syn() {
-            return self.handshake_exclusion(i, next);
-        }
         if sent.passage().is_some() {
-            return self.covered_before(i, |s| !s.is_lost()).then_some(Rule::Arrived);
+            return if sent.is_syn() {
+                self.handshake_exclusion(i, next)
+            } else {
+                self.covered_before(i, |s| !s.is_lost()).then_some(Rule::Arrived)
+            };
         }
         if self.covered_before(i, |s| s.passage().is_some_and(|p| p.captured)) {
             return Some(Rule::SeenBefore);
@@ -652,7 +652,7 @@ impl Judge<'_> {
     }
 
     /// Whether ids before number `next` are missing in the capture, which can only be those of what it repeats: it
-    /// acknowledges nothing new, and comes in sequence after a pause; and nothing else is missing there.
+    /// acknowledges nothing new, and comes in sequence after a pause; and no segment that passed the tap is missing.
     fn ids_show(&self, next: usize, time_ns: u64) -> bool {
         if !self.is_whole {
             return false;

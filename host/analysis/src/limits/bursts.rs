@@ -3,6 +3,7 @@
 use weir_record::Block;
 
 use super::path::{Path, ROOM};
+use super::sample::SPACED;
 use super::trips::FLAT;
 use crate::slow_start::SlowStart;
 
@@ -31,10 +32,20 @@ pub(super) struct BlockTail {
     pub end: u32,
     /// It used up the window that its sender had heard of.
     pub at_edge: bool,
-    /// Its segments came one right behind the other: no slow link before the tap made them wait.
-    pub at_once: bool,
-    /// How far its segments stood apart, if a slow link before the tap made them; else 0, ns.
-    pub apart: u64,
+    /// How far its segments stood apart, ns. None: it was one.
+    pub apart: Option<u64>,
+}
+
+impl BlockTail {
+    /// How far a slow link before the tap made its segments stand apart, ns; 0: none did.
+    pub fn spacing(&self) -> u64 {
+        self.apart.filter(|ns| *ns >= SPACED).unwrap_or(0)
+    }
+
+    /// Its segments came one right behind the other: none of them waited in a queue before the tap, where its sender had heard less.
+    pub fn came_at_once(&self) -> bool {
+        self.apart.is_some_and(|ns| ns < SPACED)
+    }
 }
 
 /// What was sent between pauses after full segments.

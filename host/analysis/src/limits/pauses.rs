@@ -108,7 +108,7 @@ impl Transfer {
         let cycle = b.first.saturating_sub(self.bursts.since);
         let is_part = || {
             let of_flight = |flight| gap < now / 2 && u64::from(self.bursts.bytes) * (PIECES + 1) < u64::from(flight);
-            gap < tail.apart.saturating_mul(OTHERS)
+            gap < tail.spacing().saturating_mul(OTHERS)
                 || self.edges.in_flight(tail.last, tail.end, path).is_some_and(of_flight)
         };
         if cycle < trip / PIECES

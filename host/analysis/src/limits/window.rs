@@ -87,7 +87,7 @@ impl Transfer {
 
     /// The sender has sent up to `end`. If that is the end of the last block, nothing since then, although the window had room.
     pub(super) fn had_room_since_block(&mut self, to: u64, end: u32, path: &Path) {
-        let is_silent = |tail: &BlockTail| tail.at_once && tail.end == end;
+        let is_silent = |tail: &BlockTail| tail.came_at_once() && tail.end == end;
         let Some(tail) = self.tail.filter(is_silent) else {
             return;
         };
@@ -275,8 +275,7 @@ mod tests {
                 acked: Some(0),
                 end: 40_000 - left,
                 at_edge: false,
-                at_once: true,
-                apart: 0,
+                apart: Some(0),
             };
             let mut burst = Bursts::begin(0, 0);
             burst.add(&block(0, 10 * MS, 0, tail.end), 0, Some(40_000), &path);

@@ -29,7 +29,7 @@ impl Losses {
         if e.tcp_flags & ACK != 0 {
             self.acknowledge(e.ack, time, path);
             if self.acked == Some(e.ack) {
-                self.stood = time;
+                self.acked_time = time;
             }
         }
     }
@@ -90,7 +90,7 @@ impl Losses {
         };
         for entry in &mut self.open {
             let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
-            entry.hole_stood |= is_news && self.stood.saturating_sub(entry.time) > far - far / 4;
+            entry.hole_stood |= is_news && self.acked_time.saturating_sub(entry.time) > far - far / 4;
         }
     }
 
