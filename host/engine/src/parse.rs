@@ -59,6 +59,18 @@ pub enum LinkType {
     Ieee80211,
     /// IEEE 802.11 behind a radiotap header (127).
     Radiotap,
+    /// LLC, as on ATM (100).
+    Llc,
+    /// Cisco HDLC, or PPP in its place (104).
+    CiscoHdlc,
+    /// Frame Relay (107).
+    FrameRelay,
+    /// Linux netfilter log (239).
+    Nflog,
+    /// IP over InfiniBand (242).
+    Ipoib,
+    /// macOS `pktap`: a header that names the link type of what follows (258; its own files say 149).
+    Pktap,
 }
 
 impl LinkType {
@@ -70,10 +82,16 @@ impl LinkType {
             9 | 50 => Self::Ppp,
             10 => Self::Fddi,
             12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            100 => Self::Llc,
+            104 => Self::CiscoHdlc,
             105 => Self::Ieee80211,
+            107 => Self::FrameRelay,
             108 => Self::Loop,
             113 => Self::LinuxSll,
             127 => Self::Radiotap,
+            149 | 258 => Self::Pktap,
+            239 => Self::Nflog,
+            242 => Self::Ipoib,
             276 => Self::LinuxSll2,
             _ => return None,
         })
@@ -343,7 +361,7 @@ impl<'a> Walk<'a> {
     #[cold]
     fn give_up(self, reason: Untracked) -> Parsed {
         match self.outer {
-            Some(outer) if reason == Untracked::NotIp => {
+            Some(outer) if matches!(reason, Untracked::NotIp | Untracked::Link) => {
                 *self.meta = outer;
                 Parsed::Packet
             }

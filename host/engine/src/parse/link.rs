@@ -16,6 +16,12 @@ pub(super) mod ether_type {
     pub const TRANSPARENT_ETHERNET: u16 = 0x6558;
     pub const ERSPAN_II: u16 = 0x88be;
     pub const ERSPAN_III: u16 = 0x22eb;
+    pub const TRILL: u16 = 0x22f3;
+    pub const PBB: u16 = 0x88e7;
+    pub const FABRIC_PATH: u16 = 0x8903;
+    pub const CISCO_METADATA: u16 = 0x8909;
+    pub const VN_TAG: u16 = 0x8926;
+    pub const E_TAG: u16 = 0x893f;
     /// Smaller numbers are lengths of an LLC frame (IEEE 802.3 3.2.6).
     pub const FIRST: u16 = 0x0600;
 }
@@ -42,9 +48,40 @@ impl Walk<'_> {
             et::MPLS | et::MPLS_MULTICAST => self.mpls(),
             et::PPPOE_SESSION if self.profile == Profile::Nic => stop(Untracked::Profile),
             et::PPPOE_SESSION => self.pppoe(),
-            _ if kind < et::FIRST && self.profile == Profile::Full => Ok(Layer::Llc),
+            _ if self.profile == Profile::Nic => stop(Untracked::NotIp),
+            _ if kind < et::FIRST => Ok(Layer::Llc),
+            _ => self.data_centre(kind),
+        }
+    }
+
+    /// What switches of one maker or one site put before the packet for each other.
+    fn data_centre(&mut self, kind: u16) -> Step {
+        match kind {
+            // Two bytes of forwarding tag; the addresses before them are those of switches.
+            et::FABRIC_PATH => self.skip(2).map(|()| Layer::Ethernet),
+            // Service instance (IEEE 802.1ah, I-TAG without the customer's addresses).
+            et::PBB => self.skip(4).map(|()| Layer::Ethernet),
+            // RFC 6325 3.1: the length of options, in words, stands in bits 6 to 10.
+            et::TRILL => {
+                let words = be16(self.take::<2>()?, 0) >> 6 & 0x1f;
+                self.skip(4 + 4 * u32::from(words)).map(|()| Layer::Ethernet)
+            }
+            // Version, and the length of the security group's option in words.
+            et::CISCO_METADATA => {
+                let words = self.take::<2>()?[1];
+                self.behind_tag(4 * u32::from(words))
+            }
+            et::VN_TAG => self.behind_tag(4),
+            // IEEE 802.1BR.
+            et::E_TAG => self.behind_tag(6),
             _ => stop(Untracked::NotIp),
         }
+    }
+
+    /// A tag of so many bytes that says nothing of the flow, and then an EtherType.
+    fn behind_tag(&mut self, bytes: u32) -> Step {
+        self.skip(bytes)?;
+        Ok(Layer::EtherType(be16(self.take::<2>()?, 0)))
     }
 
     /// IEEE 802.1Q tag: the two outermost ids are part of the key.
@@ -122,6 +159,11 @@ impl Walk<'_> {
         if h != &[0xaa, 0xaa, 0x03] {
             return stop(Untracked::NotIp);
         }
+        self.snap()
+    }
+
+    /// SNAP: who gave the number, and the number.
+    fn snap(&mut self) -> Step {
         let snap: &[u8; 5] = self.take()?;
         match snap[..3] {
             // RFC 1042 and the bridge tunnel of IEEE 802.1H.
@@ -142,6 +184,12 @@ impl Walk<'_> {
             LinkType::Fddi => self.fddi(),
             LinkType::Ieee80211 => self.ieee80211(false),
             LinkType::Radiotap => self.radiotap(),
+            LinkType::Llc => Ok(Layer::Llc),
+            LinkType::CiscoHdlc => self.cisco_hdlc(),
+            LinkType::FrameRelay => self.frame_relay(),
+            LinkType::Nflog => self.nflog(),
+            LinkType::Ipoib => self.ipoib(),
+            LinkType::Pktap => self.pktap(),
         }
     }
 
@@ -182,6 +230,96 @@ impl Walk<'_> {
             Ok(Layer::Llc)
         } else {
             stop(Untracked::NotIp)
+        }
+    }
+
+    /// Address (unicast or multicast), control and an EtherType (RFC 1547 4.3.1); or PPP, which has an address of its own.
+    fn cisco_hdlc(&mut self) -> Step {
+        match self.peek::<4>()? {
+            [0x0f | 0x8f, _, first, second] => {
+                let kind = u16::from_be_bytes([*first, *second]);
+                self.skip(4).map(|()| Layer::EtherType(kind))
+            }
+            _ => Ok(Layer::Ppp),
+        }
+    }
+
+    /// Q.922 address, then a protocol as RFC 2427 (3, 4.1) has it, or Cisco's EtherType.
+    fn frame_relay(&mut self) -> Step {
+        // The last byte of the address has the lowest bit.
+        let mut length = 1;
+        while self.take::<1>()?[0] & 1 == 0 {
+            length += 1;
+            if length > 4 {
+                return stop(Untracked::Malformed);
+            }
+        }
+        let unnumbered = 0x03;
+        if self.peek::<1>()?[0] != unnumbered {
+            return Ok(Layer::EtherType(be16(self.take::<2>()?, 0)));
+        }
+        self.skip(1)?;
+        if self.peek::<1>()?[0] == 0 {
+            self.skip(1)?;
+        }
+        match self.take::<1>()?[0] {
+            0xcc | 0x8e => Ok(Layer::Ip),
+            0xcf => Ok(Layer::Ppp),
+            0x80 => self.snap(),
+            _ => stop(Untracked::NotIp),
+        }
+    }
+
+    /// Netfilter log (<https://www.tcpdump.org/linktypes/LINKTYPE_NFLOG.html>): attributes, each with its length and its
+    /// type in the byte order of the capturing host, of which one is the packet.
+    fn nflog(&mut self) -> Step {
+        const PAYLOAD: u16 = 9;
+        let h: &[u8; 4] = self.take()?;
+        if h[1] != 0 {
+            return stop(Untracked::Link);
+        }
+        // Attributes are short but for the packet, which is the last: an endless list has ended before.
+        while self.left > 4 {
+            let h: &[u8; 4] = self.take()?;
+            let (low, high) = (u16::from_le_bytes([h[0], h[1]]), be16(h, 0));
+            // Types are small: the byte order shows.
+            let (length, kind) = if h[3] == 0 {
+                (low, u16::from(h[2]))
+            } else {
+                (high, u16::from(h[3]))
+            };
+            let Some(length) = u32::from(length).checked_sub(4) else {
+                return stop(Untracked::Malformed);
+            };
+            if kind == PAYLOAD {
+                return Ok(Layer::Ip);
+            }
+            self.skip(length.next_multiple_of(4))?;
+        }
+        stop(Untracked::NotIp)
+    }
+
+    /// Global routing header, then RFC 4391 6: an EtherType and two reserved bytes.
+    fn ipoib(&mut self) -> Step {
+        self.skip(40)?;
+        Ok(Layer::EtherType(be16(self.take::<4>()?, 0)))
+    }
+
+    /// Apple's packet tap (`bsd/net/pktap.h`): its length, what follows, and the link type of the packet behind it.
+    fn pktap(&mut self) -> Step {
+        const PACKET: u32 = 1;
+        let word = |h: &[u8; 12], at: usize| u32::from_le_bytes([h[at], h[at + 1], h[at + 2], h[at + 3]]);
+        let h = self.peek::<12>()?;
+        let (length, what, link) = (word(h, 0), word(h, 4), word(h, 8));
+        // 149 is anyone's: others have no such header.
+        if !(108..=1024).contains(&length) || what != PACKET {
+            return stop(Untracked::Link);
+        }
+        self.skip(length)?;
+        match LinkType::from_pcap(link) {
+            Some(LinkType::Ethernet) => Ok(Layer::Ethernet),
+            Some(LinkType::Pktap) | None => stop(Untracked::Link),
+            Some(link) => Ok(Layer::Link(link)),
         }
     }
 

@@ -165,6 +165,69 @@ fn wrapped() -> Vec<(&'static str, LinkType, Vec<u8>)> {
             Fddi,
             join(&[&[0x50], &[1; 12], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4]),
         ),
+        (
+            "vn-tag",
+            Ethernet,
+            ethernet(0x8926, &join(&[&[0x80, 1, 0, 2, 8, 0], &v4])),
+        ),
+        (
+            "e-tag, vlan",
+            Ethernet,
+            ethernet(0x893f, &join(&[&[0, 0, 0, 7, 0, 0, 0x81, 0, 0, 5, 8, 0], &v4])),
+        ),
+        (
+            "cisco metadata",
+            Ethernet,
+            ethernet(0x8909, &join(&[&[1, 1, 0, 1, 0, 9, 0x86, 0xdd], &v6])),
+        ),
+        ("fabric path", Ethernet, ethernet(0x8903, &join(&[&[0, 0x5f], &inner]))),
+        ("pbb", Ethernet, ethernet(0x88e7, &join(&[&[0, 0, 0, 9], &inner]))),
+        (
+            "trill with an option",
+            Ethernet,
+            ethernet(0x22f3, &join(&[&[0, 0x7f, 0, 1, 0, 2, 0, 0, 0, 0], &inner])),
+        ),
+        ("llc", Llc, join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4])),
+        ("cisco hdlc", CiscoHdlc, join(&[&[0x0f, 0, 8, 0], &v4])),
+        (
+            "cisco hdlc, mpls",
+            CiscoHdlc,
+            join(&[&[0x8f, 0, 0x88, 0x47, 0, 1, 1, 9], &v6]),
+        ),
+        ("ppp as cisco hdlc", CiscoHdlc, join(&[&[0xff, 3, 0, 0x21], &v4])),
+        ("frame relay", FrameRelay, join(&[&[0x18, 0x41, 3, 0xcc], &v4])),
+        (
+            "frame relay, long address, snap",
+            FrameRelay,
+            join(&[&[0x18, 0x40, 2, 1, 3, 0, 0x80, 0, 0, 0, 0x86, 0xdd], &v6]),
+        ),
+        ("frame relay, cisco", FrameRelay, join(&[&[0x18, 0x41, 8, 0], &v4])),
+        (
+            "nflog",
+            Nflog,
+            join(&[
+                &[2, 0, 0, 1],
+                &[9, 0, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+                &[70, 0, 9, 0],
+                &v4,
+            ]),
+        ),
+        (
+            "nflog big-endian",
+            Nflog,
+            join(&[&[10, 0, 0, 1], &[0, 8, 0, 5, 0, 0, 0, 0], &[0, 90, 0, 9], &v6]),
+        ),
+        ("ipoib", Ipoib, join(&[&[0; 40], &[8, 0, 0, 0], &v4])),
+        (
+            "pktap",
+            Pktap,
+            join(&[&[108, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], &[0; 96], &inner]),
+        ),
+        (
+            "pktap, loopback",
+            Pktap,
+            join(&[&[108, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], &[0; 96], &[2, 0, 0, 0], &v4]),
+        ),
         ("sll", LinuxSll, join(&[&[0, 0, 0, 1, 0, 6], &[3; 8], &[8, 0], &v4])),
         ("sll2", LinuxSll2, join(&[&[0x86, 0xdd], &[0; 9], &[6], &[3; 8], &v6])),
         ("6in4", Ethernet, ethernet(0x0800, &ip4(41, &v6))),
@@ -184,6 +247,27 @@ fn wrapped() -> Vec<(&'static str, LinkType, Vec<u8>)> {
             "gre all fields",
             Ethernet,
             ethernet(0x0800, &ip4(47, &join(&[&[0xb0, 0, 0x65, 0x58], &[0; 12], &inner]))),
+        ),
+        ("wccp", RawIp, ip4(47, &join(&[&[0, 0, 0x88, 0x3e, 0, 0, 0, 1], &v4]))),
+        ("wccp 1", RawIp, ip4(47, &join(&[&[0, 0, 0x88, 0x3e], &v4]))),
+        (
+            "gre of an access point",
+            RawIp,
+            ip4(
+                47,
+                &join(&[
+                    &[0, 0, 0x82, 0],
+                    &[8, 1],
+                    &[0; 22],
+                    &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
+                    &v4,
+                ]),
+            ),
+        ),
+        (
+            "gre in udp",
+            RawIp,
+            ip4(17, &udp(50_000, 4754, &join(&[&[0, 0, 8, 0], &v4]))),
         ),
         ("erspan 1", RawIp, ip4(47, &join(&[&[0, 0, 0x88, 0xbe], &inner]))),
         (
@@ -571,7 +655,7 @@ fn endless_headers_end() {
     );
 }
 
-const LINKS: [LinkType; 10] = [
+const LINKS: [LinkType; 16] = [
     LinkType::Ethernet,
     LinkType::RawIp,
     LinkType::LinuxSll,
@@ -582,6 +666,12 @@ const LINKS: [LinkType; 10] = [
     LinkType::Fddi,
     LinkType::Ieee80211,
     LinkType::Radiotap,
+    LinkType::Llc,
+    LinkType::CiscoHdlc,
+    LinkType::FrameRelay,
+    LinkType::Nflog,
+    LinkType::Ipoib,
+    LinkType::Pktap,
 ];
 
 /// Whatever comes out keeps its promises.

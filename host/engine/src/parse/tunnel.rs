@@ -1,15 +1,18 @@
 //! Tunnels: the flow inside is the one that is tracked (full profile only).
 
-use super::{Layer, Step, Walk, be16, be32, link::ether_type as et, stop};
+use std::ops::RangeInclusive;
+
+use super::{Layer, LinkType, Step, Walk, be16, be32, link::ether_type as et, stop};
 use weir_record::{TunnelKind, Untracked};
 
 /// The tunnel that a UDP destination port announces (IANA service names; 8472 is the port of the
-/// first Linux VXLAN).
+/// first Linux VXLAN, 4754 that of RFC 8086).
 pub(super) fn of_udp(destination: u16) -> Option<Layer> {
     match destination {
         4789 | 8472 => Some(Layer::Vxlan),
         6081 => Some(Layer::Geneve),
         2152 => Some(Layer::GtpU),
+        4754 => Some(Layer::Gre),
         _ => None,
     }
 }
@@ -30,6 +33,10 @@ impl Walk<'_> {
 
     /// GRE (RFC 2784, key and sequence number RFC 2890). Version 1 (PPTP) is not followed.
     pub(super) fn gre(&mut self) -> Step {
+        /// Redirected by WCCP version 2, which has a word of its own before the packet.
+        const WCCP: u16 = 0x883e;
+        /// From Aruba's access points: frames as they were in the air.
+        const ARUBA: RangeInclusive<u16> = 0x8200..=0x8210;
         let h: &[u8; 4] = self.take()?;
         let (flags, kind) = (be16(h, 0), be16(h, 2));
         let (checksum, routing) = (flags & 0x8000 != 0, flags & 0x4000 != 0);
@@ -54,6 +61,10 @@ impl Walk<'_> {
             }
             et::ERSPAN_II => Ok(Layer::ErspanII),
             et::ERSPAN_III => Ok(Layer::ErspanIII),
+            // Version 1 went without the word.
+            WCCP if self.peek::<1>()?[0] >> 4 == 4 => Ok(Layer::Ip),
+            WCCP => self.skip(4).map(|()| Layer::Ip),
+            _ if ARUBA.contains(&kind) => Ok(Layer::Link(LinkType::Ieee80211)),
             _ => Ok(Layer::EtherType(kind)),
         }
     }
