@@ -1143,8 +1143,10 @@ impl Sparse {
 
 /// Records whose flows are fetched together.
 pub(crate) const TOGETHER: usize = 32;
-/// Flows of a chunk.
-const CHUNK: usize = 4096;
+/// Flows of a chunk: many, because the allocator leaves room between chunks, which huge pages fill.
+const CHUNK: usize = 1 << 15;
+/// Places that may stay empty.
+const FEW: usize = 1 << 12;
 
 impl Slab {
     fn place(&self, index: usize) -> Option<usize> {
@@ -1195,7 +1197,7 @@ impl Slab {
     /// Enter a flow; returns the one that stood in its place.
     pub fn insert(&mut self, flow: Flow) -> Option<Flow> {
         let index = flow.id.index();
-        if self.sparse.is_none() && index >= self.places.max(CHUNK) && index > self.open + self.open / 4 {
+        if self.sparse.is_none() && index >= self.places.max(FEW) && index > self.open + self.open / 4 {
             self.become_sparse();
         }
         let place = match &mut self.sparse {

@@ -189,7 +189,8 @@ impl Batch {
 #[derive(Debug, Default)]
 struct Flows(Vec<Vec<Flow>>);
 
-const CHUNK: usize = 4096;
+/// Many, because the allocator leaves room between chunks, which huge pages fill.
+const CHUNK: usize = 1 << 15;
 
 impl Flows {
     #[inline]
