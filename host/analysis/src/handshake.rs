@@ -39,6 +39,11 @@ pub fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
     }
 }
 
+/// The server knew of it, and nothing that the client sent shows that it ever knew of the server.
+fn is_half_open(state: &SetupState) -> bool {
+    state.outcome == Outcome::Ignored || state.reset_by_server()
+}
+
 /// A SYN or SYN-ACK that came again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SynRepeat {
@@ -298,6 +303,10 @@ impl Handshake {
         let setup = self.setup.unwrap_or(NO_SETUP);
         let story = self.story(&setup, state, near);
         let last_unanswered = self.unanswered(&setup, state).last().map(|syn| syn.time);
+        let client_asked_on = self
+            .syn_repeats()
+            .any(|syn| syn.time >= setup.syn_ack && !syn.is_told(state));
+        let client_is_silent = is_half_open(state) && !client_asked_on;
         let mut last_syn_ack = setup.syn_ack;
         self.repeats.iter().map(move |repeat| {
             if repeat.class == Class::Copy {
@@ -318,6 +327,7 @@ impl Handshake {
                     (Place::Nowhere, Evidence::NONE.with(sign::SECOND_ANSWER))
                 }
                 (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
+                (true, _) if client_is_silent => (Place::Unknown, timer.with(sign::SILENCE)),
                 (true, _) => (Place::BehindTap, timer),
             };
             if repeat.from_server {
@@ -351,10 +361,8 @@ impl Handshake {
         if unanswered > challenged {
             out.push(self.silence(&setup, state, near, unanswered - challenged));
         }
-        // The server knew of it, and nothing that the client sent shows that it ever knew of the server.
-        let is_half_open = state.outcome == Outcome::Ignored || state.reset_by_server();
         if syns > unanswered {
-            out.push(if is_half_open {
+            out.push(if is_half_open(state) {
                 "The SYN-ACK passed the tap, and the client went on sending its SYN: half open. SYN-ACKs were lost between \
                  the tap and the client, or something there drops them (a filter, a way back that is another)."
                     .to_owned()
@@ -387,7 +395,7 @@ impl Handshake {
         let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
         let last = self.syn_ack_repeats().filter(|r| timer(r)).last();
         if let (Some(last), true) = (last, syns == unanswered) {
-            out.push(if is_half_open {
+            out.push(if is_half_open(state) {
                 format!(
                     "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \
                      whether it got them; the clients of a flood or a scan never answer.",

@@ -1063,6 +1063,42 @@ fn a_client_that_answers_no_syn_ack_is_not_said_to_have_lost_them() {
         "{said}"
     );
     assert!(!said.contains("lost"), "{said}");
+    for verdict in verdicts(&c) {
+        assert_eq!((verdict.cause, verdict.place), (Cause::Timeout, Place::Unknown));
+        assert!(verdict.evidence.has(sign::SILENCE));
+    }
+    // That it goes on asking shows that it had none.
+    c.syn(3.050, C, 100, 0, Some(8));
+    let told: Vec<_> = verdicts(&c).iter().map(|v| v.place).collect();
+    assert_eq!(told, [Place::BehindTap, Place::BehindTap, Place::AckBehindTap]);
+}
+
+/// Stacks of BSD and of Windows answer a FIN with their own once more where both close at once.
+#[test]
+fn a_fin_on_the_ack_of_the_others_fin_tells_of_no_loss() {
+    let mut c = start();
+    four_round_trips(&mut c);
+    c.packet(0.400, C, "AF", A, 4901, 0);
+    c.packet(0.405, S, "AF", 4901, A, 0);
+    c.packet(0.435, C, "AF", A, 4902, 0);
+    // When a probe is due, and behind the ACK of its first.
+    c.packet(0.475, S, "AF", 4901, A + 1, 0);
+    c.packet(0.505, C, "A", A + 1, 4902, 0);
+    let told: Vec<_> = verdicts(&c).iter().map(|v| (v.from_server, v.cause, v.place)).collect();
+    let unknown = Cause::Unknown;
+    assert_eq!(
+        told,
+        [(false, unknown, Place::Unknown), (true, unknown, Place::Nowhere)]
+    );
+    let a = analyze(&c.packets);
+    for d in [&only(&a).client_to_server, &only(&a).server_to_client] {
+        let d = d.as_ref().unwrap();
+        assert_eq!((losses(d), d.lost_acks), ([0; 4], 0));
+    }
+    // Without more to acknowledge it is a probe, whose ACK was lost.
+    let last = c.packets.len() - 2;
+    c.packets[last].ack = A;
+    assert_eq!(verdicts(&c)[1].place, Place::AckBehindTap);
 }
 
 /// The answer to the second SYN comes behind the ACK of the server's own repeat: nothing was lost after it.

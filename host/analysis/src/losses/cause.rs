@@ -85,6 +85,10 @@ impl Losses {
         if (hole || chain) && (prompt || since < path.timeout()) {
             return (Cause::Fast, asked);
         }
+        if e.length == 0 && e.what & what::ACKS_MORE != 0 {
+            // Stacks of BSD and of Windows put their FIN on the ACK of the other's, too, when both close at once.
+            return (Cause::Unknown, Evidence::NONE.with(sign::NOBODY_ASKED));
+        }
         // Tstat's batch rule: closer than a round trip to an anomalous predecessor, same cause.
         let near = time.saturating_sub(self.last_repeat) <= rtt.max(REORDERING);
         if let Some(cause @ (Cause::Fast | Cause::Timeout)) = self.last_cause.filter(|_| near) {
