@@ -82,6 +82,8 @@ pub(crate) struct Losses {
     from_scratch: Option<FromScratch>,
     /// Byte of the last window probe.
     probe: Option<u32>,
+    /// First byte of data that came on the SYN and did not come again.
+    on_syn: Option<u32>,
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
     sack_seen: bool,
     /// Data that a block has to be made of.
@@ -148,6 +150,9 @@ impl Losses {
         self.last_id = (e.seq, e.ip_id);
         if e.what & (what::PROBE | what::BELOW) == what::PROBE {
             self.probe = Some(e.seq);
+        }
+        if e.what & what::SYN_DATA != 0 {
+            self.on_syn = Some(e.seq.wrapping_add(1));
         }
         if e.what & (what::GAP | what::BELOW) != 0 {
             self.last_disorder = time;

@@ -207,6 +207,8 @@ signs! {
     SILENCE = 33, 0.9;
     /// The server acknowledged an older connection of these ports (RFC 9293 3.5.1, RFC 5961 4.2).
     CHALLENGED = 32, 0.95;
+    /// The server had taken the SYN without the data that came on it (RFC 7413 4.2).
+    SYN_DATA = 34, 0.95;
 }
 
 /// A set of signs.

@@ -1073,6 +1073,28 @@ fn a_client_that_answers_no_syn_ack_is_not_said_to_have_lost_them() {
     assert_eq!(told, [Place::BehindTap, Place::BehindTap, Place::AckBehindTap]);
 }
 
+/// RFC 7413 4.2: the client sends it again when the SYN-ACK acknowledges the SYN alone.
+#[test]
+fn data_on_the_syn_that_the_server_refused_was_not_lost() {
+    let refused = |from: u32| {
+        let mut c = Conversation::new(40_000);
+        c.syn(0.0, C, 100, 0, Some(8));
+        c.packets[0].payload = 500;
+        c.syn(0.010, S, 900, 101, Some(8));
+        c.packet(0.040, C, "AP", from, 901, 500);
+        c.packet(0.050, S, "A", 901, 601, 0);
+        c
+    };
+    let verdict = only_verdict(&refused(101));
+    assert_eq!((verdict.class, verdict.place), (Class::Retransmission, Place::Nowhere));
+    assert!(verdict.evidence.has(sign::SYN_DATA));
+    // Later, it is as any other.
+    let mut c = start();
+    c.packet(0.341, C, "AP", 101, 901, 100);
+    c.packet(0.351, S, "A", 901, A, 0);
+    assert_eq!(only_verdict(&c).place, Place::BehindTap);
+}
+
 /// Stacks of BSD and of Windows answer a FIN with their own once more where both close at once.
 #[test]
 fn a_fin_on_the_ack_of_the_others_fin_tells_of_no_loss() {

@@ -3,7 +3,7 @@
 use weir_record::{Event, what};
 
 use super::entry::{Entry, tally};
-use super::event::{FIN, is_asked_twice, since_data};
+use super::event::{FIN, is_asked_twice, is_first, since_data};
 use super::gaps::{Gap, Late, reordering};
 use super::path::{Path, REORDERING};
 use super::{FAR, Losses, MIRRORED};
@@ -160,7 +160,13 @@ impl Losses {
         self.counts.retransmitted_bytes += u64::from(data.len());
         let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
         entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
-        self.explain(&mut entry, e, unseen, path);
+        if self.on_syn.take() == Some(e.seq) && is_first(e) {
+            // The server took the SYN alone.
+            entry.place = Place::Nowhere;
+            entry.evidence = entry.evidence.with(sign::SEEN).with(sign::SYN_DATA);
+        } else {
+            self.explain(&mut entry, e, unseen, path);
+        }
         entry.smaller_arrived = self.sacked.smaller_beyond(old);
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.follow(&mut entry, e, path);
