@@ -56,7 +56,7 @@ impl fmt::Display for CaptureError {
             }
             Cause::NotACapture(bytes) => write!(
                 f,
-                "{file}: byte 0: begins with {bytes:02x?}, which is neither pcap, pcapng nor gzip of them; \
+                "{file}: byte 0: begins with {bytes:02x?}, which is neither pcap or pcapng, nor gzip or zstd of them; \
                  convert it first, for example with: editcap -F pcapng IN OUT"
             ),
             Cause::Empty => write!(

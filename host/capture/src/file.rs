@@ -125,9 +125,15 @@ impl CaptureFile {
             frames: 0,
             cause,
         };
-        let have = input.fill(2).map_err(|error| fail(Cause::Io(error)))?;
-        if have == 2 && input.peek(0, 2) == [0x1f, 0x8b] {
-            input = Input::new(Box::new(MultiGzDecoder::new(Rest(input))));
+        let have = input.fill(4).map_err(|error| fail(Cause::Io(error)))?;
+        match input.peek(0, have) {
+            // RFC 1952 2.3.1, RFC 8878 3.1.1.
+            [0x1f, 0x8b, ..] => input = Input::new(Box::new(MultiGzDecoder::new(Rest(input)))),
+            [0x28, 0xb5, 0x2f, 0xfd] => {
+                let decoder = zstd::Decoder::new(Rest(input)).map_err(|error| fail(Cause::Io(error)))?;
+                input = Input::new(Box::new(decoder));
+            }
+            _ => {}
         }
         let have = input.fill(4).map_err(|error| fail(Cause::Io(error)))?;
         if have == 0 {

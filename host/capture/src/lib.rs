@@ -1,5 +1,5 @@
 //! Capture files as a stream: pcap (µs, ns, both byte orders), pcapng (sections, several
-//! interfaces and resolutions), gzip, standard input. Memory does not grow with the file.
+//! interfaces and resolutions), gzip, zstd, standard input. Memory does not grow with the file.
 //!
 //! [`file::CaptureFile`] yields raw frames; [`feed::Feed`] parses them, puts IP fragments together
 //! and gives words for the flow engine. [`intake::Intake`] takes the record frames of a card instead.

@@ -358,19 +358,25 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
 #[test]
-fn gzip_with_several_members() {
+fn compressed_in_several_members() {
     let plain = [
         LITTLE.pcap(0xa1b2_c3d4, 1),
         LITTLE.record(1, 0, 3, b"abc"),
         LITTLE.record(2, 0, 3, b"def"),
     ]
     .concat();
-    let members = [gzip(&plain[..41]), gzip(&plain[41..])].concat();
-    assert_eq!(whole(&members), whole(&plain));
-    let cut = &members[..members.len() - 12];
-    let error = read(cut).1.unwrap();
-    assert!(matches!(error.cause, Cause::Io(_) | Cause::Cut { .. }), "{error}");
+    for compress in [gzip, zstd] {
+        let members = [compress(&plain[..41]), compress(&plain[41..])].concat();
+        assert_eq!(whole(&members), whole(&plain));
+        let cut = &members[..members.len() - 12];
+        let error = read(cut).1.unwrap();
+        assert!(matches!(error.cause, Cause::Io(_) | Cause::Cut { .. }), "{error}");
+    }
 }
 
 #[test]
@@ -496,7 +502,7 @@ fn samples() -> Vec<Vec<u8>> {
             ng.extend(o.block(5, &[o.words(&[0, 0, 0]), o.option(5, &o.u64(3))].concat()));
         }
         ng.extend(o.section());
-        list.extend([gzip(&pcap), pcap, ng]);
+        list.extend([gzip(&pcap), zstd(&pcap), pcap, ng]);
     }
     list
 }

@@ -31,7 +31,7 @@ Start here:
   weir query --filter 'server_to_client.retransmitted_packets > 0'
   weir query --store DIR 'SELECT ...'   ask a store in SQL
 
-Captures: pcap and pcapng, plain or gzip, '-' for standard input."
+Captures: pcap and pcapng, plain, gzip or zstd, '-' for standard input."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -633,7 +633,7 @@ pub enum StoreCommand {
 
 #[derive(Debug, Args)]
 pub struct StoreAddArgs {
-    /// Capture files (pcap or pcapng, plain or gzip), whole: one that is still being written is another one when it has grown
+    /// Capture files (pcap or pcapng, plain, gzip or zstd), whole: one that is still being written is another one when it has grown
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Folder of the store; a new one is made
