@@ -10,7 +10,7 @@ use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
-use crate::numbers::{connections, count, decimal};
+use crate::numbers::{connections, count, decimal, duration};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
@@ -520,7 +520,7 @@ impl Findings {
         };
         if let Some(rate) = rate {
             let path = if trip > 0 {
-                format!(" over a round trip of {:.1} ms", seconds(trip) * 1e3)
+                format!(" over a round trip of {}", duration(trip))
             } else {
                 String::new()
             };

@@ -750,12 +750,16 @@ impl Flow {
 
     /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
     pub fn limit_path(&self, side: usize, link: Option<f64>) -> limits::Path {
+        let window = self.largest_window(1 - (side & 1));
+        // Half the largest window that was offered is as good as a segment (RFC 1122 4.2.3.4), and Linux sends no larger ones: on a
+        // loopback interface a window has hardly room for one.
+        let most = if window > 0 { window / 2 } else { u32::MAX };
         limits::Path {
-            segment: self.setup.segment(),
-            payload: self.setup.payload(),
+            segment: self.setup.segment().min(most),
+            payload: self.setup.payload().min(most),
             base: self.rtt.min(side).map(nanoseconds),
             other: self.rtt.min(1 - (side & 1)).map_or(0, nanoseconds),
-            window: self.largest_window(1 - (side & 1)),
+            window,
             link,
         }
     }

@@ -4,7 +4,7 @@
 use weir_record::{Event, EventMore, Setup, setup_bit, what};
 
 use crate::losses::Counts;
-use crate::message::seconds;
+use crate::numbers::duration;
 use crate::setup::{NO_SCALE, Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
@@ -461,15 +461,6 @@ impl Handshake {
                 unanswered + 1
             ),
         }
-    }
-}
-
-fn duration(ns: u64) -> String {
-    let s = seconds(ns);
-    if s < 1.0 {
-        format!("{:.1} ms", s * 1e3)
-    } else {
-        format!("{s:.1} s")
     }
 }
 

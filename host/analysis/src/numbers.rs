@@ -33,6 +33,15 @@ pub fn decimal(value: f64, decimals: usize) -> String {
         .map_or_else(|_| format!("{sign}{text}"), |n| format!("{sign}{}{rest}", count(n)))
 }
 
+/// A duration in ns, for a sentence.
+pub(crate) fn duration(ns: u64) -> String {
+    match ns as f64 {
+        ns if ns < 1e5 => format!("{:.0} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.1} s", ns / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

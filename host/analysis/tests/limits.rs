@@ -732,3 +732,57 @@ fn a_window_that_duplicate_acks_open_holds_its_sender_no_longer() {
     let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
     assert!((0.098..0.102).contains(&limits.receiver_window), "{limits:?}");
 }
+
+/// On a loopback interface a window has hardly room for one segment, and yet it is no limit: here a service writes 20,000
+/// bytes every 2 ms, and every second of these is acknowledged at once.
+#[test]
+fn a_window_smaller_than_two_segments_is_no_limit_by_itself() {
+    let mut c = start(20e-6, Some(10), Some(10));
+    for syn in &mut c.packets[..2] {
+        syn.options.mss = 65_495;
+        syn.window = 65_495;
+    }
+    c.packets[2].window = 104;
+    let (mut at, mut asked, mut sent) = (0.001, 101, 901);
+    for _ in 0..30 {
+        c.packet(at, C, "AP", asked, sent, 100).window = 104;
+        asked += 100;
+        at += 0.005;
+        for piece in 0..10 {
+            c.packet(at, S, "AP", sent, asked, 20_000).window = 64;
+            sent += 20_000;
+            if piece % 2 == 1 {
+                c.packet(at + 3e-6, C, "A", asked, sent, 0).window = 104;
+            }
+            at += 0.002;
+        }
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap();
+    assert!(limits.receiver_window < 0.01, "{limits:?}");
+    assert!(limits.application > 0.5, "{limits:?}");
+}
+
+/// Nor is it silly: its window grows by a little with each message, as a receiver's buffer does that is tuned.
+#[test]
+fn a_window_that_grows_before_little_data_is_not_silly() {
+    let mut c = start(20e-6, Some(7), Some(7));
+    for syn in &mut c.packets[..2] {
+        syn.options.mss = 65_495;
+        syn.window = 43_690;
+    }
+    c.packets[2].window = 342;
+    let (mut at, mut asked, mut sent, mut window) = (0.001, 101, 901, 342);
+    for _ in 0..20 {
+        c.packet(at, C, "AP", asked, sent, 300).window = window;
+        asked += 300;
+        window += 8;
+        c.packet(at + 0.001, S, "AP", sent, asked, 400).window = window;
+        sent += 400;
+        c.packet(at + 0.001_01, C, "A", asked, sent, 0).window = window;
+        at += 1.0;
+    }
+    let a = analyze(&c.packets);
+    assert!(!a.findings.iter().any(|f| f.kind == "SILLY_WINDOW"), "{:?}", a.findings);
+}

@@ -49,20 +49,22 @@ fn fast(of: &[&Needless]) -> u64 {
 fn reordering(all: &Losses, number: usize, needless: &[&Needless]) -> Option<Finding> {
     let pair = &all.by_pair[number];
     let overtaken = pair.overtaken.iter().sum::<u64>();
-    let share = overtaken as f64 / pair.segments.iter().sum::<u64>().max(1) as f64;
+    // Blocks count those in sequence.
+    let segments = [0, 1].map(|side: usize| pair.segments[side] + pair.overtaken[side]);
+    let share = overtaken as f64 / segments.iter().sum::<u64>().max(1) as f64;
     if overtaken < LEAST || share < OVERTAKEN {
         return None;
     }
     let fast = fast(needless);
     let (client, server) = all.pairs.names(number);
-    let rates = [0, 1].map(|side: usize| pair.overtaken[side] as f64 / pair.segments[side].max(1) as f64);
+    let rates = [0, 1].map(|side: usize| pair.overtaken[side] as f64 / segments[side].max(1) as f64);
     let mut evidence = vec![format!(
         "{} data segments were overtaken by later ones before the tap: {} of {} from {client}, {} of {} from {server}",
         count(overtaken),
         count(pair.overtaken[0]),
-        count(pair.segments[0]),
+        count(segments[0]),
         count(pair.overtaken[1]),
-        count(pair.segments[1])
+        count(segments[1])
     )];
     if fast > 0 {
         evidence.push(format!(
@@ -99,7 +101,8 @@ fn reordering(all: &Losses, number: usize, needless: &[&Needless]) -> Option<Fin
 fn repeats(all: &Losses, number: usize, needless: &[&Needless]) -> Option<Finding> {
     let pair = &all.by_pair[number];
     let n = needless.len() as u64;
-    let share = n as f64 / pair.segments.iter().sum::<u64>().max(1) as f64;
+    let segments = pair.segments.iter().sum::<u64>() + pair.repeats;
+    let share = n as f64 / segments.max(1) as f64;
     if n < LEAST || (n as f64) < MOST * pair.repeats as f64 || share < LINE {
         return None;
     }

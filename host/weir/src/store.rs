@@ -114,6 +114,7 @@ pub fn tap_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name
         .trim_end_matches(".gz")
+        .trim_end_matches(".zst")
         .trim_end_matches(".pcapng")
         .trim_end_matches(".pcap");
     let plain = |c: char| {

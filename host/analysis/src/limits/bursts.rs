@@ -2,7 +2,7 @@
 
 use weir_record::Block;
 
-use super::path::{Path, ROOM};
+use super::path::Path;
 use super::sample::SPACED;
 use super::trips::FLAT;
 use crate::slow_start::SlowStart;
@@ -163,7 +163,7 @@ impl Bursts {
         self.window.is_some_and(|(ack, window)| {
             let left = ack.wrapping_add(window).wrapping_sub(tail.end);
             let same = tail.acked == Some(ack) || tail.last.saturating_sub(self.since) < path.other;
-            window > 0 && left < ROOM * path.payload && same
+            window > 0 && left < path.three(window) && same
         })
     }
 

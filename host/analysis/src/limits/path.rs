@@ -47,12 +47,21 @@ impl Path {
         ns <= self.round_trip().max(SLACK)
     }
 
+    /// Three segments, or most of a window that never has room for so many.
+    pub(super) fn three(&self, window: u32) -> u32 {
+        (ROOM * self.payload).min(window / 4 * 3)
+    }
+
     /// Bytes below which a window has no room.
     /// `exact`: what is in flight is known, not only its average.
     pub(super) fn room(&self, window: u32, exact: bool) -> u32 {
         // A small window seldom has room for three: what is in flight is most of it, or waits for a delayed ACK.
         let is_small = window <= 2 * ROOM * self.payload;
-        let room = (ROOM * self.payload).min(if is_small { window / 4 * 3 } else { window / 4 });
+        let room = if is_small {
+            self.three(window)
+        } else {
+            (ROOM * self.payload).min(window / 4)
+        };
         if exact { room } else { room.max(window / 10) }
     }
 

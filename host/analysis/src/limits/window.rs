@@ -5,7 +5,7 @@ use weir_record::Block;
 use super::Transfer;
 use super::bursts::BlockTail;
 use super::charges::Cause;
-use super::path::{Path, ROOM, SLACK};
+use super::path::{Path, SLACK};
 use super::spans::{Span, closed_cause};
 use crate::seq::before;
 
@@ -47,7 +47,7 @@ impl Transfer {
         }
         let window = last.window?;
         let left = last.ack.wrapping_add(window).wrapping_sub(end) as i32;
-        let room = ROOM * path.payload;
+        let room = path.three(window);
         if i64::from(left) >= i64::from(room) {
             return Some(false);
         }

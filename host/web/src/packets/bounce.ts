@@ -92,7 +92,7 @@ export function linesOf(width: number, count: number): { client: number; server:
 
 /** What tells the names of captures apart, without folders and endings. */
 export function shortNames(files: readonly string[]): string[] {
-    const names = files.map((file) => file.replace(/.*\//, "").replace(/\.(pcapng|pcap|cap)(\.gz)?$/, ""));
+    const names = files.map((file) => file.replace(/.*\//, "").replace(/\.(pcapng|pcap|cap)(\.(gz|zst))?$/, ""));
     const parts = names.map((name) => name.split(/(?<=[-_. ])/));
     const same = (at: number) => parts.every((each) => at < each.length - 1 && each[at] === parts[0]?.[at]);
     let begin = 0;
