@@ -564,7 +564,7 @@ impl Findings {
         let ceiling = bytes as f64 * 8.0 / seconds(trip).max(1e-9);
         let evidence = vec![
             format!(
-                "{} spent a third of their time or more on round trips of their turns; most: {:.3} s",
+                "{} spent a third of the time or more on round trips of turns; most: {:.3} s",
                 connections(self.chatty.count),
                 seconds(lost)
             ),
@@ -590,7 +590,7 @@ impl Findings {
             "LATENCY_BOUND",
             "WARNING",
             0.9,
-            format!("{} wait for round trips", connections(self.chatty.count)),
+            format!("{} waited for round trips", connections(self.chatty.count)),
             evidence,
             &self.chatty,
             &[
@@ -611,7 +611,7 @@ impl Findings {
             "ONE_BYTE_APPLICATION",
             "WARNING",
             0.9,
-            format!("{} carry a few bytes a turn", connections(self.tiny.count)),
+            format!("{} carried a few bytes a turn", connections(self.tiny.count)),
             vec![
                 format!(
                     "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
@@ -663,7 +663,7 @@ impl Findings {
         let mut evidence = Vec::new();
         if self.ignored.count > 0 {
             evidence.push(format!(
-                "{} got no answer to their SYNs (or did not answer the SYN-ACK) until the flow ended",
+                "{} got no answer to any SYN (or did not answer the SYN-ACK) until the flow ended",
                 connections(self.ignored.count)
             ));
         }
@@ -752,7 +752,7 @@ impl Findings {
                 count(server.data),
                 percent(server.value())
             ),
-            format!("{} are above the line", connections(self.repeating.count)),
+            format!("above the line: {}", connections(self.repeating.count)),
             "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
             "next: find and mend the source of the losses; LOSS and PERIODIC_LOSS say between whom, on which side of the tap, and what they cost".to_owned(),
         ];

@@ -47,8 +47,13 @@ impl From<&Bin> for Slice {
 }
 
 impl Slice {
+    /// Blocks count those in sequence alone.
+    const fn all(self) -> u32 {
+        self.sent.saturating_add(self.again)
+    }
+
     fn rate(self) -> f64 {
-        f64::from(self.again) / f64::from((self.sent + self.again).max(1))
+        f64::from(self.again) / f64::from(self.all().max(1))
     }
 
     /// Surely, not by chance.
@@ -117,7 +122,7 @@ impl Detector for RetransmissionTimes {
                 seconds(range.slices as u64 * width),
                 clock(time(range.from)),
                 count(u64::from(range.sum.again)),
-                count(u64::from(range.sum.sent)),
+                count(u64::from(range.sum.all())),
                 percent(range.sum.rate())
             ));
         }
