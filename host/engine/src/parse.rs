@@ -51,7 +51,7 @@ pub enum LinkType {
     Null,
     /// OpenBSD loopback: address family in network byte order (108).
     Loop,
-    /// PPP, with or without address and control (9, 50).
+    /// PPP, with or without address and control, or Cisco HDLC in its place (9, 50, 104).
     Ppp,
     /// FDDI (10).
     Fddi,
@@ -61,8 +61,6 @@ pub enum LinkType {
     Radiotap,
     /// LLC, as on ATM (100).
     Llc,
-    /// Cisco HDLC, or PPP in its place (104).
-    CiscoHdlc,
     /// Frame Relay (107).
     FrameRelay,
     /// Linux netfilter log (239).
@@ -79,11 +77,10 @@ impl LinkType {
         Some(match number {
             0 => Self::Null,
             1 => Self::Ethernet,
-            9 | 50 => Self::Ppp,
+            9 | 50 | 104 => Self::Ppp,
             10 => Self::Fddi,
             12 | 14 | 101 | 228 | 229 => Self::RawIp,
             100 => Self::Llc,
-            104 => Self::CiscoHdlc,
             105 => Self::Ieee80211,
             107 => Self::FrameRelay,
             108 => Self::Loop,

@@ -180,12 +180,11 @@ impl Walk<'_> {
             LinkType::LinuxSll2 => self.linux_sll2(),
             LinkType::Null => self.null(),
             LinkType::Loop => self.openbsd_loop(),
-            LinkType::Ppp => Ok(Layer::Ppp),
+            LinkType::Ppp => self.serial(),
             LinkType::Fddi => self.fddi(),
             LinkType::Ieee80211 => self.ieee80211(false),
             LinkType::Radiotap => self.radiotap(),
             LinkType::Llc => Ok(Layer::Llc),
-            LinkType::CiscoHdlc => self.cisco_hdlc(),
             LinkType::FrameRelay => self.frame_relay(),
             LinkType::Nflog => self.nflog(),
             LinkType::Ipoib => self.ipoib(),
@@ -233,13 +232,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Address (unicast or multicast), control and an EtherType (RFC 1547 4.3.1); or PPP, which has an address of its own.
-    fn cisco_hdlc(&mut self) -> Step {
-        match self.peek::<4>()? {
-            [0x0f | 0x8f, _, first, second] => {
-                let kind = u16::from_be_bytes([*first, *second]);
-                self.skip(4).map(|()| Layer::EtherType(kind))
-            }
+    /// PPP; or Cisco HDLC, which begins with an address of its own (unicast or multicast), control and an EtherType
+    /// (RFC 1547 4.3.1).
+    fn serial(&mut self) -> Step {
+        match self.peek::<1>()? {
+            [0x0f | 0x8f] => Ok(Layer::EtherType(be16(self.take::<4>()?, 2))),
             _ => Ok(Layer::Ppp),
         }
     }

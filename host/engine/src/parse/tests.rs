@@ -188,13 +188,12 @@ fn wrapped() -> Vec<(&'static str, LinkType, Vec<u8>)> {
             ethernet(0x22f3, &join(&[&[0, 0x7f, 0, 1, 0, 2, 0, 0, 0, 0], &inner])),
         ),
         ("llc", Llc, join(&[&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &v4])),
-        ("cisco hdlc", CiscoHdlc, join(&[&[0x0f, 0, 8, 0], &v4])),
+        ("cisco hdlc", Ppp, join(&[&[0x0f, 0, 8, 0], &v4])),
         (
             "cisco hdlc, mpls",
-            CiscoHdlc,
+            Ppp,
             join(&[&[0x8f, 0, 0x88, 0x47, 0, 1, 1, 9], &v6]),
         ),
-        ("ppp as cisco hdlc", CiscoHdlc, join(&[&[0xff, 3, 0, 0x21], &v4])),
         ("frame relay", FrameRelay, join(&[&[0x18, 0x41, 3, 0xcc], &v4])),
         (
             "frame relay, long address, snap",
@@ -299,6 +298,16 @@ fn wrapped() -> Vec<(&'static str, LinkType, Vec<u8>)> {
             "vxlan group policy",
             RawIp,
             ip4(17, &udp(9999, 4789, &join(&[&[0x88, 0, 0, 7, 0, 0, 42, 1], &inner]))),
+        ),
+        (
+            "vxlan gpe, ip",
+            RawIp,
+            ip4(17, &udp(9999, 4790, &join(&[&[0x0c, 0, 0, 1, 0, 0, 42, 0], &v4]))),
+        ),
+        (
+            "vxlan gpe, ethernet",
+            RawIp,
+            ip4(17, &udp(9999, 4790, &join(&[&[0x0c, 0, 0, 3, 0, 0, 42, 0], &inner]))),
         ),
         (
             "geneve",
@@ -655,7 +664,7 @@ fn endless_headers_end() {
     );
 }
 
-const LINKS: [LinkType; 16] = [
+const LINKS: [LinkType; 15] = [
     LinkType::Ethernet,
     LinkType::RawIp,
     LinkType::LinuxSll,
@@ -667,7 +676,6 @@ const LINKS: [LinkType; 16] = [
     LinkType::Ieee80211,
     LinkType::Radiotap,
     LinkType::Llc,
-    LinkType::CiscoHdlc,
     LinkType::FrameRelay,
     LinkType::Nflog,
     LinkType::Ipoib,

@@ -6,10 +6,10 @@ use super::{Layer, LinkType, Step, Walk, be16, be32, link::ether_type as et, sto
 use weir_record::{TunnelKind, Untracked};
 
 /// The tunnel that a UDP destination port announces (IANA service names; 8472 is the port of the
-/// first Linux VXLAN, 4754 that of RFC 8086).
+/// first Linux VXLAN, 4790 of its generic extension, 4754 of GRE: RFC 8086).
 pub(super) fn of_udp(destination: u16) -> Option<Layer> {
     match destination {
-        4789 | 8472 => Some(Layer::Vxlan),
+        4789 | 4790 | 8472 => Some(Layer::Vxlan),
         6081 => Some(Layer::Geneve),
         2152 => Some(Layer::GtpU),
         4754 => Some(Layer::Gre),
@@ -97,7 +97,8 @@ impl Walk<'_> {
         self.meta.tunnel_id = u32::from(half_word & 0x03ff);
     }
 
-    /// VXLAN (RFC 7348 5). Reserved bits are ignored, as the RFC asks: extensions (group policy) use them.
+    /// VXLAN (RFC 7348 5). Reserved bits are ignored, as the RFC asks: extensions (group policy) use them; but the generic
+    /// one's that something else than Ethernet follows (draft-ietf-nvo3-vxlan-gpe-12 3.1).
     pub(super) fn vxlan(&mut self) -> Step {
         let Ok(h) = self.peek::<8>() else {
             return self.not_a_tunnel();
@@ -110,7 +111,11 @@ impl Walk<'_> {
         self.skip(8)?;
         self.enter(TunnelKind::Vxlan, vni);
         self.meta.key.overlay = vni + 1;
-        Ok(Layer::Ethernet)
+        match (h[0] & 0x04 != 0, h[3]) {
+            (false, _) | (true, 0 | 3) => Ok(Layer::Ethernet),
+            (true, 1 | 2) => Ok(Layer::Ip),
+            _ => stop(Untracked::NotIp),
+        }
     }
 
     /// GENEVE (RFC 8926 3.4). Reserved bits are ignored.
