@@ -249,6 +249,12 @@ impl Handshake {
             .filter(move |r| !r.is_told(&state) && (syn_ack == 0 || r.time < syn_ack))
     }
 
+    /// Whether the client sent its SYN again although the SYN-ACK had passed the tap.
+    fn asks_on(&self, setup: &Setup, state: &SetupState) -> bool {
+        self.syn_repeats()
+            .any(|syn| setup.syn_ack != 0 && syn.time >= setup.syn_ack && !syn.is_told(state))
+    }
+
     /// What the SYNs that nobody answered tell. `near`: smallest round trip between tap and server.
     fn story(&self, setup: &Setup, state: &SetupState, near: Option<u64>) -> Story {
         let answered = setup.bits & setup_bit::SYN_ACK != 0;
@@ -303,10 +309,7 @@ impl Handshake {
         let setup = self.setup.unwrap_or(NO_SETUP);
         let story = self.story(&setup, state, near);
         let last_unanswered = self.unanswered(&setup, state).last().map(|syn| syn.time);
-        let client_asked_on = self
-            .syn_repeats()
-            .any(|syn| syn.time >= setup.syn_ack && !syn.is_told(state));
-        let client_is_silent = is_half_open(state) && !client_asked_on;
+        let client_is_silent = is_half_open(state) && !self.asks_on(&setup, state);
         let mut last_syn_ack = setup.syn_ack;
         self.repeats.iter().map(move |repeat| {
             if repeat.class == Class::Copy {
@@ -344,9 +347,8 @@ impl Handshake {
     pub fn explain(&self, state: &SetupState, near: Option<u64>) -> Option<String> {
         let setup = self.setup?;
         let told = self.syn_repeats().filter(|syn| syn.is_told(state)).count();
-        let syns = self.syn_repeats().count() - told;
         let unanswered = self.unanswered(&setup, state).count();
-        if syns + told == 0 && self.syn_ack_repeats().next().is_none() {
+        if self.syn_repeats().next().is_none() && self.syn_ack_repeats().next().is_none() {
             return None;
         }
         let mut out = Vec::new();
@@ -361,7 +363,8 @@ impl Handshake {
         if unanswered > challenged {
             out.push(self.silence(&setup, state, near, unanswered - challenged));
         }
-        if syns > unanswered {
+        let asks_on = self.asks_on(&setup, state);
+        if asks_on {
             out.push(if is_half_open(state) {
                 "The SYN-ACK passed the tap, and the client went on sending its SYN: half open. SYN-ACKs were lost between \
                  the tap and the client, or something there drops them (a filter, a way back that is another)."
@@ -394,7 +397,7 @@ impl Handshake {
         }
         let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
         let last = self.syn_ack_repeats().filter(|r| timer(r)).last();
-        if let (Some(last), true) = (last, syns == unanswered) {
+        if let Some(last) = last.filter(|_| !asks_on) {
             out.push(if is_half_open(state) {
                 format!(
                     "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \

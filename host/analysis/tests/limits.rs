@@ -733,16 +733,22 @@ fn a_window_that_duplicate_acks_open_holds_its_sender_no_longer() {
     assert!((0.098..0.102).contains(&limits.receiver_window), "{limits:?}");
 }
 
+/// Shaken hands on a loopback interface, whose segments are as large as a window without scale.
+fn on_loopback(scale: u8, offered: u16, window: u16) -> Conversation {
+    let mut c = start(20e-6, Some(scale), Some(scale));
+    for syn in &mut c.packets[..2] {
+        syn.options.mss = 65_495;
+        syn.window = offered;
+    }
+    c.packets[2].window = window;
+    c
+}
+
 /// On a loopback interface a window has hardly room for one segment, and yet it is no limit: here a service writes 20,000
 /// bytes every 2 ms, and every second of these is acknowledged at once.
 #[test]
 fn a_window_smaller_than_two_segments_is_no_limit_by_itself() {
-    let mut c = start(20e-6, Some(10), Some(10));
-    for syn in &mut c.packets[..2] {
-        syn.options.mss = 65_495;
-        syn.window = 65_495;
-    }
-    c.packets[2].window = 104;
+    let mut c = on_loopback(10, 65_495, 104);
     let (mut at, mut asked, mut sent) = (0.001, 101, 901);
     for _ in 0..30 {
         c.packet(at, C, "AP", asked, sent, 100).window = 104;
@@ -767,12 +773,7 @@ fn a_window_smaller_than_two_segments_is_no_limit_by_itself() {
 /// Nor is it silly: its window grows by a little with each message, as a receiver's buffer does that is tuned.
 #[test]
 fn a_window_that_grows_before_little_data_is_not_silly() {
-    let mut c = start(20e-6, Some(7), Some(7));
-    for syn in &mut c.packets[..2] {
-        syn.options.mss = 65_495;
-        syn.window = 43_690;
-    }
-    c.packets[2].window = 342;
+    let mut c = on_loopback(7, 43_690, 342);
     let (mut at, mut asked, mut sent, mut window) = (0.001, 101, 901, 342);
     for _ in 0..20 {
         c.packet(at, C, "AP", asked, sent, 300).window = window;

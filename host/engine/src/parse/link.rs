@@ -314,7 +314,6 @@ impl Walk<'_> {
         }
         self.skip(length)?;
         match LinkType::from_pcap(link) {
-            Some(LinkType::Ethernet) => Ok(Layer::Ethernet),
             Some(LinkType::Pktap) | None => stop(Untracked::Link),
             Some(link) => Ok(Layer::Link(link)),
         }
