@@ -48,9 +48,12 @@ fn finish(
 
 /// Write one JSON object and a line end.
 pub fn json(path: Option<&Path>, answer: &Analysis) -> Result<(), Failure> {
-    write(path, |out| {
-        serde_json::to_writer(&mut *out, answer)?;
-        writeln!(out)
+    // Its parts are small and many. No colours can be in it: JSON has no control characters.
+    binary(path, |out| {
+        let mut out = BufWriter::with_capacity(1 << 16, out);
+        serde_json::to_writer(&mut out, answer)?;
+        out.write_all(b"\n")?;
+        out.flush()
     })
 }
 
