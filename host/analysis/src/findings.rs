@@ -195,6 +195,8 @@ pub(crate) struct Findings {
     zero_window: Group,
     zero_ns: u64,
     zero_longest: (u64, u64),
+    /// Time of windows and send buffers that were full because of queues, ns.
+    queued_ns: u64,
     zero_hosts: Vec<ZeroWindowHost>,
     small_window: Group,
     small_ns: u64,
@@ -419,11 +421,20 @@ impl Findings {
                 self.transfers_ns = self.transfers_ns.saturating_add(by.sum());
             }
             let rate = link.unwrap_or(t.link_rate);
+            // What is full because most of the round trip is a queue would only make that longer.
+            let (window, buffer) = (t.total.queued_window, t.total.queued_buffer);
             let costs = [
-                (by.of(Cause::SendBuffer), f64::from(t.sender_bytes)),
-                (by.of(Cause::ReceiverWindow), f64::from(t.receiver_bytes)),
-                (by.of(Cause::Bandwidth), rate * 8.0),
+                (
+                    by.of(Cause::SendBuffer).saturating_sub(buffer),
+                    f64::from(t.sender_bytes),
+                ),
+                (
+                    by.of(Cause::ReceiverWindow).saturating_sub(window),
+                    f64::from(t.receiver_bytes),
+                ),
+                (t.total.busy(), rate * 8.0),
             ];
+            self.queued_ns = self.queued_ns.saturating_add(window).saturating_add(buffer);
             for (limited, (ns, value)) in self.limited.iter_mut().zip(costs) {
                 if ns < LIMIT_LEAST || ns < by.sum() / LIMIT_SHARE || value == 0.0 {
                     continue;
@@ -525,6 +536,12 @@ impl Findings {
                 String::new()
             };
             evidence.push(format!("that is {} Mbit/s at most{path}", decimal(rate / 1e6, 2)));
+        }
+        if kind == "BANDWIDTH_LIMITED" && self.queued_ns >= LIMIT_LEAST {
+            evidence.push(format!(
+                "in {} s windows or send buffers were full as well, because most of each round trip was a queue: larger ones would make that longer, and nothing faster",
+                decimal(seconds(self.queued_ns), 3)
+            ));
         }
         let count = limited.group.count;
         let is_seldom =

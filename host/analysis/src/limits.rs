@@ -192,11 +192,13 @@ impl Transfer {
             .filter(|tail| before.is_some_and(|before| before.last == tail.last));
         let tail = noted.or_else(|| {
             let SoFar { first, last, bytes } = before?;
+            let whole = are_whole(bytes, path.segment) || is_full && bytes.is_multiple_of(u64::from(full));
             self.bursts = Bursts::begin(first, u32::try_from(bytes).unwrap_or(u32::MAX));
+            self.bursts.writes = u32::from(!whole);
             Some(BlockTail {
                 last,
                 pushed: true,
-                whole: are_whole(bytes, path.segment) || is_full && bytes.is_multiple_of(u64::from(full)),
+                whole,
                 acked: None,
                 end: b.seq,
                 at_edge: false,
@@ -246,6 +248,7 @@ impl Transfer {
             self.small_tail(b, path);
         }
         if !whole {
+            self.bursts.writes = self.bursts.writes.saturating_add(u32::from(pushed));
             self.small = Some(end);
         }
         if !is_full && self.was_small(b) {
@@ -329,8 +332,9 @@ impl Transfer {
         self.unbalanced = self.unbalanced.saturating_add(done.by.sum().abs_diff(total));
         balance(&mut done.by, total);
         done.queueing = done.queueing.min(done.by.sum());
-        self.total.by.join(&done.by);
-        self.total.queueing = self.total.queueing.saturating_add(done.queueing);
+        done.queued_window = done.queued_window.min(done.by.of(Cause::ReceiverWindow));
+        done.queued_buffer = done.queued_buffer.min(done.by.of(Cause::SendBuffer));
+        self.total.join(&done);
         self.forget(next);
         done
     }
@@ -394,6 +398,7 @@ impl Transfer {
                 self.receiver_bytes = trip.held_by.unwrap_or(self.receiver_bytes);
             }
             before = Some(own);
+            let before_trip = self.pending.by;
             let edge = spans.beside_window(at, trip.edge_ns).min(end);
             spans.paint(at, edge, (Cause::ReceiverWindow, false), &mut self.pending.by);
             // What the window let pass then, the sender held back itself.
@@ -406,9 +411,22 @@ impl Transfer {
             spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut self.pending.by);
             spans.paint(paced, end, own, &mut self.pending.by);
             if let Some(base) = path.base {
+                // What fills a window and is acknowledged late, all at once, waited for its receiver, not in a queue.
+                let held = if !trip.queued && is_delayed(trip.rtt, 0, path) {
+                    self.pending.by.receiver().saturating_sub(before_trip.receiver())
+                } else {
+                    0
+                };
                 let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
-                let waited = (above * (end - at) as f64) as u64;
+                let waited = (above * (end - at).saturating_sub(held) as f64) as u64;
                 self.pending.queueing = self.pending.queueing.saturating_add(waited);
+            }
+            if trip.is_mostly_queue(path) {
+                let held = |cause| self.pending.by.of(cause).saturating_sub(before_trip.of(cause));
+                let (window, buffer) = (held(Cause::ReceiverWindow), held(Cause::SendBuffer));
+                self.pending.queued_window = self.pending.queued_window.saturating_add(window);
+                self.pending.queued_buffer = self.pending.queued_buffer.saturating_add(buffer);
+                self.link_rate = self.link_rate.max(trip.rate.min(self.rate_max));
             }
             at = end;
         }

@@ -190,7 +190,7 @@ impl TimeShares {
                 let wire = bytes + bytes.div_ceil(u64::from(m.segment.max(1))) * HEADERS;
                 (wire as f64 / link * 1e9) as u64
             }
-            None => by.of(Cause::Bandwidth),
+            None => charged.busy(),
         };
         let bandwidth = on_wire.min(rest);
         rest -= bandwidth;
@@ -213,8 +213,8 @@ impl TimeShares {
             }
         };
         self.recovery += part(by.of(Cause::Recovery));
-        self.receiver += part(by.receiver());
-        self.sender += part(by.sender());
+        self.receiver += part(by.receiver().saturating_sub(charged.queued_window));
+        self.sender += part(by.sender().saturating_sub(charged.queued_buffer));
         self.slow_start += part(by.of(Cause::SlowStart) + by.of(Cause::CongestionWindow));
         application
     }

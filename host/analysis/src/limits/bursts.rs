@@ -59,6 +59,8 @@ pub(super) struct Bursts {
     longest_at: u64,
     /// Its beginning is not known: it lies within a block.
     cut: bool,
+    /// Blocks in it that ended with less than a segment: what the application wrote at once.
+    pub writes: u32,
     /// The last ACK and the window in bytes when it began, if known.
     window: Option<(u32, u32)>,
     /// Between those before, the newest first; 0: none.

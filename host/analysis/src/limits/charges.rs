@@ -83,9 +83,29 @@ pub(crate) struct Charged {
     pub by: Charges,
     /// Time that packets waited in queues, ns.
     pub queueing: u64,
+    /// Of the time of the receiver's window, and of the send buffer: that in which most of each round trip was a queue, ns. They were as
+    /// full as the queue let them be, and the link was busy.
+    pub queued_window: u64,
+    pub queued_buffer: u64,
 }
 
 impl Charged {
+    /// Time in which the link was busy, whatever was full besides, ns.
+    pub const fn busy(&self) -> u64 {
+        self.by
+            .of(Cause::Bandwidth)
+            .saturating_add(self.queued_window)
+            .saturating_add(self.queued_buffer)
+    }
+
+    /// Another transfer.
+    pub fn join(&mut self, other: &Self) {
+        self.by.join(&other.by);
+        self.queueing = self.queueing.saturating_add(other.queueing);
+        self.queued_window = self.queued_window.saturating_add(other.queued_window);
+        self.queued_buffer = self.queued_buffer.saturating_add(other.queued_buffer);
+    }
+
     /// A transfer that was one flight.
     pub fn one_flight(ns: u64) -> Self {
         let mut one = Self::default();

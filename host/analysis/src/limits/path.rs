@@ -82,6 +82,11 @@ impl Path {
         }
     }
 
+    /// How far what an ACK lets go may be from that ACK, ns.
+    pub(super) fn jitter(&self) -> u64 {
+        SHORTEST_PAUSE + self.round_trip() / 64
+    }
+
     /// How far a packet may be from where it is expected, ns.
     pub(super) fn slack(&self) -> u64 {
         (self.round_trip() / 4).max(SLACK)

@@ -5,7 +5,7 @@ use weir_record::Block;
 
 use super::bursts::{BlockTail, PIECES};
 use super::charges::Cause;
-use super::path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, is_delayed};
+use super::path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, is_delayed};
 use super::sample::{Sample, is_spaced};
 use super::spans::{Span, Sure};
 use super::{CONTEXT, SoFar, Transfer};
@@ -79,6 +79,19 @@ impl Transfer {
         }
         if tail.at_edge || self.bursts.filled(&tail, path) {
             return self.ended_at_edge(&tail, b.first, path);
+        }
+        if self.had_no_space(&tail, b, path) {
+            self.sender_bytes = self.sender_bytes.max(self.bursts.bytes);
+            self.bursts.restart(b.first);
+            let span = Span {
+                from: tail.last,
+                to: b.first,
+                cause: Cause::SendBuffer,
+                sure: Sure::Yes,
+                flight: 0,
+            };
+            self.push(span, path);
+            return;
         }
         let trigger = self.trigger(tail.last, b.first, path);
         let small = !path.is_full(b) && b.bytes < path.payload;
@@ -205,6 +218,32 @@ impl Transfer {
         let flight = self.bursts.since..=tail.last;
         let lets_go = |ack: &Sample| flight.contains(&ack.time.saturating_sub(ack.rtt)) && ack.lets_go(next, path);
         self.bursts.is_flight(tail, next, path) && self.samples.iter().rev().take(CONTEXT).any(lets_go)
+    }
+
+    /// Whether the buffer took no more than what was written in the burst that ends in `tail`: several pieces, the last of them less than
+    /// whole segments, and `b` was written when the first of them had been acknowledged, but not yet the last. (An application does not hear
+    /// of ACKs.)
+    fn had_no_space(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
+        let since = self.bursts.since;
+        let of_burst = |ack: &&Sample| (since..=tail.last).contains(&ack.time.saturating_sub(ack.rtt));
+        let Some(first) = self.samples.iter().rev().take(CONTEXT).rfind(of_burst) else {
+            return false;
+        };
+        let heard = first.time.saturating_add(path.other);
+        let jitter = path.jitter();
+        // What had not even passed the tap its sender had not heard; what may have is known by time alone.
+        let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
+        let last = tail.last.saturating_add(first.rtt).saturating_add(path.other);
+        let is_open = before(acked, tail.end) || path.other >= SLACK && b.first <= last;
+        // A full congestion window sends as soon as an ACK comes.
+        let fills = self.bursts.slow_start.fills(self.bursts.bytes, path.payload);
+        let earliest = if fills {
+            heard.saturating_add(jitter + 1)
+        } else {
+            heard.saturating_sub(jitter)
+        };
+        let is_spread = self.bursts.writes > 1 && tail.last.saturating_sub(since) >= SLACK;
+        !tail.whole && is_spread && self.bursts.is_flight(tail, b.first, path) && b.first >= earliest && is_open
     }
 
     /// Whether this ACK is the first of the last piece below a segment, and let what begins at `next` go: a sender with Nagle's
@@ -577,6 +616,42 @@ mod tests {
         };
         assert_eq!(waits(0), [Cause::SendBuffer; 2]);
         assert_eq!(waits(5 * MS), [Cause::Application; 2]);
+    }
+
+    /// Two pieces 4 ms apart, whose first ACK the sender hears after 100 ms, and the next at `next`, when all up to `acked` had passed the tap.
+    #[test]
+    fn what_is_written_when_an_ack_made_room_had_waited_for_it() {
+        let pause = |pieces: [u32; 2], next: u64, acked: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let (mut so_far, mut seq) = (None, 0);
+            for (time, bytes) in [(0, pieces[0]), (4 * MS, pieces[1]), (next, 4_500)] {
+                if time == next {
+                    t.sample(60 * MS, &rtt(60 * MS, 1_000, 0), None, &path);
+                }
+                let b = Block {
+                    flight: seq + bytes - if time == next { acked } else { 0 },
+                    packets: 5,
+                    ..block(time, time, seq, bytes)
+                };
+                t.block(BlockEnd::Push as u8, &b, so_far, None, &path);
+                seq += bytes;
+                so_far = Some(SoFar {
+                    first: 0,
+                    last: time,
+                    bytes: seq.into(),
+                });
+            }
+            t.spans.iter().next_back().map(|s| (s.cause, s.sure))
+        };
+        let buffer = Some((Cause::SendBuffer, Sure::Yes));
+        assert_eq!(pause([4_500, 4_500], 103 * MS, 9_000), buffer);
+        // At once, the congestion window could have been full as well.
+        assert_ne!(pause([4_500, 4_500], 100 * MS, 9_000), buffer);
+        // One of them was all that was written, or all had arrived, as far as is known.
+        let application = Some((Cause::Application, Sure::ByTrips));
+        assert_eq!(pause([5_000, 4_500], 103 * MS, 9_000), application);
+        assert_eq!(pause([4_500, 4_500], 110 * MS, 9_000), application);
+        assert_eq!(pause([4_500, 4_500], 110 * MS, 8_000), buffer);
     }
 
     /// The ACKs that had passed the tap had not reached the sender when its flight filled the window with a small segment.

@@ -2,7 +2,7 @@
 
 use weir_record::Block;
 
-use super::path::{Path, SHORTEST_PAUSE};
+use super::path::Path;
 
 /// ns between segments; 1,500 bytes at 120 Mbit/s.
 pub(super) const SPACED: u64 = 100_000;
@@ -32,8 +32,7 @@ pub(super) struct Sample {
 impl Sample {
     /// Whether its sender had just heard this ACK when it sent what passed the tap at `next`.
     pub fn lets_go(&self, next: u64, path: &Path) -> bool {
-        let jitter = SHORTEST_PAUSE + path.round_trip() / 64;
-        next.abs_diff(self.time.saturating_add(path.other)) <= jitter
+        next.abs_diff(self.time.saturating_add(path.other)) <= path.jitter()
     }
 }
 

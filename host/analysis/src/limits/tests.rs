@@ -186,3 +186,40 @@ fn a_window_that_the_last_transfer_filled_holds_not_the_next() {
     let by = t.settle(30 * MS, 61 * MS, 200 * MS, &path).by;
     assert_eq!(by.of(Cause::ReceiverWindow), 0, "{by:?}");
 }
+
+/// What a transfer is charged whose window of `window` bytes is full: 10,000 bytes are acknowledged each `every` ms, after `trip` ms, with `behind` in
+/// flight after that.
+fn full_window(window: u32, every: u64, trip: u64, behind: u32) -> (Charged, f64) {
+    let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+    t.measured = Some(0);
+    for n in 1..40 {
+        let ack = rtt(trip * MS, n * 10_000, behind);
+        t.sample(u64::from(n) * every * MS, &ack, Some(window), &path);
+    }
+    let end = 39 * every * MS;
+    (t.settle(0, end, end, &path), t.link_rate)
+}
+
+/// A window that is full because the round trips are four times the smallest leaves the link no pause; one that is full without a queue does.
+#[test]
+fn a_window_that_a_queue_fills_is_a_busy_link() {
+    let (queue, rate) = full_window(40_000, 100, 360, 30_000);
+    let window = queue.by.of(Cause::ReceiverWindow);
+    assert!(window > 3_000 * MS, "{queue:?}");
+    assert_eq!(
+        (queue.queued_window, queue.busy()),
+        (window, queue.by.of(Cause::Bandwidth) + window)
+    );
+    assert!((rate - 100_000.0).abs() < 5_000.0, "{rate}");
+    let (clear, _) = full_window(10_000, 100, 60, 5_000);
+    assert!(clear.by.of(Cause::ReceiverWindow) > 3_000 * MS, "{clear:?}");
+    assert_eq!(clear.queued_window, 0);
+}
+
+/// The receiver acknowledges all that its window lets in 100 ms later than it could: it did not wait in a queue.
+#[test]
+fn what_the_receiver_of_a_full_window_delays_is_no_queue() {
+    let queueing = |behind| full_window(10_000, 200, 160, behind).0.queueing / MS;
+    assert!(queueing(0) < 200, "{}", queueing(0));
+    assert!(queueing(1_000) > 3_000, "{}", queueing(1_000));
+}

@@ -1,7 +1,7 @@
 //! Trips: a transfer in pieces of a round trip or more, and what limited each of them.
 
 use super::charges::Cause;
-use super::path::{Path, ROOM, SLACK};
+use super::path::{DELAYED_ACK, Path, ROOM, SLACK};
 use super::sample::{Passage, Sample, Tally};
 use super::spans::{Span, Spans, Sure};
 use super::{CONTEXT, Transfer};
@@ -15,6 +15,8 @@ const FLAT_TRIPS: usize = 3;
 pub(super) const FLAT: f64 = 1.15;
 /// Round trips above the smallest by this factor are queueing.
 const QUEUE: f64 = 1.25;
+/// Round trips longer than the smallest by this factor are queueing for the most part.
+const MOSTLY: u64 = 3;
 /// Share of the best rate that a transfer has of a link with a queue when another one is there.
 const SHARED: f64 = 0.4;
 /// Share of the link's rate at which it is busy.
@@ -31,7 +33,7 @@ pub(super) struct Trip {
     /// Mean round trip behind the tap, ns.
     pub rtt: u64,
     /// Bytes/s acknowledged.
-    rate: f64,
+    pub rate: f64,
     /// Bytes in flight over the whole path, on average while the application had some.
     flight: f64,
     /// The same with its pauses.
@@ -39,7 +41,7 @@ pub(super) struct Trip {
     /// Bytes in flight behind the tap, at most.
     flight_max: u32,
     /// The round trips are those of a transfer under way, not of its end.
-    queued: bool,
+    pub queued: bool,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
     /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
@@ -74,6 +76,15 @@ pub(super) struct Trip {
     exact: bool,
     /// The end of the transfer: too short to tell of itself.
     short: bool,
+}
+
+impl Trip {
+    /// Whether most of its round trips was a queue: neither jitter nor a delayed ACK is as long.
+    pub fn is_mostly_queue(&self, path: &Path) -> bool {
+        let (whole, least) = (self.rtt.saturating_add(path.other), path.round_trip());
+        let far = least.saturating_mul(MOSTLY).max(least.saturating_add(DELAYED_ACK));
+        self.queued && path.base.is_some() && whole > far
+    }
 }
 
 impl Transfer {
