@@ -379,8 +379,7 @@ impl State {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, done);
             if unseen == Some(true) {
-                // A request that the capture missed may have gone before this one, and the response be two.
-                done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
+                may_be_two(done, own);
             }
         }
         let own = flow.server_rtt().filter(|_| side == 1);
@@ -589,6 +588,12 @@ impl State {
         }
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
+        let last_request = flow.turn.as_ref().and_then(|turn| turn.request_end());
+        let unseen = flow
+            .extras
+            .trouble()
+            .zip(last_request)
+            .is_some_and(|(trouble, at)| trouble.losses[0].missed_behind(at, ending.next[0]));
         if flow.extras.trouble().is_some() {
             let by_connection = [0, 1].map(|side| self.habits.by_connection(flow.pair(side)) == Some(true));
             flow.settle(ending.next, ending.acknowledged, by_connection);
@@ -603,7 +608,11 @@ impl State {
             .as_mut()
             .and_then(|turn| turn.close(fin, &mut self.pool.responses))
         {
-            self.queues.again(flow.server(), flow.server_rtt(), &mut done);
+            let own = flow.server_rtt();
+            self.queues.again(flow.server(), own, &mut done);
+            if unseen {
+                may_be_two(&mut done, own);
+            }
             let time = flow.account(&done, u64::MAX, self.totals.link, &mut self.pool);
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done, &time);
@@ -673,6 +682,11 @@ const NO_OPTIONS: SetupMore = SetupMore {
     client_scale: setup::NO_SCALE,
     server_scale: setup::NO_SCALE,
 };
+
+/// A request that the capture missed may have gone behind this transaction's, and its response be two. `own`: round trip to the server, ns.
+fn may_be_two(done: &mut Finished, own: Option<u64>) {
+    done.wait = Some(Wait::or(done.wait, own.unwrap_or(0), done.end.unwrap_or(u64::MAX)));
+}
 
 fn close_counts(more: &CloseMore) -> [CloseCounts; 2] {
     [

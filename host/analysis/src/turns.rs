@@ -344,6 +344,11 @@ impl Turn {
         done
     }
 
+    /// Where the request in progress ends, if it was seen.
+    pub fn request_end(&self) -> Option<u32> {
+        (!self.request.blocks.is_empty()).then_some(self.request.end)
+    }
+
     /// Last packet of a request that has no response yet.
     pub fn unanswered(&self) -> Option<u64> {
         (self.response.is_none() && !self.request.blocks.is_empty()).then_some(self.request.last)

@@ -566,6 +566,10 @@ fn what_the_capture_missed_makes_a_server_time_uncertain() {
     assert_eq!(request.len(), 2);
     assert!(server(&request[0]) - 0.007 < request[0].server_uncertain_seconds.unwrap());
     assert_eq!(request[1].server_uncertain_seconds, None);
+    let last = without(&[8]);
+    assert_eq!(last.len(), 2);
+    assert_eq!(last[0].server_uncertain_seconds, None);
+    assert!(server(&last[1]) - 0.007 < last[1].server_uncertain_seconds.unwrap());
     let response = without(&[5]);
     let said: Vec<_> = response.iter().map(|t| t.server_uncertain_seconds).collect();
     assert!(matches!(said[..], [None, Some(_), None]), "{said:?}");

@@ -163,7 +163,12 @@ fn one_capture(plan: &Plan, kind: Kind, weir: bool) -> Result<bool, Error> {
     let mut tools = vec![tool("floor", this_program()?, &["floor"], &[])?];
     if weir {
         tools.push(tool("weir analyze", plan.weir.clone(), &["analyze"], &[])?);
-        tools.push(tool("weir analyze -f json", plan.weir.clone(), &["analyze", "-f", "json"], &[])?);
+        tools.push(tool(
+            "weir analyze -f json",
+            plan.weir.clone(),
+            &["analyze", "-f", "json"],
+            &[],
+        )?);
     }
     let peers: [(&str, &[&str], &[&str]); 2] = [
         ("tcptrace -n -l -r", &["-n", "-l", "-r"], &[]),

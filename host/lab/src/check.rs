@@ -104,11 +104,13 @@ impl fmt::Display for Check {
             let kinds: Vec<_> = self.findings.iter().map(String::as_str).collect();
             writeln!(f, "  findings: {}", kinds.join(", "))?;
         }
-        let ServerTimeScore { late, lossy, .. } = self.server_time;
-        if late + lossy > 0 {
+        let ServerTimeScore {
+            late, lossy, unseen, ..
+        } = self.server_time;
+        if late + lossy + unseen > 0 {
             writeln!(
                 f,
-                "  server times not judged: {lossy} with a loss, {late} on a host that was late"
+                "  server times not judged: {lossy} with a loss, {late} on a host that was late, {unseen} whose request the capture missed"
             )?;
         }
         Ok(())

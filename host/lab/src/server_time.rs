@@ -32,6 +32,8 @@ pub struct ServerTimeScore {
     pub late: u64,
     /// Not judged: frames were lost within it or sent again.
     pub lossy: u64,
+    /// Not judged: the capture missed the whole request.
+    pub unseen: u64,
     /// A line for each that is not within 1 ms and 5 %.
     pub misses: Vec<String>,
 }
@@ -44,6 +46,7 @@ impl ServerTimeScore {
         self.unknown += other.unknown;
         self.late += other.late;
         self.lossy += other.lossy;
+        self.unseen += other.unseen;
         self.misses.extend_from_slice(&other.misses);
     }
 }
@@ -99,15 +102,16 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
         };
         frames.entry(port).or_default().by_direction[journey.direction as usize].push(journey);
     }
-    let mut said: HashMap<(u16, usize), &v1::Transaction> = HashMap::new();
+    // By connection and the time of the request at the tap: where the capture missed messages, Weir counts fewer transactions.
+    let mut said: HashMap<(u16, u64), &v1::Transaction> = HashMap::new();
     let ports: HashMap<u64, u16> = analysis
         .connections
         .iter()
         .filter_map(|c| Some((c.id, c.client.as_ref()?.port as u16)))
         .collect();
     for transaction in analysis.transactions.iter().filter(|t| t.index > 0) {
-        if let Some(port) = ports.get(&transaction.connection_id) {
-            said.insert((*port, transaction.index as usize - 1), transaction);
+        if let Some((port, time)) = ports.get(&transaction.connection_id).zip(transaction.request_time) {
+            said.insert((*port, time.unix_nanos() as u64), transaction);
         }
     }
 
@@ -127,8 +131,18 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                 let frames = frames.get(&port).unwrap_or(&none);
                 let request = frames.carrying(Direction::C2s, asked, offsets[0]);
                 let response = frames.carrying(Direction::S2c, answered, offsets[1]);
+                let at_tap = request
+                    .iter()
+                    .flat_map(|j| &j.tap)
+                    .filter(|p| p.captured)
+                    .map(|p| p.time_ns)
+                    .min();
                 let (Some(request), Some(response)) = (request.last(), response.first()) else {
                     score.lossy += 1;
+                    continue;
+                };
+                let Some(at_tap) = at_tap else {
+                    score.unseen += 1;
                     continue;
                 };
                 let arrived = request.arrived_ns.iter().min().copied().unwrap_or_default();
@@ -141,7 +155,7 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                 let truth = server
                     .server_response_start_ns
                     .saturating_sub(server.server_request_last_ns) as f64;
-                let answer = said.get(&(port, client.index as usize)).copied();
+                let answer = said.get(&(port, at_tap)).copied();
                 let said = answer.and_then(|t| {
                     let uncertain = t.server_uncertain_seconds.unwrap_or(0.0);
                     Some((t.shares.as_ref()?.server_processing_seconds * 1e9, uncertain * 1e9))

@@ -43,6 +43,14 @@ impl Losses {
         Some(gap.delivered)
     }
 
+    /// Whether the receiver has more than a FIN behind `at` that was not seen. `next`: next expected at the end of the flow.
+    pub fn missed_behind(&self, at: u32, next: Option<u32>) -> bool {
+        let end = next
+            .zip(self.acked)
+            .map(|(next, acked)| Range { from: next, to: acked });
+        self.unseen(at) == Some(true) || end.is_some_and(|end| end.from == at && end.len() > 1 && end.len() < FAR)
+    }
+
     /// A block of this direction ended at `to`: what is missing before is in it.
     pub fn block(&mut self, to: u32) {
         for gap in &mut self.gaps {
