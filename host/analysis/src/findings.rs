@@ -306,7 +306,7 @@ impl Findings {
 
     fn windows(&mut self, flow: &Flow) {
         let Some(trouble) = flow.extras.trouble() else { return };
-        let (mut zero, mut small, mut zeros, mut smalls) = (0u64, 0u64, 0, 0);
+        let (mut zero, mut small, mut zeros) = (0u64, 0u64, 0);
         for side in 0..2 {
             let own = trouble.closed[side].zero;
             if own > 0 {
@@ -319,7 +319,6 @@ impl Findings {
                     .map_or(0, |l| l.sides[side].total.by.of(Cause::SmallWindow)),
             );
             zeros += trouble.zero_windows[side];
-            smalls += trouble.small_windows[side];
         }
         if zeros > 0 {
             self.zero_window.add(flow);
@@ -328,7 +327,7 @@ impl Findings {
                 self.zero_longest = (zero, flow.id.0);
             }
         }
-        if smalls > 0 {
+        if small > 0 {
             self.small_window.add(flow);
             self.small_ns = self.small_ns.saturating_add(small);
         }
@@ -531,7 +530,7 @@ impl Findings {
         };
         if let Some(rate) = rate {
             let path = if trip > 0 {
-                format!(" over a round trip of {}", duration(trip))
+                format!(" over the smallest round trip, {}", duration(trip))
             } else {
                 String::new()
             };

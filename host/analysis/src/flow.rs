@@ -742,10 +742,13 @@ impl Flow {
         Some((end, block))
     }
 
-    /// Largest window that a side advertised in bytes; 0: not known.
+    /// Largest window that a side advertised in bytes, in its SYN or later; 0: not known.
     fn largest_window(&self, side: usize) -> u32 {
-        let windows = self.setup.scale(side).and_then(|shift| self.windows[side].bytes(shift));
-        windows.map_or(0, |(_, most)| u32::try_from(most).unwrap_or(u32::MAX))
+        let Some(shift) = self.setup.scale(side) else { return 0 };
+        let later = self.windows[side].bytes(shift).map_or(0, |(_, most)| most);
+        u32::try_from(later)
+            .unwrap_or(u32::MAX)
+            .max(self.setup.first_window(side))
     }
 
     /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
@@ -830,13 +833,15 @@ impl Flow {
             let limits = self.extras.make_limits(pool);
             let [first, second] = &mut limits.sides;
             let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
-            if e.what & (what::ZERO_WINDOW | what::SMALL_WINDOW) != 0 {
-                received.close(time, e.what & what::ZERO_WINDOW != 0, &other);
-            } else if e.what & what::WINDOW_OPEN != 0 {
+            let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
+            // Small by its MSS, a window may hold nobody back all the same.
+            let is_small = e.what & what::SMALL_WINDOW != 0 && window.is_none_or(|window| window < other.segment);
+            if e.what & what::ZERO_WINDOW != 0 || is_small {
+                received.close(time, !is_small, &other);
+            } else if e.what & (what::SMALL_WINDOW | what::WINDOW_OPEN) != 0 {
                 received.open(time, &other);
             }
             if e.what & heard != 0 && e.what & what::DSACK == 0 {
-                let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
                 received.saw(time, e.ack, window);
                 received.heard_of_gap(time, &other);
             }

@@ -257,9 +257,11 @@ impl Transfer {
             let pieces = u32::from(b.packets).saturating_sub(u32::from(end));
             self.silly.pieces = self.silly.pieces.saturating_add(pieces);
         }
+        // Who sends less than a segment and then nothing for a second had no more, with PSH or without.
+        let is_idle = BlockEnd::from_u8(code) == Some(BlockEnd::Idle) && !whole;
         self.tail = Some(BlockTail {
             last: b.last,
-            pushed,
+            pushed: pushed || is_idle,
             whole,
             acked: Some(acked),
             end,
@@ -411,11 +413,12 @@ impl Transfer {
             spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut self.pending.by);
             spans.paint(paced, end, own, &mut self.pending.by);
             if let Some(base) = path.base {
-                // What fills a window and is acknowledged late, all at once, waited for its receiver, not in a queue.
-                let held = if !trip.queued && is_delayed(trip.rtt, 0, path) {
-                    self.pending.by.receiver().saturating_sub(before_trip.receiver())
-                } else {
+                // What is acknowledged all at once and fills a window, or waited for by Nagle's algorithm, waited for its receiver.
+                let waits = |by: &Charges| by.receiver().saturating_add(by.of(Cause::Nagle));
+                let held = if trip.queued {
                     0
+                } else {
+                    waits(&self.pending.by).saturating_sub(waits(&before_trip))
                 };
                 let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
                 let waited = (above * (end - at).saturating_sub(held) as f64) as u64;

@@ -283,6 +283,15 @@ impl SetupState {
         clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 
+    /// Window of a side's SYN or SYN-ACK, which is never scaled, bytes; 0: not seen.
+    pub fn first_window(&self, side: usize) -> u32 {
+        u32::from(if side == 0 {
+            self.client_window
+        } else {
+            self.server_window
+        })
+    }
+
     /// Window scale in effect for the windows of a side (0 = client), when it is known: only if
     /// both SYNs carry it (RFC 7323 2.2); capped at 14 (2.3).
     pub fn scale(&self, side: usize) -> Option<u8> {

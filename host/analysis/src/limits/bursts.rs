@@ -22,7 +22,7 @@ const NEARLY: f64 = 0.75;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockTail {
     pub last: u64,
-    /// It ended with PSH: the sender had no more.
+    /// It ended with PSH, or with less than a segment before a second of silence: the sender had no more.
     pub pushed: bool,
     /// Full segments only: the application did not stop there, its buffer did.
     pub whole: bool,
