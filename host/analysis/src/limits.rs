@@ -27,7 +27,7 @@ use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
 use edges::Edges;
 pub(crate) use path::{DELAYED_ACK, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS};
-use path::{are_whole, is_delayed};
+use path::{ROOM, are_whole, is_delayed};
 use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;
 use sample::{Pace, Sample, Tally, is_spaced};
@@ -413,10 +413,13 @@ impl Transfer {
             spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut self.pending.by);
             spans.paint(paced, end, own, &mut self.pending.by);
             if let Some(base) = path.base {
-                // What is acknowledged all at once and fills a window, or waited for by Nagle's algorithm, waited for its receiver.
+                // What is acknowledged all at once and fills a window, or waited for by Nagle's algorithm, waited for its receiver. So
+                // did three segments and more with one late ACK: the first two would have had their own.
                 let waits = |by: &Charges| by.receiver().saturating_add(by.of(Cause::Nagle));
                 let held = if trip.queued {
                     0
+                } else if trip.flight_max >= ROOM * path.payload && is_delayed(trip.rtt, 0, path) {
+                    end - at
                 } else {
                     waits(&self.pending.by).saturating_sub(waits(&before_trip))
                 };

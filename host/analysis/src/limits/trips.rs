@@ -39,7 +39,7 @@ pub(super) struct Trip {
     /// The same with its pauses.
     gross: f64,
     /// Bytes in flight behind the tap, at most.
-    flight_max: u32,
+    pub flight_max: u32,
     /// The round trips are those of a transfer under way, not of its end.
     pub queued: bool,
     /// Share of it between a full segment with PSH and the next segment.
