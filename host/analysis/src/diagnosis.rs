@@ -195,7 +195,7 @@ impl Figures {
 
     /// Bottlenecks by the seconds that they cost, most first.
     pub fn bottlenecks(time: &TimeShares) -> Vec<v1::Bottleneck> {
-        let known = [time.receiver, time.sender, time.recovery, time.slow_start];
+        let known = [time.receiver, time.sender, time.nagle, time.recovery, time.slow_start];
         let other = known.iter().fold(time.protocol, |rest, ns| rest.saturating_sub(*ns));
         let costs = [
             ("USER_THINK", time.think, "nothing: people and timers"),
@@ -209,7 +209,8 @@ impl Figures {
                 time.receiver,
                 "a larger window, or a receiver that reads faster",
             ),
-            ("SENDER", time.sender, "a larger send buffer, or no Nagle"),
+            ("SENDER", time.sender, "a larger send buffer"),
+            ("NAGLE", time.nagle, "one write for each message, or TCP_NODELAY"),
             ("LOSS_RECOVERY", time.recovery, "a path without loss"),
             ("CONGESTION_WINDOW", time.slow_start, "longer connections, less loss"),
             ("PROTOCOL_OTHER", other, "not known"),
@@ -356,6 +357,7 @@ mod tests {
             protocol: 90_000,
             receiver: 60_000,
             recovery: 20_000,
+            nagle: 9_000,
             latency: 7_000,
             ..TimeShares::default()
         };
@@ -366,9 +368,10 @@ mod tests {
             [
                 "RECEIVER_WINDOW",
                 "LOSS_RECOVERY",
-                "PROTOCOL_OTHER",
+                "NAGLE",
                 "LATENCY",
-                "SERVER_PROCESSING"
+                "SERVER_PROCESSING",
+                "PROTOCOL_OTHER",
             ]
         );
         let sum: f64 = list.iter().map(|b| b.seconds).sum();

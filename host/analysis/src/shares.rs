@@ -28,10 +28,11 @@ pub(crate) struct TimeShares {
     pub bandwidth: u64,
     pub congestion: u64,
     pub protocol: u64,
-    /// Of the protocol's, what a lossless path and open windows would save: recovery, and the receiver's windows.
+    /// Of the protocol's, what a lossless path, open windows, larger send buffers and no Nagle's algorithm would save.
     pub recovery: u64,
     pub receiver: u64,
     pub sender: u64,
+    pub nagle: u64,
     pub slow_start: u64,
 }
 
@@ -62,6 +63,7 @@ impl TimeShares {
             recovery,
             receiver,
             sender,
+            nagle,
             slow_start,
         } = other;
         for (sum, more) in [
@@ -85,6 +87,7 @@ impl TimeShares {
             (&mut self.recovery, recovery),
             (&mut self.receiver, receiver),
             (&mut self.sender, sender),
+            (&mut self.nagle, nagle),
             (&mut self.slow_start, slow_start),
         ] {
             *sum = sum.saturating_add(*more);
@@ -214,7 +217,8 @@ impl TimeShares {
         };
         self.recovery += part(by.of(Cause::Recovery));
         self.receiver += part(by.receiver().saturating_sub(charged.queued_window));
-        self.sender += part(by.sender().saturating_sub(charged.queued_buffer));
+        self.sender += part(by.of(Cause::SendBuffer).saturating_sub(charged.queued_buffer));
+        self.nagle += part(by.of(Cause::Nagle));
         self.slow_start += part(by.of(Cause::SlowStart) + by.of(Cause::CongestionWindow));
         application
     }
