@@ -413,16 +413,17 @@ impl Transfer {
             spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut self.pending.by);
             spans.paint(paced, end, own, &mut self.pending.by);
             if let Some(base) = path.base {
-                // What is acknowledged all at once and fills a window, or waited for by Nagle's algorithm, waited for its receiver. So
-                // did three segments and more with one late ACK: the first two would have had their own.
-                let waits = |by: &Charges| by.receiver().saturating_add(by.of(Cause::Nagle));
-                let held = if trip.queued {
-                    0
-                } else if trip.flight_max >= ROOM * path.payload && is_delayed(trip.rtt, 0, path) {
-                    end - at
-                } else {
-                    waits(&self.pending.by).saturating_sub(waits(&before_trip))
+                // An application that pauses waits in no queue. What is acknowledged all at once and fills a window, or waited for by
+                // Nagle's algorithm, waited for its receiver. So did three segments and more with one late ACK: the first two would
+                // have had their own.
+                let late = !trip.queued && trip.flight_max >= ROOM * path.payload && is_delayed(trip.rtt, 0, path);
+                let elsewhere = |by: &Charges| {
+                    let receiver = by.receiver().saturating_add(by.of(Cause::Nagle));
+                    let application = by.of(Cause::Application);
+                    application.saturating_add(if trip.queued { 0 } else { receiver })
                 };
+                let held = elsewhere(&self.pending.by).saturating_sub(elsewhere(&before_trip));
+                let held = if late { end - at } else { held };
                 let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
                 let waited = (above * (end - at).saturating_sub(held) as f64) as u64;
                 self.pending.queueing = self.pending.queueing.saturating_add(waited);

@@ -384,9 +384,10 @@ fn nagle_and_a_delayed_ack() {
     // The first has no shortest round trip but the handshake's.
     assert!((0.45..=0.53).contains(&limits.nagle), "{limits:?}");
     // What waits for a delayed ACK waits in no queue.
-    let first = &a.summary.as_ref().unwrap().bottlenecks[0];
-    assert_eq!(first.name, "NAGLE", "{first:?}");
-    assert!((first.seconds - limits.nagle).abs() < 0.01, "{first:?}");
+    let costs = &a.summary.as_ref().unwrap().bottlenecks;
+    let cost = |name| costs.iter().find(|b| b.name == name).map_or(0.0, |b| b.seconds);
+    assert!((cost("NAGLE") - limits.nagle).abs() < 0.05, "{costs:?}");
+    assert!(cost("CONGESTION") < 0.05, "{costs:?}");
 }
 
 /// After a timeout the congestion window has room for one segment: a message in two pieces waits once for the ACK of the
