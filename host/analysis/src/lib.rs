@@ -447,15 +447,10 @@ impl State {
         let rtt = Rtt::decode(r);
         flow.last = flow.last.max(r.time());
         flow.rtt.sample(side, rtt.rtt);
-        // An ACK that is not of at least every second full segment may have been delayed (RFC 1122 4.2.3.2), but not by
-        // less than the shortest timer; one of a part of what is in flight waited for no response, either.
-        let soon = || {
-            flow.trip(side)
-                .is_some_and(|least| rtt.rtt < least + limits::DELAYED_ACK)
-        };
         let is_data = r.arg() == RttHow::Data as u8;
-        let is_prompt = rtt.flight > 0
-            && (rtt.flight >= 2 * flow.setup.segment() || (rtt.ack == rtt.seq_end && soon()))
+        // One of a part of what is in flight waited for no response, either.
+        let (segment, alone) = (flow.setup.segment(), rtt.ack == rtt.seq_end);
+        let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side))
             || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
             self.queues.sample(flow.server(), r.time(), rtt.rtt);

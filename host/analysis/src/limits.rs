@@ -26,8 +26,8 @@ use bursts::{BlockTail, Bursts};
 use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
 use edges::Edges;
-pub(crate) use path::{DELAYED_ACK, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS};
-use path::{ROOM, are_whole, is_delayed};
+pub(crate) use path::{Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
+use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;
 use sample::{Pace, Sample, Tally, is_spaced};
@@ -400,9 +400,9 @@ impl Transfer {
                 self.receiver_bytes = trip.held_by.unwrap_or(self.receiver_bytes);
             }
             before = Some(own);
-            let before_trip = self.pending.by;
+            let mut by = Charges::default();
             let edge = spans.beside_window(at, trip.edge_ns).min(end);
-            spans.paint(at, edge, (Cause::ReceiverWindow, false), &mut self.pending.by);
+            spans.paint(at, edge, (Cause::ReceiverWindow, false), &mut by);
             // What the window let pass then, the sender held back itself.
             let room = if own.0 == Cause::ReceiverWindow {
                 trip.room_ns
@@ -410,31 +410,20 @@ impl Transfer {
                 0
             };
             let paced = spans.beside_window(edge, room).min(end);
-            spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut self.pending.by);
-            spans.paint(paced, end, own, &mut self.pending.by);
-            if let Some(base) = path.base {
-                // An application that pauses waits in no queue. What is acknowledged all at once and fills a window, or waited for by
-                // Nagle's algorithm, waited for its receiver. So did three segments and more with one late ACK: the first two would
-                // have had their own.
-                let late = !trip.queued && trip.flight_max >= ROOM * path.payload && is_delayed(trip.rtt, 0, path);
-                let elsewhere = |by: &Charges| {
-                    let receiver = by.receiver().saturating_add(by.of(Cause::Nagle));
-                    let application = by.of(Cause::Application);
-                    application.saturating_add(if trip.queued { 0 } else { receiver })
-                };
-                let held = elsewhere(&self.pending.by).saturating_sub(elsewhere(&before_trip));
-                let held = if late { end - at } else { held };
-                let above = trip.rtt.saturating_sub(base) as f64 / trip.rtt.saturating_add(path.other).max(1) as f64;
-                let waited = (above * (end - at).saturating_sub(held) as f64) as u64;
-                self.pending.queueing = self.pending.queueing.saturating_add(waited);
-            }
+            spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut by);
+            spans.paint(paced, end, own, &mut by);
+            let queueing = trip.queueing(&by, path);
+            let mut charged = Charged {
+                by,
+                queueing,
+                ..Charged::default()
+            };
             if trip.is_mostly_queue(path) {
-                let held = |cause| self.pending.by.of(cause).saturating_sub(before_trip.of(cause));
-                let (window, buffer) = (held(Cause::ReceiverWindow), held(Cause::SendBuffer));
-                self.pending.queued_window = self.pending.queued_window.saturating_add(window);
-                self.pending.queued_buffer = self.pending.queued_buffer.saturating_add(buffer);
+                charged.queued_window = by.of(Cause::ReceiverWindow);
+                charged.queued_buffer = by.of(Cause::SendBuffer);
                 self.link_rate = self.link_rate.max(trip.rate.min(self.rate_max));
             }
+            self.pending.join(&charged);
             at = end;
         }
         if at < to {

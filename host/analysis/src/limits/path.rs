@@ -99,6 +99,13 @@ pub(super) fn are_whole(bytes: u64, segment: u32) -> bool {
     full(segment) || full(segment.saturating_sub(TIMESTAMPS))
 }
 
+/// Whether an ACK came at once after `rtt` ns: `flight` behind it was at least every second full segment (RFC 1122 4.2.3.2), or it was of the
+/// timed segment `alone` and came sooner after the `least` than the shortest timer lets it.
+pub(crate) fn is_prompt(rtt: u64, flight: u32, alone: bool, segment: u32, least: Option<u64>) -> bool {
+    let soon = || least.is_some_and(|least| rtt < least.saturating_add(DELAYED_ACK));
+    flight > 0 && (flight >= 2 * segment || alone && soon())
+}
+
 /// Nothing was in flight any more, and the ACK was later than the path explains.
 pub(super) fn is_delayed(rtt: u64, flight: u32, path: &Path) -> bool {
     let late = rtt.saturating_sub(path.base.unwrap_or(rtt));

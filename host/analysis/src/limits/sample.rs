@@ -2,7 +2,7 @@
 
 use weir_record::Block;
 
-use super::path::Path;
+use super::path::{Path, is_prompt};
 
 /// ns between segments; 1,500 bytes at 120 Mbit/s.
 pub(super) const SPACED: u64 = 100_000;
@@ -30,6 +30,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Whether its receiver acknowledged it at once.
+    pub fn is_prompt(&self, path: &Path) -> bool {
+        is_prompt(self.rtt, self.flight, self.ack == self.end, path.payload, path.base)
+    }
+
     /// Whether its sender had just heard this ACK when it sent what passed the tap at `next`.
     pub fn lets_go(&self, next: u64, path: &Path) -> bool {
         next.abs_diff(self.time.saturating_add(path.other)) <= path.jitter()

@@ -1,7 +1,7 @@
 //! Trips: a transfer in pieces of a round trip or more, and what limited each of them.
 
-use super::charges::Cause;
-use super::path::{DELAYED_ACK, Path, ROOM, SLACK};
+use super::charges::{Cause, Charges};
+use super::path::{DELAYED_ACK, Path, ROOM, SLACK, is_delayed};
 use super::sample::{Passage, Sample, Tally};
 use super::spans::{Span, Spans, Sure};
 use super::{CONTEXT, Transfer};
@@ -39,9 +39,9 @@ pub(super) struct Trip {
     /// The same with its pauses.
     gross: f64,
     /// Bytes in flight behind the tap, at most.
-    pub flight_max: u32,
-    /// The round trips are those of a transfer under way, not of its end.
-    pub queued: bool,
+    flight_max: u32,
+    /// There were round trips that the receiver's delay of an ACK is no part of.
+    queued: bool,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
     /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
@@ -79,6 +79,23 @@ pub(super) struct Trip {
 }
 
 impl Trip {
+    /// Time of it that packets waited in queues, ns. `by`: what it was charged to.
+    pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
+        let Some(base) = path.base else { return 0 };
+        // Three segments and more with one late ACK waited for their receiver: the first two would have had their own.
+        if !self.queued && self.flight_max >= ROOM * path.payload && is_delayed(self.rtt, 0, path) {
+            return 0;
+        }
+        // So did what is acknowledged all at once and fills a window, or was waited for by Nagle's algorithm. An application that pauses
+        // waits in no queue, either.
+        let receiver = by.receiver().saturating_add(by.of(Cause::Nagle));
+        let elsewhere = by
+            .of(Cause::Application)
+            .saturating_add(if self.queued { 0 } else { receiver });
+        let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
+        (above * by.sum().saturating_sub(elsewhere) as f64) as u64
+    }
+
     /// Whether most of its round trips was a queue: neither jitter nor a delayed ACK is as long.
     pub fn is_mostly_queue(&self, path: &Path) -> bool {
         let (whole, least) = (self.rtt.saturating_add(path.other), path.round_trip());
@@ -98,7 +115,7 @@ impl Transfer {
         let measured = self
             .measured
             .map(|end| begun.filter(|at| before(end, *at)).unwrap_or(end));
-        // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips with data behind them,
+        // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips that no receiver made longer,
         // most in flight.
         let (mut since, mut timed) = (start, measured);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
@@ -113,7 +130,7 @@ impl Transfer {
                 None => 0,
             };
             tally.join(&s.tally);
-            if s.flight > 0 {
+            if s.is_prompt(path) {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
             }
