@@ -82,7 +82,8 @@ impl Losses {
             self.from_scratch = None;
         } else if begins {
             let starts = match entry.cause {
-                Cause::Timeout => !is_told && !entry.evidence.has(sign::BATCH),
+                // What was new just before hides a timer.
+                Cause::Timeout | Cause::Unknown => !is_told && !entry.evidence.has(sign::BATCH),
                 Cause::Fast => e.dup_acks < DUP_ACKS_MOST && u64::from(e.dup_acks) * FEW <= in_flight,
                 _ => false,
             };
