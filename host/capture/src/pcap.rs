@@ -19,6 +19,8 @@ pub(crate) struct Pcap {
     link: Option<LinkType>,
     link_number: u16,
     fcs: u32,
+    /// Minor version; before 4 the two lengths of a packet stand the other way round, or may.
+    minor: u16,
 }
 
 impl Pcap {
@@ -42,7 +44,7 @@ impl Pcap {
         }
         let header = input.peek(0, FILE_HEADER);
         let network = u32_at(header, 20, big);
-        let major = u16_at(header, 4, big);
+        let (major, minor) = (u16_at(header, 4, big), u16_at(header, 6, big));
         if major != 2 {
             return Err(Cause::Corrupt(format!("pcap version {major}, only 2 is known")));
         }
@@ -58,7 +60,19 @@ impl Pcap {
             link,
             link_number,
             fcs,
+            minor,
         })
+    }
+
+    /// Lengths of a packet, captured and on the wire, as its header has them: libpcap wrote them the other way round before version 2.3, and
+    /// some programs in that one.
+    #[cold]
+    fn old_lengths(&self, captured: u32, wire: u32) -> (u32, u32) {
+        if self.minor < 3 || captured > wire {
+            (wire, captured)
+        } else {
+            (captured, wire)
+        }
     }
 
     #[inline(always)]
@@ -72,7 +86,10 @@ impl Pcap {
                 cut("packet header", have, need)
             };
         }
-        let [seconds, fraction, captured, wire] = words(input.peek(0, LEAST_HEADER), self.big);
+        let [seconds, fraction, mut captured, mut wire] = words(input.peek(0, LEAST_HEADER), self.big);
+        if self.minor < 4 {
+            (captured, wire) = self.old_lengths(captured, wire);
+        }
         if captured as usize > MAX_PIECE - need {
             return too_long(captured, MAX_PIECE - need);
         }

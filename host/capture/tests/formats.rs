@@ -173,6 +173,27 @@ fn pcap_of_all_kinds() {
     }
 }
 
+/// libpcap wrote the length on the wire before the captured one until version 2.2, and some programs in 2.3.
+#[test]
+fn old_versions_have_their_lengths_the_other_way_round() {
+    for order in [LITTLE, BIG] {
+        let swapped = |minor: u16, lengths: [u32; 2]| {
+            let mut file = order.pcap(0xa1b2_c3d4, 1);
+            file.splice(6..8, order.u16(minor));
+            let header = order.words(&[10, 20, lengths[0], lengths[1]]);
+            whole(&[file, header, b"abc".to_vec()].concat())
+        };
+        for found in [
+            swapped(2, [900, 3]),
+            swapped(3, [900, 3]),
+            swapped(3, [3, 900]),
+            swapped(4, [3, 900]),
+        ] {
+            assert_eq!(found, [frame(10_000_020_000, 900, b"abc")]);
+        }
+    }
+}
+
 /// Which times of frames are astray, of a pcap and of a pcapng file with a block of another kind before each.
 fn astray(seconds: &[u64]) -> Vec<bool> {
     let pcap = seconds.iter().map(|s| LITTLE.record(*s as u32, 0, 4, b"abcd"));
