@@ -131,6 +131,8 @@ impl Rate {
 struct Limited {
     group: Group,
     ns: u64,
+    /// Of that, because of queues, what windows and send buffers were full for as well.
+    queued_ns: u64,
     /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trip.
     most: (u64, f64, u64),
 }
@@ -195,8 +197,6 @@ pub(crate) struct Findings {
     zero_window: Group,
     zero_ns: u64,
     zero_longest: (u64, u64),
-    /// Time of windows and send buffers that were full because of queues, ns.
-    queued_ns: u64,
     zero_hosts: Vec<ZeroWindowHost>,
     small_window: Group,
     small_ns: u64,
@@ -426,20 +426,22 @@ impl Findings {
                 (
                     by.of(Cause::SendBuffer).saturating_sub(buffer),
                     f64::from(t.sender_bytes),
+                    0,
                 ),
                 (
                     by.of(Cause::ReceiverWindow).saturating_sub(window),
                     f64::from(t.receiver_bytes),
+                    0,
                 ),
-                (t.total.busy(), rate * 8.0),
+                (t.total.busy(), rate * 8.0, window.saturating_add(buffer)),
             ];
-            self.queued_ns = self.queued_ns.saturating_add(window).saturating_add(buffer);
-            for (limited, (ns, value)) in self.limited.iter_mut().zip(costs) {
+            for (limited, (ns, value, queued)) in self.limited.iter_mut().zip(costs) {
                 if ns < LIMIT_LEAST || ns < by.sum() / LIMIT_SHARE || value == 0.0 {
                     continue;
                 }
                 limited.group.add(flow);
                 limited.ns = limited.ns.saturating_add(ns);
+                limited.queued_ns = limited.queued_ns.saturating_add(queued);
                 if ns > limited.most.0 {
                     limited.most = (ns, value, trip);
                 }
@@ -536,10 +538,10 @@ impl Findings {
             };
             evidence.push(format!("that is {} Mbit/s at most{path}", decimal(rate / 1e6, 2)));
         }
-        if kind == "BANDWIDTH_LIMITED" && self.queued_ns >= LIMIT_LEAST {
+        if limited.queued_ns >= LIMIT_LEAST {
             evidence.push(format!(
                 "in {} s windows or send buffers were full as well, because most of each round trip was a queue: larger ones would make that longer, and nothing faster",
-                decimal(seconds(self.queued_ns), 3)
+                decimal(seconds(limited.queued_ns), 3)
             ));
         }
         let count = limited.group.count;

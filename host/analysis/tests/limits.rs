@@ -796,3 +796,43 @@ fn a_window_that_grows_before_little_data_is_not_silly() {
     let a = analyze(&c.packets);
     assert!(!a.findings.iter().any(|f| f.kind == "SILLY_WINDOW"), "{:?}", a.findings);
 }
+
+/// Messages of 20 bytes to a receiver whose window is always 1,000 bytes, less than the MSS: half of it is as good as a segment (RFC 1122 4.2.3.4).
+/// Once the window was more than twice that, it is small.
+#[test]
+fn a_window_below_the_mss_holds_nobody_if_it_is_the_largest() {
+    let small = |offered: u16| {
+        let mut c = Conversation::new(40_000);
+        c.syn(0.0, C, 100, 0, Some(0)).window = 1_000;
+        c.syn(0.010, S, 900, 101, Some(0)).window = offered;
+        c.packet(0.011, C, "A", 101, 901, 0).window = 1_000;
+        for message in 0..10u32 {
+            let (at, seq) = (0.1 + f64::from(message) * 0.3, 101 + 20 * message);
+            c.packet(at, C, "AP", seq, 901, 20).window = 1_000;
+            c.packet(at + 0.010, S, "A", 901, seq + 20, 0).window = 1_000;
+        }
+        let a = analyze(&c.packets);
+        check_sums(&a);
+        only(&a).client_to_server.unwrap().limit_seconds.unwrap().small_window
+    };
+    assert_eq!(small(1_000), 0.0);
+    assert!(small(4_000) > 2.0, "{}", small(4_000));
+}
+
+/// Less than a segment without PSH, and more of the message 2 s later: the client had no more.
+#[test]
+fn silence_behind_less_than_a_segment_is_the_applications_without_psh() {
+    let mut c = start(0.010, Some(8), Some(8));
+    c.packet(0.1, C, "A", 101, 901, 17);
+    c.packet(2.1, C, "A", 118, 901, 106);
+    c.packet(2.11, S, "A", 901, 224, 300);
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
+    assert!(limits.application >= 1.9, "{limits:?}");
+    let costs = &a.summary.as_ref().unwrap().bottlenecks;
+    assert!(
+        costs.iter().all(|b| b.name != "CONGESTION" || b.seconds < 0.05),
+        "{costs:?}"
+    );
+}
