@@ -823,9 +823,13 @@ fn a_window_below_the_mss_holds_nobody_if_it_is_the_largest() {
 #[test]
 fn silence_behind_less_than_a_segment_is_the_applications_without_psh() {
     let mut c = start(0.010, Some(8), Some(8));
-    c.packet(0.1, C, "A", 101, 901, 17);
-    c.packet(2.1, C, "A", 118, 901, 106);
-    c.packet(2.11, S, "A", 901, 224, 300);
+    // A request in two pieces before, so that transfers are looked at.
+    c.packet(0.1, C, "AP", 101, 901, 50);
+    c.packet(0.15, C, "AP", 151, 901, 50);
+    c.packet(0.16, S, "A", 901, 201, 300);
+    c.packet(0.17, C, "A", 201, 1201, 17);
+    c.packet(2.17, C, "A", 218, 1201, 106);
+    c.packet(2.18, S, "A", 1201, 324, 300);
     let a = analyze(&c.packets);
     check_sums(&a);
     let limits = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
