@@ -306,6 +306,8 @@ const FINE: u64 = 10_000_000;
 /// Segments in flight, or round trips of a direction, from which on a transfer is watched.
 const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
+/// Largest MSS that a network carries (jumbo frames); that of a loopback interface is seven times as large.
+const JUMBO: u32 = 9_216;
 
 /// s of a round trip to ns.
 fn nanoseconds(seconds: f64) -> u64 {
@@ -760,6 +762,11 @@ impl Flow {
         limits::Path {
             segment: self.setup.segment().min(most),
             payload: self.setup.payload().min(most),
+            mss: if self.setup.segment() <= JUMBO {
+                self.setup.segment()
+            } else {
+                0
+            },
             base: self.rtt.min(side).map(nanoseconds),
             other: self.rtt.min(1 - (side & 1)).map_or(0, nanoseconds),
             window,

@@ -412,6 +412,9 @@ impl Transfer {
             let paced = spans.beside_window(edge, room).min(end);
             spans.paint(edge, paced, (Cause::CongestionWindow, false), &mut by);
             spans.paint(paced, end, own, &mut by);
+            if trip.window.is_some_and(|window| window < path.mss) {
+                by.rename(Cause::ReceiverWindow, Cause::SmallWindow);
+            }
             let queueing = trip.queueing(&by, path);
             let mut charged = Charged {
                 by,

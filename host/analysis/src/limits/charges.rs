@@ -40,6 +40,12 @@ impl Charges {
         *sum = sum.saturating_add(ns);
     }
 
+    /// What was charged to one cause is another's.
+    pub fn rename(&mut self, from: Cause, to: Cause) {
+        let ns = std::mem::take(&mut self.0[from as usize]);
+        self.add(to, ns);
+    }
+
     pub fn join(&mut self, other: &Self) {
         for (sum, ns) in self.0.iter_mut().zip(other.0) {
             *sum = sum.saturating_add(ns);

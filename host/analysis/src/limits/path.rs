@@ -26,6 +26,8 @@ pub(crate) struct Path {
     /// Bytes of a full segment, with its options; and of the data in it.
     pub segment: u32,
     pub payload: u32,
+    /// A window below this has no room for one segment: the MSS, where a network can carry it.
+    pub mss: u32,
     /// Smallest round trip from the tap to the receiver and back, ns.
     pub base: Option<u64>,
     /// Smallest round trip from the tap to the sender and back, ns; 0: not known.

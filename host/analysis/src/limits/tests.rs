@@ -7,6 +7,7 @@ pub(super) const MS: u64 = 1_000_000;
 pub(super) const TAP_AT_RECEIVER: Path = Path {
     segment: 1000,
     payload: 1000,
+    mss: 1000,
     base: Some(100_000),
     other: 80 * MS,
     window: 40_000,
@@ -16,6 +17,7 @@ pub(super) const TAP_AT_RECEIVER: Path = Path {
 pub(super) const TAP_BETWEEN: Path = Path {
     segment: 1000,
     payload: 1000,
+    mss: 1000,
     base: Some(60 * MS),
     other: 40 * MS,
     window: 40_000,
