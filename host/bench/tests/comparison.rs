@@ -29,12 +29,13 @@ fn a_wrong_answer_fails_and_its_size_is_charged_to_nobody() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!output.status.success(), "{text}");
     assert!(text.contains("packets: 0 instead of"), "{text}");
-    for command in ["floor", "weir analyze"] {
+    // Of three captures; `weir analyze` with text and with JSON.
+    for (command, measured) in [("floor", 3), ("weir analyze", 6)] {
         let rows: Vec<&str> = text
             .lines()
             .filter(|line| line.trim_start().starts_with(command))
             .collect();
-        assert_eq!(rows.len(), 3, "{text}");
+        assert_eq!(rows.len(), measured, "{text}");
         for row in rows {
             let figures: Vec<f64> = row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
             // scale, packets, user, system, CPU, wall, memory
