@@ -842,9 +842,10 @@ impl Flow {
             let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
             let window = self.setup.scale(s).map(|shift| u32::from(e.window) << shift);
             // Small by its MSS, a window may hold nobody back all the same.
+            let is_zero = e.what & what::ZERO_WINDOW != 0;
             let is_small = e.what & what::SMALL_WINDOW != 0 && window.is_none_or(|window| window < other.segment);
-            if e.what & what::ZERO_WINDOW != 0 || is_small {
-                received.close(time, !is_small, &other);
+            if is_zero || is_small {
+                received.close(time, is_zero, &other);
             } else if e.what & (what::SMALL_WINDOW | what::WINDOW_OPEN) != 0 {
                 received.open(time, &other);
             }

@@ -271,11 +271,15 @@ impl Transfer {
     }
 
     fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
+        self.known_span(from, to, (cause, Sure::ByTrips), path);
+    }
+
+    fn known_span(&mut self, from: u64, to: u64, (cause, sure): (Cause, Sure), path: &Path) {
         let span = Span {
             from,
             to,
             cause,
-            sure: Sure::ByTrips,
+            sure,
             flight: 0,
         };
         self.push(span, path);
@@ -297,7 +301,7 @@ impl Transfer {
             self.spans.drop_first();
             return;
         };
-        let first = self.samples[0].time.saturating_sub(self.samples[0].rtt);
+        let first = self.samples[0].sent();
         let (start, from) = self.charged.unwrap_or((first, first));
         if last > from {
             self.charge(from, last, path);
@@ -343,10 +347,10 @@ impl Transfer {
 
     /// What was noted before `next`.
     fn forget(&mut self, next: u64) {
-        if let Some(last) = self.samples.iter().rev().find(|s| s.time.saturating_sub(s.rtt) < next) {
+        if let Some(last) = self.samples.iter().rev().find(|s| s.sent() < next) {
             self.measured = Some(last.ack);
         }
-        self.samples.retain(|s| s.time.saturating_sub(s.rtt) >= next);
+        self.samples.retain(|s| s.sent() >= next);
         self.spans.keep_after(next);
         self.tail = None;
         self.small = None;

@@ -39,14 +39,8 @@ impl Transfer {
                         || self.had_no_answer(tail, b, path)
                         || self.had_room)
                 {
-                    let span = Span {
-                        from,
-                        to: self.all_acknowledged(from, b.first, path).unwrap_or(b.first),
-                        cause: Cause::SendBuffer,
-                        sure: Sure::Dry,
-                        flight: 0,
-                    };
-                    self.push(span, path);
+                    let to = self.all_acknowledged(from, b.first, path).unwrap_or(b.first);
+                    self.known_span(from, to, (Cause::SendBuffer, Sure::Dry), path);
                 }
             }
         }
@@ -83,14 +77,7 @@ impl Transfer {
         if self.had_no_space(&tail, b, path) {
             self.sender_bytes = self.sender_bytes.max(self.bursts.bytes);
             self.bursts.restart(b.first);
-            let span = Span {
-                from: tail.last,
-                to: b.first,
-                cause: Cause::SendBuffer,
-                sure: Sure::Yes,
-                flight: 0,
-            };
-            self.push(span, path);
+            self.known_span(tail.last, b.first, (Cause::SendBuffer, Sure::Yes), path);
             return;
         }
         let trigger = self.trigger(tail.last, b.first, path);
@@ -201,32 +188,28 @@ impl Transfer {
     /// All was acknowledged, and the sender knew: it had nothing to send.
     pub(super) fn idle(&mut self, from: u64, to: u64, path: &Path) {
         if from < to {
-            let span = Span {
-                from,
-                to,
-                cause: Cause::Application,
-                sure: Sure::Yes,
-                flight: 0,
-            };
-            self.push(span, path);
+            self.known_span(from, to, (Cause::Application, Sure::Yes), path);
         }
     }
 
     /// Whether the ACK of a segment of the flight that ends in `tail` let the next one begin at `next`: the congestion window or the buffer
     /// was full, although the last segment was not. (An application does not hear of ACKs.)
     fn clocked(&self, tail: &BlockTail, next: u64, path: &Path) -> bool {
-        let flight = self.bursts.since..=tail.last;
-        let lets_go = |ack: &Sample| flight.contains(&ack.time.saturating_sub(ack.rtt)) && ack.lets_go(next, path);
-        self.bursts.is_flight(tail, next, path) && self.samples.iter().rev().take(CONTEXT).any(lets_go)
+        self.bursts.is_flight(tail, next, path) && self.of_burst(tail).any(|ack| ack.lets_go(next, path))
+    }
+
+    /// Samples of segments of the burst that ends in `tail`, the newest first.
+    fn of_burst(&self, tail: &BlockTail) -> impl DoubleEndedIterator<Item = &Sample> {
+        let burst = self.bursts.since..=tail.last;
+        let newest = self.samples.iter().rev().take(CONTEXT);
+        newest.filter(move |sample| burst.contains(&sample.sent()))
     }
 
     /// Whether the buffer took no more than what was written in the burst that ends in `tail`: several pieces, the last of them less than
     /// whole segments, and `b` was written when the first of them had been acknowledged, but not yet the last. (An application does not hear
     /// of ACKs.)
     fn had_no_space(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
-        let since = self.bursts.since;
-        let of_burst = |ack: &&Sample| (since..=tail.last).contains(&ack.time.saturating_sub(ack.rtt));
-        let Some(first) = self.samples.iter().rev().take(CONTEXT).rfind(of_burst) else {
+        let Some(first) = self.of_burst(tail).next_back() else {
             return false;
         };
         let heard = first.time.saturating_add(path.other);
@@ -242,7 +225,7 @@ impl Transfer {
         } else {
             heard.saturating_sub(jitter)
         };
-        let is_spread = self.bursts.writes > 1 && tail.last.saturating_sub(since) >= SLACK;
+        let is_spread = self.bursts.writes > 1 && tail.last.saturating_sub(self.bursts.since) >= SLACK;
         !tail.whole && is_spread && self.bursts.is_flight(tail, b.first, path) && b.first >= earliest && is_open
     }
 
@@ -261,21 +244,12 @@ impl Transfer {
     /// can end slow start (RFC 9406 4.2).
     fn held(&mut self, tail: &BlockTail, is_flight: bool, path: &Path) -> bool {
         self.grown(path);
-        let since = self.bursts.since;
         let trip = path.round_trip();
         let late = path
             .base
             .unwrap_or(0)
             .saturating_add((trip / 8).clamp(LEAST_LATER, MOST_LATER));
-        let within = |s: &&Sample| (since..=tail.last).contains(&s.time.saturating_sub(s.rtt));
-        let fastest = self
-            .samples
-            .iter()
-            .rev()
-            .take(CONTEXT)
-            .filter(within)
-            .map(|s| s.rtt)
-            .min();
+        let fastest = self.of_burst(tail).map(|s| s.rtt).min();
         if self.loss_flight > 0 || !is_flight {
             self.bursts.slow_start.skip();
             return false;
@@ -336,7 +310,7 @@ impl Transfer {
         };
         if is_delayed(ack.rtt, ack.flight, path) {
             let cause = self.held_back(ack, path);
-            self.span(ack.time.saturating_sub(ack.rtt), b.last, cause, path);
+            self.span(ack.sent(), b.last, cause, path);
         }
     }
 

@@ -30,6 +30,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// When the timed segment passed the tap.
+    pub const fn sent(&self) -> u64 {
+        self.time.saturating_sub(self.rtt)
+    }
+
     /// Whether its receiver acknowledged it at once.
     pub fn is_prompt(&self, path: &Path) -> bool {
         is_prompt(self.rtt, self.flight, self.ack == self.end, path.payload, path.base)

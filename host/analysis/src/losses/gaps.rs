@@ -45,10 +45,15 @@ impl Losses {
 
     /// Whether the receiver has more than a FIN behind `at` that was not seen. `next`: next expected at the end of the flow.
     pub fn missed_behind(&self, at: u32, next: Option<u32>) -> bool {
-        let end = next
-            .zip(self.acked)
-            .map(|(next, acked)| Range { from: next, to: acked });
-        self.unseen(at) == Some(true) || end.is_some_and(|end| end.from == at && end.len() > 1 && end.len() < FAR)
+        let end = self.unseen_end(next);
+        self.unseen(at) == Some(true) || end.is_some_and(|end| end.from == at && end.len() > 1)
+    }
+
+    /// What the receiver acknowledged beyond the `next` expected at the end of the flow.
+    pub(super) fn unseen_end(&self, next: Option<u32>) -> Option<Range> {
+        let (next, acked) = next.zip(self.acked)?;
+        let unseen = Range { from: next, to: acked };
+        (unseen.len() > 0 && unseen.len() < FAR).then_some(unseen)
     }
 
     /// A block of this direction ended at `to`: what is missing before is in it.

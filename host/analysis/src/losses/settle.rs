@@ -2,8 +2,8 @@
 
 use super::entry::{Entry, tally};
 use super::path::Path;
-use super::{FAR, Losses, MIRRORED, OPEN};
-use crate::seq::{Range, at_or_before};
+use super::{Losses, MIRRORED, OPEN};
+use crate::seq::at_or_before;
 use crate::verdict::{Class, Evidence, Place, Sign, sign};
 
 /// Timers that ran out in vain until the end of a connection: its receiver was gone, or cut off.
@@ -79,13 +79,10 @@ impl Losses {
         for gap in std::mem::take(&mut self.gaps) {
             self.give_up(&gap, path);
         }
-        if let (Some(next), Some(acked)) = (next, self.acked) {
-            let unseen = Range { from: next, to: acked };
-            if unseen.len() > 0 && unseen.len() < FAR {
-                self.counts.missed += path.segments(unseen.len());
-                let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
-                self.never_seen(unseen, time, Class::Missed, Place::Capture, signs);
-            }
+        if let Some(unseen) = self.unseen_end(next) {
+            self.counts.missed += path.segments(unseen.len());
+            let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
+            self.never_seen(unseen, time, Class::Missed, Place::Capture, signs);
         }
         for i in 0..self.open.len() {
             self.settle(i, path);
