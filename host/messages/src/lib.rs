@@ -8,9 +8,11 @@
 //!
 //! No gRPC here: `weir-api` adds services and clients, and what only prints answers builds without.
 
+mod encoded;
 mod finding_value;
 mod timestamp;
 
+pub use encoded::Encoded;
 pub use timestamp::{ParseTimestampError, Timestamp};
 
 /// Messages of the package `weir.v1`.

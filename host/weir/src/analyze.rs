@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_analysis::{Analyzer, Config, Connection, Ends, Sink, Transaction, Verdict};
+use weir_analysis::{Analyzer, Config, Sink};
 use weir_engine::Profile;
-use weir_messages::v1::{Analysis, Finding, Summary};
+use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions};
 use crate::error::Failure;
+use crate::whole::Whole;
 use crate::{output, query, report, source, taps, text};
 
 /// Run the command.
@@ -26,13 +27,18 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     };
     match args.format {
         AnalyzeFormat::Json => {
-            let mut whole = watched(Whole::new(args.segments), args.timeline);
+            let whole = Whole::written(args.output.as_deref(), args.segments)?;
+            let mut whole = watched(whole, args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
             let mut summary = analyzer.finish(&mut whole);
             whole.complete();
             whole.summarize(&mut summary);
-            output::json(args.output.as_deref(), &whole.inner.finish(summary))?;
+            let last = Analysis {
+                summary: Some(summary),
+                ..Analysis::default()
+            };
+            whole.inner.finish(last)?;
             Ok(code)
         }
         AnalyzeFormat::Text => {
@@ -56,52 +62,6 @@ pub fn watched<S: Sink>(inner: S, timeline: Option<f64>) -> Watched<S> {
     match timeline {
         Some(seconds) => Watched::resolved(inner, (seconds * 1e9) as u64),
         None => Watched::new(inner),
-    }
-}
-
-/// Everything, segments only if they are wanted.
-pub struct Whole {
-    answer: Analysis,
-    segments: bool,
-}
-
-impl Whole {
-    /// Nothing yet.
-    pub fn new(segments: bool) -> Self {
-        Self {
-            answer: Analysis::default(),
-            segments,
-        }
-    }
-
-    /// The answer, segments in the order of time.
-    pub fn finish(self, summary: Summary) -> Analysis {
-        let mut answer = self.answer;
-        answer.summary = Some(summary);
-        answer
-            .segments
-            .sort_by_key(|s| s.time.map_or(0, |time| time.unix_nanos()));
-        answer
-    }
-}
-
-impl Sink for Whole {
-    fn connection(&mut self, connection: &Connection<'_>) {
-        self.answer.connection(connection);
-    }
-
-    fn transaction(&mut self, transaction: &Transaction<'_>) {
-        self.answer.transaction(transaction);
-    }
-
-    fn finding(&mut self, finding: Finding) {
-        self.answer.finding(finding);
-    }
-
-    fn segment(&mut self, verdict: &Verdict, _: &Ends) {
-        if self.segments {
-            self.answer.segments.push(verdict.message());
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::cli::{CaptureArgs, Format};
 use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
+use crate::whole::Whole;
 use crate::{output, text};
 
 /// The command is to end: a card is stopped first.
@@ -38,13 +39,15 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     stop_at_signal(if keeper.is_some() { &ASKED } else { &STOP })?;
     match args.format {
         Format::Json => {
-            let mut answer = Watched::new(Analysis::default());
-            let mut summary = measure(args, source, keeper, &mut answer)?;
-            answer.complete();
-            answer.summarize(&mut summary);
-            let mut answer = answer.inner;
-            answer.summary = Some(summary);
-            output::json(None, &answer)?;
+            let mut whole = Watched::new(Whole::written(None, false)?);
+            let mut summary = measure(args, source, keeper, &mut whole)?;
+            whole.complete();
+            whole.summarize(&mut summary);
+            let last = Analysis {
+                summary: Some(summary),
+                ..Analysis::default()
+            };
+            whole.inner.finish(last)?;
         }
         Format::Text => {
             let mut collector = Watched::new(text::Collector::new(args.rows, false));

@@ -26,6 +26,7 @@ mod taps;
 mod text;
 mod text_load;
 mod view;
+mod whole;
 
 use std::process::ExitCode;
 

@@ -99,6 +99,11 @@ impl Pending {
         })
     }
 
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// It is whole.
     pub fn finish(mut self) -> Result<(), Failure> {
         let renamed = self.out.flush().and_then(|()| match &self.renamed {

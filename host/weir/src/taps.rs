@@ -9,13 +9,13 @@ use weir_align::{Aligner, Alignment, NothingInCommon};
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::CaptureError;
 use weir_engine::Profile;
-use weir_messages::v1::Summary;
+use weir_messages::v1::{Analysis, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
 
-use crate::analyze::Whole;
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
 use crate::error::Failure;
+use crate::whole::Whole;
 use crate::{analyze, output, report, source, text};
 
 /// Batches of records that a reader may be ahead.
@@ -25,12 +25,15 @@ const AHEAD: usize = 4;
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         AnalyzeFormat::Json => {
-            let read = read(args.into(), || Whole::new(args.segments))?;
-            let mut answer = read.answer.inner.finish(read.summary);
-            answer.taps = read.alignment.taps;
-            answer.legs = read.alignment.legs;
-            answer.pie = read.alignment.pies;
-            output::json(args.output.as_deref(), &answer)?;
+            let read = read(args.into(), || Whole::kept(args.segments))?;
+            let last = Analysis {
+                summary: Some(read.summary),
+                taps: read.alignment.taps,
+                legs: read.alignment.legs,
+                pie: read.alignment.pies,
+                ..Analysis::default()
+            };
+            read.answer.inner.to(args.output.as_deref())?.finish(last)?;
             Ok(read.code)
         }
         AnalyzeFormat::Text => {
