@@ -1,6 +1,6 @@
 //! IP ids as counters of packets (`docs/src/losses.md`): what a host numbers and the tap did not see.
 
-use crate::flow::{PLACES, Pair, Placed};
+use crate::route::{PLACES, Pair, Placed};
 
 /// Ids of two flows of a pair that are closer than this are of one counter: by chance 1 in 64.
 const NEAR: u16 = 512;

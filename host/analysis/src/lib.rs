@@ -31,6 +31,7 @@ mod pieces;
 mod quality;
 mod queues;
 mod refusals;
+mod route;
 mod rtt;
 mod seq;
 mod setup;
@@ -38,6 +39,7 @@ mod shares;
 mod signature;
 mod silly;
 mod sink;
+mod slab;
 mod sliding;
 mod slow_start;
 mod statistics;
@@ -57,7 +59,7 @@ use weir_record::{
 pub use closing::Kind as CloseKind;
 use findings::Findings;
 pub use findings::{Group, finding};
-use flow::{Flow, Pool, Slab};
+use flow::{Flow, Pool};
 pub use handshake::{SYN_TIMER_LEAST, is_from_server_timer};
 use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};
@@ -72,6 +74,7 @@ pub use setup::Outcome;
 use shares::TimeShares;
 use signature::{Described, Spare};
 pub use sink::{Acknowledged, Connection, DataBlock, Ended, Ends, Hops, Opened, Sent, Sink, Transaction};
+use slab::Slab;
 pub use sliding::Sliding;
 use statistics::Statistics;
 use summary::Totals;
@@ -169,7 +172,7 @@ impl Analyzer {
 
     /// Take in records, in the order of each lane.
     pub fn push(&mut self, records: &[Record], sink: &mut impl Sink) {
-        for together in records.chunks(flow::TOGETHER) {
+        for together in records.chunks(slab::TOGETHER) {
             if self.state.flows.len() >= MANY_FLOWS {
                 self.state.flows.warm(together);
             }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use weir_messages::v1;
 
-use crate::flow::Route;
 use crate::message::{address, seconds, timestamp};
+use crate::route::Route;
 use crate::shares::TimeShares;
 use crate::turns::Finished;
 

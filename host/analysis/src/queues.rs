@@ -2,8 +2,8 @@
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
 use crate::busy::Link;
-use crate::flow::{Host, PLACES, Placed};
 use crate::limits::apart;
+use crate::route::{Host, PLACES, Placed};
 use crate::turns::Finished;
 use weir_record::Block;
 
@@ -393,7 +393,7 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Route;
+    use crate::route::Route;
     use weir_record::Record;
 
     const MS: u64 = 1_000_000;

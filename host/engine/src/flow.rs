@@ -29,6 +29,11 @@ pub(crate) mod side {
 /// Shift that stands for: no scale option, or not known.
 pub(crate) const NO_SCALE: u8 = 15;
 
+/// Times of 40 bits are given up when older than this, so that they never wrap (section 3).
+pub(crate) const TIME_LIMIT: u64 = 1 << 38;
+/// Counts that share the 6-bit chain field.
+pub(crate) const CHAIN_MAX: u8 = (1 << width::CHAIN) - 1;
+
 /// State of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

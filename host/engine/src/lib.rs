@@ -5,6 +5,7 @@
 //! differ, the code is wrong.
 #![forbid(unsafe_code)]
 
+mod config;
 mod flow;
 pub mod meta;
 pub mod parse;
@@ -12,6 +13,7 @@ mod table;
 pub mod tracker;
 mod visits;
 
+pub use config::Config;
 pub use meta::{Class, End, Key, Meta, Options};
 pub use parse::{Fragment, LinkType, Parsed, Parser, Profile};
-pub use tracker::{Batch, Config, Engine, PortCounters};
+pub use tracker::{Batch, Engine, PortCounters};
