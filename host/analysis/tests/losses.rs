@@ -1414,6 +1414,39 @@ fn a_hole_that_stands_until_its_repeat_comes_was_no_miss_of_the_capture() {
     }
 }
 
+/// The same without an ACK just before. The receiver tells that it has the repeat when that is due, and right after it that it came twice: that was
+/// a copy behind the tap. Told sooner, much later, or both in one, a first copy may have come that the capture missed.
+#[test]
+fn a_repeat_that_comes_twice_right_after_its_ack_was_copied() {
+    for (told, twice, place) in [
+        (0.372, 0.3735, Place::BeforeTap),
+        (0.368, 0.3695, Place::Capture),
+        (0.3725, 0.3725, Place::Capture),
+        (0.372, 0.376, Place::Capture),
+    ] {
+        for below in [4, 5] {
+            let mut c = start();
+            four_round_trips(&mut c);
+            for n in (4..below).chain([6, 7, 9]) {
+                seg(&mut c, 0.300, n);
+            }
+            c.sack(0.330, C, A, edges(below, 0).0, &[edges(6, 8)]);
+            seg(&mut c, 0.342, 5);
+            // With segment 4, an ACK tells of the repeat; without it, a SACK block does.
+            let (ack, blocks) = match below {
+                5 => (8901, vec![edges(9, 10)]),
+                _ => (4901, vec![edges(5, 8), edges(9, 10)]),
+            };
+            if told < twice {
+                c.sack(told, C, A, ack, &blocks);
+            }
+            c.sack(twice, C, A, ack, &[&[edges(5, 6)], blocks.as_slice()].concat());
+            let repeat = verdicts(&c).into_iter().find(|v| v.seq == 5901);
+            assert_eq!(repeat.map(|v| v.place), Some(place), "{told} {twice} {below}");
+        }
+    }
+}
+
 /// A queue that stood since the connection began may shrink, and the ACK of the repeat come sooner than any before. A hole in SACK
 /// that was filled twice brings a D-SACK.
 #[test]

@@ -21,6 +21,9 @@ impl Losses {
         if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
             self.evidence = time;
         }
+        if e.tcp_flags & ACK != 0 {
+            self.tell_acknowledged(e.ack, time);
+        }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
             self.sack_seen = true;
             self.note_standing_holes(e.ack, path);
@@ -94,6 +97,15 @@ impl Losses {
         }
     }
 
+    /// An ACK, just when it passes, goes beyond a repeat.
+    fn tell_acknowledged(&mut self, ack: u32, time: u64) {
+        let Some(known) = self.acked else { return };
+        for entry in &mut self.open {
+            let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
+            entry.tell(is_news, time);
+        }
+    }
+
     /// The ACK that a fill brought stops where a later repeat begins: the receiver had nothing of it (RFC 6582 3.2).
     /// Of a mirror's copy, ACKs say nothing.
     fn stops_at(&mut self, ack: u32) {
@@ -120,7 +132,7 @@ impl Losses {
         if e.what & what::DSACK != 0 {
             // RFC 2883 4: the first block names a segment that arrived twice.
             if let Some(twice) = new.next() {
-                self.arrived_twice(twice);
+                self.arrived_twice(twice, time, path);
             }
         }
         for range in new {
@@ -146,6 +158,7 @@ impl Losses {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
             let is_news = range.covers(entry.range) && !self.sacked.overlaps(entry.range);
+            self.open[i].tell(is_news, time);
             let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
             if is_repeat
                 && is_news
@@ -163,7 +176,7 @@ impl Losses {
 
     /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
     /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
-    fn arrived_twice(&mut self, twice: Range) {
+    fn arrived_twice(&mut self, twice: Range, time: u64, path: Path) {
         // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
         let only_filled =
             |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
@@ -175,8 +188,15 @@ impl Losses {
             let evidence = self.open[i].evidence;
             evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
         };
-        // A first copy that the capture missed would have been later than the repeat.
-        let was_lost = |i: usize| self.open[i].evidence.has(sign::UNSEEN) && self.open[i].hole_stood;
+        // A first copy that the capture missed would have been later than the repeat, or hardly before it.
+        let was_lost = |i: usize| {
+            let entry = &self.open[i];
+            let just_told = entry.told_at > 0 && (1..=path.reordering()).contains(&time.saturating_sub(entry.told_at));
+            let was_due = path
+                .soonest()
+                .is_some_and(|soonest| entry.told_at.saturating_sub(entry.time) >= soonest);
+            entry.evidence.has(sign::UNSEEN) && (entry.hole_stood || just_told && was_due)
+        };
         let copy_of_repeat = |i| copy > Some(i) && self.counts.mirror_copies < MIRRORED;
         self.fills_twice += u32::from(repeat.is_some_and(|i| filled(i) && !was_lost(i)));
         // A network copies what is sent once far more often than what is sent again.

@@ -57,6 +57,7 @@ impl Losses {
             ids: self.answers,
             answered: None,
             hole_stood: false,
+            told_at: 0,
         };
         if e.length > 0 && e.what & what::PARTIAL == 0 {
             self.counts.repeated_segments += 1;

@@ -62,6 +62,17 @@ pub(crate) struct Entry {
     pub(super) answered: Option<Counted>,
     /// The receiver asked for it until it came.
     pub(super) hole_stood: bool,
+    /// When the receiver first told that it has it, TAI ns; 0: not yet.
+    pub(super) told_at: u64,
+}
+
+impl Entry {
+    /// The receiver tells that it has it, if `is_told`.
+    pub(super) fn tell(&mut self, is_told: bool, time: u64) {
+        if is_told && self.told_at == 0 {
+            self.told_at = time;
+        }
+    }
 }
 
 /// Enter a verdict into the counters that depend on cause and place, or take it out.

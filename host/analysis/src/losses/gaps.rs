@@ -201,6 +201,7 @@ impl Losses {
             ids: Counted::default(),
             answered: None,
             hole_stood: false,
+            told_at: 0,
         });
     }
 }

@@ -60,6 +60,7 @@ impl Losses {
             ids: self.answers,
             answered: None,
             hole_stood: false,
+            told_at: 0,
         };
         if by_connection {
             self.sent_again(entry, path);
