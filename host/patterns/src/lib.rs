@@ -63,7 +63,7 @@ pub mod times;
 mod tiny_segments;
 mod view;
 
-use weir_analysis::{Acknowledged, Connection, DataBlock, Ends, Hops, Opened, Sink, Transaction, Verdict};
+use weir_analysis::{Acknowledged, Analyzer, Connection, DataBlock, Ends, Hops, Opened, Sink, Transaction, Verdict};
 use weir_messages::v1;
 use weir_record::FlowId;
 
@@ -118,6 +118,14 @@ impl<S: Sink> Watched<S> {
     pub fn time(&mut self, now: u64) {
         self.show();
         self.views.time(now, || View::live(now));
+    }
+
+    /// The records are over: `inner` is told what is left and what was found; the summary has what shows over time.
+    pub fn finish(&mut self, analyzer: &mut Analyzer) -> v1::Summary {
+        let mut summary = analyzer.finish(self);
+        self.complete();
+        self.summarize(&mut summary);
+        summary
     }
 
     /// Give `inner` the findings about all that has been seen so far.

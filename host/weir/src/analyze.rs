@@ -31,9 +31,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             let mut whole = watched(whole, args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut whole))?;
-            let mut summary = analyzer.finish(&mut whole);
-            whole.complete();
-            whole.summarize(&mut summary);
+            let summary = whole.finish(&mut analyzer);
             let last = Analysis {
                 summary: Some(summary),
                 ..Analysis::default()
@@ -45,9 +43,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             let mut collector = watched(text::Collector::new(args.rows, args.segments), args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
-            let mut summary = analyzer.finish(&mut collector);
-            collector.complete();
-            collector.summarize(&mut summary);
+            let summary = collector.finish(&mut analyzer);
             output::write(args.output.as_deref(), |out| {
                 collector.inner.print(input, &summary, out)
             })?;

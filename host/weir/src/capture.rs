@@ -40,9 +40,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     match args.format {
         Format::Json => {
             let mut whole = Watched::new(Whole::written(None, false)?);
-            let mut summary = measure(args, source, keeper, &mut whole)?;
-            whole.complete();
-            whole.summarize(&mut summary);
+            let summary = measure(args, source, keeper, &mut whole)?;
             let last = Analysis {
                 summary: Some(summary),
                 ..Analysis::default()
@@ -51,9 +49,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         }
         Format::Text => {
             let mut collector = Watched::new(text::Collector::new(args.rows, false));
-            let mut summary = measure(args, source, keeper, &mut collector)?;
-            collector.complete();
-            collector.summarize(&mut summary);
+            let summary = measure(args, source, keeper, &mut collector)?;
             output::write(None, |out| collector.inner.print(&name, &summary, out))?;
         }
     }
@@ -73,7 +69,7 @@ fn measure(
     args: &CaptureArgs,
     source: Source,
     mut keeper: Option<Keeper<Control>>,
-    sink: &mut (impl Sink + Send),
+    sink: &mut Watched<impl Sink + Send>,
 ) -> Result<Summary, Failure> {
     let mut analyzer = Analyzer::new(Config::default());
     let progress = Progress::default();
@@ -103,7 +99,7 @@ fn measure(
     if let Some(link) = link {
         anstream::eprintln!("{}", link_line(&link));
     }
-    Ok(analyzer.finish(sink))
+    Ok(sink.finish(&mut analyzer))
 }
 
 /// A line a second, until done; sets the stop flag when the time is over.

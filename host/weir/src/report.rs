@@ -99,9 +99,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
         ..Config::default()
     });
     let code = records(input, &args.flow, |records| analyzer.push(records, &mut answer))?;
-    let mut summary = analyzer.finish(&mut answer);
-    answer.complete();
-    answer.summarize(&mut summary);
+    let summary = answer.finish(&mut analyzer);
     Ok(Read {
         input,
         answer,

@@ -103,9 +103,7 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
     })?;
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
-    let mut summary = analyzer.finish(&mut answer);
-    answer.complete();
-    answer.summarize(&mut summary);
+    let summary = answer.finish(&mut analyzer);
     Ok(Read {
         alignment,
         answer,

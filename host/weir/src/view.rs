@@ -121,9 +121,7 @@ pub fn read(
     if progress.is_cancelled() {
         return Err("closed".into());
     }
-    let mut summary = analyzer.finish(&mut facts);
-    facts.complete();
-    facts.summarize(&mut summary);
+    let summary = facts.finish(&mut analyzer);
     let alignment = alignment.unwrap_or_default();
     let several = weir_page::Path {
         taps: alignment.taps,

@@ -70,9 +70,7 @@ pub fn read(paths: &[PathBuf], _: &Progress) -> Result<Reading, String> {
         facts.inner.records(records);
         analyzer.push(records, &mut facts);
     })?;
-    let mut summary = analyzer.finish(&mut facts);
-    facts.complete();
-    facts.summarize(&mut summary);
+    let summary = facts.finish(&mut analyzer);
     Ok(Reading {
         data: facts.inner.finish(summary, weir_page::Path::default()),
         error,
@@ -84,9 +82,7 @@ pub fn analysis(path: &Path) -> Analysis {
     let mut facts = Watched::new(Analysis::default());
     let mut analyzer = Analyzer::new(Config::default());
     read_records(path, |records| analyzer.push(records, &mut facts)).unwrap();
-    let mut summary = analyzer.finish(&mut facts);
-    facts.complete();
-    facts.summarize(&mut summary);
+    let summary = facts.finish(&mut analyzer);
     Analysis {
         summary: Some(summary),
         ..facts.inner

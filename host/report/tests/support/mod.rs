@@ -89,9 +89,7 @@ pub fn read(path: &Path) -> Read {
     let mut facts = Watched::new(Collector::default());
     let mut analyzer = Analyzer::new(Config::default());
     records(path, EngineConfig::file(), |records| analyzer.push(records, &mut facts));
-    let mut summary = analyzer.finish(&mut facts);
-    facts.complete();
-    facts.summarize(&mut summary);
+    let summary = facts.finish(&mut analyzer);
     let mut timing = facts.inner.timing();
     if let Some(timing) = &mut timing {
         let digests = EngineConfig {
