@@ -1,6 +1,7 @@
 //! Whom a flow connects, and the places of tables of hosts.
 
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use foldhash::quality::FixedState;
 
@@ -127,19 +128,13 @@ pub(crate) enum StoredRoute {
     },
 }
 
-/// IPv4 addresses are the last four bytes of `::ffff:a.b.c.d`.
-const V4_PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
-
 fn v4(addr: [u8; 16]) -> Option<[u8; 4]> {
-    addr.strip_prefix(&V4_PREFIX)?.try_into().ok()
+    Ipv6Addr::from(addr).to_ipv4_mapped().map(|v4| v4.octets())
 }
 
 #[inline]
 fn mapped(v4: [u8; 4]) -> [u8; 16] {
-    let mut addr = [0; 16];
-    addr[..12].copy_from_slice(&V4_PREFIX);
-    addr[12..].copy_from_slice(&v4);
-    addr
+    Ipv4Addr::from(v4).to_ipv6_mapped().octets()
 }
 
 impl StoredRoute {

@@ -1,3 +1,5 @@
+//! Many messages, encoded until they are wanted.
+
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -6,8 +8,7 @@ use prost::{DecodeError, Message, length_delimiter_len};
 /// Bytes of a piece: one large one would be copied whenever it grows.
 const PIECE: usize = 1 << 20;
 
-/// Many messages, encoded while they wait: an eighth of the memory that they take with a text or a message of its own for
-/// each of their fields.
+/// Messages that wait in a fraction of the memory that they take with all their texts and messages within them.
 pub struct Encoded<M> {
     pieces: Vec<Vec<u8>>,
     of: PhantomData<fn() -> M>,

@@ -59,8 +59,7 @@ pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Samp
     let mut sampler = Watched::new(Sampler::default());
     let mut analyzer = Analyzer::new(Config::default());
     let code = records_of(input, flow, cut, |records| analyzer.push(records, &mut sampler))?;
-    analyzer.finish(&mut sampler);
-    sampler.complete();
+    sampler.finish(&mut analyzer);
     Ok((sampler.inner, code))
 }
 

@@ -123,8 +123,7 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         begin(&mut start, records);
         analyzer.push(records, &mut sink);
     })?;
-    analyzer.finish(&mut sink);
-    sink.complete();
+    sink.finish(&mut analyzer);
     let Keeper {
         mut connections,
         verdicts,

@@ -95,8 +95,7 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     if let Some(failure) = failed {
         return Err(failure);
     }
-    let summary = analyzer.finish(&mut facts);
-    facts.complete();
+    let summary = facts.finish(&mut analyzer);
     facts.inner.complete(&summary);
     feed.add(facts.inner.flush().map_err(Failure::new)?);
     feed.finish().map_err(Failure::new)?;

@@ -33,7 +33,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
                 pie: read.alignment.pies,
                 ..Analysis::default()
             };
-            read.answer.inner.to(args.output.as_deref())?.finish(last)?;
+            read.answer.inner.write(args.output.as_deref())?.finish(last)?;
             Ok(read.code)
         }
         AnalyzeFormat::Text => {

@@ -15,36 +15,24 @@ use crate::output::Pending;
 /// How proto3 JSON begins an answer without connections and transactions.
 const NEITHER: &str = r#"{"connections":[],"transactions":[],"#;
 
-/// A sink that keeps everything until it is written.
-pub struct Whole {
-    connections: Connections,
+/// A sink of everything. `C` is where connections go: into the output as they end, or encoded into memory until it is
+/// known whether they are wanted.
+pub struct Whole<C> {
+    connections: C,
     transactions: Encoded<v1::Transaction>,
     findings: Vec<Finding>,
     /// None: they are not asked for.
     segments: Option<Vec<Verdict>>,
 }
 
-/// What becomes of connections.
-enum Connections {
-    /// They are written at once, until it fails.
-    Written(Box<Output>, io::Result<()>),
-    /// They wait until it is known whether they are wanted.
-    Kept(Encoded<v1::Connection>),
+/// Where connections go.
+pub trait Connections {
+    /// One more.
+    fn take(&mut self, connection: &v1::Connection);
 }
 
-impl Whole {
-    /// To `path` or standard output, on which nothing is written before a connection ends. Segments if they are wanted.
-    pub fn written(path: Option<&Path>, segments: bool) -> Result<Self, Failure> {
-        let out = Box::new(Output::create(path)?);
-        Ok(Self::of(Connections::Written(out, Ok(())), segments))
-    }
-
-    /// In memory.
-    pub fn kept(segments: bool) -> Self {
-        Self::of(Connections::Kept(Encoded::default()), segments)
-    }
-
-    fn of(connections: Connections, segments: bool) -> Self {
+impl<C> Whole<C> {
+    fn of(connections: C, segments: bool) -> Self {
         Self {
             connections,
             transactions: Encoded::default(),
@@ -52,24 +40,37 @@ impl Whole {
             segments: segments.then(Vec::new),
         }
     }
+}
+
+impl Whole<Encoded<v1::Connection>> {
+    /// In memory. Segments if they are wanted.
+    pub fn kept(segments: bool) -> Self {
+        Self::of(Encoded::default(), segments)
+    }
 
     /// What was kept, written to `path` or standard output.
-    pub fn to(mut self, path: Option<&Path>) -> Result<Self, Failure> {
-        if let Connections::Kept(connections) = self.connections {
-            let mut out = Box::new(Output::create(path)?);
-            let written = connections
-                .messages()
-                .try_for_each(|connection| out.connection(&connection?));
-            self.connections = Connections::Written(out, written);
+    pub fn write(self, path: Option<&Path>) -> Result<Whole<Output>, Failure> {
+        let mut out = Output::create(path)?;
+        for connection in self.connections.messages() {
+            out.write(|out| out.connection(&connection?));
         }
-        Ok(self)
+        Ok(Whole {
+            connections: out,
+            transactions: self.transactions,
+            findings: self.findings,
+            segments: self.segments,
+        })
+    }
+}
+
+impl Whole<Output> {
+    /// To `path` or standard output, on which nothing is written before a connection ends. Segments if they are wanted.
+    pub fn written(path: Option<&Path>, segments: bool) -> Result<Self, Failure> {
+        Ok(Self::of(Output::create(path)?, segments))
     }
 
     /// It is whole with `last`, which has what no sink is told. Segments come in the order of time.
     pub fn finish(self, last: Analysis) -> Result<(), Failure> {
-        let Connections::Written(mut out, written) = self.connections else {
-            return self.to(None)?.finish(last);
-        };
         let mut segments = self.segments.unwrap_or_default();
         segments.sort_by_key(|segment| segment.time);
         let last = Analysis {
@@ -77,18 +78,15 @@ impl Whole {
             segments: segments.iter().map(Verdict::message).collect(),
             ..last
         };
-        let written = written.and_then(|()| out.rest(self.transactions, &last));
-        out.finish(written)
+        let mut out = self.connections;
+        out.write(|out| out.rest(self.transactions, &last));
+        out.finish()
     }
 }
 
-impl Sink for Whole {
+impl<C: Connections> Sink for Whole<C> {
     fn connection(&mut self, connection: &Connection<'_>) {
-        match &mut self.connections {
-            Connections::Written(out, written @ Ok(())) => *written = out.connection(&connection.message()),
-            Connections::Written(_, Err(_)) => {}
-            Connections::Kept(connections) => connections.push(&connection.message()),
-        }
+        self.connections.take(&connection.message());
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
@@ -106,11 +104,25 @@ impl Sink for Whole {
     }
 }
 
+impl Connections for Encoded<v1::Connection> {
+    fn take(&mut self, connection: &v1::Connection) {
+        self.push(connection);
+    }
+}
+
+impl Connections for Output {
+    fn take(&mut self, connection: &v1::Connection) {
+        self.write(|out| out.connection(connection));
+    }
+}
+
 /// The object on its way.
-struct Output {
+pub struct Output {
     out: BufWriter<Pending>,
     /// No connection is in it yet.
     is_empty: bool,
+    /// The first error: nothing is written after it.
+    written: io::Result<()>,
 }
 
 impl Output {
@@ -119,7 +131,15 @@ impl Output {
             // Its parts are small and many. No colours can be in it: JSON has no control characters.
             out: BufWriter::with_capacity(1 << 16, Pending::create(path)?),
             is_empty: true,
+            written: Ok(()),
         })
+    }
+
+    /// The next part, if all before it could be written.
+    fn write(&mut self, part: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if self.written.is_ok() {
+            self.written = part(self);
+        }
     }
 
     fn connection(&mut self, connection: &v1::Connection) -> io::Result<()> {
@@ -153,9 +173,9 @@ impl Output {
     }
 
     /// It is whole, unless it could not be written.
-    fn finish(self, written: io::Result<()>) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         let name = self.out.get_ref().name().to_owned();
-        written
+        self.written
             .and_then(|()| self.out.into_inner().map_err(io::IntoInnerError::into_error))
             .map_err(|error| Failure::write(&name, &error))?
             .finish()

@@ -22,7 +22,7 @@ impl Losses {
             self.evidence = time;
         }
         if e.tcp_flags & ACK != 0 {
-            self.tell_acknowledged(e.ack, time);
+            self.newly_acknowledged(e.ack).for_each(|entry| entry.tell(time));
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
             self.sack_seen = true;
@@ -88,22 +88,20 @@ impl Losses {
 
     /// An ACK goes beyond a repeat, and the one before it stood for most of the time that the answer to that repeat took.
     fn note_standing_holes(&mut self, ack: u32, path: Path) {
-        let Some((known, far)) = self.acked.zip(path.far) else {
-            return;
-        };
-        for entry in &mut self.open {
-            let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
-            entry.hole_stood |= is_news && self.acked_time.saturating_sub(entry.time) > far - far / 4;
+        let Some(far) = path.far else { return };
+        let acked_time = self.acked_time;
+        for entry in self.newly_acknowledged(ack) {
+            entry.hole_stood |= acked_time.saturating_sub(entry.time) > far - far / 4;
         }
     }
 
-    /// An ACK, just when it passes, goes beyond a repeat.
-    fn tell_acknowledged(&mut self, ack: u32, time: u64) {
-        let Some(known) = self.acked else { return };
-        for entry in &mut self.open {
-            let is_news = at_or_before(known, entry.range.from) && at_or_before(entry.range.to, ack);
-            entry.tell(is_news, time);
-        }
+    /// Repeats that no ACK before this one went beyond.
+    fn newly_acknowledged(&mut self, ack: u32) -> impl Iterator<Item = &mut Entry> {
+        let known = self.acked;
+        let is_news = move |e: &&mut Entry| {
+            known.is_some_and(|known| at_or_before(known, e.range.from)) && at_or_before(e.range.to, ack)
+        };
+        self.open.iter_mut().filter(is_news)
     }
 
     /// The ACK that a fill brought stops where a later repeat begins: the receiver had nothing of it (RFC 6582 3.2).
@@ -158,7 +156,9 @@ impl Losses {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
             let is_news = range.covers(entry.range) && !self.sacked.overlaps(entry.range);
-            self.open[i].tell(is_news, time);
+            if is_news {
+                self.open[i].tell(time);
+            }
             let doubtful = entry.evidence.has(sign::NOBODY_ASKED);
             if is_repeat
                 && is_news

@@ -8,7 +8,7 @@ use super::gaps::{Gap, Late, reordering};
 use super::path::{Path, REORDERING};
 use super::{FAR, Losses, MIRRORED};
 use crate::seq::{Range, at_or_before, before, earlier, later};
-use crate::verdict::{Cause, Class, Evidence, Place, sign};
+use crate::verdict::{Class, Evidence, Place, sign};
 
 /// A timer hardly ever runs out within this time of new data, ns.
 const COINCIDENCE: u64 = 1_000_000;
@@ -40,24 +40,10 @@ impl Losses {
             to: if fin_repeat { e.expected } else { data.to },
         };
         let mut entry = Entry {
-            range: old,
-            time,
-            lost_at: time,
-            length: e.length,
-            class: Class::Retransmission,
-            cause: Cause::Unknown,
-            place: Place::Unknown,
-            evidence: Evidence::NONE,
-            episode: 0,
-            begins: false,
-            smaller_arrived: 0,
             tsval: e.tsval,
             ip_id: e.ip_id,
-            lost: 0,
             ids: self.answers,
-            answered: None,
-            hole_stood: false,
-            told_at: 0,
+            ..Entry::new(Class::Retransmission, old, e.length, time)
         };
         if e.length > 0 && e.what & what::PARTIAL == 0 {
             self.counts.repeated_segments += 1;

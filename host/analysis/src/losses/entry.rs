@@ -67,9 +67,33 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The receiver tells that it has it, if `is_told`.
-    pub(super) fn tell(&mut self, is_told: bool, time: u64) {
-        if is_told && self.told_at == 0 {
+    /// Nothing is known of it but what it is: a segment of so many bytes that passed the tap at `time`.
+    pub(super) fn new(class: Class, range: Range, length: u32, time: u64) -> Self {
+        Self {
+            range,
+            time,
+            lost_at: time,
+            length,
+            class,
+            cause: Cause::Unknown,
+            place: Place::Unknown,
+            evidence: Evidence::NONE,
+            episode: 0,
+            begins: false,
+            smaller_arrived: 0,
+            tsval: 0,
+            ip_id: 0,
+            lost: 0,
+            ids: Counted::default(),
+            answered: None,
+            hole_stood: false,
+            told_at: 0,
+        }
+    }
+
+    /// The receiver tells that it has it.
+    pub(super) const fn tell(&mut self, time: u64) {
+        if self.told_at == 0 {
             self.told_at = time;
         }
     }

@@ -6,9 +6,8 @@ use super::entry::Entry;
 use super::order::is_older;
 use super::path::{Path, REORDERING, TIMEOUT_FLOOR};
 use super::{FAR, Losses};
-use crate::ids::Counted;
 use crate::seq::{Range, before, earlier, later};
-use crate::verdict::{Cause, Class, Evidence, Place, sign};
+use crate::verdict::{Class, Evidence, Place, sign};
 
 /// Open gaps kept per direction; when there are more, one that was delivered is given up, or else the first of the list.
 const GAPS: usize = 128;
@@ -184,24 +183,9 @@ impl Losses {
 
     pub(super) fn never_seen(&mut self, range: Range, time: u64, class: Class, place: Place, evidence: Evidence) {
         self.done.push(Entry {
-            range,
-            time,
-            lost_at: time,
-            length: range.len(),
-            class,
-            cause: Cause::Unknown,
             place,
             evidence,
-            episode: 0,
-            begins: false,
-            smaller_arrived: 0,
-            tsval: 0,
-            ip_id: 0,
-            lost: 0,
-            ids: Counted::default(),
-            answered: None,
-            hole_stood: false,
-            told_at: 0,
+            ..Entry::new(class, range, range.len(), time)
         });
     }
 }

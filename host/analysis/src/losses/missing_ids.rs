@@ -39,28 +39,20 @@ impl Losses {
         } else {
             return false;
         };
+        let range = Range {
+            from: e.seq,
+            to: e.seq.wrapping_add(e.length).wrapping_add(u32::from(e.tcp_flags & FIN)),
+        };
         let entry = Entry {
-            range: Range {
-                from: e.seq,
-                to: e.seq.wrapping_add(e.length).wrapping_add(u32::from(e.tcp_flags & FIN)),
-            },
-            time,
             lost_at: if waited_from == 0 { time } else { waited_from },
-            length: e.length,
-            class: Class::Retransmission,
             cause,
             place: Place::BeforeTap,
             evidence: Evidence::NONE.with(sign::UNSEEN).with(sign::IDS_SKIPPED).with(sign),
-            episode: 0,
-            begins: false,
-            smaller_arrived: 0,
             tsval: e.tsval,
             ip_id: e.ip_id,
             lost: u32::from(e.id_step.saturating_sub(1)),
             ids: self.answers,
-            answered: None,
-            hole_stood: false,
-            told_at: 0,
+            ..Entry::new(Class::Retransmission, range, e.length, time)
         };
         if by_connection {
             self.sent_again(entry, path);

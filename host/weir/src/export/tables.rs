@@ -167,8 +167,7 @@ fn capture(
     if let Some(failure) = failed {
         return Err(failure);
     }
-    let summary = analyzer.finish(&mut facts);
-    facts.complete();
+    let summary = facts.finish(&mut analyzer);
     facts.inner.complete(&summary);
     write_all(outputs, facts.inner.flush().map_err(Failure::new)?, &selection)?;
     Ok(analyze::report(outcome))
