@@ -25,7 +25,7 @@ const AHEAD: usize = 4;
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         AnalyzeFormat::Json => {
-            let read = read(args.into(), || Whole::kept(args.segments))?;
+            let read = read(args.into(), || Whole::kept(args.output.as_deref(), args.segments))?;
             let last = Analysis {
                 summary: Some(read.summary),
                 taps: read.alignment.taps,
@@ -33,7 +33,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
                 pie: read.alignment.pies,
                 ..Analysis::default()
             };
-            read.answer.inner.write(args.output.as_deref())?.finish(last)?;
+            read.answer.inner.finish(last)?;
             Ok(read.code)
         }
         AnalyzeFormat::Text => {

@@ -2,7 +2,7 @@
 //! that memory does not grow with what is printed of each.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir_analysis::{Connection, Ends, Sink, Transaction, Verdict};
@@ -15,58 +15,43 @@ use crate::output::Pending;
 /// How proto3 JSON begins an answer without connections and transactions.
 const NEITHER: &str = r#"{"connections":[],"transactions":[],"#;
 
-/// A sink of everything. `C` is where connections go: into the output as they end, or encoded into memory until it is
-/// known whether they are wanted.
-pub struct Whole<C> {
-    connections: C,
+/// A sink of everything.
+pub struct Whole {
+    connections: Connections,
     transactions: Encoded<v1::Transaction>,
     findings: Vec<Finding>,
     /// None: they are not asked for.
     segments: Option<Vec<Verdict>>,
 }
 
-/// Where connections go.
-pub trait Connections {
-    /// One more.
-    fn take(&mut self, connection: &v1::Connection);
+/// What becomes of connections. (No generic parameter: there would be one more analysis for each.)
+enum Connections {
+    /// They are written as they end.
+    Written(Box<Output>),
+    /// They wait until it is known whether they are wanted, and are written there then.
+    Kept(Encoded<v1::Connection>, Option<PathBuf>),
 }
 
-impl<C> Whole<C> {
-    fn of(connections: C, segments: bool) -> Self {
+impl Whole {
+    /// To `path` or standard output, on which nothing is written before a connection ends. Segments if they are wanted.
+    pub fn written(path: Option<&Path>, segments: bool) -> Result<Self, Failure> {
+        let out = Box::new(Output::create(path)?);
+        Ok(Self::of(Connections::Written(out), segments))
+    }
+
+    /// The same, in memory until [`Self::finish`].
+    pub fn kept(path: Option<&Path>, segments: bool) -> Self {
+        let connections = Connections::Kept(Encoded::default(), path.map(Path::to_path_buf));
+        Self::of(connections, segments)
+    }
+
+    fn of(connections: Connections, segments: bool) -> Self {
         Self {
             connections,
             transactions: Encoded::default(),
             findings: Vec::new(),
             segments: segments.then(Vec::new),
         }
-    }
-}
-
-impl Whole<Encoded<v1::Connection>> {
-    /// In memory. Segments if they are wanted.
-    pub fn kept(segments: bool) -> Self {
-        Self::of(Encoded::default(), segments)
-    }
-
-    /// What was kept, written to `path` or standard output.
-    pub fn write(self, path: Option<&Path>) -> Result<Whole<Output>, Failure> {
-        let mut out = Output::create(path)?;
-        for connection in self.connections.messages() {
-            out.write(|out| out.connection(&connection?));
-        }
-        Ok(Whole {
-            connections: out,
-            transactions: self.transactions,
-            findings: self.findings,
-            segments: self.segments,
-        })
-    }
-}
-
-impl Whole<Output> {
-    /// To `path` or standard output, on which nothing is written before a connection ends. Segments if they are wanted.
-    pub fn written(path: Option<&Path>, segments: bool) -> Result<Self, Failure> {
-        Ok(Self::of(Output::create(path)?, segments))
     }
 
     /// It is whole with `last`, which has what no sink is told. Segments come in the order of time.
@@ -78,15 +63,28 @@ impl Whole<Output> {
             segments: segments.iter().map(Verdict::message).collect(),
             ..last
         };
-        let mut out = self.connections;
+        let mut out = match self.connections {
+            Connections::Written(out) => out,
+            Connections::Kept(connections, path) => {
+                let mut out = Box::new(Output::create(path.as_deref())?);
+                for connection in connections.messages() {
+                    out.write(|out| out.connection(&connection?));
+                }
+                out
+            }
+        };
         out.write(|out| out.rest(self.transactions, &last));
         out.finish()
     }
 }
 
-impl<C: Connections> Sink for Whole<C> {
+impl Sink for Whole {
     fn connection(&mut self, connection: &Connection<'_>) {
-        self.connections.take(&connection.message());
+        let connection = connection.message();
+        match &mut self.connections {
+            Connections::Written(out) => out.write(|out| out.connection(&connection)),
+            Connections::Kept(connections, _) => connections.push(&connection),
+        }
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>) {
@@ -104,20 +102,8 @@ impl<C: Connections> Sink for Whole<C> {
     }
 }
 
-impl Connections for Encoded<v1::Connection> {
-    fn take(&mut self, connection: &v1::Connection) {
-        self.push(connection);
-    }
-}
-
-impl Connections for Output {
-    fn take(&mut self, connection: &v1::Connection) {
-        self.write(|out| out.connection(connection));
-    }
-}
-
 /// The object on its way.
-pub struct Output {
+struct Output {
     out: BufWriter<Pending>,
     /// No connection is in it yet.
     is_empty: bool,
