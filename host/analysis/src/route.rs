@@ -1,7 +1,6 @@
 //! Whom a flow connects, and the places of tables of hosts.
 
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use foldhash::quality::FixedState;
 
@@ -128,13 +127,18 @@ pub(crate) enum StoredRoute {
     },
 }
 
+/// `::ffff:a.b.c.d` is this, then the address. Taken as numbers: the standard library's way goes byte by byte, for each
+/// record.
+const V4_MAPPED: u128 = 0xffff << 32;
+
 fn v4(addr: [u8; 16]) -> Option<[u8; 4]> {
-    Ipv6Addr::from(addr).to_ipv4_mapped().map(|v4| v4.octets())
+    let addr = u128::from_be_bytes(addr);
+    ((addr ^ V4_MAPPED) >> 32 == 0).then(|| (addr as u32).to_be_bytes())
 }
 
 #[inline]
 fn mapped(v4: [u8; 4]) -> [u8; 16] {
-    Ipv4Addr::from(v4).to_ipv6_mapped().octets()
+    (V4_MAPPED | u128::from(u32::from_be_bytes(v4))).to_be_bytes()
 }
 
 impl StoredRoute {
