@@ -9,10 +9,11 @@ use crate::handshake::Handshake;
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, Limits, SoFar};
 use crate::losses::{Counts, Losses, Path, Segment};
+use crate::queues::Wait;
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::RoundTrips;
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
-use crate::shares::{self, Measure, TimeShares};
+use crate::shares::{self, Measure, Recovery, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Responses, Turn};
 use crate::verdict::{Class, Verdict};
@@ -359,8 +360,8 @@ impl Flow {
 
     /// What the classification of segments from `side` needs to know.
     pub fn path(&self, side: usize) -> Path {
-        // The handshake's may have waited in a queue.
-        let sum = || Some(self.trip(0)? + self.trip(1)?);
+        // The handshake's may have waited in a queue. What timers are held against may be too long.
+        let sum = || Some(self.at_most(0)? + self.at_most(1)?);
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         Path {
@@ -572,8 +573,8 @@ impl Flow {
             } else {
                 0
             },
-            base: self.rtt.min(side).map(nanoseconds),
-            other: self.rtt.min(1 - (side & 1)).map_or(0, nanoseconds),
+            base: self.at_most(side),
+            other: self.at_most(1 - (side & 1)).unwrap_or(0),
             window,
             link,
         }
@@ -590,8 +591,8 @@ impl Flow {
 
     fn trips(&self) -> Measure {
         Measure {
-            to_client: self.rtt.min(1).map(nanoseconds),
-            to_server: self.rtt.min(0).map(nanoseconds),
+            to_client: self.trip(1),
+            to_server: self.trip(0),
             ..Measure::default()
         }
     }
@@ -673,13 +674,22 @@ impl Flow {
     }
 
     /// A transaction is over: charge its transfers and say whose time it was. `next`: the first packet of the next one.
-    pub fn account(&mut self, done: &Finished, next: u64, link: Option<f64>, pool: &mut Pool) -> TimeShares {
+    pub fn account(&mut self, done: &mut Finished, next: u64, link: Option<f64>, pool: &mut Pool) -> TimeShares {
+        if next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0) {
+            // What was seen of one side alone is no gap between anything.
+            return TimeShares::unknown();
+        }
         // Without a link, segments are not asked for, which are further away.
         let m = if link.is_none() {
             self.trips()
         } else {
             self.measure(link)
         };
+        if let Some(gap) = done.server.filter(|_| m.to_server.is_none()) {
+            // The way to the server and back is in it, as long as the shortest sample at most.
+            let most = self.at_most(0).map_or(gap, |most| most.min(gap));
+            done.wait = Some(Wait::or(done.wait, 0, most));
+        }
         let answered = done.response.is_some();
         // What crosses is charged to the response, and a response ends where the next request begins.
         let request_end = done.request_time.saturating_add(done.request);
@@ -693,11 +703,38 @@ impl Flow {
         let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
         let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
         let before = done.client.or_else(|| self.since_setup(done));
-        let time = TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &m);
+        let recovery = self.recovery(done, (request_end, response_end), next);
+        let time = TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &m);
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
         time
+    }
+
+    /// The waits for what was sent again behind the last packets of a request and a response, which ended at `ends`. What may have
+    /// been such a wait makes the server's time uncertain.
+    fn recovery(&mut self, done: &mut Finished, ends: (u64, u64), next: u64) -> Recovery {
+        let (asked, answered) = ends;
+        let [mut request, mut end] = [0; 2];
+        if let Some(trouble) = self.extras.trouble() {
+            let since = |from: u64, time: Option<u64>| time.map_or(0, |time| time - from);
+            let (from, tail) = if done.response.is_some() {
+                let repeats = trouble.losses[0].repeats(asked, done.response_time);
+                request = since(asked, repeats.needed);
+                let doubt = since(asked, repeats.doubtful);
+                if doubt > 0 {
+                    done.wait = Some(Wait::or(done.wait, self.server_rtt().unwrap_or(0), doubt));
+                }
+                (answered, trouble.losses[1].repeats(answered, next))
+            } else {
+                (asked, trouble.losses[0].repeats(asked, next))
+            };
+            // At the end nothing else came, whether it was needed or not.
+            let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
+            end = since(from, waited);
+        }
+        let before = self.turn.as_mut().map_or(0, |turn| turn.recovered(end));
+        Recovery { request, end, before }
     }
 
     /// `None` of a transfer that took no time.
@@ -769,9 +806,16 @@ impl Flow {
         self.trip(0)
     }
 
-    /// Smallest round trip between the tap and the receiver of a side's data, ns.
+    /// Smallest round trip between the tap and the receiver of a side's data, ns. Unknown while responses alone have ended it:
+    /// the receiver's application is in them.
     pub fn trip(&self, side: usize) -> Option<u64> {
-        self.rtt.min(side).map(|s| (s * 1e9) as u64)
+        let is_path = self.setup.has_timed(side) || self.rtt.is_bare(side);
+        self.at_most(side).filter(|_| is_path)
+    }
+
+    /// The same, or more than that, ns.
+    pub fn at_most(&self, side: usize) -> Option<u64> {
+        self.rtt.min(side).map(nanoseconds)
     }
 
     /// What was lost of a handshake in which something came again, and how one failed, in words.

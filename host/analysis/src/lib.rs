@@ -357,6 +357,7 @@ impl State {
             direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
             direction.flight_max = direction.flight_max.max(block.flight);
         }
+        flow.rtt.response(1 - side, block.first);
         let ends = flow.ends();
         sink.block(&DataBlock {
             id: flow.id,
@@ -401,7 +402,7 @@ impl State {
             }
         }
         let time = done
-            .as_ref()
+            .as_mut()
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
         flow.limit_block(side, code, block, tail, self.totals.link, &mut self.pool);
         if let Some(((done, signature), time)) = done.as_ref().zip(time) {
@@ -453,6 +454,10 @@ impl State {
         let is_data = r.arg() == RttHow::Data as u8;
         // One of a part of what is in flight waited for no response, either.
         let (segment, alone) = (flow.setup.segment(), rtt.ack == rtt.seq_end);
+        if is_data {
+            let soon = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, None) || rtt.rtt < limits::DELAYED_ACK;
+            flow.rtt.of_data(side, r.time(), soon);
+        }
         let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side))
             || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
@@ -586,6 +591,7 @@ impl State {
         }
         self.totals.connections += 1;
         self.totals.tcp_packets = self.totals.tcp_packets.saturating_add(packets);
+        flow.rtt.close();
         let last_request = flow.turn.as_ref().and_then(|turn| turn.request_end());
         let unseen = flow
             .extras
@@ -599,19 +605,20 @@ impl State {
         let ends = flow.ends();
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
-        flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
-        if let Some((mut done, signature)) = flow
-            .turn
-            .as_mut()
-            .and_then(|turn| turn.close(fin, &mut self.pool.responses))
-        {
+        let turn = flow.turn.as_mut();
+        let last = turn.and_then(|turn| turn.close(fin, &mut self.pool.responses));
+        let last = last.map(|(mut done, signature)| {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, &mut done);
             if unseen {
                 may_be_two(&mut done, own);
             }
-            let time = flow.account(&done, u64::MAX, self.totals.link, &mut self.pool);
+            let time = flow.account(&mut done, u64::MAX, self.totals.link, &mut self.pool);
+            (done, time, signature)
+        });
+        flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
+        if let Some((done, time, signature)) = last {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), &done, &time);
             }

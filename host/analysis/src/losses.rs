@@ -25,7 +25,7 @@ use weir_record::{Event, what};
 
 use crate::ids::Counted;
 use crate::seq::Range;
-use crate::verdict::Cause;
+use crate::verdict::{Cause, Class, Place};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
@@ -92,6 +92,15 @@ pub(crate) struct Losses {
     pub answers: Counted,
     /// Retransmissions in sequence if the sender's ids count its packets.
     skipped: Vec<Entry>,
+}
+
+/// Times of the last repeats of a stretch, TAI ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Repeats {
+    /// The receiver had no copy before it.
+    pub needed: Option<u64>,
+    /// Whether it had one is not known.
+    pub doubtful: Option<u64>,
 }
 
 impl Losses {
@@ -169,6 +178,23 @@ impl Losses {
             self.last_below = time;
         }
         segment
+    }
+
+    /// When data was sent again for the last time between `after` and `until` that the receiver needed, and that it may have needed.
+    pub fn repeats(&self, after: u64, until: u64) -> Repeats {
+        let mut repeats = Repeats::default();
+        for entry in self.open.iter().chain(&self.done) {
+            let is_repeat = entry.class == Class::Retransmission && entry.length > 0;
+            if is_repeat && after < entry.time && entry.time < until {
+                let last = match entry.place {
+                    Place::BeforeTap | Place::BehindTap => &mut repeats.needed,
+                    Place::Unknown => &mut repeats.doubtful,
+                    _ => continue,
+                };
+                *last = (*last).max(Some(entry.time));
+            }
+        }
+        repeats
     }
 
     /// None of the data that this side sent is missing.

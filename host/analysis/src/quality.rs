@@ -43,6 +43,8 @@ pub(crate) struct Quality {
     connections: u64,
     midstream: Group,
     offloaded: Group,
+    /// Options of their SYNs were cut.
+    cut: Group,
 }
 
 impl Quality {
@@ -50,6 +52,9 @@ impl Quality {
         self.connections += 1;
         if flow.setup.outcome == Outcome::Midstream {
             self.midstream.include(flow.id, flow.first, flow.last);
+        }
+        if flow.setup.is_cut() {
+            self.cut.include(flow.id, flow.first, flow.last);
         }
         let Some(mss) = flow.setup.agreed_mss() else { return };
         let is_oversize = |side: usize| {
@@ -96,6 +101,14 @@ impl Quality {
                 }
             ));
         }
+        let cut = self.cut.count();
+        if cut > 0 {
+            evidence.push(format!(
+                "options of the SYNs of {} were not all captured: what is absent is not certain, and windows are not known \
+                 where the window scale is not (a snap length of 96 holds all options)",
+                connections(cut)
+            ));
+        }
         let offloaded = self.offloaded.count();
         if offloaded >= OFFLOADED {
             evidence.push(format!(
@@ -113,6 +126,7 @@ impl Quality {
         evidence.push("next: capture on a mirror port or a tap, whole headers, from before the trouble on".to_owned());
         let mut group = self.midstream.clone();
         group.join(&self.offloaded);
+        group.join(&self.cut);
         Some(finding(
             "CAPTURE_QUALITY",
             "INFO",
@@ -125,6 +139,7 @@ impl Quality {
                 ("untracked", untracked as f64),
                 ("midstream", midstream as f64),
                 ("offloaded", offloaded as f64),
+                ("optionsCut", cut as f64),
             ],
         ))
     }

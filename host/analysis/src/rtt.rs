@@ -1,5 +1,7 @@
 //! Round trips of both directions of a flow: exact while they are few, a histogram after that.
 
+use crate::seq::before;
+
 /// Samples that most connections do not exceed.
 const FEW: usize = 8;
 /// Samples kept exactly.
@@ -30,6 +32,11 @@ pub(crate) struct RoundTrips {
 struct More {
     samples: Samples,
     count: u32,
+    /// When the last sample of data ended, as [`short`] has it, until a block tells whether data of the receiver ended it; 0: it did, or a
+    /// timer may have.
+    unsure: u32,
+    /// An ACK that was no response has ended a sample of data at once.
+    bare: bool,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
     min: f32,
 }
@@ -76,6 +83,40 @@ impl RoundTrips {
             let min = &mut self.min[side & 1];
             *min = least(*min, seconds);
         }
+    }
+
+    /// The sample just made is one of data, and ended at `time`. `soon`: no timer of an ACK was in it.
+    #[inline]
+    pub fn of_data(&mut self, side: usize, time: u64, soon: bool) {
+        let more = &mut self.make_more()[side & 1];
+        more.bare |= more.unsure != 0;
+        more.unsure = if soon { short(time) } else { 0 };
+    }
+
+    /// A block of the receiver of `side`'s data began to pass at `time`. A response is sent when its application has it: a sample
+    /// that it ended is longer than the path's round trip. One that ended before it was not ended by data.
+    #[inline]
+    pub fn response(&mut self, side: usize, time: u64) {
+        if let Some(more) = &mut self.more {
+            let more = &mut more[side & 1];
+            if more.unsure != 0 {
+                more.bare |= before(more.unsure, short(time));
+                more.unsure = 0;
+            }
+        }
+    }
+
+    /// No more blocks will come.
+    pub fn close(&mut self) {
+        for more in self.more.iter_mut().flat_map(|more| more.iter_mut()) {
+            more.bare |= more.unsure != 0;
+        }
+    }
+
+    /// Whether ACKs that were no responses have timed data.
+    #[inline]
+    pub fn is_bare(&self, side: usize) -> bool {
+        self.more.as_ref().is_some_and(|more| more[side & 1].bare)
     }
 
     /// The smallest sample of an interval in its units; it may be one that got no RTT record. The
@@ -142,6 +183,11 @@ impl RoundTrips {
     }
 }
 
+/// A time in µs (nearly), of which the difference tells for half an hour what came first; never 0.
+const fn short(time: u64) -> u32 {
+    (time >> 10) as u32 | 1
+}
+
 /// None is NaN: a comparison instead of `f32::min` is one instruction.
 fn least(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
@@ -155,6 +201,8 @@ impl More {
         Self {
             samples: Samples::Few(samples),
             count: u32::from(first != f32::INFINITY),
+            unsure: 0,
+            bare: false,
             min: first,
         }
     }

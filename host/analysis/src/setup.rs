@@ -283,6 +283,25 @@ impl SetupState {
         clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 
+    /// Options of its SYN or SYN-ACK were not all captured.
+    pub const fn is_cut(&self) -> bool {
+        self.has(setup_bit::CLIENT_OPTIONS_CUT | setup_bit::SERVER_OPTIONS_CUT)
+    }
+
+    /// Whether the handshake timed the way from the tap to the receiver of a side's packets: a SYN or SYN-ACK that was sent
+    /// once was answered.
+    pub const fn has_timed(&self, side: usize) -> bool {
+        if !self.done || !self.answered() {
+            return false;
+        }
+        let (sent, answer) = if side == 0 {
+            (self.syn_count, self.response)
+        } else {
+            (self.syn_ack_count, self.end)
+        };
+        answer != UNKNOWN && (sent <= 1 || self.has(LATE_REPEAT))
+    }
+
     /// Window of a side's SYN or SYN-ACK, which is never scaled, bytes; 0: not seen.
     pub fn first_window(&self, side: usize) -> u32 {
         u32::from(if side == 0 {
@@ -304,10 +323,14 @@ impl SetupState {
         } else {
             self.server_scale
         };
-        let lacking = syn && self.client_scale == NO_SCALE || syn_ack && self.server_scale == NO_SCALE;
-        if lacking {
+        let absent = [
+            syn && self.client_scale == NO_SCALE,
+            syn_ack && self.server_scale == NO_SCALE,
+        ];
+        let cut = [setup_bit::CLIENT_OPTIONS_CUT, setup_bit::SERVER_OPTIONS_CUT].map(|bit| self.has(bit));
+        if (0..2).any(|side| absent[side] && !cut[side]) {
             Some(0)
-        } else if !syn_ack || own == NO_SCALE {
+        } else if !syn_ack || own == NO_SCALE || absent[0] || absent[1] {
             None
         } else {
             Some(own.min(14))

@@ -48,6 +48,17 @@ pub(crate) struct Measure {
     pub link: Option<f64>,
 }
 
+/// Waits for what was sent again that its receiver needed, ns. First copies do not show them, so no transfer has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recovery {
+    /// From the last packet of the request to its last repeat.
+    pub request: u64,
+    /// From the last packet of the response (of a request without one, of that) to its last repeat.
+    pub end: u64,
+    /// The same of the transaction before.
+    pub before: u64,
+}
+
 impl TimeShares {
     pub fn add(&mut self, other: &Self) {
         let Self {
@@ -119,16 +130,27 @@ impl TimeShares {
         }
     }
 
+    /// A transaction of which nothing tells whose time it was.
+    pub fn unknown() -> Self {
+        Self {
+            transactions: 1,
+            blind: 1,
+            ..Self::default()
+        }
+    }
+
     /// A transaction. `before`: from what went before it to its first packet.
     pub fn transaction(
         done: &Finished,
         before: Option<u64>,
         request: Option<&Charged>,
         response: Option<&Charged>,
+        recovery: &Recovery,
         m: &Measure,
     ) -> Self {
-        let before = before.map(|gap| gap.min(LONGEST));
+        let before = before.map(|gap| gap.saturating_sub(recovery.before).min(LONGEST));
         let server = done.server.map(|gap| gap.min(LONGEST));
+        let end = recovery.end.min(LONGEST);
         let mut s = Self {
             transactions: 1,
             blind: u64::from(m.round_trip().is_none()),
@@ -146,7 +168,10 @@ impl TimeShares {
         }
         let idle = s.transfer(request, done.request_bytes, m);
         s.client += idle;
+        s.recover(end);
         if let Some(gap) = server {
+            // Until the last of the request has come, the server cannot answer it.
+            let gap = gap - s.recover(recovery.request.min(gap));
             // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
             let trip = done.wait.map(|wait| u64::from(wait.round_trip));
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
@@ -167,8 +192,16 @@ impl TimeShares {
                 + request.map_or(0, |charged| charged.by.sum())
                 + server.unwrap_or(0)
                 + response.map_or(0, |charged| charged.by.sum())
+                + end
         );
         s
+    }
+
+    /// A wait for what was sent again.
+    const fn recover(&mut self, wait: u64) -> u64 {
+        self.protocol += wait;
+        self.recovery += wait;
+        wait
     }
 
     /// What is left of a gap without the round trip in it.

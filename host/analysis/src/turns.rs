@@ -247,6 +247,8 @@ struct Past {
     trouble: Option<Box<Trouble>>,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
+    /// See [`Turn::recovered`].
+    recovered: u64,
     shares: Shares,
     finished: u32,
     time: TimeShares,
@@ -283,6 +285,12 @@ impl Turn {
     /// Whose time the transactions took that are over.
     pub fn time(&self) -> TimeShares {
         self.past.as_ref().map_or_else(TimeShares::default, |past| past.time)
+    }
+
+    /// Replace how long after its last packet the transaction that is over was recovered, ns; returns that of the one before.
+    pub fn recovered(&mut self, end: u64) -> u64 {
+        let past = self.past.as_deref_mut();
+        past.map_or(0, |past| std::mem::replace(&mut past.recovered, end))
     }
 
     /// Enter whose time a finished transaction took.

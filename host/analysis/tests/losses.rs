@@ -878,7 +878,8 @@ fn slow_setup(packets: &[(f64, bool)], ack: f64) -> Conversation {
     }
     c.packet(ack, C, "A", 101, 901, 0);
     c.packet(ack + 0.001, C, "AP", 101, 901, 100);
-    c.packet(ack + 0.011, S, "AP", 901, 201, 100);
+    c.packet(ack + 0.011, S, "A", 901, 201, 0);
+    c.packet(ack + 0.012, S, "AP", 901, 201, 100);
     c.packet(ack + 0.041, C, "A", 201, 1001, 0);
     c
 }

@@ -47,24 +47,30 @@ impl Check {
         self.findings.extend(other.findings.iter().cloned());
     }
 
-    fn shares(&self, pass: &PassConfig) -> [Share; 5] {
+    fn shares(&self, pass: &PassConfig) -> [Share; 6] {
         let (right, all) = self.limits.right();
         let (unknown, busy) = self.limits.unknown_ms();
-        let times = &self.server_time;
+        let ServerTimeScore { clean, lossy, .. } = &self.server_time;
         [
             Share::at_least("limits within 10 points of TCP_INFO", right, all, pass.limits),
             Share::at_most("limits unknown, ms of transfers", unknown, busy, pass.limits_unknown),
             Share::at_least(
                 "server time right or said uncertain",
-                times.right + times.unknown,
-                times.judged,
+                clean.right + clean.unknown,
+                clean.all,
                 pass.server_time,
             ),
             Share::at_most(
                 "server time uncertain",
-                times.unknown,
-                times.judged,
+                clean.unknown,
+                clean.all,
                 pass.server_time_unknown,
+            ),
+            Share::at_least(
+                "the same where something was lost",
+                lossy.right + lossy.unknown,
+                lossy.all,
+                pass.server_time_with_loss,
             ),
             Share::at_least(
                 "ECN marks in the records",
@@ -104,13 +110,11 @@ impl fmt::Display for Check {
             let kinds: Vec<_> = self.findings.iter().map(String::as_str).collect();
             writeln!(f, "  findings: {}", kinds.join(", "))?;
         }
-        let ServerTimeScore {
-            late, lossy, unseen, ..
-        } = self.server_time;
-        if late + lossy + unseen > 0 {
+        let ServerTimeScore { late, unseen, .. } = self.server_time;
+        if late + unseen > 0 {
             writeln!(
                 f,
-                "  server times not judged: {lossy} with a loss, {late} on a host that was late, {unseen} whose request the capture missed"
+                "  server times not judged: {late} on a host that was late, {unseen} whose request the capture missed"
             )?;
         }
         Ok(())

@@ -134,6 +134,8 @@ pub struct PassConfig {
     pub server_time: f64,
     /// Transactions whose server time is said to be uncertain by more than 1 ms and 5 %.
     pub server_time_unknown: f64,
+    /// As `server_time`, of transactions of which frames were lost or sent again.
+    pub server_time_with_loss: f64,
     /// ECN marks at the tap that the records have, of all marks that were made or are there.
     pub marks: f64,
     /// Kinds of findings that must be there.
@@ -155,6 +157,7 @@ impl Default for PassConfig {
             limits_unknown: 0.05,
             server_time: 0.0,
             server_time_unknown: 1.0,
+            server_time_with_loss: 0.0,
             marks: 1.0,
             findings: Vec::new(),
         }

@@ -19,19 +19,34 @@ const DIFFERENCE: f64 = 0.05;
 /// From a frame's arrival to the return of the read, and from the write to its frame: longer is a busy host, ns.
 const LATE_NS: u64 = 500_000;
 
+/// Transactions that were judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// All.
+    pub all: u64,
+    /// Of those: within 1 ms and 5 %.
+    pub right: u64,
+    /// Said to be uncertain by more than that; the truth is within what was said.
+    pub unknown: u64,
+}
+
+impl Judged {
+    fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.right += other.right;
+        self.unknown += other.unknown;
+    }
+}
+
 /// Transactions of a run, or of several.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerTimeScore {
     /// Without loss, on a host that kept time.
-    pub judged: u64,
-    /// Of those: within 1 ms and 5 %.
-    pub right: u64,
-    /// Judged, and said to be uncertain by more than that; the truth is within what was said.
-    pub unknown: u64,
+    pub clean: Judged,
+    /// The same where frames of the request or the response were lost or sent again.
+    pub lossy: Judged,
     /// Not judged: the host was late.
     pub late: u64,
-    /// Not judged: frames were lost within it or sent again.
-    pub lossy: u64,
     /// Not judged: the capture missed the whole request.
     pub unseen: u64,
     /// A line for each that is not within 1 ms and 5 %.
@@ -41,11 +56,9 @@ pub struct ServerTimeScore {
 impl ServerTimeScore {
     /// Adds another run's.
     pub fn add(&mut self, other: &Self) {
-        self.judged += other.judged;
-        self.right += other.right;
-        self.unknown += other.unknown;
+        self.clean.add(other.clean);
+        self.lossy.add(other.lossy);
         self.late += other.late;
-        self.lossy += other.lossy;
         self.unseen += other.unseen;
         self.misses.extend_from_slice(&other.misses);
     }
@@ -58,14 +71,14 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Those that carry bytes `from` to `to` of a direction; empty if one of them was lost or sent again.
-    fn carrying(&self, direction: Direction, from: u64, to: u64) -> Vec<&'a Journey> {
+    /// Those that carry bytes `from` to `to` of a direction, and whether each byte was sent once and arrived.
+    fn carrying(&self, direction: Direction, from: u64, to: u64) -> (Vec<&'a Journey>, bool) {
         let all = &self.by_direction[direction as usize];
         let Some(start) = all.iter().find_map(|j| j.tcp.as_ref().filter(|tcp| tcp.is_syn())) else {
-            return Vec::new();
+            return (Vec::new(), false);
         };
         let first = start.seq.wrapping_add(1);
-        let (mut out, mut reach) = (Vec::new(), from);
+        let (mut out, mut reach, mut once) = (Vec::new(), from, true);
         for journey in all {
             let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.len > 0) else {
                 continue;
@@ -76,13 +89,11 @@ impl<'a> Frames<'a> {
             if end <= from || at >= to {
                 continue;
             }
-            if at > reach || end <= reach || journey.arrived_ns.is_empty() {
-                return Vec::new();
-            }
-            reach = end;
+            once &= at <= reach && end > reach && !journey.arrived_ns.is_empty();
+            reach = reach.max(end);
             out.push(*journey);
         }
-        if reach >= to { out } else { Vec::new() }
+        (out, once && reach >= to)
     }
 }
 
@@ -129,24 +140,22 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                     continue;
                 };
                 let frames = frames.get(&port).unwrap_or(&none);
-                let request = frames.carrying(Direction::C2s, asked, offsets[0]);
-                let response = frames.carrying(Direction::S2c, answered, offsets[1]);
+                let (request, asked_once) = frames.carrying(Direction::C2s, asked, offsets[0]);
+                let (response, answered_once) = frames.carrying(Direction::S2c, answered, offsets[1]);
                 let at_tap = request
                     .iter()
                     .flat_map(|j| &j.tap)
                     .filter(|p| p.captured)
                     .map(|p| p.time_ns)
                     .min();
-                let (Some(request), Some(response)) = (request.last(), response.first()) else {
-                    score.lossy += 1;
-                    continue;
-                };
-                let Some(at_tap) = at_tap else {
+                let (Some(at_tap), Some(response)) = (at_tap, response.first()) else {
                     score.unseen += 1;
                     continue;
                 };
-                let arrived = request.arrived_ns.iter().min().copied().unwrap_or_default();
-                let woken = server.server_request_last_ns.saturating_sub(arrived);
+                let read = server.server_request_last_ns;
+                let arrivals = request.iter().filter_map(|j| j.arrived_ns.iter().min());
+                let arrived = arrivals.filter(|time| **time <= read).max();
+                let woken = arrived.map_or(u64::MAX, |arrived| read - arrived);
                 let sent = response.time_ns.saturating_sub(server.server_response_start_ns);
                 if woken > LATE_NS || sent > LATE_NS {
                     score.late += 1;
@@ -160,7 +169,7 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
                     let uncertain = t.server_uncertain_seconds.unwrap_or(0.0);
                     Some((t.shares.as_ref()?.server_processing_seconds * 1e9, uncertain * 1e9))
                 });
-                score.enter(port, client, truth, said);
+                score.enter(asked_once && answered_once, port, client, truth, said);
             }
             TruthLine::Sender(_) => {}
         }
@@ -170,17 +179,18 @@ pub fn score_server_time(report: &LabReport) -> Result<ServerTimeScore, LabError
 
 impl ServerTimeScore {
     /// `answer`: the time, and how far it may be wrong.
-    fn enter(&mut self, port: u16, client: &ClientTransaction, truth: f64, answer: Option<(f64, f64)>) {
-        self.judged += 1;
+    fn enter(&mut self, is_clean: bool, port: u16, client: &ClientTransaction, truth: f64, answer: Option<(f64, f64)>) {
+        let judged = if is_clean { &mut self.clean } else { &mut self.lossy };
+        judged.all += 1;
         if let Some((answer, uncertain)) = answer {
             let difference = (answer - truth).abs();
             if uncertain > DIFFERENCE_NS + DIFFERENCE * answer {
                 if difference <= DIFFERENCE_NS + uncertain {
-                    self.unknown += 1;
+                    judged.unknown += 1;
                     return;
                 }
             } else if difference <= DIFFERENCE_NS + DIFFERENCE * truth {
-                self.right += 1;
+                judged.right += 1;
                 return;
             }
         }
@@ -227,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_with_a_loss_or_a_repeat_is_not_judged() {
+    fn a_message_with_a_loss_or_a_repeat_is_told_from_others() {
         let start = u32::MAX - 100;
         let stream = |arrives, twice: bool| {
             let mut all = vec![
@@ -240,18 +250,23 @@ mod tests {
             }
             all
         };
-        for (arrives, twice, frames) in [(true, false, 2), (false, false, 0), (true, true, 0), (false, true, 0)] {
+        for (arrives, twice, once) in [
+            (true, false, true),
+            (false, false, false),
+            (true, true, false),
+            (false, true, false),
+        ] {
             let all = stream(arrives, twice);
             let frames_of = Frames {
                 by_direction: [all.iter().collect(), Vec::new()],
             };
-            assert_eq!(frames_of.carrying(Direction::C2s, 0, 200).len(), frames);
-            assert_eq!(frames_of.carrying(Direction::C2s, 0, 100).len(), 1);
-            assert_eq!(
-                frames_of.carrying(Direction::C2s, 100, 201).len(),
-                0,
-                "not all of it was sent"
-            );
+            let carrying = |from, to| {
+                let (frames, once) = frames_of.carrying(Direction::C2s, from, to);
+                (frames.len(), once)
+            };
+            assert_eq!(carrying(0, 200), (2 + usize::from(twice), once));
+            assert_eq!(carrying(0, 100), (1, true));
+            assert!(!carrying(100, 201).1, "not all of it was sent");
         }
     }
 
@@ -280,11 +295,10 @@ mod tests {
             (None, 0, 0),
         ] {
             let mut score = ServerTimeScore::default();
-            score.enter(1, &client, 100e6, answer);
-            assert_eq!(
-                (score.judged, score.right, score.unknown, score.misses.len() as u64),
-                (1, right, unknown, 1 - right - unknown)
-            );
+            score.enter(true, 1, &client, 100e6, answer);
+            assert_eq!(score.clean, Judged { all: 1, right, unknown });
+            assert_eq!(score.misses.len() as u64, 1 - right - unknown);
+            assert_eq!(score.lossy, Judged::default());
         }
     }
 }
