@@ -14,7 +14,7 @@ const BUCKETS: usize = 512;
 /// Unit of `INTERVAL.rtt_min`, s.
 const INTERVAL_UNIT: f64 = 1024e-9;
 
-/// Longest round trip, ns (`docs/src/flow-engine.md` 4.6).
+/// Round trips are shorter, ns. The engine's are below half of it, the time limit (`docs/src/flow-engine.md` 4.6).
 pub(crate) const LONGEST: u64 = 1 << 39;
 
 /// Samples of either direction. Seconds are `f32`: 24 bits, better than 1 ns up to 16 ms and 6 × 10⁻⁸

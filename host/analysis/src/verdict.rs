@@ -139,7 +139,7 @@ macro_rules! signs {
 }
 
 signs! {
-    /// Same IP id, end and ACK as the packet before it, or an id of the time when it was new.
+    /// The engine's COPY, or the IP id of an open verdict on the same bytes, or one of the time when they were new.
     SAME_IP_ID = 0, 0.99;
     /// Nothing asked for it and no timer can have run.
     NOBODY_ASKED = 1, 0.8;

@@ -275,7 +275,7 @@ pub enum BlockEnd {
     Fin = 4,
     /// The flow closed.
     Close = 5,
-    /// 65,535 packets, 2^31 bytes or 2^39 ns; a following block that starts at seq + bytes continues it.
+    /// 65,535 packets, 2^31 bytes or 2^38 ns; a following block that starts at seq + bytes continues it.
     Limit = 6,
 }
 
@@ -363,7 +363,7 @@ pub mod what {
     pub const WILD: u32 = 1 << 3;
     /// With WILD or WILD_ACK: second one in a row, the state was set from it.
     pub const RESYNC: u32 = 1 << 4;
-    /// Same IP id, seq, length and ack as the newest packet of this direction, IP id not 0: a copy made by the network or the capture.
+    /// IP id (not 0) of the newest packet of this direction, and with data, SYN or FIN the same end, else the same ack and SACK: a copy made by the network or the capture.
     pub const COPY: u32 = 1 << 5;
     /// ack is above everything seen in the other direction, and the ack before it was not: data is missing from the capture or comes later in it.
     pub const ACK_UNSEEN: u32 = 1 << 6;
