@@ -359,7 +359,7 @@ pub struct PacketsArgs {
     /// Capture file
     #[arg(value_name = "FILE")]
     pub input: String,
-    /// Connection, by the id that weir analyze gives; not needed when the capture has one
+    /// Connection, by the id that weir analyze -f json gives (a daemon's differ); not needed when the capture has one
     #[arg(long, value_name = "ID")]
     pub connection: Option<u64>,
     /// Output format
@@ -552,7 +552,7 @@ pub struct ServeArgs {
     /// Check the webhook's certificate against those of this PEM file instead of the system's
     #[arg(long, value_name = "FILE", requires = "webhook")]
     pub webhook_ca: Option<PathBuf>,
-    /// Connections kept in memory for queries; the oldest closed ones go first
+    /// Connections kept in memory for queries, and four times as many transactions; the oldest closed ones go first
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub keep: usize,
     /// Serve the analyst's page on this address
