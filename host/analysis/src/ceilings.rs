@@ -33,7 +33,7 @@ pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1
     let link = link.or((transfer.link_rate > 0.0).then_some(transfer.link_rate));
     let d = &flow.directions[side];
     let counts = flow.counts(side);
-    let data = u64::from(d.data_segments) + counts.repeated_segments;
+    let data = u64::from(d.data_segments) + counts.sent_without_new();
     let loss = counts.retransmitted_data as f64 / data.max(1) as f64;
     let segment = f64::from(flow.setup.segment());
     Some(v1::Ceilings {

@@ -290,7 +290,7 @@ impl Findings {
         let mut own = Rate::default();
         for side in 0..2 {
             let counts = flow.counts(side);
-            let data = u64::from(flow.directions[side].data_segments) + counts.repeated_segments;
+            let data = u64::from(flow.directions[side].data_segments) + counts.sent_without_new();
             let repeated = counts.retransmitted_data;
             // A retransmission that also brought new bytes is in the blocks already.
             let data = data.max(repeated);
@@ -306,21 +306,21 @@ impl Findings {
 
     fn windows(&mut self, flow: &Flow) {
         let Some(trouble) = flow.extras.trouble() else { return };
-        let (mut zero, mut small, mut zeros) = (0u64, 0u64, 0);
+        let (mut zero, mut small) = (0u64, 0u64);
+        let charged = |side: usize, cause| flow.extras.limits().map_or(0, |l| l.sides[side].total.by.of(cause));
         for side in 0..2 {
-            let own = trouble.closed[side].zero;
+            // While nothing waits, a closed window costs nothing.
+            let closed = &trouble.closed[side];
+            let own = charged(1 - side, Cause::ZeroWindow)
+                .max(closed.zero_asked)
+                .min(closed.zero);
             if own > 0 {
                 self.zero_host(flow, side, own);
             }
             zero = zero.saturating_add(own);
-            small = small.saturating_add(
-                flow.extras
-                    .limits()
-                    .map_or(0, |l| l.sides[side].total.by.of(Cause::SmallWindow)),
-            );
-            zeros += trouble.zero_windows[side];
+            small = small.saturating_add(charged(side, Cause::SmallWindow));
         }
-        if zeros > 0 {
+        if zero > 0 {
             self.zero_window.add(flow);
             self.zero_ns = self.zero_ns.saturating_add(zero);
             if zero > self.zero_longest.0 {
@@ -800,7 +800,7 @@ impl Findings {
         }
         let mut evidence = vec![
             format!(
-                "receivers of {} announced a window of 0 for {} s in all: their applications did not read",
+                "receivers of {} announced a window of 0 for {} s in all while data waited: their applications did not read",
                 connections(self.zero_window.count),
                 decimal(total, 3)
             ),

@@ -16,7 +16,7 @@ use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Responses, Turn};
-use crate::verdict::{Class, Verdict};
+use crate::verdict::{Class, Place, Verdict};
 use crate::windows::{Closed, Windows};
 
 /// Samples whose smallest is taken for the path's own.
@@ -522,6 +522,7 @@ impl Flow {
         }
         if e.what & what::PROBE != 0 {
             turn.probe(s, e.seq);
+            trouble.closed[1 - s].ask();
         }
         lost
     }
@@ -765,9 +766,13 @@ impl Flow {
         let answer = setup.response_ns().filter(|ns| *ns < FIRST_TIMEOUT);
         let trip = setup.path_rtt().or(answer);
         let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
-        setup
-            .end_ns()
-            .map_or_else(TimeShares::default, |whole| TimeShares::setup(whole, trip, repeated))
+        // A repeat behind which nothing was lost waited for something else.
+        let lost = |(_, place, _)| !matches!(place, Place::Nowhere | Place::Capture);
+        let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
+        let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.server_rtt()).any(lost));
+        setup.end_ns().map_or_else(TimeShares::default, |whole| {
+            TimeShares::setup(whole, trip, repeated && lost)
+        })
     }
 
     /// From the end of the handshake to the first transaction.

@@ -330,7 +330,7 @@ impl SetupState {
         let cut = [setup_bit::CLIENT_OPTIONS_CUT, setup_bit::SERVER_OPTIONS_CUT].map(|bit| self.has(bit));
         if (0..2).any(|side| absent[side] && !cut[side]) {
             Some(0)
-        } else if !syn_ack || own == NO_SCALE || absent[0] || absent[1] {
+        } else if !syn_ack || own == NO_SCALE || absent[1] {
             None
         } else {
             Some(own.min(14))
@@ -551,6 +551,22 @@ mod tests {
             let (state, _) = setup(SetupEnd::Done, &[0], 1, 2, bits);
             assert_eq!(state.payload(), payload);
         }
+    }
+
+    #[test]
+    fn what_was_cut_from_a_syn_is_not_absent() {
+        let scales = |bits: u16, client: u8, server: u8| {
+            let mut state = setup(SetupEnd::Done, &[0], 1, 2, ANSWERED | bits).0;
+            (state.client_scale, state.server_scale) = (client, server);
+            [0, 1].map(|side| state.scale(side))
+        };
+        let (client_cut, server_cut) = (setup_bit::CLIENT_OPTIONS_CUT, setup_bit::SERVER_OPTIONS_CUT);
+        assert_eq!(scales(0, NO_SCALE, NO_SCALE), [Some(0); 2]);
+        assert_eq!(scales(client_cut | server_cut, NO_SCALE, NO_SCALE), [None; 2]);
+        assert_eq!(scales(server_cut, 7, NO_SCALE), [None; 2]);
+        assert_eq!(scales(client_cut, NO_SCALE, 7), [None, Some(7)]);
+        assert_eq!(scales(client_cut, 7, NO_SCALE), [Some(0); 2]);
+        assert_eq!(scales(client_cut | server_cut, 7, 7), [Some(7); 2]);
     }
 
     const ANSWERED: u16 = setup_bit::SYN_ACK | setup_bit::SERVER_SACK | setup_bit::ACK;

@@ -270,7 +270,8 @@ impl Connection<'_> {
     /// The setup did not succeed.
     pub fn failed(&self) -> bool {
         let outcome = self.flow.setup.outcome;
-        message::has_setup(self.flow) && matches!(outcome, Outcome::Refused | Outcome::Ignored | Outcome::ResetLate)
+        let failed = matches!(outcome, Outcome::Refused | Outcome::Ignored | Outcome::ResetLate);
+        message::has_setup(self.flow) && failed && !self.flow.setup.is_pending()
     }
 
     /// Something happened to its segments or windows.

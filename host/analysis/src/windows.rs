@@ -34,24 +34,36 @@ impl Windows {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closed {
     since: Option<(u64, bool)>,
-    /// ns with window 0.
+    /// Something waits for it to open: it was asked for.
+    asked: bool,
+    /// ns with window 0, and of them those in which it was asked for.
     pub zero: u64,
+    pub zero_asked: u64,
     /// ns with a window above 0 and below the MSS.
     pub small: u64,
 }
 
 impl Closed {
-    /// The window became 0 (`zero`) or small.
+    /// The window became 0 (`zero`) or small, or is it still.
     pub fn begin(&mut self, time: u64, zero: bool) {
-        self.end(time);
-        self.since = Some((time, zero));
+        if self.since.is_none_or(|(_, was_zero)| was_zero != zero) {
+            self.end(time);
+            self.since = Some((time, zero));
+        }
+    }
+
+    /// A probe, or the answer to one.
+    pub const fn ask(&mut self) {
+        self.asked = true;
     }
 
     /// The window opened, or the flow ended.
     pub fn end(&mut self, time: u64) {
+        let asked = std::mem::take(&mut self.asked);
         if let Some((since, zero)) = self.since.take() {
             let ns = time.saturating_sub(since);
             *(if zero { &mut self.zero } else { &mut self.small }) += ns;
+            self.zero_asked += if zero && asked { ns } else { 0 };
         }
     }
 }
@@ -74,9 +86,22 @@ mod tests {
     fn closed_time_is_split_by_kind() {
         let mut c = Closed::default();
         c.begin(10, true);
+        c.begin(12, true);
         c.begin(15, false);
         c.end(17);
         c.end(99);
-        assert_eq!((c.zero, c.small), (5, 2));
+        assert_eq!((c.zero, c.zero_asked, c.small), (5, 0, 2));
+    }
+
+    #[test]
+    fn a_closed_window_is_asked_for_by_probes() {
+        let mut c = Closed::default();
+        c.ask(); // of a window that is open
+        c.begin(10, true);
+        c.end(20);
+        c.begin(30, true);
+        c.ask();
+        c.end(37);
+        assert_eq!((c.zero, c.zero_asked), (17, 7));
     }
 }

@@ -759,6 +759,52 @@ fn a_closed_window_is_timed() {
     assert_eq!(only(&a).server_to_client.as_ref().unwrap().retransmitted_packets, 0);
 }
 
+/// Nobody waits for a window that closes behind the last byte; the FIN needs none.
+#[test]
+fn a_closed_window_that_nothing_waits_for_holds_nobody_back() {
+    let mut c = start();
+    seg(&mut c, 0.1, 0);
+    ack(&mut c, 0.13, 1);
+    c.packets.last_mut().unwrap().window = 0;
+    c.packet(30.0, C, "AF", A, 1901, 0).window = 0;
+    c.packet(30.01, S, "AF", 1901, A + 1, 0);
+    c.packet(30.04, C, "A", A + 1, 1902, 0).window = 0;
+    let a = analyze(&c.packets);
+    assert!(only(&a).client_to_server.as_ref().unwrap().zero_windows > 0);
+    assert!(a.findings.iter().all(|f| f.kind != "ZERO_WINDOW"), "{:?}", a.findings);
+}
+
+/// What the capture has twice was sent once: shares are those of what was sent.
+#[test]
+fn a_mirror_changes_no_retransmission_rate() {
+    let rate = |mirrored: bool| {
+        let mut c = start();
+        for n in 0..100 {
+            let at = 0.1 + 0.4 * f64::from(n);
+            seg(&mut c, at, n);
+            if n % 25 == 24 {
+                seg(&mut c, at + 0.3, n);
+            }
+            ack(&mut c, at + 0.33, n + 1);
+        }
+        if mirrored {
+            let twice = c.packets.iter().flat_map(|packet| {
+                let copy = weir_engine::Meta {
+                    time: packet.time + 2000,
+                    ..*packet
+                };
+                [*packet, copy]
+            });
+            c.packets = twice.collect();
+        }
+        let a = analyze(&c.packets);
+        let rate = a.summary.unwrap().retransmission_rate.unwrap();
+        (rate.retransmitted_packets, rate.data_packets)
+    };
+    assert_eq!(rate(false), (4, 105));
+    assert_eq!(rate(true), rate(false));
+}
+
 /// The probe's byte was not taken: the sender goes on from it.
 #[test]
 fn data_that_begins_with_the_probes_byte_is_new() {

@@ -66,6 +66,13 @@ pub(crate) struct Entry {
     pub(super) told_at: u64,
 }
 
+impl Counts {
+    /// Data segments without new bytes that were sent: what the capture alone made is left out.
+    pub const fn sent_without_new(&self) -> u64 {
+        self.repeated_segments.saturating_sub(self.mirror_copies)
+    }
+}
+
 impl Entry {
     /// Nothing is known of it but what it is: a segment of so many bytes that passed the tap at `time`.
     pub(super) fn new(class: Class, range: Range, length: u32, time: u64) -> Self {

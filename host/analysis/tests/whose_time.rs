@@ -1,0 +1,214 @@
+//! Whose time it was where something was lost, and where a capture does not show the path (`docs/src/limits.md`).
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::{C, Conversation, S, analyze, only};
+use weir_messages::v1;
+
+/// Round trip from the tap to the server, and to the client, s.
+const TRIP: f64 = 0.020;
+const NEAR: f64 = 0.001;
+/// What the server works on each request.
+const WORK: f64 = 0.007;
+
+/// A connection with SACK or without.
+fn start(sack: bool) -> Conversation {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8)).options.sack_permitted = sack;
+    c.syn(TRIP, S, 900, 101, Some(8)).options.sack_permitted = sack;
+    c.packet(TRIP + NEAR, C, "A", 101, 901, 0);
+    c
+}
+
+/// The data transactions; the parts of each add up.
+fn transactions(c: &Conversation) -> Vec<v1::Transaction> {
+    let mut a = analyze(&c.packets);
+    a.transactions.retain(|t| t.kind == "DATA");
+    for t in &a.transactions {
+        let s = t.shares.unwrap();
+        let hosts = s.user_think_seconds + s.client_processing_seconds + s.server_processing_seconds;
+        let network =
+            s.latency_seconds.unwrap_or(0.0) + s.bandwidth_seconds + s.congestion_seconds + s.protocol_seconds;
+        assert!((hosts + network - s.total_seconds).abs() < 1e-9, "{s:?}");
+    }
+    a.transactions
+}
+
+fn shares(t: &v1::Transaction) -> v1::TimeShares {
+    t.shares.unwrap()
+}
+
+#[track_caller]
+fn about(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 1e-6, "{actual} is not {expected}");
+}
+
+/// A request that was lost behind the tap, and sent again by a timer of 250 ms.
+fn request_again(sack: bool) -> Conversation {
+    let mut c = start(sack);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.350, C, "AP", 101, 901, 200);
+    let answer = 0.350 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + NEAR, C, "A", 301, 1201, 0);
+    c.packet(answer + 0.005, C, "AP", 301, 1201, 200);
+    c.packet(answer + 0.005 + TRIP + WORK, S, "AP", 1201, 501, 300);
+    c.packet(answer + 0.006 + TRIP + WORK, C, "A", 501, 1501, 0);
+    c
+}
+
+#[test]
+fn the_wait_for_a_lost_request_is_recovery() {
+    let all = transactions(&request_again(true));
+    let [lost, next] = &all[..] else { panic!("{all:?}") };
+    about(shares(lost).server_processing_seconds, WORK);
+    about(shares(lost).protocol_seconds, 0.250);
+    assert_eq!(lost.server_uncertain_seconds, None);
+    about(shares(next).server_processing_seconds, WORK);
+    about(shares(next).protocol_seconds, 0.0);
+    let a = analyze(&request_again(true).packets);
+    let bottlenecks = a.summary.unwrap().bottlenecks;
+    assert_eq!(bottlenecks[0].name, "LOSS_RECOVERY", "{bottlenecks:?}");
+}
+
+/// Without SACK, nothing tells whether the request or its ACK was lost: the time stays the server's, and is uncertain.
+#[test]
+fn what_may_be_a_lost_request_makes_the_servers_time_uncertain() {
+    let all = transactions(&request_again(false));
+    about(shares(&all[0]).server_processing_seconds, 0.250 + WORK);
+    about(all[0].server_uncertain_seconds.unwrap(), 0.250);
+    assert_eq!(all[1].server_uncertain_seconds, None);
+}
+
+/// The server had the request, as its D-SACK tells, and worked on it for long.
+#[test]
+fn a_repeat_that_was_not_needed_is_no_recovery() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.350, C, "AP", 101, 901, 200);
+    c.sack(0.350 + TRIP, S, 901, 301, &[(101, 301)]);
+    c.packet(0.500, S, "AP", 901, 301, 300);
+    c.packet(0.501, C, "A", 301, 1201, 0);
+    let all = transactions(&c);
+    about(shares(&all[0]).server_processing_seconds, 0.400 - TRIP);
+    about(shares(&all[0]).protocol_seconds, 0.0);
+}
+
+/// The end of a response was lost between the tap and the client: the client could ask no more before it had come.
+#[test]
+fn the_wait_for_the_end_of_a_response_is_recovery() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    let answer = 0.100 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + 0.300, S, "AP", 901, 301, 300);
+    c.packet(answer + 0.301, C, "A", 301, 1201, 0);
+    c.packet(answer + 0.306, C, "AP", 301, 1201, 200);
+    c.packet(answer + 0.306 + TRIP + WORK, S, "AP", 1201, 501, 300);
+    c.packet(answer + 0.307 + TRIP + WORK, C, "A", 501, 1501, 0);
+    let all = transactions(&c);
+    let [lost, next] = &all[..] else { panic!("{all:?}") };
+    about(shares(lost).server_processing_seconds, WORK);
+    about(shares(lost).protocol_seconds, 0.300);
+    // 6 ms from the repeat to the next request, 1 ms of them on the way.
+    about(shares(next).client_processing_seconds, 0.005);
+    about(next.shares.unwrap().total_seconds, 0.006 + TRIP + WORK);
+}
+
+/// A request that nobody answers is waited for as long as it is sent again.
+#[test]
+fn what_was_never_answered_is_recovery_up_to_its_last_repeat() {
+    let mut c = start(true);
+    for at in [0.1, 0.4, 1.0, 2.2] {
+        c.packet(at, C, "AP", 101, 901, 200);
+    }
+    let all = transactions(&c);
+    about(shares(&all[0]).protocol_seconds, 2.1);
+    about(shares(&all[0]).server_processing_seconds, 0.0);
+}
+
+/// Gaps between packets of one side are nobody's, if the other was not captured.
+#[test]
+fn one_side_alone_tells_of_nobodys_time() {
+    for seen in [C, S] {
+        let mut c = start(true);
+        for turn in 0..3u32 {
+            let at = 0.1 + f64::from(turn);
+            c.packet(at, C, "AP", 101 + 200 * turn, 901 + 300 * turn, 200);
+            c.packet(at + 0.4, S, "AP", 901 + 300 * turn, 301 + 200 * turn, 300);
+        }
+        let low = c.packets[0].from_low;
+        c.packets.retain(|packet| (packet.from_low == low) == seen);
+        let all = transactions(&c);
+        assert!(!all.is_empty());
+        for t in &all {
+            about(shares(t).total_seconds, 0.0);
+        }
+    }
+}
+
+/// Three requests of a connection whose handshake was not captured. `ack`: how soon the server's ACK comes, if not with its response.
+fn midstream(ack: Option<f64>) -> v1::Analysis {
+    let mut c = Conversation::new(40_000);
+    for turn in 0..3u32 {
+        let (at, seq, ack_seq) = (f64::from(turn) * 0.1, 101 + 200 * turn, 901 + 300 * turn);
+        c.packet(at, C, "AP", seq, ack_seq, 200);
+        if let Some(soon) = ack {
+            c.packet(at + soon, S, "A", ack_seq, seq + 200, 0);
+        }
+        c.packet(at + 0.060, S, "AP", ack_seq, seq + 200, 300);
+        c.packet(at + 0.061, C, "A", seq + 200, ack_seq + 300, 0);
+    }
+    analyze(&c.packets)
+}
+
+/// A response is sent when its application has it: the time to it is at most a round trip, and the server's work may be all of it.
+#[test]
+fn a_round_trip_that_responses_ended_is_not_the_paths() {
+    let server = |a: &v1::Analysis| -> Vec<(f64, Option<f64>)> {
+        let of = |t: &v1::Transaction| (shares(t).server_processing_seconds, t.server_uncertain_seconds);
+        a.transactions.iter().map(of).collect()
+    };
+    let by_responses = midstream(None);
+    for (seconds, uncertain) in server(&by_responses) {
+        about(seconds, 0.060);
+        about(uncertain.unwrap(), 0.060);
+    }
+    assert!(by_responses.findings.iter().all(|f| f.kind != "LATENCY_BOUND"));
+    // ACKs at once tell it.
+    let last = *server(&midstream(Some(0.004))).last().unwrap();
+    about(last.0, 0.056);
+    assert_eq!(last.1, None);
+    // A timer may have held these back.
+    let last = *server(&midstream(Some(0.045))).last().unwrap();
+    about(last.0, 0.060);
+    about(last.1.unwrap(), 0.045);
+    // What is reported of round trips is what was measured.
+    assert!(only(&by_responses).client_to_server.as_ref().unwrap().rtt.is_some());
+}
+
+/// The server still has the connection of before, and challenges the SYN (RFC 5961 4): the client resets that, and its timer sends
+/// the SYN again. Nothing was lost.
+#[test]
+fn the_wait_behind_a_challenge_is_no_recovery() {
+    let recovery = |challenged: bool| {
+        let mut c = Conversation::new(40_000);
+        // Of before; the client has forgotten it.
+        c.packet(0.0, C, "AP", 10_101, 50_901, 200);
+        c.packet(TRIP, S, "AP", 50_901, 10_301, 300);
+        c.packet(TRIP + NEAR, C, "A", 10_301, 51_201, 0);
+        c.syn(40.0, C, 777_000, 0, Some(8));
+        if challenged {
+            c.packet(40.0 + TRIP, S, "A", 51_201, 10_301, 0);
+            c.packet(40.0 + TRIP + NEAR, C, "R", 10_301, 0, 0);
+        }
+        c.syn(41.0, C, 777_000, 0, Some(8));
+        c.syn(41.0 + TRIP, S, 900_000, 777_001, Some(8));
+        c.packet(41.0 + TRIP + NEAR, C, "A", 777_001, 900_001, 0);
+        let bottlenecks = analyze(&c.packets).summary.unwrap().bottlenecks;
+        bottlenecks.iter().any(|b| b.name == "LOSS_RECOVERY")
+    };
+    assert!(recovery(false));
+    assert!(!recovery(true));
+}
