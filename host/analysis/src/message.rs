@@ -251,6 +251,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         end: times.end,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
         overlapped: false,
+        amid: [false; 2],
     }
 }
 

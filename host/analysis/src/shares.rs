@@ -161,13 +161,15 @@ impl TimeShares {
             if asked {
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
-                *(if idle > USER_THINK { &mut s.think } else { &mut s.client }) += idle;
+                let client = if idle > USER_THINK { &mut s.think } else { &mut s.client };
+                *(if done.amid[0] { &mut s.protocol } else { client }) += idle;
             } else {
                 s.server += s.less_latency(gap, m.to_server);
             }
         }
         let idle = s.transfer(request, done.request_bytes, m);
-        s.client += idle;
+        // What was sent while a transfer of the peer went on was waited for by nobody.
+        *(if done.amid[0] { &mut s.protocol } else { &mut s.client }) += idle;
         s.recover(end);
         if let Some(gap) = server {
             // Until the last of the request has come, the server cannot answer it.
@@ -182,10 +184,10 @@ impl TimeShares {
                 s.congestion += queue - on_wire;
                 idle -= queue;
             }
-            s.server += idle;
+            *(if done.amid[1] { &mut s.protocol } else { &mut s.server }) += idle;
         }
         let idle = s.transfer(response, done.response_bytes, m);
-        s.server += idle;
+        *(if done.amid[1] { &mut s.protocol } else { &mut s.server }) += idle;
         debug_assert_eq!(
             s.total(),
             before.unwrap_or(0)

@@ -261,6 +261,7 @@ mod tests {
                 end: None,
                 losses: 0,
                 overlapped: false,
+                amid: [false; 2],
             };
             let signature = Signature::default();
             s.add(&Spare::default().text(Described::Data(&signature)), &t);

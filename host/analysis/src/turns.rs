@@ -13,6 +13,8 @@ use crate::signature::{BlockList, Signature, StateNote, is_inside};
 const LOSS_TIMES: usize = 8;
 /// Block boundaries that were found before their block ended.
 const SPLITS: usize = 4;
+/// Bytes in flight from which on they are a transfer that goes on: two segments, which ask for an ACK at once (RFC 1122 4.2.3.2).
+const TRANSFER: u32 = 2 * 1460;
 /// An ack further than this behind the data is no ack of it.
 const ACK_RANGE: u32 = 1 << 30;
 
@@ -28,6 +30,8 @@ struct Side {
     open: bool,
     /// Its sender had not acknowledged all that its peer had sent, or the other way round.
     overlapped: bool,
+    /// It began while a transfer of its peer was under way.
+    amid: bool,
 }
 
 impl Side {
@@ -181,6 +185,9 @@ pub struct Finished {
     pub losses: u32,
     /// Request and response data crossed.
     pub overlapped: bool,
+    /// The request began while the response before it was on its way, and the response while the request was: neither waited for
+    /// the other.
+    pub(crate) amid: [bool; 2],
 }
 
 #[cfg(test)]
@@ -202,6 +209,7 @@ impl Finished {
             end: Some(whole),
             losses: 0,
             overlapped: false,
+            amid: [false; 2],
         }
     }
 }
@@ -333,20 +341,25 @@ impl Turn {
             splits = Some(trouble.splits[side & 1]);
         }
         if side == 1 {
-            if !self.request.blocks.is_empty() && unacknowledged(b, self.request.end) {
-                self.request.overlapped = true;
-            }
+            let on_way = if self.request.blocks.is_empty() {
+                0
+            } else {
+                unacknowledged(b, self.request.end)
+            };
+            self.request.overlapped |= on_way > 0;
             let response = self.response.get_or_insert_with(|| spare.take());
+            response.side.amid |= response.side.blocks.is_empty() && on_way >= TRANSFER;
             response.side.add(b, cause, goes_on, splits);
             return None;
         }
         let mut done = None;
         if let Some(response) = &self.response {
             // The client sent this before the response had reached it.
-            let crossed = unacknowledged(b, response.side.end);
-            self.request.overlapped |= crossed;
+            let on_way = unacknowledged(b, response.side.end);
+            self.request.overlapped |= on_way > 0;
             done = Some(self.finish(fin(), Some(b.first), spare));
-            self.request.overlapped = crossed;
+            self.request.overlapped = on_way > 0;
+            self.request.amid = on_way >= TRANSFER;
         }
         self.request.add(b, cause, goes_on, splits);
         done
@@ -453,6 +466,7 @@ impl Turn {
             end: answered.then(|| response.last.saturating_sub(request_last)),
             losses,
             overlapped: request.overlapped,
+            amid: [request.amid, response.amid],
         };
         let shares = &mut past.shares;
         shares.client = shares.client.saturating_add(client.unwrap_or(0));
@@ -488,9 +502,14 @@ impl Turn {
     }
 }
 
-/// The sender of the block had not acknowledged its peer's data up to `end`.
-fn unacknowledged(b: &Block, end: u32) -> bool {
-    b.known & 1 != 0 && before(b.ack, end) && end.wrapping_sub(b.ack) < ACK_RANGE
+/// Bytes of its peer's data up to `end` that the sender of the block had not acknowledged.
+fn unacknowledged(b: &Block, end: u32) -> u32 {
+    let bytes = end.wrapping_sub(b.ack);
+    if b.known & 1 != 0 && before(b.ack, end) && bytes < ACK_RANGE {
+        bytes
+    } else {
+        0
+    }
 }
 
 /// Whether the client's FIN, and its repeat, fell between the request and the response.

@@ -212,3 +212,50 @@ fn the_wait_behind_a_challenge_is_no_recovery() {
     assert!(recovery(false));
     assert!(!recovery(true));
 }
+
+/// A bulk transfer from `from`, of which 30 segments are in flight; in its pauses of 20 ms the receiver sends two small pieces, as
+/// HTTP/2's window updates, 12 ms apart.
+fn small_pieces_amid(from: bool) -> Vec<v1::TimeShares> {
+    const SEGMENT: u32 = 1460;
+    let mut c = start(true);
+    let (mut bulk, mut small) = if from == C { (101, 901) } else { (901, 101) };
+    if from == S {
+        c.packet(0.050, C, "AP", 101, 901, 100);
+        small += 100;
+    }
+    let begin = bulk;
+    let mut at = 0.080;
+    for _ in 0..4 {
+        for _ in 0..30 {
+            c.packet(at, from, "A", bulk, small, SEGMENT);
+            bulk += SEGMENT;
+            at += 0.000_1;
+        }
+        let acked = begin.max(bulk - 25 * SEGMENT);
+        for piece in [0.002, 0.014] {
+            c.packet(at + piece, !from, "AP", small, acked, 39);
+            small += 39;
+        }
+        c.packet(at + 0.019, !from, "A", small, bulk - SEGMENT, 0);
+        at += 0.020;
+    }
+    transactions(&c).iter().map(shares).collect()
+}
+
+/// Whoever sends while a transfer of the peer goes on has not been waited for.
+#[test]
+fn pieces_amid_a_transfer_are_waited_for_by_nobody() {
+    for from in [C, S] {
+        let all = small_pieces_amid(from);
+        assert!(all.len() > 2, "{all:?}");
+        for s in &all[1..] {
+            let receiver = if from == C {
+                s.server_processing_seconds
+            } else {
+                s.client_processing_seconds
+            };
+            assert!(receiver < 0.002, "{from}: {s:?}");
+        }
+        assert!(all.iter().any(|s| s.protocol_seconds > 0.011), "{from}: {all:?}");
+    }
+}
