@@ -840,3 +840,28 @@ fn silence_behind_less_than_a_segment_is_the_applications_without_psh() {
         "{costs:?}"
     );
 }
+
+/// A link carries 1448 bytes in 0.6 ms, and nothing for 5 s in the middle of a transfer: it was not busy then.
+#[test]
+fn a_link_that_carries_nothing_is_not_busy() {
+    const SEGMENT: u32 = 1448;
+    let mut c = start(0.020, Some(8), Some(8));
+    c.packet(0.050, C, "AP", 101, 901, 100);
+    let mut at = 0.080;
+    for n in 0..800u32 {
+        if n == 400 {
+            at += 5.0;
+        }
+        c.packet(at, S, "A", 901 + n * SEGMENT, 201, SEGMENT).window = 1026;
+        if n % 2 == 1 {
+            // What the queue holds grows and shrinks.
+            let wait = 0.004 + 0.000_02 * f64::from(n % 100);
+            c.packet(at + wait, C, "A", 201, 901 + (n + 1) * SEGMENT, 0).window = 16_000;
+        }
+        at += 0.000_6;
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap();
+    assert!(limits.bandwidth < 1.0, "{limits:?}");
+}

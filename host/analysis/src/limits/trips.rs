@@ -264,7 +264,7 @@ impl Transfer {
         let least = around.iter().map(|t| t.flight).fold(f64::INFINITY, f64::min);
         if most > least * FLAT * FLAT {
             // Segments that stand apart alike left a link that had no pause; how many of others went between them varies.
-            let cause = match (t.spaced, t.paced) {
+            let cause = match (is_spaced(trips, i), t.paced) {
                 (true, _) => Cause::Bandwidth,
                 (false, true) => Cause::CongestionWindow,
                 (false, false) => Cause::Unknown,
@@ -283,9 +283,9 @@ impl Transfer {
         if at_once {
             self.sender_bytes = self.sender_bytes.max(most as u32).max(t.flight_max);
             (Cause::SendBuffer, true)
-        } else if t.partial && !t.spaced {
+        } else if t.partial && !is_spaced(trips, i) {
             (Cause::Application, false)
-        } else if t.flight < f64::from(ROOM * path.payload) && !t.spaced {
+        } else if t.flight < f64::from(ROOM * path.payload) && !is_spaced(trips, i) {
             // Whoever waits for a link has more on its way.
             (Cause::Unknown, false)
         } else {
@@ -310,6 +310,14 @@ fn smoothed(trips: &[Trip], i: usize, most: f64) -> f64 {
         weight += ns;
     }
     sum / f64::max(weight, 1.0)
+}
+
+/// Whether most of trip `i` came from a slow link before the tap, for as long as it took: what passed there in it and its neighbours (a
+/// block may end in another than it began) does not leave out half of it.
+fn is_spaced(trips: &[Trip], i: usize) -> bool {
+    let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
+    let passed = around.iter().fold(0, |sum: u64, trip| sum.saturating_add(trip.passed.ns));
+    trips[i].spaced && passed >= trips[i].ns / 2
 }
 
 /// The rate in bytes/s of a slow link before the tap, if it had no pause in trip `i` and its neighbours (a block may end in
