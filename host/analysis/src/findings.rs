@@ -15,6 +15,7 @@ use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
+use crate::turns::Finished;
 
 /// Connection ids that a finding names; its evidence tells how many there are.
 const IDS: usize = 1000;
@@ -30,6 +31,8 @@ const WINDOW_SECONDS: f64 = 0.01;
 
 /// Hosts whose closed windows are counted apart, and those that are named.
 const ZERO_WINDOW_HOSTS: usize = 64;
+/// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs.
+const FORGOTTEN: u64 = 60_000_000_000;
 const NAMED_HOSTS: usize = 5;
 
 /// A host that closed its windows.
@@ -230,13 +233,16 @@ pub(crate) struct Findings {
     abortive: Group,
     abortive_by: [u64; 2],
     after_fin: u64,
+    /// Of them, those with a request that had no answer, by who sent the RST; and of these, those that had been idle before it.
+    unanswered_by: [u64; 2],
+    unanswered_idle: u64,
     established: u64,
     pub rates: [Rate; 2],
 }
 
 impl Findings {
-    /// A connection is over (`cause`), or the input is.
-    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>, link: Option<f64>) {
+    /// A connection is over (`cause`), or the input is. `last`: its last transaction.
+    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>, last: Option<&Finished>, link: Option<f64>) {
         let (kind, _) = closing(flow, cause);
         let failure = failed(kind, flow);
         match failure {
@@ -282,6 +288,10 @@ impl Findings {
             self.after_fin += u64::from(fins == 1);
             for (count, reset) in self.abortive_by.iter_mut().zip(resets) {
                 *count += u64::from(reset);
+            }
+            if let Some(last) = last.filter(|last| last.request_bytes > 0 && last.response.is_none()) {
+                self.unanswered_by[usize::from(resets[1])] += 1;
+                self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
             }
         }
     }
@@ -967,13 +977,30 @@ impl Findings {
                 count(self.after_fin)
             ));
         }
+        let [by_client, by_server] = self.unanswered_by;
+        let unanswered = by_client + by_server;
+        if unanswered > 0 {
+            evidence.push(format!(
+                "in {} a request had no answer yet: the client gave up in {}, in {} the RST came from the server, or from what stands before it",
+                count(unanswered),
+                count(by_client),
+                count(by_server)
+            ));
+        }
+        if self.unanswered_idle > 0 {
+            evidence.push(format!(
+                "{} of these requests came after {} s or more without data: firewalls and load balancers forget such connections (keep-alives prevent it)",
+                count(self.unanswered_idle),
+                FORGOTTEN / 1_000_000_000
+            ));
+        }
         evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
         evidence.push(
             "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why".to_owned(),
         );
         Some(finding(
             "ABORTIVE_CLOSE",
-            "INFO",
+            if by_server > 0 { "WARNING" } else { "INFO" },
             1.0,
             format!(
                 "{} {} closed by RST",
@@ -982,7 +1009,11 @@ impl Findings {
             ),
             evidence,
             &self.abortive,
-            &[("count", self.abortive.count as f64)],
+            &[
+                ("count", self.abortive.count as f64),
+                ("unanswered", unanswered as f64),
+                ("unansweredAfterIdle", self.unanswered_idle as f64),
+            ],
         ))
     }
 }

@@ -618,15 +618,16 @@ impl State {
             (done, time, signature)
         });
         flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
-        if let Some((done, time, signature)) = last {
+        if let Some((done, time, signature)) = &last {
             if let Some(operations) = &mut self.operations {
-                operations.add(&flow.route(), &done, &time);
+                operations.add(&flow.route(), done, time);
             }
-            self.transaction(flow.id, ends, &done, &time, Described::Data(&signature), sink);
+            self.transaction(flow.id, ends, done, time, Described::Data(signature), sink);
         }
-        self.findings.connection(flow, cause, self.totals.link);
+        let done = last.as_ref().map(|(done, ..)| done);
+        self.findings.connection(flow, cause, done, self.totals.link);
         if let Some(recent) = &mut self.recent {
-            recent.each(|recent| recent.findings.connection(flow, cause, self.totals.link));
+            recent.each(|recent| recent.findings.connection(flow, cause, done, self.totals.link));
         }
         self.totals.figures.connection(flow);
         sink.connection(&Connection {

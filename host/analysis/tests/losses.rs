@@ -1819,3 +1819,35 @@ fn ids_tell_a_lost_segment_from_its_lost_ack() {
         }
     }
 }
+
+/// A firewall that has forgotten the connection answers the next request by a RST.
+#[test]
+fn a_reset_instead_of_an_answer_is_told() {
+    let abortive = |by_server: bool, answered: bool, idle: f64| {
+        let mut c = start();
+        c.packet(0.06, S, "AP", 901, A, 100);
+        let at = 0.1 + idle;
+        c.packet(at, C, "AP", A, 1001, 100);
+        if answered {
+            c.packet(at + 0.02, S, "AP", 1001, A + 100, 100);
+        }
+        let at = at + 0.03;
+        if by_server {
+            c.packet(at, S, "R", if answered { 1101 } else { 1001 }, 0, 0);
+        } else {
+            c.packet(at, C, "R", A + 100, 0, 0);
+        }
+        let mut a = analyze(&c.packets);
+        let at = a.findings.iter().position(|f| f.kind == "ABORTIVE_CLOSE").unwrap();
+        let f = a.findings.swap_remove(at);
+        let value = |name: &str| match f.values[name].value {
+            Some(v1::finding_value::Value::Number(n)) => n as u64,
+            _ => panic!("{name}"),
+        };
+        (f.severity.clone(), value("unanswered"), value("unansweredAfterIdle"))
+    };
+    assert_eq!(abortive(true, false, 900.0), ("WARNING".to_owned(), 1, 1));
+    assert_eq!(abortive(true, false, 1.0), ("WARNING".to_owned(), 1, 0));
+    assert_eq!(abortive(false, false, 1.0), ("INFO".to_owned(), 1, 0));
+    assert_eq!(abortive(true, true, 1.0), ("INFO".to_owned(), 0, 0));
+}

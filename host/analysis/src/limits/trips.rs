@@ -316,7 +316,9 @@ fn smoothed(trips: &[Trip], i: usize, most: f64) -> f64 {
 /// block may end in another than it began) does not leave out half of it.
 fn is_spaced(trips: &[Trip], i: usize) -> bool {
     let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
-    let passed = around.iter().fold(0, |sum: u64, trip| sum.saturating_add(trip.passed.ns));
+    let passed = around
+        .iter()
+        .fold(0, |sum: u64, trip| sum.saturating_add(trip.passed.ns));
     trips[i].spaced && passed >= trips[i].ns / 2
 }
 
