@@ -996,7 +996,12 @@ impl Findings {
         }
         evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
         evidence.push(
-            "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why".to_owned(),
+            if by_server > 0 {
+                "next: see who sends these RSTs (their TTL beside that of the server's data tells a device on the way) and why"
+            } else {
+                "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why"
+            }
+            .to_owned(),
         );
         Some(finding(
             "ABORTIVE_CLOSE",
