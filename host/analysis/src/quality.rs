@@ -20,13 +20,13 @@ const OVERSIZE: u64 = 2;
 const OFFLOADED: u64 = 3;
 
 /// Reasons for which traffic of interest is not followed, and what that costs. Frames without IP and unknown ICMP are not.
-const REASONS: [(Untracked, &str); 8] = [
+/// [`Untracked::Fragment`] is apart: it counts pieces of datagrams that were put together, too.
+const REASONS: [(Untracked, &str); 7] = [
     (
         Untracked::Truncated,
         "the capture cut their headers: a longer snap length is needed",
     ),
     (Untracked::Malformed, "their headers contradict themselves"),
-    (Untracked::Fragment, "IP fragments that could not be put together"),
     (Untracked::TableFull, "the flow table was full: connections are missing"),
     (
         Untracked::Oversize,
@@ -41,6 +41,8 @@ const REASONS: [(Untracked, &str); 8] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quality {
     connections: u64,
+    /// Segments that were delivered and not seen.
+    missed: u64,
     midstream: Group,
     offloaded: Group,
     /// Options of their SYNs were cut.
@@ -50,6 +52,7 @@ pub(crate) struct Quality {
 impl Quality {
     pub fn connection(&mut self, flow: &Flow) {
         self.connections += 1;
+        self.missed += flow.counts(0).missed + flow.counts(1).missed;
         if flow.setup.outcome == Outcome::Midstream {
             self.midstream.include(flow.id, flow.first, flow.last);
         }
@@ -77,9 +80,12 @@ impl Quality {
             ));
         }
         let mut untracked = 0;
-        for (reason, cost) in REASONS {
+        let of_frames = |reason: Untracked| {
             let count = around.untracked[reason as usize];
-            let share = count as f64 / around.frames.max(1) as f64;
+            (count, count as f64 / around.frames.max(1) as f64)
+        };
+        for (reason, cost) in REASONS {
+            let (count, share) = of_frames(reason);
             if share >= UNTRACKED_SHARE {
                 untracked += count;
                 evidence.push(format!(
@@ -89,6 +95,23 @@ impl Quality {
                     reason.name()
                 ));
             }
+        }
+        // Where connections lack nothing, all their pieces were put together.
+        let (fragments, share) = of_frames(Untracked::Fragment);
+        if share >= UNTRACKED_SHARE && (self.missed > 0 || self.connections == 0) {
+            evidence.push(format!(
+                "{fragments} of {} frames ({:.2} %) are IP fragments ({}), of which it is not known how many could not be put together{}",
+                around.frames,
+                100.0 * share,
+                Untracked::Fragment.name(),
+                match self.missed {
+                    0 => String::new(),
+                    missed => format!(
+                        ": {} of connections that were not seen, but acknowledged, may have been in them",
+                        several(missed, "segment", "segments")
+                    ),
+                }
+            ));
         }
         let midstream = self.midstream.count();
         if midstream >= MIDSTREAM && midstream as f64 >= MIDSTREAM_SHARE * self.connections as f64 {
@@ -142,5 +165,37 @@ impl Quality {
                 ("optionsCut", cut as f64),
             ],
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragments(quality: &Quality) -> Option<v1::Finding> {
+        let mut around = Surroundings {
+            frames: 77,
+            ..Surroundings::default()
+        };
+        around.untracked[Untracked::Fragment as usize] = 40;
+        quality.finding(&around)
+    }
+
+    #[test]
+    fn fragments_that_were_put_together_are_not_missing() {
+        let mut quality = Quality {
+            connections: 1,
+            ..Quality::default()
+        };
+        assert_eq!(fragments(&quality), None);
+        quality.missed = 3;
+        let finding = fragments(&quality).expect("segments are missing");
+        assert_eq!(finding.values["untracked"], 0.0.into());
+        assert!(
+            finding.evidence[0].contains("3 segments of connections"),
+            "{finding:#?}"
+        );
+        // Nothing but fragments.
+        assert!(fragments(&Quality::default()).is_some());
     }
 }

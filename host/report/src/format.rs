@@ -1,6 +1,7 @@
 //! Numbers as people read them.
 
 use weir_analysis::decimal;
+use weir_messages::v1;
 pub use weir_patterns::count;
 
 /// Bytes with a decimal unit from 10 kB on.
@@ -29,9 +30,36 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// Frames in no connection by reason, if there are any.
+pub fn untracked(summary: &v1::Summary) -> Option<String> {
+    let mut reasons: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
+    reasons.sort();
+    let list: Vec<_> = reasons
+        .into_iter()
+        .map(|(reason, n)| match reason.as_str() {
+            "FRAGMENT" => format!("{} {reason} (those that were put together, too)", count(*n)),
+            _ => format!("{} {reason}", count(*n)),
+        })
+        .collect();
+    (!list.is_empty()).then(|| list.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fragments_are_said_to_be_put_together_or_not() {
+        let mut summary = v1::Summary::default();
+        assert_eq!(untracked(&summary), None);
+        let counts = [("FRAGMENT", 4000), ("NOT_IP", 2), ("LINK", 0)];
+        summary.untracked = counts.map(|(reason, n)| (reason.to_owned(), n)).into();
+        let list = untracked(&summary);
+        assert_eq!(
+            list.as_deref(),
+            Some("4,000 FRAGMENT (those that were put together, too), 2 NOT_IP")
+        );
+    }
 
     #[test]
     fn figures() {

@@ -3,7 +3,7 @@
 use weir_messages::v1;
 
 use crate::document::Text;
-use crate::format::{count, seconds};
+use crate::format::{count, seconds, untracked};
 
 /// What there is to know about the capture itself.
 pub fn quality(summary: &v1::Summary) -> Vec<Text> {
@@ -43,14 +43,8 @@ pub fn quality(summary: &v1::Summary) -> Vec<Text> {
             count(summary.other_flows)
         ));
     }
-    let mut untracked: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
-    untracked.sort();
-    if !untracked.is_empty() {
-        let list: Vec<_> = untracked
-            .iter()
-            .map(|(reason, n)| format!("{} {reason}", count(**n)))
-            .collect();
-        say(format!("Frames in no connection, by reason: {}.", list.join(", ")));
+    if let Some(list) = untracked(summary) {
+        say(format!("Frames in no connection, by reason: {list}."));
     }
     if summary.unbalanced_seconds > 0.0 {
         say(format!(

@@ -14,7 +14,7 @@ use weir_messages::v1::{
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
-use crate::format::{bytes, count, seconds};
+use crate::format::{bytes, count, seconds, untracked};
 use crate::text_load;
 
 const BOLD: Style = Style::new().bold();
@@ -778,14 +778,8 @@ fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut
 }
 
 fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    let mut reasons: Vec<_> = summary.untracked.iter().filter(|(_, n)| **n > 0).collect();
-    reasons.sort();
-    if !reasons.is_empty() {
-        let list: Vec<_> = reasons
-            .iter()
-            .map(|(reason, n)| format!("{} {reason}", count(**n)))
-            .collect();
-        heading(out, "Not in any flow", &list.join(", "))?;
+    if let Some(list) = untracked(summary) {
+        heading(out, "Not in any flow", &list)?;
     }
     if summary.clamped_times > 0 {
         heading(

@@ -102,7 +102,7 @@ impl Row for Port {
             Column::known(
                 "untracked_fragment",
                 Cell::U32(|p| p.untracked(Untracked::Fragment)),
-                "IP fragment that was not put together.",
+                "IP fragment not (or not yet) put together.",
             ),
             Column::known(
                 "untracked_icmp_no_flow",
