@@ -53,7 +53,8 @@ pub(crate) struct DeadConnections {
 
 impl Detector for DeadConnections {
     fn segment(&mut self, verdict: &Verdict, ends: &Ends, _: &mut Route) {
-        if !verdict.evidence.has(sign::SILENCE) {
+        // Nobody waits for a setup that its client gave up: that is for `HALF_OPEN` and `SYN_FLOOD` to tell.
+        if !verdict.evidence.has(sign::SILENCE) || verdict.handshake {
             return;
         }
         let new = Dead {
@@ -159,25 +160,26 @@ mod tests {
 
     use super::*;
 
-    /// A connection whose server fell silent after a second; its client sends again so often, every 2 s.
-    fn end(all: &mut DeadConnections, id: u64, repeats: u64) {
+    /// A connection whose server fell silent after a second; its client sends again so often, every 2 s. Or a setup whose
+    /// client did, and the server sends its SYN-ACK again (`handshake`).
+    fn end(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool) {
         let ends = Ends::default();
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
             let verdict = Verdict {
                 connection: FlowId(id),
-                from_server: false,
+                from_server: handshake,
                 time: (1 + 2 * n) * 1_000_000_000,
                 lost_at: (2 * n - 1) * 1_000_000_000,
                 seq: 1,
-                length: 100,
+                length: if handshake { 0 } else { 100 },
                 class: Class::Retransmission,
                 cause: Cause::Timeout,
                 place: Place::Unknown,
                 evidence: Evidence::NONE.with(sign::SILENCE),
                 episode: 1,
                 begins: n == 1,
-                handshake: false,
+                handshake,
                 smaller_arrived: 0,
             };
             all.segment(&verdict, &ends, &mut route);
@@ -186,7 +188,7 @@ mod tests {
             id: FlowId(id),
             ends,
             span: (0, 60_000_000_000),
-            setup: Some(Outcome::Ok),
+            setup: Some(if handshake { Outcome::Ignored } else { Outcome::Ok }),
             syns: (1, 1),
             setup_ns: None,
             answer_ns: None,
@@ -207,10 +209,10 @@ mod tests {
             all.findings(&timeline, &mut out);
             out.split_off(before)
         };
-        end(&mut all, 9, 0);
+        end(&mut all, 9, 0, false);
         assert_eq!(found(&all, vec![]), []);
         for id in 1..=3 {
-            end(&mut all, id, 3);
+            end(&mut all, id, 3, false);
         }
         let told = &found(&all, vec![])[0];
         assert_eq!(
@@ -228,5 +230,15 @@ mod tests {
         };
         let rest = &found(&all, vec![black_hole])[0];
         assert_eq!((rest.severity.as_str(), &rest.connection_ids[..]), ("INFO", &[2][..]));
+    }
+    #[test]
+    fn a_setup_that_nobody_completes_is_no_dead_connection() {
+        let mut all = DeadConnections::default();
+        for id in 1..=3 {
+            end(&mut all, id, 5, true);
+        }
+        let mut out = Vec::new();
+        all.findings(&Timeline::default(), &mut out);
+        assert_eq!(out, []);
     }
 }

@@ -343,6 +343,8 @@ fn flood(name: &str, state: &Service, found: &Flood) -> Finding {
             count(found.half_open),
             count(found.meanwhile)
         ),
+        "FAILED_CONNECTIONS counts these SYNs, too; its advice, to look for lost packets, is for clients that repeated theirs"
+            .to_owned(),
     ];
     if state.insisted.count() > 0 {
         let (start, end) = state.insisted.span();

@@ -276,6 +276,8 @@ fn a_flood_is_told_with_its_rate_and_time() {
         assert_near("syns", value(found, "syns"), truth, 0.05);
         assert_near("rate", value(found, "perSecond"), truth / (to_s - from_s), 0.05);
         assert_eq!(value(found, "sources"), 1.0);
+        let told_apart = |line: &String| line.starts_with("FAILED_CONNECTIONS counts these SYNs, too");
+        assert!(found.evidence.iter().any(told_apart), "{found:#?}");
         let (start, end) = span(found);
         assert!((start - played.start - from_s).abs() < 0.5 && (end - played.start - to_s).abs() < 0.5);
     }
