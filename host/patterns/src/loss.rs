@@ -1,10 +1,10 @@
 //! `LOSS`: losses without a period, with their place: always pointed out.
 
-use weir_analysis::{finding as make, seconds};
+use weir_analysis::finding as make;
 use weir_messages::v1::Finding;
 
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
-use crate::names::{connections, count};
+use crate::names::count;
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
@@ -135,18 +135,23 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
             acks[0], acks[1]
         ));
     }
-    evidence.push(format!(
-        "what was lost came again {:.3} s later on average: {:.2} s of waiting in {}",
-        seconds(sums.wait) / sums.episodes.max(1) as f64,
-        seconds(sums.wait),
-        connections(sums.group.count())
-    ));
+    evidence.push(sums.waited());
     evidence.push(if bursts.is_clear || bursts.uneven.is_some() {
         "it may also be a queue that overflows in bursts of traffic: see whether throughput is highest then".to_owned()
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
     });
     evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
+    let mut values = vec![
+        ("share", share),
+        ("lost", sums.total() as f64),
+        ("clientToServer", to_server),
+        ("serverToClient", to_client),
+        ("lostClientSide", sums.sides[0] as f64),
+        ("lostServerSide", sums.sides[1] as f64),
+        ("clustered", bursts.clustered),
+    ];
+    values.extend(sums.cost().map(|cost| ("costSeconds", cost)));
     let mut finding = make(
         "LOSS",
         severity(sums.total(), sent[0] + sent[1]),
@@ -158,16 +163,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
         ),
         evidence,
         &sums.group,
-        &[
-            ("share", share),
-            ("lost", sums.total() as f64),
-            ("clientToServer", to_server),
-            ("serverToClient", to_client),
-            ("lostClientSide", sums.sides[0] as f64),
-            ("lostServerSide", sums.sides[1] as f64),
-            ("clustered", bursts.clustered),
-            ("costSeconds", seconds(sums.wait)),
-        ],
+        &values,
     );
     finding.who = all.pairs.who(pair);
     finding

@@ -3,11 +3,12 @@
 //! Memory: the newest [`LOSSES`] losses, needless repeats and segments that the capture missed (6 MB), the newest [`SETUPS`] setups
 //! (2 MB), [`pairs::MOST`] pairs with a series of 8 bytes each 20 ms (from 22 minutes on no more: 0.5 MB each).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, TransactionKind, Verdict, count, sign,
+    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, TransactionKind, Verdict, count, decimal,
+    seconds, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -15,6 +16,7 @@ use weir_record::FlowId;
 use crate::backlog::Transaction;
 use crate::bins::Bins;
 use crate::detector::Detector;
+use crate::names::connections;
 use crate::newest::Newest;
 use crate::pairs::{self, Pairs};
 use crate::period::{self, Exposure, Period};
@@ -29,6 +31,9 @@ const LOSSES: usize = 1 << 16;
 const SETUPS: usize = 1 << 17;
 /// Width of the series of segments sent, ns.
 const WIDTH: u64 = 20_000_000;
+/// After so long another segment that is lost is of another recovery, ns: recoveries are told apart by sequence numbers, which
+/// come again.
+const PAUSE: u64 = 1_000_000_000;
 /// Pairs, those with most losses first, in which a period is looked for.
 const LOOKED_AT: usize = 8;
 
@@ -64,14 +69,26 @@ impl Side {
 pub(crate) struct Loss {
     /// TAI ns.
     pub at: u64,
-    /// Until it was sent again, ns.
-    pub wait: u64,
+    /// When it was sent again, TAI ns; `at` where it is not known how long that took.
+    pub again: u64,
     pub id: FlowId,
     pub pair: u16,
     pub from_server: bool,
     pub side: Side,
     /// The first of its recovery: an episode is one event.
     pub first: bool,
+    /// Number of its recovery in its direction; 0: it never came again.
+    pub episode: u32,
+    pub seq: u32,
+}
+
+/// From the first loss of a recovery to its last repeat.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    first: u64,
+    last: u64,
+    /// Of the loss that came last.
+    seq: u32,
 }
 
 /// A data segment that came again although it was not lost.
@@ -446,12 +463,14 @@ impl Detector for Losses {
             }
             Place::BeforeTap | Place::BehindTap | Place::Unknown => self.losses.push(Loss {
                 at: verdict.lost_at,
-                wait: verdict.time.saturating_sub(verdict.lost_at),
+                again: verdict.time.max(verdict.lost_at),
                 id: verdict.connection,
                 pair: number,
                 from_server: verdict.from_server,
                 side,
                 first: verdict.begins || verdict.class == Class::Lost,
+                episode: verdict.episode,
+                seq: verdict.seq,
             }),
             Place::Nowhere => {}
         }
@@ -482,15 +501,16 @@ pub(crate) struct Sums {
     pub sides: [u64; 3],
     /// By sender and side (client's, server's).
     pub ways: [[u64; 2]; 2],
-    /// Recoveries, and their waits, ns.
-    pub episodes: u64,
-    pub wait: u64,
+    /// Recoveries of which it is known how long they took, and how long all of them did, ns.
+    recoveries: u64,
+    wait: u64,
 }
 
 impl Sums {
     pub fn of<'a>(losses: impl Iterator<Item = &'a Loss>) -> Self {
         let mut sums = Self::default();
         let mut ids = HashSet::new();
+        let mut recoveries: HashMap<(FlowId, bool, u32), Recovery> = HashMap::new();
         let mut span: Option<(u64, u64)> = None;
         let mut losses: Vec<&Loss> = losses.collect();
         losses.sort_by_key(|loss| loss.at);
@@ -501,9 +521,21 @@ impl Sums {
             if loss.side != Side::Unknown {
                 sums.ways[sender][loss.side as usize] += 1;
             }
-            if loss.first {
-                sums.episodes += 1;
-                sums.wait += loss.wait;
+            if loss.episode > 0 {
+                let key = (loss.id, loss.from_server, loss.episode);
+                let new = Recovery {
+                    first: loss.at,
+                    last: loss.again,
+                    seq: loss.seq,
+                };
+                let recovery = recoveries.entry(key).or_insert(new);
+                // What is lost again and again is waited for all the time.
+                if loss.seq != recovery.seq && loss.at.saturating_sub(recovery.last) > PAUSE {
+                    sums.waited_for(*recovery);
+                    *recovery = new;
+                }
+                recovery.last = recovery.last.max(loss.again);
+                recovery.seq = loss.seq;
             }
             let (first, last) = span.unwrap_or((loss.at, loss.at));
             span = Some((first.min(loss.at), last.max(loss.at)));
@@ -514,7 +546,35 @@ impl Sums {
         if let Some((first, last)) = span {
             sums.group.extend(first, last);
         }
+        for recovery in recoveries.into_values() {
+            sums.waited_for(recovery);
+        }
         sums
+    }
+
+    fn waited_for(&mut self, Recovery { first, last, .. }: Recovery) {
+        self.recoveries += u64::from(last > first);
+        self.wait += last - first;
+    }
+
+    /// How long all of it was waited for, if that is known, s.
+    pub fn cost(&self) -> Option<f64> {
+        (self.recoveries > 0).then(|| seconds(self.wait))
+    }
+
+    /// The same, in a sentence.
+    pub fn waited(&self) -> String {
+        self.cost().map_or_else(
+            || "how long it took until what was lost came again is not known, as the round trip is not".to_owned(),
+            |cost| {
+                format!(
+                    "from a loss to the last repeat of its recovery it took {} s on average: {} s of waiting in {}",
+                    decimal(cost / self.recoveries as f64, 3),
+                    decimal(cost, 2),
+                    connections(self.group.count())
+                )
+            },
+        )
     }
 
     pub const fn total(&self) -> u64 {
@@ -671,6 +731,77 @@ mod tests {
         assert_eq!(period.confidence, 0.6, "{period:#?}");
         assert!(period.title.contains("of every 11.02 s"), "{}", period.title);
         assert!(!of("LOSS").is_empty(), "{found:#?}");
+    }
+
+    /// Half a second, twice as long each time, and 0.1 s of two segments that came again at once.
+    #[test]
+    fn what_is_lost_again_is_waited_for_until_its_last_repeat() {
+        let mut losses = Losses::default();
+        let ends = Ends::default();
+        let ms = |ms: u64| START + ms * 1_000_000;
+        let repeats = [
+            (0, 500, 1, 7),
+            (500, 1500, 1, 7),
+            // That it waited is not known of a repeat after so long.
+            (3500, 3500, 1, 7),
+            (9000, 9100, 2, 8),
+            (9000, 9100, 2, 9),
+        ];
+        for (lost_at, time, episode, seq) in repeats {
+            let verdict = Verdict {
+                time: ms(time),
+                episode,
+                seq,
+                ..verdict(0, ms(lost_at), Class::Retransmission, Place::BehindTap)
+            };
+            losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
+        }
+        let sums = Sums::of(losses.losses.iter());
+        assert_eq!(sums.cost(), Some(3.6));
+        assert_eq!(
+            sums.waited(),
+            "from a loss to the last repeat of its recovery it took 1.800 s on average: 3.60 s of waiting in 1 connection"
+        );
+    }
+
+    /// After 2³¹ bytes the numbers tell the recovery of before.
+    #[test]
+    fn time_between_recoveries_is_no_waiting() {
+        let mut losses = Losses::default();
+        let ends = Ends::default();
+        for n in 0..3 {
+            let at = START + u64::from(n) * 40_000_000_000;
+            let verdict = Verdict {
+                seq: n * 1000,
+                ..verdict(0, at, Class::Retransmission, Place::BehindTap)
+            };
+            losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
+        }
+        // Each came 0.2 s before its repeat.
+        assert_eq!(Sums::of(losses.losses.iter()).cost(), Some(0.6));
+    }
+
+    #[test]
+    fn a_wait_that_is_not_known_is_no_wait_of_zero() {
+        let mut losses = Losses::default();
+        let ends = Ends::default();
+        let verdict = Verdict {
+            time: START,
+            ..verdict(0, START, Class::Retransmission, Place::BehindTap)
+        };
+        losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
+        let mut out = Vec::new();
+        losses.findings(&Timeline::default(), &mut out);
+        let [finding] = &out[..] else { panic!("{out:#?}") };
+        assert!(!finding.values.contains_key("costSeconds"), "{finding:#?}");
+        assert!(
+            finding.evidence.iter().any(|line| line.contains("is not known")),
+            "{finding:#?}"
+        );
+        assert!(
+            !finding.evidence.iter().any(|line| line.contains("0.00")),
+            "{finding:#?}"
+        );
     }
 
     #[test]

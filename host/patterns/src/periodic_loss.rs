@@ -4,7 +4,7 @@ use weir_analysis::{finding as make, seconds, timestamp};
 use weir_messages::v1::Finding;
 
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums, chance, percent};
-use crate::names::{connections, count};
+use crate::names::count;
 
 /// Traffic inside and outside that differs by less is the same.
 const SAME_LOAD: f64 = 1.25;
@@ -66,12 +66,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     } else {
         format!("inside, {more:.2} times as much is sent as outside: load may have a part in it")
     });
-    evidence.push(format!(
-        "what was lost came again {:.3} s later on average: {:.1} s of waiting in {}",
-        seconds(whole.wait) / whole.episodes.max(1) as f64,
-        seconds(whole.wait),
-        connections(whole.group.count())
-    ));
+    evidence.push(whole.waited());
     let (missed_inside, missed) = all.missed(found);
     evidence.push(if missed == 0 {
         "the capture itself missed nothing: the losses are the network's".to_owned()
@@ -98,6 +93,16 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         "next: capture on the far side of each device there in turn; compare the error and drop counters of its ports with this rhythm"
             .to_owned(),
     );
+    let mut values = vec![
+        ("periodSeconds", length),
+        ("lossySeconds", part),
+        ("phaseSeconds", seconds(phase)),
+        ("lost", whole.total() as f64),
+        ("lostInside", inside.total() as f64),
+        ("rateInside", rates[0]),
+        ("rateOutside", rates[1]),
+    ];
+    values.extend(whole.cost().map(|cost| ("costSeconds", cost)));
     let mut finding = make(
         "PERIODIC_LOSS",
         if rates[0] > 0.005 { "CRITICAL" } else { "WARNING" },
@@ -109,16 +114,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         format!("Packets are lost in {part:.2} s of every {length:.2} s {between}"),
         evidence,
         &whole.group,
-        &[
-            ("periodSeconds", length),
-            ("lossySeconds", part),
-            ("phaseSeconds", seconds(phase)),
-            ("lost", whole.total() as f64),
-            ("lostInside", inside.total() as f64),
-            ("rateInside", rates[0]),
-            ("rateOutside", rates[1]),
-            ("costSeconds", seconds(whole.wait)),
-        ],
+        &values,
     );
     finding.start = Some(timestamp(period.begin));
     finding.who = format!("{client} > {server}");
