@@ -319,8 +319,11 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
             ),
             "it may also be: a device that drops these packets for what is in them, or a tunnel that cannot carry more"
                 .to_owned(),
+            // The largest that passed happened to be so large: it is not the limit.
             format!(
-                "next: ping with DF and that size along the path; let ICMP \"fragmentation needed\" through, or clamp the MSS to {passed}"
+                "next: find the limit between {} and {} by pings with DF along the path; let ICMP \"fragmentation needed\" through, or clamp the MSS to what passes there",
+                bytes(passed),
+                bytes(least)
             ),
         ],
         stuck,

@@ -427,6 +427,12 @@ fn what_is_too_large_for_the_path_is_told() {
         let limit = f64::from(above - 14 - 20 - 32);
         let (passed, lost) = (value(found, "largestPassed"), value(found, "smallestLost"));
         assert!(passed <= limit && limit < lost, "{passed} {limit} {lost}");
+        // The largest that passed is no limit to set.
+        let next = found.evidence.last().map(String::as_str).unwrap_or_default();
+        assert!(
+            next.starts_with("next: find the limit between ") && !next.contains(&format!("MSS to {passed}")),
+            "{next}"
+        );
     }
 }
 
