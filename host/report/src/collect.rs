@@ -13,6 +13,7 @@ use weir_patterns::bins::Bins;
 use weir_patterns::{Loss, loss};
 
 use crate::scale::{Column, Histogram, row};
+use crate::spent::{SETUP, Spent};
 use crate::timing::Timing;
 use crate::waterfall::Waterfalls;
 
@@ -183,6 +184,7 @@ pub struct Collector {
     pub(crate) closes: BTreeMap<&'static str, u64>,
     pub(crate) findings: Vec<v1::Finding>,
     pub(crate) waterfalls: Waterfalls,
+    pub(crate) spent: Spent,
 }
 
 impl Default for Collector {
@@ -204,6 +206,7 @@ impl Default for Collector {
             closes: BTreeMap::new(),
             findings: Vec::new(),
             waterfalls: Waterfalls::default(),
+            spent: Spent::default(),
         }
     }
 }
@@ -219,7 +222,7 @@ pub(crate) fn request(signature: &str) -> &str {
 }
 
 /// `blk[345]` as `blk[3xx]`.
-fn masked(request: &str) -> String {
+pub(crate) fn masked(request: &str) -> String {
     let mut before = ' ';
     let mask = |c: char| {
         let masked = c.is_ascii_digit() && (before.is_ascii_digit() || before == 'x');
@@ -380,10 +383,19 @@ impl Sink for Collector {
     fn transaction(&mut self, transaction: &Transaction<'_>) {
         self.waterfalls.transaction(transaction);
         let facts = transaction.facts();
-        if facts.kind == TransactionKind::Setup {
+        let ends = transaction.ends();
+        let is_setup = facts.kind == TransactionKind::Setup;
+        if let Some(time) = &transaction.message().shares {
+            let request = if is_setup {
+                SETUP
+            } else {
+                request(transaction.signature())
+            };
+            self.spent.add((ends.server, ends.server_port), request, time);
+        }
+        if is_setup {
             return;
         }
-        let ends = transaction.ends();
         self.slice(&ends, facts.request_time).requests += 1;
         let answered = facts.response.and(facts.end);
         let kind = self.kind(ends.server_port, request(transaction.signature()));

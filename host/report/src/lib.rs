@@ -19,6 +19,7 @@ mod sample;
 mod scale;
 mod shown_in;
 mod significance;
+mod spent;
 mod svg;
 mod tables;
 mod timing;

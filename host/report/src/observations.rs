@@ -12,7 +12,8 @@ use crate::document::{Block, Item, Text};
 use crate::figures::{see, service_name};
 use crate::format::{count, seconds};
 use crate::shown_in;
-use crate::tables::{connection_anchor, parts_of, time_of_day};
+use crate::spent::{PARTS, Spent};
+use crate::tables::{connection_anchor, parts_of, time_of_day, words};
 
 /// Connections named in an observation.
 const NAMED: usize = 5;
@@ -34,7 +35,20 @@ pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
     let mut all: Vec<_> = findings.iter().collect();
     let milliseconds = |finding: &v1::Finding| (1e3 * cost(finding).unwrap_or(UNKNOWN_COST)) as u64;
     all.sort_by_key(|finding| (Reverse(rank(&finding.severity)), Reverse(milliseconds(finding))));
+    flood_first(&mut all);
     all
+}
+
+/// A flood stands before the failed connections that most of its SYNs are: what those ask for would be sought in vain.
+fn flood_first(all: &mut [&v1::Finding]) {
+    let place = |kind: &str| all.iter().position(|finding| finding.kind == kind);
+    let (Some(failed), Some(flood)) = (place("FAILED_CONNECTIONS"), place("SYN_FLOOD")) else {
+        return;
+    };
+    let many = number(all[failed], "connections").unwrap_or(0.0);
+    if failed < flood && number(all[flood], "syns").is_some_and(|syns| 2.0 * syns >= many) {
+        all[failed..=flood].rotate_right(1);
+    }
 }
 
 pub fn rank(severity: &str) -> u8 {
@@ -79,7 +93,7 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
     }
     let mut text = Text::default();
     if serious.is_empty() {
-        text = text.strong("Nothing was found that needs mending.");
+        text = without_faults(summary, &facts.spent);
         if !ranked.is_empty() {
             text = text.plain(" What is worth knowing stands below.");
         }
@@ -105,8 +119,93 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
     }
     out.push(Block::Paragraph(text));
     out.extend(where_lost(timeline, facts).map(Block::Paragraph));
-    out.extend(whose_time(summary).map(Block::Paragraph));
+    if is_one_sided(findings) {
+        let unknown = "Whose time it was is not known: one direction of most connections is not in the capture.";
+        out.push(Block::Paragraph(unknown.into()));
+    } else {
+        out.extend(whose_time(summary).map(Block::Paragraph));
+    }
     out
+}
+
+/// Of half of the connections with data, or more, one direction is missing: what was waited for does not show.
+fn is_one_sided(findings: &[v1::Finding]) -> bool {
+    let one_sided = findings.iter().find(|finding| finding.kind == "ONE_SIDED");
+    one_sided
+        .and_then(|finding| number(finding, "share"))
+        .is_some_and(|share| share >= 0.5)
+}
+
+/// Where nothing is broken, the answer is what the time went into.
+fn without_faults(summary: &v1::Summary, spent: &Spent) -> Text {
+    let beyond = |d: &&v1::Diagnosis| d.verdict == "BOTTLENECK";
+    let is_part = |category: &str| PARTS.iter().any(|(part, _)| *part == category);
+    let (mut parts, others): (Vec<_>, Vec<_>) = summary
+        .diagnosis
+        .iter()
+        .filter(beyond)
+        .partition(|d| is_part(&d.category));
+    parts.sort_by(|a, b| b.value.total_cmp(&a.value));
+    if parts.is_empty() && others.is_empty() {
+        return Text::default().strong("Nothing was found that needs mending.");
+    }
+    let total = summary.delays.map_or(0.0, |delays| delays.total_seconds);
+    let mut text = Text::default();
+    if parts.is_empty() {
+        text = text.strong("No fault was found.");
+    }
+    for (place, part) in parts.into_iter().enumerate() {
+        let name = words(&part.category);
+        let took = format!(
+            "{} of {} ({:.0} %)",
+            seconds(part.value * total),
+            seconds(total),
+            100.0 * part.value
+        );
+        text = match place {
+            0 => text.strong(format!("No fault was found; the time went into {name}: {took}.")),
+            _ => text.plain(" ").strong(sentence(&format!("{name} took {took}"))),
+        };
+        // The protocol's are ranked by what it waited for.
+        let costs =
+            |b: &&v1::Bottleneck| b.name == part.category || part.category == "PROTOCOL" && is_protocol(&b.name);
+        if let Some(cost) = summary.bottlenecks.iter().find(costs) {
+            text = text.plain(match cost.name == part.category {
+                true => format!(" What would help: {}.", cost.remedy),
+                false => format!(
+                    " Most of it is {}, {}. What would help: {}.",
+                    words(&cost.name),
+                    seconds(cost.seconds),
+                    cost.remedy
+                ),
+            });
+        }
+        if let Some(Text(most)) = spent.most(&part.category) {
+            text = text.plain(" ");
+            text.0.extend(most);
+            text = text.plain(".");
+        }
+    }
+    if !others.is_empty() {
+        let list: Vec<_> = others
+            .iter()
+            .map(|d| {
+                format!(
+                    "{} ({:.1} % {})",
+                    words(&d.category),
+                    100.0 * d.value,
+                    d.of.trim_start_matches("share ")
+                )
+            })
+            .collect();
+        text = text.plain(format!(" Beyond their thresholds: {}.", list.join(", ")));
+    }
+    text.plain(" See ").link("tab-diagnosis", "diagnosis").plain(".")
+}
+
+/// A bottleneck that the diagnosis has under `PROTOCOL`.
+fn is_protocol(name: &str) -> bool {
+    name != "USER_THINK" && !PARTS.iter().any(|(part, _)| *part == name)
 }
 
 fn anchor(ranked: &[&v1::Finding], finding: &v1::Finding) -> String {
@@ -302,4 +401,107 @@ pub fn recommendations(findings: &[v1::Finding]) -> Vec<Item> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Span;
+
+    fn critical(kind: &str, values: &[(&str, f64)]) -> v1::Finding {
+        let value = |(key, number): &(&str, f64)| {
+            let value = Some(Value::Number(*number));
+            ((*key).to_owned(), v1::FindingValue { value })
+        };
+        v1::Finding {
+            kind: kind.to_owned(),
+            severity: "CRITICAL".to_owned(),
+            values: values.iter().map(value).collect(),
+            ..v1::Finding::default()
+        }
+    }
+
+    #[test]
+    fn a_flood_stands_before_the_failed_connections_that_it_is() {
+        for (syns, first) in [(100.0, "SYN_FLOOD"), (10.0, "FAILED_CONNECTIONS")] {
+            let findings = [
+                critical("FAILED_CONNECTIONS", &[("connections", 120.0), ("costSeconds", 9.0)]),
+                critical("LOSS", &[("costSeconds", 5.0)]),
+                critical("SYN_FLOOD", &[("syns", syns), ("costSeconds", 0.0)]),
+            ];
+            let kinds: Vec<_> = ranked(&findings).iter().map(|finding| finding.kind.as_str()).collect();
+            assert_eq!(kinds[0], first, "{kinds:?}");
+            assert_eq!(kinds.iter().filter(|kind| **kind == "LOSS").count(), 1);
+        }
+    }
+
+    #[test]
+    fn whose_time_it_was_is_not_known_of_one_direction() {
+        let summary = v1::Summary {
+            packets: 9,
+            connections: 1,
+            delays: Some(v1::TimeShares {
+                server_processing_seconds: 1.0,
+                total_seconds: 1.0,
+                ..v1::TimeShares::default()
+            }),
+            ..v1::Summary::default()
+        };
+        for (share, is_known) in [(0.1, true), (0.5, false)] {
+            let findings = [critical("ONE_SIDED", &[("share", share)])];
+            let answer = answer(&findings, &summary, &Timeline::default(), &Collector::default());
+            let text = format!("{answer:?}");
+            assert_eq!(text.contains("server processing"), is_known, "{text}");
+            assert_eq!(text.contains("Whose time it was is not known"), !is_known, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bottleneck_is_the_answer_where_nothing_is_broken() {
+        let row = |category: &str, value: f64, verdict: &str| v1::Diagnosis {
+            category: category.to_owned(),
+            verdict: verdict.to_owned(),
+            value,
+            of: "share of the time".to_owned(),
+            ..v1::Diagnosis::default()
+        };
+        let cost = |name: &str, seconds: f64, remedy: &str| v1::Bottleneck {
+            name: name.to_owned(),
+            seconds,
+            remedy: remedy.to_owned(),
+            ..v1::Bottleneck::default()
+        };
+        let mut summary = v1::Summary {
+            delays: Some(v1::TimeShares {
+                total_seconds: 200.0,
+                ..v1::TimeShares::default()
+            }),
+            diagnosis: vec![
+                row("SERVER_PROCESSING", 0.4, "POTENTIAL_BOTTLENECK"),
+                row("PROTOCOL", 0.55, "BOTTLENECK"),
+                row("FROZEN_WINDOW", 0.5, "BOTTLENECK"),
+            ],
+            bottlenecks: vec![
+                cost("USER_THINK", 300.0, "nothing"),
+                cost("RECEIVER_WINDOW", 100.0, "a larger window"),
+                cost("SERVER_PROCESSING", 80.0, "a faster server"),
+                cost("SENDER", 10.0, "a larger send buffer"),
+            ],
+            ..v1::Summary::default()
+        };
+        let said = |summary: &v1::Summary| {
+            let plain = |span: Span| match span {
+                Span::Plain(text) | Span::Strong(text) | Span::Code(text) | Span::Link { text, .. } => text,
+            };
+            let Text(spans) = without_faults(summary, &Spent::default());
+            spans.into_iter().map(plain).collect::<String>()
+        };
+        assert_eq!(
+            said(&summary),
+            "No fault was found; the time went into protocol: 110 s of 200 s (55 %). Most of it is receiver window, 100 s. \
+             What would help: a larger window. Beyond their thresholds: frozen window (50.0 % of the time). See diagnosis."
+        );
+        summary.diagnosis.truncate(1);
+        assert_eq!(said(&summary), "Nothing was found that needs mending.");
+    }
 }

@@ -74,9 +74,24 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
+    /// Those of another, too.
+    pub fn join(&mut self, other: &Self) {
+        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
     /// How many.
     pub const fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Of all of them, ns.
+    pub const fn sum(&self) -> u64 {
+        self.sum
     }
 
     /// Arithmetic mean, s.
