@@ -782,7 +782,7 @@ impl Findings {
             ),
             format!("above the line: {}", connections(self.repeating.count)),
             "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
-            "next: find and mend the source of the losses; LOSS and PERIODIC_LOSS say between whom, on which side of the tap, and what they cost".to_owned(),
+            "next: LOSS and PERIODIC_LOSS, where they were found, say between whom, on which side of the tap, and what it cost: find and mend the source there".to_owned(),
         ];
         Some(finding(
             "RETRANSMISSION_RATE",
