@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use prost_types::field_descriptor_proto::{Label, Type};
-use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 const PACKAGE: &str = "weir.v1";
 const MESSAGES: &str = "::weir_messages::v1";
@@ -35,11 +35,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The `Fields` implementation of the messages that a filter can be about, and of what they hold.
 fn fields(set: &FileDescriptorSet) -> Result<String, Box<dyn Error>> {
-    let messages: Vec<&DescriptorProto> = set
-        .file
-        .iter()
-        .filter(|file| file.package() == PACKAGE)
-        .flat_map(|file| &file.message_type)
+    let files = set.file.iter().filter(|file| file.package() == PACKAGE);
+    let messages: Vec<(&DescriptorProto, Comments<'_>)> = files
+        .flat_map(|file| {
+            let all = (0..).zip(&file.message_type);
+            all.map(|(index, message)| (message, Comments { file, message: index }))
+        })
         .collect();
     let mut wanted = vec!["Connection", "Transaction", "Segment", "Finding"];
     let mut done = 0;
@@ -47,9 +48,9 @@ fn fields(set: &FileDescriptorSet) -> Result<String, Box<dyn Error>> {
     while done < wanted.len() {
         let name = wanted[done];
         done += 1;
-        let message = messages
+        let (message, comments) = messages
             .iter()
-            .find(|message| message.name() == name)
+            .find(|(message, _)| message.name() == name)
             .ok_or_else(|| format!("no message {name} in package {PACKAGE}"))?;
         for field in &message.field {
             if let Some(inner) = inner_message(field)
@@ -60,9 +61,50 @@ fn fields(set: &FileDescriptorSet) -> Result<String, Box<dyn Error>> {
                 wanted.push(inner);
             }
         }
-        write_message(message, &mut code)?;
+        write_message(message, comments, &mut code)?;
     }
     Ok(code)
+}
+
+/// Where the comments of a message's fields are.
+struct Comments<'a> {
+    file: &'a FileDescriptorProto,
+    /// Its position in the file.
+    message: i32,
+}
+
+impl Comments<'_> {
+    /// What stands above a field.
+    fn of(&self, field: i32) -> &str {
+        // Numbers of message_type in FileDescriptorProto and of field in DescriptorProto.
+        let path = [4, self.message, 2, field];
+        let all = self.file.source_code_info.iter().flat_map(|info| &info.location);
+        let mut at = all.filter(|location| location.path == path);
+        at.next().map_or("", |location| location.leading_comments())
+    }
+}
+
+/// The values that a comment lists: `ONE, TWO or THREE`. Nothing else says what a text can be.
+fn listed(comment: &str) -> Vec<&str> {
+    let mut values = Vec::new();
+    let mut last = false;
+    for word in comment.split_whitespace() {
+        if word == "or" {
+            last = true;
+            continue;
+        }
+        let value = word.trim_end_matches([',', '.', ';']);
+        if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
+            values.clear();
+        } else {
+            values.push(value);
+            if last && values.len() > 1 {
+                return values;
+            }
+        }
+        last = false;
+    }
+    Vec::new()
 }
 
 /// Name of the field's message type when it is one of the package.
@@ -78,9 +120,9 @@ fn is_map(message: &DescriptorProto, field: &FieldDescriptorProto) -> bool {
         .any(|nested| nested.name() == entry && nested.options.as_ref().is_some_and(|options| options.map_entry()))
 }
 
-fn write_message(message: &DescriptorProto, code: &mut String) -> Result<(), Box<dyn Error>> {
+fn write_message(message: &DescriptorProto, comments: &Comments<'_>, code: &mut String) -> Result<(), Box<dyn Error>> {
     let (mut schema, mut visit, mut texts) = (String::new(), String::new(), String::new());
-    for field in &message.field {
+    for (index, field) in (0..).zip(&message.field) {
         let (name, tag) = (field.name(), field.number());
         let repeated = field.label() == Label::Repeated;
         let optional = field.proto3_optional();
@@ -100,9 +142,13 @@ fn write_message(message: &DescriptorProto, code: &mut String) -> Result<(), Box
             (Type::Double, _) => ("Kind::Number".to_owned(), Some("Value::Number(*v)")),
             (other, _) => return Err(format!("{place}: filters do not know the type {other:?} yet").into()),
         };
+        let values = match field.r#type() {
+            Type::String => listed(comments.of(index)),
+            _ => Vec::new(),
+        };
         writeln!(
             schema,
-            "        Field {{ name: {name:?}, json: {:?}, tag: {tag}, kind: {kind}, repeated: {} }},",
+            "        Field {{ name: {name:?}, json: {:?}, tag: {tag}, kind: {kind}, repeated: {}, values: &{values:?} }},",
             field.json_name(),
             repeated && kind != "Kind::Map",
         )?;

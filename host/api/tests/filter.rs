@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
-use weir_api::filter::Filter;
-use weir_messages::v1::{Close, Connection, Direction, Endpoint, Finding, Rtt, Setup, Transaction};
+use weir_api::filter::{Field, Fields, Filter, Kind};
+use weir_messages::v1::{Close, Connection, Direction, Endpoint, Finding, Rtt, Segment, Setup, Transaction};
 
 fn connection() -> Connection {
     Connection {
@@ -200,6 +200,23 @@ fn errors_say_where_and_what() {
         ("\"open", 6, "a closing \""),
         ("\"a\" = 3", 5, "without quotes"),
         ("duration_seconds = inf", 20, "seconds"),
+        ("turns == 3", 8, "once"),
+        ("client.address==10.0.0.1", 16, "once"),
+        ("turns = 3 && OK", 11, "AND or OR"),
+        ("turns = 3 || turns = 4", 11, "AND or OR"),
+        ("client.address = 10.0.0.1&&turns = 3", 26, "AND or OR"),
+        (
+            "setup.outcome = ok",
+            17,
+            "one of OK, RETRANSMITTED, REFUSED, IGNORED, RESET_LATE, MIDSTREAM",
+        ),
+        ("setup.outcome != \"X*\"", 18, "one of OK"),
+        ("setup.outcome:fine", 15, "one of OK"),
+        ("close.kind = FIN", 14, "one of CLIENT_FIN, SERVER_FIN"),
+        ("setup.outcome = \"\"", 1, ""),
+        ("setup.outcome:fuse", 1, ""),
+        ("setup.outcome = RE*", 1, ""),
+        ("setup.description:\"&&\"", 1, ""),
     ] {
         match Filter::<Connection>::parse(filter) {
             Err(error) => {
@@ -213,6 +230,45 @@ fn errors_say_where_and_what() {
     assert!(Filter::<Connection>::parse(&"NOT ".repeat(2000)).is_err());
     assert!(Filter::<Connection>::parse(&"a ".repeat(4000)).is_err());
     assert!(Filter::<Connection>::parse(&"a".repeat(9000)).is_err());
+}
+
+/// Texts whose comment in the proto lists all that they can be; one too many would refuse filters that are right.
+#[test]
+fn fields_with_few_values_are_those_listed() {
+    fn walk(fields: &[Field], path: &str, out: &mut Vec<String>) {
+        for field in fields {
+            let path = format!("{path}{}", field.name);
+            if !field.values.is_empty() {
+                out.push(format!("{path}: {}", field.values.join(" ")));
+            }
+            if let Kind::Message(inner) = field.kind {
+                walk(inner, &format!("{path}."), out);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for schema in [
+        Connection::SCHEMA,
+        Transaction::SCHEMA,
+        Segment::SCHEMA,
+        Finding::SCHEMA,
+    ] {
+        walk(schema, "", &mut all);
+    }
+    assert_eq!(
+        all,
+        [
+            "setup.outcome: OK RETRANSMITTED REFUSED IGNORED RESET_LATE MIDSTREAM",
+            "close.kind: CLIENT_FIN SERVER_FIN CLIENT_RST SERVER_RST REFUSED HALF_CLOSED IGNORED OPEN TIMEOUT",
+            "client_known_by: SYN SYN_ACK PORT FIRST",
+            "tunnel: NONE IP_IN_IP GRE VXLAN GENEVE ERSPAN GTP_U PPPOE",
+            "kind: SETUP DATA CLOSE",
+            "class: COPY WINDOW_PROBE KEEP_ALIVE CAPTURE_ORDER REORDERED RETRANSMISSION MISSED LOST",
+            "cause: FAST TIMEOUT TAIL_PROBE UNKNOWN",
+            "place: BEFORE_TAP BEHIND_TAP ACK_BEFORE_TAP ACK_BEHIND_TAP CAPTURE NOWHERE UNKNOWN",
+            "severity: INFO WARNING CRITICAL",
+        ]
+    );
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct Field {
     pub kind: Kind,
     /// Whether it is a list.
     pub repeated: bool,
+    /// The only texts that it can hold, if its comment in the proto lists them.
+    pub values: &'static [&'static str],
 }
 
 /// What a field holds.

@@ -79,6 +79,10 @@ pub(super) fn split(filter: &str) -> Result<Vec<Token>, FilterError> {
             let length = rest
                 .find(|c: char| c.is_whitespace() || c == '(' || c == ')')
                 .unwrap_or(rest.len());
+            if first == '=' {
+                return Err(FilterError::new(filter, at, "=", "a value: equal is written =, once"));
+            }
+            refuse_signs(filter, at, &rest[..length])?;
             (
                 Word::Literal {
                     pattern: Pattern::unquoted(&rest[..length]),
@@ -101,6 +105,7 @@ pub(super) fn split(filter: &str) -> Result<Vec<Token>, FilterError> {
                     "a field, a text or \"(\"",
                 ));
             }
+            refuse_signs(filter, at, &rest[..length])?;
             let word = match &rest[..length] {
                 "AND" => Word::And,
                 "OR" => Word::Or,
@@ -117,6 +122,19 @@ pub(super) fn split(filter: &str) -> Result<Vec<Token>, FilterError> {
         at += length;
     }
     Ok(tokens)
+}
+
+/// `&&` and `||` of other languages would else be texts to look for, which nothing holds.
+fn refuse_signs(filter: &str, at: usize, word: &str) -> Result<(), FilterError> {
+    match word.find(['&', '|']) {
+        Some(offset) => {
+            let expected = "AND or OR in letters; a text with & or | stands in quotes";
+            let signs = &word[offset..];
+            let end = signs.find(|c| c != '&' && c != '|').unwrap_or(signs.len());
+            Err(FilterError::new(filter, at + offset, &signs[..end], expected))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The text in quotes that begins at `at`, and its length with the quotes. `\` makes the next

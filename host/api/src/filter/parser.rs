@@ -2,7 +2,7 @@
 
 use super::fields::{Field, Kind, Step};
 use super::lexer::{self, Operator, Token, Word};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, holds};
 use super::test::{Number, Test};
 use super::{FilterError, MAX_BYTES, Node};
 
@@ -57,6 +57,8 @@ struct Target {
     name: String,
     /// Whether it is a value in a map.
     in_map: bool,
+    /// The only texts that it can hold; none: any text.
+    values: &'static [&'static str],
 }
 
 impl Parser<'_> {
@@ -161,6 +163,7 @@ impl Parser<'_> {
             repeated: false,
             name: String::new(),
             in_map: false,
+            values: &[],
         };
         for name in dotted.split('.') {
             match target.kind {
@@ -176,6 +179,7 @@ impl Parser<'_> {
                     target.path.push(Step::Field(field.tag));
                     target.kind = field.kind;
                     target.repeated |= field.repeated;
+                    target.values = field.values;
                 }
                 Kind::Map if !target.in_map => {
                     target.path.push(Step::Key(name.to_owned()));
@@ -204,6 +208,7 @@ impl Parser<'_> {
             repeated,
             name,
             in_map,
+            values,
         } = target;
 
         if operator == Operator::Has && !quoted && pattern.is_any() {
@@ -230,7 +235,18 @@ impl Parser<'_> {
             }
             // An item of a list is compared whole.
             Kind::Text if repeated => Test::Matches(pattern, true),
-            Kind::Text => text(operator, pattern),
+            Kind::Text => {
+                let possible = match operator {
+                    Operator::Equal | Operator::NotEqual => values.iter().any(|value| pattern.matches(value)),
+                    Operator::Has => values.iter().any(|value| holds(value, &pattern.text())),
+                    _ => true,
+                };
+                // A text that is not known is empty.
+                if !possible && !values.is_empty() && pattern.plain() != Some("") {
+                    return Err(self.error_at(at, format!("one of {}", values.join(", "))));
+                }
+                text(operator, pattern)
+            }
             Kind::Bool => match (operator, pattern.plain()) {
                 (Operator::Equal | Operator::Has, Some(truth @ ("true" | "false"))) => Test::Bool(truth == "true"),
                 (Operator::NotEqual, Some(truth @ ("true" | "false"))) => Test::Bool(truth == "false"),
