@@ -1,5 +1,17 @@
 import { expect, test } from "vitest";
-import { bits, bytes, clock, count, duration, nanoseconds, percent, UNKNOWN } from "./format";
+import {
+    bits,
+    bytes,
+    clock,
+    count,
+    duration,
+    moment,
+    nanoseconds,
+    percent,
+    several,
+    shortened,
+    UNKNOWN,
+} from "./format";
 
 test("durations take the unit that reads best", () => {
     const pairs: [number, string][] = [
@@ -40,4 +52,30 @@ test("times of day round as a whole and keep nanoseconds", () => {
     expect(clock(start, 0, 3)).toBe("00:00:00.000");
     expect(clock(nanoseconds("2015-06-01T01:52:14Z"), 0.8553, 4)).toBe("01:52:14.8553");
     expect(() => nanoseconds("2015-06-01 01:52")).toThrow("not a time");
+});
+
+test("a moment of another day has its date", () => {
+    const start = nanoseconds("2015-06-01T23:59:58Z");
+    expect(moment(start, 1, 0)).toBe("23:59:59");
+    expect(moment(start, 1.6, 0)).toBe("2015-06-02 00:00:00");
+    expect(moment(start, 1.6, 1)).toBe("23:59:59.6");
+    expect(moment(start, 4000, 0, 3600)).toBe("01:06:38");
+});
+
+test("one thing is not several", () => {
+    expect([several(1, "packet"), several("1234", "packet"), several(0, "packet")]).toEqual([
+        "1 packet",
+        "1,234 packets",
+        "0 packets",
+    ]);
+});
+
+test("addresses are shortened in the middle and keep their ports", () => {
+    const end = (port: number) => `[2001:db8:1234:5678:9abc:def0:1111:2222]:${port}`;
+    expect(shortened(end(65535), 24)).toBe("[2001:db8:1…:2222]:65535");
+    expect(shortened("10.0.0.1:80", 24)).toBe("10.0.0.1:80");
+    expect(shortened(`${end(50123)} → 10.0.0.1:80`, 40)).toMatch(/^.{26} → 10\.0\.0\.1:80$/);
+    const both = shortened(`${end(50123)} → ${end(443)}`, 45);
+    expect(both.length).toBeLessThanOrEqual(45);
+    expect(both).toMatch(/^\[2001.*….*:50123 → \[2001.*….*\]:443$/);
 });

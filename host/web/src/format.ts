@@ -11,6 +11,33 @@ export function count(value: number | bigint | string | null | undefined): strin
     return GROUPED.format(number);
 }
 
+/** "1 packet", "2 packets", "– packets". */
+export function several(value: number | bigint | string | null | undefined, one: string): string {
+    const text = count(value);
+    return `${text} ${one}${text === "1" ? "" : "s"}`;
+}
+
+/** A text of so many letters at most; what is left out is in its middle, where an address tells least, not the port. */
+export function shortened(text: string, most: number): string {
+    if (text.length <= most) return text;
+    const parts = text.split(ARROW);
+    const room = most - ARROW.length * (parts.length - 1);
+    const each = Math.floor(room / parts.length);
+    // What short ones leave goes to the long ones.
+    const long = parts.filter((part) => part.length > each).length;
+    const left = room - parts.reduce((sum, part) => sum + Math.min(part.length, each), 0);
+    const fits = Math.max(2, each + Math.floor(left / long));
+    const short = (part: string) => {
+        if (part.length <= fits) return part;
+        const end = Math.ceil((fits - 1) / 2);
+        return `${part.slice(0, fits - 1 - end)}…${part.slice(part.length - end)}`;
+    };
+    return parts.map(short).join(ARROW);
+}
+
+/** Between the ends of a connection. */
+const ARROW = " → ";
+
 /** A figure with three significant digits and no needless zeros. */
 export function figure(value: number | null | undefined): string {
     if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
@@ -71,12 +98,18 @@ export function nanoseconds(rfc3339: string): bigint {
     return BigInt(whole) * 1_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
 }
 
-/** Time of day in UTC, `digits` behind the point (0 to 9). */
-export function clock(start: bigint, seconds: number, digits: number): string {
+const DAY = 86_400_000_000_000n;
+
+/** A moment, ns since 1970, to `digits` behind the point (0 to 9). `start`: ns since 1970 of second 0. */
+function rounded(start: bigint, seconds: number, digits: number): bigint {
     const unit = 10n ** BigInt(9 - digits);
     const total = start + BigInt(Math.round(seconds * 1e9));
-    const rounded = ((total + unit / 2n) / unit) * unit;
-    const inDay = ((rounded % 86_400_000_000_000n) + 86_400_000_000_000n) % 86_400_000_000_000n;
+    return ((total + unit / 2n) / unit) * unit;
+}
+
+/** Time of day in UTC, `digits` behind the point (0 to 9). */
+export function clock(start: bigint, seconds: number, digits: number): string {
+    const inDay = ((rounded(start, seconds, digits) % DAY) + DAY) % DAY;
     const whole = Number(inDay / 1_000_000_000n);
     const pad = (value: number) => String(value).padStart(2, "0");
     const text = `${pad(Math.floor(whole / 3600))}:${pad(Math.floor(whole / 60) % 60)}:${pad(whole % 60)}`;
@@ -86,6 +119,14 @@ export function clock(start: bigint, seconds: number, digits: number): string {
         .slice(0, digits)}`;
 }
 
-export function date(start: bigint): string {
-    return new Date(Number(start / 1_000_000n)).toISOString().slice(0, 10);
+/** Day in UTC; `digits` as of the time of day that stands beside it. */
+export function date(start: bigint, seconds: number, digits: number): string {
+    return new Date(Number(rounded(start, seconds, digits) / 1_000_000n)).toISOString().slice(0, 10);
+}
+
+/** Time of day, with its date where that is not the date of second 0 or of `beside`. */
+export function moment(start: bigint, seconds: number, digits: number, beside = 0): string {
+    const day = date(start, seconds, digits);
+    const time = clock(start, seconds, digits);
+    return day === date(start, beside, digits) ? time : `${day} ${time}`;
 }

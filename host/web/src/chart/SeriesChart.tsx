@@ -1,6 +1,6 @@
 /** Quantities over time on one axis: the chart, its figures under the cursor, and a table of them beneath. */
 import type { ComponentChildren } from "preact";
-import { clock, duration, figure } from "../format";
+import { duration, figure, moment } from "../format";
 import type { Timeline } from "../components/timeline";
 import { columnAt } from "../components/timeline";
 import { capture, param, setParam } from "../state/store";
@@ -168,7 +168,7 @@ export function SeriesChart(props: Props) {
                 if (from === undefined) return null;
                 return {
                     x,
-                    title: `${clock(start, from, 3)} for ${duration(timeline.step)}`,
+                    title: `${moment(start, from, 3)} for ${duration(timeline.step)}`,
                     lines: shown.map((series) => {
                         const value = series.values[column] as number;
                         const low = series.low?.[column];

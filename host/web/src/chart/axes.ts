@@ -1,7 +1,7 @@
 /** The frame of a chart: grid, ticks, labels; and where the plot lies. */
 import type { Colors } from "../theme";
 import type { Painter } from "./painter";
-import { duration } from "../format";
+import { duration, shortened } from "../format";
 import {
     durationStep,
     linearTicks,
@@ -52,10 +52,14 @@ const TOP = 10;
 const BOTTOM = 42;
 /** Of a tick's label, px. */
 const LETTER = 6.6;
+/** Share of the picture that the labels at the left may take. */
+const MOST_ROOM = 0.4;
+/** Beside these labels, px: what the axis measures, and the distance from the plot. */
+const BESIDE = 24;
 const rightRoom = (axes: Axes) => (axes.y2 ? 68 : 18);
 
 export function layout(axes: Axes, width: number, height: number, colors: Colors, room = 76): Area {
-    const left = Math.round(room);
+    const left = Math.round(Math.min(room, width * MOST_ROOM));
     const inner = Math.max(10, width - left - rightRoom(axes));
     const tall = Math.max(10, height - TOP - BOTTOM);
     return {
@@ -90,7 +94,8 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         const y = area.y.to(tick.value);
         if (y < top - 1 || y > bottom + 1) continue;
         if (!axes.y.plain) painter.line([left, right], [y, y], { color: colors.grid });
-        painter.text(tick.label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
+        const label = shortened(tick.label, Math.floor((left - BESIDE) / (LETTER - 0.3)));
+        painter.text(label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
     for (const tick of ticksOf(axes.x, width / (axes.x.kind === "time" ? 110 : 75), start)) {
         const x = area.x.to(tick.value);

@@ -47,6 +47,26 @@ test("time ticks lie at round times of day, down to the nanosecond", () => {
     ]);
 });
 
+test("days are told by their dates, months and years are not thousands of ticks", () => {
+    const start = nanoseconds("2015-06-01T18:00:00Z");
+    const labels = (seconds: number) => timeTicks([0, seconds], 7, start).map((tick) => tick.label);
+    expect(labels(3 * 43_200)).toEqual([
+        "18:00:00",
+        "2015-06-02",
+        "06:00:00",
+        "12:00:00",
+        "18:00:00",
+        "2015-06-03",
+        "06:00:00",
+    ]);
+    expect(labels(4 * 86_400)).toEqual(["2015-06-02", "2015-06-03", "2015-06-04", "2015-06-05"]);
+    for (const days of [40, 400, 4000, 20_000]) {
+        const ticks = labels(days * 86_400);
+        expect(ticks.length).toBeGreaterThan(0);
+        expect(ticks.length).toBeLessThan(9);
+    }
+});
+
 test("the extent leaves out what is not known", () => {
     expect(extent([3, NaN, -1])).toEqual([-1, 3]);
     expect(extent([NaN])).toBeNull();

@@ -1,5 +1,5 @@
 /** From values to pixels and to the ticks of an axis. Pure. */
-import { clock, figure } from "../format";
+import { clock, date, figure } from "../format";
 
 export type AxisKind = "linear" | "log" | "time";
 
@@ -40,7 +40,11 @@ export function niceStep(width: number, wanted: number): number {
     return (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10) * power;
 }
 
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const DAY = 86400;
+const STEPS = [
+    ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
+    ...[1, 2, 7, 30, 365].map((days) => days * DAY),
+];
 
 /** The same in seconds: whole minutes and hours where there are several. */
 export function durationStep(width: number, wanted: number): number {
@@ -85,11 +89,14 @@ export function logTicks(
     return ticks;
 }
 
-/** Ticks at round times of day. `start`: ns since 1970 of second 0. */
+/** Ticks at round times of day; midnight is told by the day that begins. `start`: ns since 1970 of second 0. */
 export function timeTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
     if (!(high > low)) return [];
     const rough = (high - low) / Math.max(1, wanted);
-    const step = rough < 1 ? niceStep(high - low, wanted) : (STEPS.find((one) => one >= rough) ?? 86400);
+    const step =
+        rough < 1
+            ? niceStep(high - low, wanted)
+            : (STEPS.find((one) => one >= rough) ?? niceStep((high - low) / DAY, wanted) * DAY);
     const digits = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
     // Rounding in whole nanoseconds: seconds since midnight are too coarse for a double when steps are below 10 ns.
     const stepNs = BigInt(Math.max(1, Math.round(step * 1e9)));
@@ -98,7 +105,8 @@ export function timeTicks([low, high]: readonly [number, number], wanted: number
     const ticks: Tick[] = [];
     for (let at = ((lowNs + stepNs - 1n) / stepNs) * stepNs; at <= highNs; at += stepNs) {
         const value = Number(at - start) / 1e9;
-        ticks.push({ value, label: clock(start, value, digits) });
+        const midnight = at % BigInt(DAY * 1e9) === 0n;
+        ticks.push({ value, label: midnight ? date(start, value, 0) : clock(start, value, digits) });
     }
     return ticks;
 }

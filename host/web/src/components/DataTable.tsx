@@ -7,10 +7,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { columns as ask, json, of, type Columns } from "../api/client";
 import type { Capture, ColumnInfo } from "../api/types";
 import { startOf } from "../chart/ChartFrame";
-import { count } from "../format";
+import { count, date, several, shortened } from "../format";
 import { capture, param, range, revision, setParam, zoomed } from "../state/store";
 import { openConnection, toConnection } from "../views/open";
-import { cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
+import { ADDRESS_LETTERS, cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
 import { Link } from "./Link";
 import { Loading, message, useLoad } from "./load";
@@ -205,9 +205,10 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
         act();
     };
 
-    const template = visible.map((info) => `${widthOf(info)}px`).join(" ");
-    const wide = visible.reduce((sum, info) => sum + widthOf(info), 0);
     const start = startOf();
+    const dated = date(start, shown.seconds ?? 0, 0) !== date(start, 0, 0);
+    const template = visible.map((info) => `${widthOf(info, dated)}px`).join(" ");
+    const wide = visible.reduce((sum, info) => sum + widthOf(info, dated), 0);
     const rows = [];
     for (let index = first; index < last; index += 1) rows.push(index);
     return (
@@ -215,7 +216,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
             <section class="panel table" aria-label={props.table}>
                 <div class="tablehead">
                     <span role="status">
-                        {store.error !== null ? "" : current ? `${count(total)} ${props.table}` : "Loading…"}
+                        {store.error !== null ? "" : current ? several(total, props.table.slice(0, -1)) : "Loading…"}
                         {zoomed.value && " in the time range"}
                     </span>
                     <span class="space" />
@@ -279,6 +280,9 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                                 >
                                     {visible.map((info, column) => {
                                         const text = at ? cell(info, at.page, at.row, start) : "";
+                                        const fits = /address/.test(info.name)
+                                            ? shortened(text, ADDRESS_LETTERS)
+                                            : text;
                                         return (
                                             <div
                                                 key={info.name}
@@ -292,7 +296,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                                                         {text}
                                                     </Link>
                                                 ) : (
-                                                    text
+                                                    fits
                                                 )}
                                             </div>
                                         );

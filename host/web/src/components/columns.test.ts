@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Columns } from "../api/client";
 import type { ColumnInfo } from "../api/types";
 import { nanoseconds } from "../format";
-import { cell, heading } from "./columns";
+import { cell, heading, widthOf } from "./columns";
 
 const page = (value: number | string | boolean | null): Columns => ({
     rows: 1,
@@ -39,4 +39,12 @@ test("cells are written in the unit of their column", () => {
 test("headings tell the direction", () => {
     expect(heading("client_to_server_payload_bytes")).toBe("→ payload");
     expect(heading("server_to_client_rtt_median_seconds")).toBe("← rtt median");
+});
+
+test("a column has room for a rate and for the date of a time", () => {
+    // 22.4 Mbit/s of 13 px letters, and the padding.
+    expect(widthOf(info("rate", "number", "bit/s"))).toBeGreaterThanOrEqual(100);
+    expect(widthOf(info("first_packet_time", "time", "s"), true)).toBeGreaterThan(
+        widthOf(info("first_packet_time", "time", "s")),
+    );
 });

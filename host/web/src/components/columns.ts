@@ -1,7 +1,7 @@
 /** How the columns of the tables are named and written. */
 import type { Columns } from "../api/client";
 import type { ColumnInfo } from "../api/types";
-import { bits, bytes, clock, count, duration, figure, percent, UNKNOWN } from "../format";
+import { bits, bytes, count, duration, figure, moment, percent, UNKNOWN } from "../format";
 
 /** Headings of what is looked at most; the others are called as their column. Tooltips have the whole name. */
 const SHORT: Readonly<Record<string, string>> = {
@@ -44,13 +44,18 @@ export function isNumeric(info: ColumnInfo): boolean {
     return info.type !== "text" && info.type !== "bool" && info.type !== "id";
 }
 
-/** A column's width, CSS pixels. */
-export function widthOf(info: ColumnInfo): number {
+/** Letters of an address that its column has room for: what is longer is shortened in the middle. */
+export const ADDRESS_LETTERS = 15;
+
+/** A column's width, CSS pixels; `dated`: times have their dates. */
+export function widthOf(info: ColumnInfo, dated = false): number {
     if (/description|explanation|signature|missing|evidence/.test(info.name)) return 380;
-    if (info.type === "time") return 130;
-    if (info.type === "text") return /address/.test(info.name) ? 140 : 130;
+    if (info.type === "time") return dated ? 215 : 130;
+    if (info.type === "text") return /address/.test(info.name) ? 150 : 130;
     if (info.type === "id") return 110;
-    return Math.max(70, Math.min(150, heading(info.name).length * 7.4 + 34));
+    // A rate: 22.4 Mbit/s.
+    const least = info.unit === "bit/s" ? 100 : 70;
+    return Math.max(least, Math.min(150, heading(info.name).length * 7.4 + 34));
 }
 
 /** Text of a cell. `start`: ns since 1970 of the capture's second 0. */
@@ -59,7 +64,7 @@ export function cell(info: ColumnInfo, page: Columns, row: number, start: bigint
     if (value === null || value === "") return UNKNOWN;
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (typeof value === "string") return value;
-    if (info.type === "time") return clock(start, value, 6);
+    if (info.type === "time") return moment(start, value, 6);
     switch (info.unit) {
         case "s":
             return duration(value);

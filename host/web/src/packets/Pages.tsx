@@ -1,5 +1,5 @@
 /** Which of many rows are shown, and the ways to the others. */
-import { count } from "../format";
+import { count, several } from "../format";
 import { setParam } from "../state/store";
 
 export function Pages(props: { what: string; offset: number; shown: number; total: number; size: number }) {
@@ -10,7 +10,7 @@ export function Pages(props: { what: string; offset: number; shown: number; tota
     return (
         <span class="pages">
             {all
-                ? `${count(total)} ${total === 1 ? what.replace(/s$/, "") : what}`
+                ? several(total, what.replace(/s$/, ""))
                 : `${what} ${count(offset + 1)} to ${count(offset + shown)} of ${count(total)}`}
             {!all && (
                 <>

@@ -1,7 +1,7 @@
 /** The path of several taps: taps as places, legs between them with their delays and losses. */
 import type { Int64 } from "../api/types";
 import type { Painter } from "../chart/painter";
-import { count, duration } from "../format";
+import { count, duration, several } from "../format";
 import type { Colors } from "../theme";
 
 export interface Tap {
@@ -95,7 +95,7 @@ export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[],
         p.mark("circle", x(at), y, 18, c.accent);
         p.text(nameOf(tap.file), x(at), y + 26, { color: c.text, size: 12, bold: true, align: "center" });
         const missed = Number(tap.missedByCapture ?? 0);
-        p.text(`${count(tap.packets ?? "0")} packets`, x(at), y + 44, { color: c.muted, size: 11, align: "center" });
+        p.text(several(tap.packets ?? "0", "packet"), x(at), y + 44, { color: c.muted, size: 11, align: "center" });
         if (missed > 0) {
             p.text(`missed ${count(missed)}`, x(at), y + 60, { color: c.orange, size: 11, align: "center" });
         }

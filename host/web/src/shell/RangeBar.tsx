@@ -1,4 +1,4 @@
-import { clock, date, duration } from "../format";
+import { clock, date, duration, moment } from "../format";
 import { startOf } from "../chart/ChartFrame";
 import { pan, range, zoomBy, zoomed, zoomOut } from "../state/store";
 
@@ -11,7 +11,7 @@ export function RangeBar() {
     return (
         <div class="range" role="group" aria-label="Time range">
             <span>
-                {date(start)} {clock(start, from, digits)} – {clock(start, to, digits)} UTC{" "}
+                {date(start, from, digits)} {clock(start, from, digits)} – {moment(start, to, digits, from)} UTC{" "}
                 <small>({duration(width)})</small>
             </span>
             <button

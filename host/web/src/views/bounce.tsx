@@ -6,7 +6,7 @@ import { CanvasPainter, SvgPainter, type Painter } from "../chart/painter";
 import { json, of } from "../api/client";
 import type { Capture } from "../api/types";
 import { Loading, useLoad } from "../components/load";
-import { clock, count, duration, UNKNOWN } from "../format";
+import { clock, count, duration, moment, UNKNOWN } from "../format";
 import {
     BESIDE,
     drawBounce,
@@ -299,7 +299,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
 /** What is known of the packet under the pointer. */
 function figuresOf(row: Row, several: Taps | null): Pick<Hover, "title" | "lines"> {
     const lines: [string, string][] = [
-        ["Time", clock(startOf(), row.time, 9)],
+        ["Time", moment(startOf(), row.time, 9)],
         ["After the one before", duration(row.delta)],
         ["Seq, ack", `${count(row.seq)}, ${row.ack === null ? UNKNOWN : count(row.ack)}`],
         ["Window", `${count(row.window)}${row.scaled ? "" : " (as on the wire)"}`],

@@ -26,7 +26,7 @@ import {
 } from "../components/marks";
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
-import { bytes, clock, count, duration } from "../format";
+import { bytes, count, duration, moment, several } from "../format";
 import { capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
 import { and, quoted } from "./open";
@@ -182,7 +182,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
             y: area.y.to(taken),
             title: `${nameOf(index)}${rows > 1 ? ` (${count(rows)} transactions)` : ""}`,
             lines: [
-                ["request", clock(start, time, 6)],
+                ["request", moment(start, time, 6)],
                 ["took", rows > 1 ? `${duration(marks.mins[index])} to ${duration(taken)}` : duration(taken)],
                 ["with losses", count(marks.losses[index])],
                 ["in progress", count(busy[columnAt(timeline.times, time)])],
@@ -196,7 +196,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     return (
         <ChartFrame
             name="transactions"
-            title={`${count(marks.inRange)} transactions`}
+            title={several(marks.inRange, "transaction")}
             about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
             height={HEIGHT}
             y={{ kind: "log", domain: valueDomain(marks), label: `time to the ${VALUES[value]}`, format: duration }}

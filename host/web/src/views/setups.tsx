@@ -24,7 +24,7 @@ import {
     type Marks,
 } from "../components/marks";
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
-import { clock, count, duration } from "../format";
+import { count, duration, moment } from "../format";
 import { capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
@@ -102,7 +102,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
             y: area.y.to(value),
             title: `${OUTCOMES[outcome]?.label ?? outcome}${rows > 1 ? ` (${count(rows)} setups)` : ""}`,
             lines: [
-                ["first SYN", clock(start, time, 6)],
+                ["first SYN", moment(start, time, 6)],
                 ["took", rows > 1 ? `${duration(marks.mins[index])} to ${duration(value)}` : duration(value)],
                 ["with repeats", count(marks.losses[index])],
                 ["connections open", count(open[at])],

@@ -7,7 +7,8 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { Select } from "../components/Select";
-import { bytes, clock, count, duration } from "../format";
+import { bytes, count, duration, moment, several } from "../format";
+import { nameOf } from "../packets/connection";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { firstFrom, nearest, nextWhere } from "../packets/marks";
@@ -66,7 +67,7 @@ export async function loadTiming(shown: Capture, query: Parameters, width: numbe
         Array.from({ length: timing.shared }, (_, lane) => {
             // Connection n of all stands in lane n · shared / total.
             const before = (lane: number) => Math.ceil((lane * total) / timing.shared);
-            return { id: null, name: `${count(before(lane + 1) - before(lane))} connections` };
+            return { id: null, name: several(before(lane + 1) - before(lane), "connection") };
         });
     return { timing, lanes: timing.shared > 0 ? common() : own, total } satisfies Answer;
 }
@@ -76,9 +77,11 @@ async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal
     const table = await columns(of(shown, "/connections"), { ...query, share: null, ...wanted }, signal);
     const clients = table.texts("client_address");
     const servers = table.texts("server_address");
+    const end = (address: string | null | undefined, port: unknown) =>
+        nameOf({ address: address ?? "?", port: Number(port) });
     return table.texts("id").map((id, row) => ({
         id,
-        name: `${clients[row] ?? "?"}:${table.at("client_port", row)} → ${servers[row] ?? "?"}:${table.at("server_port", row)}`,
+        name: `${end(clients[row], table.at("client_port", row))} → ${end(servers[row], table.at("server_port", row))}`,
     }));
 }
 
@@ -136,7 +139,7 @@ function Lanes(props: { filter: string }) {
                 )}
                 {answer.data && answer.data.timing.shared > 0 && !one && (
                     <span class="pages">
-                        {count(answer.data.total)} connections in {answer.data.timing.shared} lanes
+                        {several(answer.data.total, "connection")} in {answer.data.timing.shared} lanes
                         <button type="button" onClick={() => setParam("offset", "0")}>
                             One by one
                         </button>
@@ -185,7 +188,7 @@ export function TimingChart(props: ChartProps) {
         const packets = marks.packets[mark] as number;
         const server = marks.server[mark] === 1;
         const lines: [string, string][] = [
-            ["Time", clock(start, time, 9)],
+            ["Time", moment(start, time, 9)],
             ["Sent by", server ? "server" : "client"],
             [
                 "Payload",
@@ -196,7 +199,7 @@ export function TimingChart(props: ChartProps) {
         ];
         if (packets > 1) {
             lines.push(["Packets", count(packets)]);
-            lines.push(["Until", clock(start, marks.last[mark] as number, 9)]);
+            lines.push(["Until", moment(start, marks.last[mark] as number, 9)]);
         }
         const link = marks.link[mark] as number;
         if (!Number.isNaN(link)) lines.push(["First sent", `${duration(time - link)} before`]);
@@ -269,7 +272,7 @@ export function TimingChart(props: ChartProps) {
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
-                    (named ? Math.min(420, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
+                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
                 }
                 y={{
                     kind: "linear",
@@ -325,9 +328,11 @@ export function TimingChart(props: ChartProps) {
                 </p>
             )}
             <p class="note">
-                {count(timing.rows)} packets in this range
-                {timing.exact ? ", each drawn" : `, in ${count(marks.time.length)} marks; zoom in until each is drawn`}.
-                {links > MOST_LINKS && ` ${count(MOST_LINKS)} of ${count(links)} loops are drawn.`}
+                {several(timing.rows, "packet")} in this range
+                {timing.exact
+                    ? ", each drawn"
+                    : `, in ${several(marks.time.length, "mark")}; zoom in until each is drawn`}
+                .{links > MOST_LINKS && ` ${count(MOST_LINKS)} of ${count(links)} loops are drawn.`}
             </p>
         </div>
     );

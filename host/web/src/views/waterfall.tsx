@@ -7,7 +7,7 @@ import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
-import { bytes, clock, count, duration, percent } from "../format";
+import { bytes, count, duration, moment, percent, several } from "../format";
 import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
 import {
@@ -90,7 +90,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
         const each = all[at] as Transaction;
         const parts = of[at] ?? [];
         const start = startOf();
-        const lines: [string, string][] = [["Request", clock(start, each.start, 6)]];
+        const lines: [string, string][] = [["Request", moment(start, each.start, 6)]];
         const sum = parts.reduce((seconds, part) => seconds + part.to - part.from, 0);
         for (const part of parts) {
             const label = PARTS.find((known) => known.name === part.name)?.label ?? part.name;
@@ -125,7 +125,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
                 kind: "linear",
                 plain: true,
                 domain: [rows, 0],
-                label: named ? "" : `${count(all.length)} transactions`,
+                label: named ? "" : several(all.length, "transaction"),
                 ticks: named ? all.map((each, at) => ({ value: at + 0.5, label: short(each.signature) })) : [],
             }}
             legend={PARTS.filter((part) => sums[part.name] > 0).map((part) => ({
