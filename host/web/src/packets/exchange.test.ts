@@ -32,6 +32,21 @@ test("more hosts than there is room for are counted", () => {
     expect(leftOut).toBe(61);
 });
 
+test("clients alone, however busy, are not the hosts: there must be something to draw between them", () => {
+    const all = Array.from({ length: 50 }, (_, client) =>
+        Array.from({ length: 10 }, (_, server) => ({
+            ...asked,
+            sender: `client${client}`,
+            receiver: `server${client}.${server}`,
+            count: 50 - client,
+        })),
+    ).flat();
+    const { hosts, leftOut } = hostsOf(all);
+    expect(hosts).toHaveLength(40);
+    expect(leftOut).toBe(510);
+    expect(hosts.filter((host) => host.startsWith("client"))).toHaveLength(4);
+});
+
 test("messages out of sight are not drawn, and larger ones are wider", () => {
     const draw = (from: number, to: number) => {
         const p = new SvgPainter();

@@ -47,24 +47,29 @@ export function readMessages(answer: Columns): Message[] {
     });
 }
 
-/** Hosts that have a line, at most: those with most messages. */
+/** Hosts that have a line, at most: those of the pairs with most messages. */
 const MOST_HOSTS = 40;
 
 /** The hosts in the order of their tiers, and how many are left out. */
 export function hostsOf(all: readonly Message[]): { hosts: string[]; leftOut: number } {
-    const counts = new Map<string, number>();
-    for (const { sender, receiver, count } of all) {
-        for (const host of [sender, receiver]) counts.set(host, (counts.get(host) ?? 0) + count);
+    const pairs = new Map<string, { client: string; server: string; count: number }>();
+    const seen = new Set<string>();
+    for (const { sender, receiver, server: response, count } of all) {
+        const [client, server] = response ? [receiver, sender] : [sender, receiver];
+        const key = `${client} ${server}`;
+        const pair = pairs.get(key);
+        if (pair) pair.count += count;
+        else pairs.set(key, { client, server, count });
+        seen.add(sender).add(receiver);
     }
-    const busiest = [...counts].sort((a, b) => b[1] - a[1]).slice(0, MOST_HOSTS);
-    const kept = new Set(busiest.map(([host]) => host));
-    const pairs = all
-        .filter(({ sender, receiver }) => kept.has(sender) && kept.has(receiver))
-        .map(({ sender, receiver, server }) =>
-            server ? { client: receiver, server: sender } : { client: sender, server: receiver },
-        );
-    const hosts = tiers(pairs);
-    return { hosts, leftOut: counts.size - hosts.length };
+    // By pairs: of the busiest hosts alone, no two may have sent each other anything.
+    const kept = new Set<string>();
+    for (const { client, server } of [...pairs.values()].sort((a, b) => b.count - a.count)) {
+        const more = [client, server].filter((host) => !kept.has(host));
+        if (kept.size + more.length <= MOST_HOSTS) for (const host of more) kept.add(host);
+    }
+    const hosts = tiers([...pairs.values()].filter(({ client, server }) => kept.has(client) && kept.has(server)));
+    return { hosts, leftOut: seen.size - hosts.length };
 }
 
 /** Width of a message by its size, px: ten times as large is a px more. */

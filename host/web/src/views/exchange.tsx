@@ -11,7 +11,7 @@ import { nearest } from "../chart/nearest";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
-import { bytes, clock, count, duration } from "../format";
+import { bytes, count, duration, moment, several } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Selected } from "../packets/Selected";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
@@ -99,6 +99,7 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
     const c = colors.value;
     const rows = Math.max(hosts.length, 2);
     const lines = new Map(hosts.map((host, at) => [host, at + 0.5]));
+    const drawn = messages.filter(({ sender, receiver }) => lines.has(sender) && lines.has(receiver)).length;
     const places = placesOf(waits?.all ?? []);
     const items: Shown[] = [
         ...messages.map((message) => ({ message })),
@@ -171,14 +172,18 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
                 steps={{ count: items.length, at: hover }}
             />
             <p class="note">
-                {count(total)} messages in this range
-                {exact ? ", each drawn" : `, in ${count(messages.length)} arrows; zoom in until each is drawn`}.
-                {leftOut > 0 && ` ${count(leftOut)} hosts with fewer messages have no line.`}
+                {several(total, "message")} in this range
+                {exact && drawn === messages.length
+                    ? ", each drawn"
+                    : `, ${several(drawn, "arrow")} drawn${exact ? "" : "; zoom in until each message is one"}`}
+                .
+                {leftOut > 0 &&
+                    ` ${several(leftOut, "host")} with fewer messages: without a line, their messages are not drawn.`}
             </p>
             {waits !== null && (
                 <p class="note">
-                    {count(waits.total)} waits in this range
-                    {waits.exact ? ", each drawn" : `, in ${count(waits.all.length)} bars`}.{" "}
+                    {several(waits.total, "wait")} in this range
+                    {waits.exact ? ", each drawn" : `, in ${several(waits.all.length, "bar")}`}.{" "}
                     {waits.decided + waits.ambiguous + waits.alone > 0 &&
                         `Of all calls to tiers behind, ${count(waits.decided)} fit one request by their times, ${count(waits.ambiguous)} fit several, ${count(waits.alone)} none.`}
                 </p>
@@ -205,7 +210,7 @@ function hoverMessage(
         y: area.y.to(lines.get(message.sender) ?? 0),
         title: `${message.sender} → ${message.receiver}`,
         lines: [
-            ["Time", clock(startOf(), message.time, 6)],
+            ["Time", moment(startOf(), message.time, 6)],
             ["From first to last packet", duration(message.end - message.time)],
             ["What", `${message.server ? "response" : "request"}, port ${message.port}`],
             ["Payload", bytes(message.bytes)],
@@ -225,7 +230,7 @@ function hoverMessage(
 function hoverWait(wait: Wait, x: number, y: number): Hover {
     const { forConnection } = wait;
     const lines: [string, string][] = [
-        ["Time", clock(startOf(), wait.time, 6)],
+        ["Time", moment(startOf(), wait.time, 6)],
         ["How long", duration(wait.seconds)],
     ];
     if (wait.count > 1) {
@@ -243,7 +248,7 @@ function hoverWait(wait: Wait, x: number, y: number): Hover {
     if (wait.behind !== null) lines.push(["Call", `${wait.call} of ${wait.calls}, to ${wait.behind}`]);
     else if (wait.calls > 0) lines.push(["Calls for this request", count(wait.calls)]);
     if (forConnection !== null)
-        lines.push(["Itself a call for", `connection ${forConnection}, ${clock(startOf(), wait.forTime, 6)}`]);
+        lines.push(["Itself a call for", `connection ${forConnection}, ${moment(startOf(), wait.forTime, 6)}`]);
     // Up to the request in front, or along its connection.
     const next = forConnection ?? (param("connection") === wait.connection ? wait.callConnection : wait.connection);
     return {
