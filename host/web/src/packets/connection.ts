@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { json, of } from "../api/client";
 import type { Capture, Int64 } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
+import { count } from "../format";
 import { go, state } from "../state/store";
 import type { LimitSeconds, TimeShares } from "./shares";
 
@@ -17,6 +18,7 @@ export interface Side {
     retransmittedPackets: Int64;
     lostUpstream: Int64;
     lostDownstream: Int64;
+    lostUnknown: Int64;
     missedByCapture: Int64;
     zeroWindows: Int64;
     maxInFlight: Int64;
@@ -74,6 +76,17 @@ export function useSpan(one: One | null): void {
 /** Without data there are no sequences to draw: a setup that failed is told by its few packets. */
 export const carried = ({ connection: { clientToServer, serverToClient } }: One) =>
     Number(clientToServer.payloadBytes) + Number(serverToClient.payloadBytes) > 0;
+
+/** Where the segments of one side were lost. */
+export function lostOf(side: Side): string {
+    const places: [Int64, string][] = [
+        [side.lostUpstream, "before the tap"],
+        [side.lostDownstream, "behind the tap"],
+        [side.lostUnknown, "at a place unknown"],
+    ];
+    const words = places.filter(([lost]) => Number(lost) > 0).map(([lost, place]) => `${count(lost)} ${place}`);
+    return words.join(", ") || "none";
+}
 
 export const nameOf = (end: End) =>
     end.address.includes(":") ? `[${end.address}]:${end.port}` : `${end.address}:${end.port}`;

@@ -5,8 +5,8 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Explained } from "../components/Explained";
 import { Loading, useLoad } from "../components/load";
-import { bytes, clock, count, duration, UNKNOWN } from "../format";
-import { carried, nameOf, span, type One, type Side } from "../packets/connection";
+import { bytes, count, duration, moment, UNKNOWN } from "../format";
+import { carried, lostOf, nameOf, span, type One, type Side } from "../packets/connection";
 import { drawFlight, drawSequence } from "../packets/draw";
 import { HOST_KINDS } from "../packets/kinds";
 import { OfConnection } from "../packets/OfConnection";
@@ -45,7 +45,6 @@ function Facts(props: { one: One }) {
     const { connection, packets } = props.one;
     const [client, server] = [connection.clientToServer, connection.serverToClient];
     const both = (value: (side: Side) => string) => `${value(client)} / ${value(server)}`;
-    const lost = (side: Side) => count(Number(side.lostUpstream) + Number(side.lostDownstream));
     const facts: [string, string][] = [
         ["Client", nameOf(connection.client)],
         ["Server", nameOf(connection.server)],
@@ -55,7 +54,7 @@ function Facts(props: { one: One }) {
         ["Packets", count(packets)],
         ["Payload, client / server", both((side) => bytes(Number(side.payloadBytes)))],
         ["Packets sent again", both((side) => count(side.retransmittedPackets))],
-        ["Lost before or behind the tap", both(lost)],
+        ["Segments lost, client / server", both(lostOf)],
         [
             "Smallest round trip from the tap",
             `to server ${duration(client.rtt?.minSeconds)}, to client ${duration(server.rtt?.minSeconds)}`,
@@ -156,7 +155,7 @@ function figures(of: Sequence, row: number): [string, string][] {
     const at = (steps: { low: Float64Array; high: Float64Array }) =>
         range(steps.low[row] as number, steps.high[row] as number);
     const lines: [string, string][] = [
-        ["Time", clock(start, of.time[row] as number, 9)],
+        ["Time", moment(start, of.time[row] as number, 9)],
         ["Sent (first to last byte)", at(of.sent)],
         ["Acknowledged", at(of.acknowledged)],
         ["In flight", at(of.inFlight)],
@@ -206,7 +205,7 @@ function SequenceChart(props: { one: One; sequence: Sequence; marks: Mark[] }) {
                 y: area.y.to((low + high) / 2),
                 title: { again: "Sent again", sack: "Selectively acknowledged", dsack: "Came twice (D-SACK)" }[what],
                 lines: [
-                    ["Time", clock(startOf(), time, 9)],
+                    ["Time", moment(startOf(), time, 9)],
                     ["Bytes", `${count(low)} to ${count(high)}`],
                     ["Length", bytes(high - low)],
                 ],

@@ -7,7 +7,7 @@ import { nearest } from "../chart/nearest";
 import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
-import { bytes, count, duration, percent } from "../format";
+import { bytes, count, duration, percent, several, shortened } from "../format";
 import { capture, go, param, range, type Change } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
@@ -93,24 +93,32 @@ export function arrange(dialogues: readonly Dialogue[]): { clients: string[]; se
     return { clients, servers, lines };
 }
 
-const LABELS = 210;
+/** A letter of a host's name, and what is beside the name, px. */
+const LETTER = 7.2;
+const BESIDE = 24;
+/** Above the hosts: what stands on this side, px. */
+const HEAD = 20;
 
 function Body(props: { data: Dialogues }) {
     const { data } = props;
     const drawn = data.dialogues.slice(0, DRAWN);
     const { clients, servers, lines } = arrange(drawn);
     const most = Math.max(1, ...lines.map((line) => line.side.bytes));
-    const height = Math.max(180, Math.min(900, Math.max(clients.length, servers.length) * 46 + 60));
+    const tall = Math.max(180, Math.min(900, Math.max(clients.length, servers.length) * 46 + 60));
     const c = colors.value;
     const width = (line: Line) => (line.side.packets === 0 ? 0 : 1.5 + 12 * Math.sqrt(line.side.bytes / most));
+    const longest = Math.max(...clients.map((name) => name.length), ...servers.map((name) => name.length));
+    /** Room for the names on either side, px. */
+    const labels = (area: Area) => Math.min(Math.max(60, BESIDE + LETTER * (longest + 0.5)), area.width * 0.36);
+    const height = (share: number, area: Area) => area.top + HEAD + share * (area.height - HEAD);
     // Both directions of a dialogue lie beside each other.
     const ends = (line: Line, area: Area) => {
         const shift = line.towardServer ? -7 : 7;
         return {
-            x0: area.left + LABELS,
-            x1: area.left + area.width - LABELS,
-            y0: area.top + line.left * area.height + shift,
-            y1: area.top + line.right * area.height + shift,
+            x0: area.left + labels(area),
+            x1: area.left + area.width - labels(area),
+            y0: height(line.left, area) + shift,
+            y1: height(line.right, area) + shift,
         };
     };
     /** A point of the curve, t from 0 (client) to 1. */
@@ -132,12 +140,13 @@ function Body(props: { data: Dialogues }) {
                 ["connections", `${count(dialogue.connections)} (${count(dialogue.failed)} failed)`],
                 ["packets", count(side.packets)],
                 ["payload", bytes(side.bytes)],
-                ["sent again", `${count(side.retransmittedPackets)} (${percent(side.retransmissionRate)})`],
-                ["lost before the tap (gaps)", count(side.lostBeforeTap)],
+                ["packets sent again, SYNs among them", count(side.retransmittedPackets)],
+                ["share of the data packets sent again", percent(side.retransmissionRate)],
+                ["lost before the tap", count(side.lostBeforeTap)],
                 ["lost behind the tap", count(side.lostBehindTap)],
                 ["lost, place unknown", count(side.lostUnknown)],
                 ["missed by the capture", count(side.missedByCapture)],
-                ["least round trip, sender to tap", duration(side.minRttSeconds)],
+                ["least round trip, tap to receiver", duration(side.minRttSeconds)],
             ],
             open: () => go(toRows(dialogue)),
             openLabel: "Show its connections",
@@ -148,9 +157,9 @@ function Body(props: { data: Dialogues }) {
         <>
             <ChartFrame
                 name="dialogues"
-                title={`${count(data.total)} dialogues`}
+                title={several(data.total, "dialogue")}
                 about={`Thickness: payload. Colour and figure: share of the data packets that were sent again, in each direction (upper line: to the server).${data.total > drawn.length ? ` The ${drawn.length} with most payload are drawn; the table has ${count(data.dialogues.length)}.` : ""}`}
-                height={height}
+                height={tall}
                 bare
                 left={10}
                 x={{ kind: "linear", domain: [0, 1], label: "" }}
@@ -176,23 +185,22 @@ function Body(props: { data: Dialogues }) {
                         painter.rect(x - 24, y - 8, 48, 16, c.panel);
                         painter.text(text, x, y, { color: c.text, align: "center", size: 11, bold: true });
                     }
-                    const name = (text: string, x: number, share: number, align: "left" | "right") =>
-                        painter.text(text, x, area.top + share * area.height, { color: c.text, align, size: 12.5 });
-                    clients.forEach((client, i) =>
-                        name(client, area.left + LABELS - 12, (i + 0.5) / clients.length, "right"),
-                    );
-                    servers.forEach((server, i) =>
-                        name(server, area.left + area.width - LABELS + 12, (i + 0.5) / servers.length, "left"),
-                    );
-                    painter.text("clients", area.left + LABELS - 12, area.top + 6, {
-                        color: c.muted,
-                        align: "right",
-                        size: 11,
-                    });
-                    painter.text("servers", area.left + area.width - LABELS + 12, area.top + 6, {
-                        color: c.muted,
-                        size: 11,
-                    });
+                    const room = labels(area);
+                    const letters = Math.floor((room - BESIDE) / LETTER);
+                    const sides = [
+                        { names: clients, what: "clients", x: area.left + room - 12, align: "right" },
+                        { names: servers, what: "servers", x: area.left + area.width - room + 12, align: "left" },
+                    ] as const;
+                    for (const { names, what, x, align } of sides) {
+                        names.forEach((name, i) =>
+                            painter.text(shortened(name, letters), x, height((i + 0.5) / names.length, area), {
+                                color: c.text,
+                                align,
+                                size: 12.5,
+                            }),
+                        );
+                        painter.text(what, x, area.top + 6, { color: c.muted, align, size: 11 });
+                    }
                 }}
                 pick={(x, y, area) => {
                     const steps = 24;
@@ -208,18 +216,27 @@ function Body(props: { data: Dialogues }) {
     );
 }
 
+/** Columns of each direction, and what they are. */
+const HEADS = [
+    ["packets", "Packets"],
+    ["payload", "Payload, repeats included"],
+    ["sent again", "Share of the data packets that were sent again"],
+    ["lost before tap", "Segments lost between their sender and the tap"],
+    ["least RTT", "Least round trip from the tap to the receiver and back"],
+] as const;
+
 function DialogueTable(props: { data: Dialogues }) {
     const { dialogues, leftOut, total } = props.data;
     const side = (one: DialogueSide) => [
         <td key="packets">{count(one.packets)}</td>,
         <td key="bytes">{bytes(one.bytes)}</td>,
         <td key="rate">{percent(one.retransmissionRate)}</td>,
-        <td key="gaps">{count(one.lostBeforeTap)}</td>,
+        <td key="lost">{count(one.lostBeforeTap)}</td>,
         <td key="rtt">{duration(one.minRttSeconds)}</td>,
     ];
     const heads = (way: string) =>
-        ["packets", "payload", "sent again", "gaps", "least RTT"].map((name) => (
-            <th scope="col" key={way + name} title={name === "gaps" ? "Lost on the way to the tap" : name}>
+        HEADS.map(([name, title]) => (
+            <th scope="col" key={way + name} title={title}>
                 {way} {name}
             </th>
         ));
