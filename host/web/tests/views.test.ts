@@ -53,6 +53,15 @@ test("a link with columns that are gone says so, and shows the others", async ()
     expectNoErrors(one);
 });
 
+test("diagnosis: on a phone its table scrolls, not the page", async () => {
+    const phone = await tab(browser, server);
+    await phone.page.setViewportSize({ width: 390, height: 800 });
+    await phone.show("view=diagnosis");
+    const wide = await phone.page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(390);
+    await phone.page.close();
+});
+
 test("overview: findings with their evidence, and the capture's figures", async () => {
     await one.show("view=overview");
     const titles = await one.page.$$eval(".finding h3", (all) => all.map((title) => title.textContent ?? ""));

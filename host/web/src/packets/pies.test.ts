@@ -27,4 +27,7 @@ test("less than nothing is not drawn as something", () => {
     const wrong = draw({ ...pie, network: -1 });
     expect(wrong).not.toContain("<path");
     expect(wrong).toContain("less than nothing");
+    const none = draw({ ...pie, client: 0, network: 0, server: 0 });
+    expect(none).toContain("no time");
+    expect(none).not.toContain("less than nothing");
 });

@@ -78,6 +78,8 @@ export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Col
             p.rect(left + 2 * RADIUS + 14, line - 6, 12, 12, c[colour]);
             p.text(words(pie, name), left + WORDS, line, { color: c.text, size: 12 });
         });
-        if (!drawn) p.text("cannot be drawn: less than nothing", left, y, { color: c.muted, size: 12 });
+        if (drawn) return;
+        const why = total === 0 ? ["no time"] : ["cannot be drawn:", "less than nothing"];
+        why.forEach((line, row) => p.text(line, x, y + 16 * row, { color: c.muted, size: 12, align: "center" }));
     });
 }

@@ -28,7 +28,7 @@ function answer() {
         class: [null, "RETRANSMISSION"],
         cause: [null, "FAST"],
         place: [null, "BEHIND_TAP"],
-        note: [null, "BELOW PARTIAL SACK ZERO_WINDOW"],
+        note: [null, "BELOW PARTIAL SACK ZERO_WINDOW EXPECTED_UNKNOWN ACKED_UNKNOWN ACKS_MORE"],
     });
     return readRows(readColumns(tableToIPC(table, "stream")));
 }

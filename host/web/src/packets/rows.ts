@@ -180,6 +180,10 @@ const NOTES: Readonly<Record<string, string>> = {
     RESYNC: "numbers begin anew",
     COPY: "",
     ACK_UNSEEN: "acknowledges what was not seen",
+    // How well the engine knows what it counted: nothing about the packet itself.
+    EXPECTED_UNKNOWN: "",
+    ACKED_UNKNOWN: "",
+    ACKS_MORE: "",
     SACK: "",
     DSACK: "",
     ZERO_WINDOW: "window closed",

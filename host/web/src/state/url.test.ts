@@ -20,11 +20,14 @@ test("a link of another version is shown from the start and says so", () => {
     expect(note).toContain("v=9");
 });
 
-test.each(["from=abc", "to=", "from=3&to=2", "from=2&to=2"])("a range that is none shows all: %s", (range) => {
-    const { state, note } = parse(`?v=1&view=setups&${range}`);
-    expect([state.view, state.from, state.to]).toEqual(["setups", null, null]);
-    expect(note).toContain("time range");
-});
+test.each(["from=abc", "to=", "from=3&to=2", "from=2&to=2", "from=-1", "from=-2&to=3", "to=-1"])(
+    "a range that is none shows all: %s",
+    (range) => {
+        const { state, note } = parse(`?v=1&view=setups&${range}`);
+        expect([state.view, state.from, state.to]).toEqual(["setups", null, null]);
+        expect(note).toContain("time range");
+    },
+);
 
 test("another view keeps what is shared and forgets the rest", () => {
     expect(changed(full, { view: "connections" }).params).toEqual({ filter: "client.port = 80 AND id = 3" });

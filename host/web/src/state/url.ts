@@ -42,7 +42,7 @@ export function parse(search: string, start = "overview"): Parsed {
     let from = seconds(query.get("from"));
     let to = seconds(query.get("to"));
     let note: string | null = null;
-    if (Number.isNaN(from) || Number.isNaN(to) || (from !== null && to !== null && from >= to)) {
+    if (Number.isNaN(from) || Number.isNaN(to) || (from ?? 0) < 0 || (to !== null && (from ?? 0) >= to)) {
         note = "The time range of this link cannot be read: the whole capture is shown.";
         from = to = null;
     }

@@ -81,12 +81,15 @@ export default function DelaysView() {
                 </label>
             </div>
             <Loading of={groups} what="Delays">
-                {(data) => (
-                    <>
-                        <Bars data={data} by={by} />
-                        <Table data={data} />
-                    </>
-                )}
+                {(data) =>
+                    // Without a transaction the pies say so.
+                    data.groups.length > 0 && (
+                        <>
+                            {data.groups.some((group) => sum(group.shares) > 0) && <Bars data={data} by={by} />}
+                            <Table data={data} />
+                        </>
+                    )
+                }
             </Loading>
         </>
     );
@@ -139,7 +142,7 @@ function Bars(props: { data: Delays; by: string }) {
     const { groups, leftOut } = props.data;
     const share = param("as") === "share";
     const c = colors.value;
-    const rows = Math.max(groups.length, 1);
+    const rows = groups.length;
     const totals = groups.map((group) => sum(group.shares));
     const used = SHARES.filter((one) => groups.some((group) => seconds(group.shares, one) > 0));
     const value = (at: number, shareSeconds: number) => (share ? shareSeconds / (totals[at] || 1) : shareSeconds);
@@ -165,7 +168,7 @@ function Bars(props: { data: Delays; by: string }) {
         <ChartFrame
             name="delays"
             title="Summary of delays"
-            about={`Every instant of every transaction counts once, so that a bar is the sum of their times: ${used.map((one) => `${one.label}: ${one.meaning}`).join("; ")}.`}
+            about={`Every instant of every transaction counts once, so that a bar is the sum of their times: ${used.map((one) => `${one.label}: ${one.meaning}`).join("; ")}.${leftOut > 0 ? ` ${count(leftOut)} more are not shown.` : ""}`}
             height={rows * 30 + 52}
             left={250}
             x={{
@@ -179,7 +182,7 @@ function Bars(props: { data: Delays; by: string }) {
                 plain: true,
                 domain: [rows, 0],
                 label: "",
-                ticks: groups.map((group, at) => ({ value: at + 0.5, label: short(group.name) })),
+                ticks: groups.map((group, at) => ({ value: at + 0.5, label: group.name })),
             }}
             legend={used.map((one) => ({ label: one.label, color: c[one.colour], shape: "square" }))}
             paint={(painter, area) => {
@@ -195,13 +198,6 @@ function Bars(props: { data: Delays; by: string }) {
                         from = to;
                     }
                 });
-                if (leftOut > 0) {
-                    painter.text(`${count(leftOut)} more are not shown`, area.left + area.width - 6, area.top + 8, {
-                        color: c.muted,
-                        align: "right",
-                        size: 11,
-                    });
-                }
             }}
             pick={(_, y, area) => {
                 const at = Math.floor(area.y.from(y));
@@ -253,8 +249,4 @@ function Table(props: { data: Delays }) {
             </table>
         </section>
     );
-}
-
-function short(name: string): string {
-    return name.length <= 36 ? name : `${name.slice(0, 35)}…`;
 }

@@ -8,7 +8,7 @@ import { useFindings } from "../components/findings";
 import { Loading, useLoad } from "../components/load";
 import { Phases } from "../components/Phases";
 import { useTimeline } from "../components/timeline";
-import { bytes, clock, count, duration, figure, percent } from "../format";
+import { bytes, count, duration, figure, moment, percent, several } from "../format";
 import { capture, go, param, zoomTo, type Change } from "../state/store";
 import { startOf } from "../chart/ChartFrame";
 import { colors } from "../theme";
@@ -23,7 +23,7 @@ export default function Overview() {
             <section aria-labelledby="findings-title">
                 <h2 id="findings-title">Findings, worst first</h2>
                 <Loading of={findings} what="Findings">
-                    {(data) => <Findings entries={data.findings} />}
+                    {(data) => <Findings entries={data.findings} noTcp={summary.data?.connections === "0"} />}
                 </Loading>
             </section>
             <div>
@@ -88,7 +88,7 @@ function FigureTiles(props: { summary: Summary }) {
     const shown = capture.value as Capture;
     const rate = summary.retransmissionRate;
     const tiles: { name: string; value: string; detail?: string; to?: Change }[] = [
-        { name: "Length", value: duration(shown.seconds), detail: `${count(summary.packets)} packets` },
+        { name: "Length", value: duration(shown.seconds), detail: several(summary.packets, "packet") },
         { name: "Connections", value: count(summary.connections), to: { view: "connections" } },
         { name: "Transactions", value: count(summary.transactions), to: { view: "transactions" } },
         {
@@ -116,7 +116,10 @@ function FigureTiles(props: { summary: Summary }) {
     );
 }
 
-function Findings(props: { entries: readonly FindingEntry[] }) {
+function Findings(props: { entries: readonly FindingEntry[]; noTcp: boolean }) {
+    if (props.entries.length === 0 && props.noTcp) {
+        return <p class="panel">There is no TCP connection in this capture: nothing could be looked for.</p>;
+    }
     if (props.entries.length === 0) {
         return (
             <p class="panel">
@@ -134,6 +137,9 @@ function Findings(props: { entries: readonly FindingEntry[] }) {
     );
 }
 
+/** Connections that a finding names at most (docs/src/findings.md). */
+const NAMED_IDS = 1000;
+
 /** Where the rows behind a finding are. */
 export function behind(entry: FindingEntry): { label: string; to: Change } | null {
     const ids = entry.finding.connectionIds ?? [];
@@ -141,7 +147,7 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
     const whole = { from: null, to: null };
     if (entry.finding.kind === "FAILED_CONNECTIONS") {
         const filter = ids.length > IDS_IN_FILTER ? FAILED : idsFilter(ids);
-        // A finding names at most a thousand; the filter finds all.
+        // The filter finds those that the finding does not name, too.
         const { connections } = entry.finding.values ?? {};
         return {
             label: `Which, when and why (${count(typeof connections === "number" ? connections : ids.length)})`,
@@ -149,7 +155,9 @@ export function behind(entry: FindingEntry): { label: string; to: Change } | nul
             to: { view: "connections", ...whole, params: { filter, columns: FAILED_COLUMNS.join(","), row: "0" } },
         };
     }
-    const cut = ids.length > IDS_IN_FILTER ? `first ${IDS_IN_FILTER} of ${count(ids.length)}` : count(ids.length);
+    // Of how many is not known where as many are named as a finding can name.
+    const of = ids.length < NAMED_IDS ? ` of ${count(ids.length)}` : "";
+    const cut = ids.length > IDS_IN_FILTER ? `first ${IDS_IN_FILTER}${of}` : count(ids.length);
     return {
         label: `Its connections (${cut})`,
         to: { view: "connections", ...whole, params: { filter: idsFilter(ids) } },
@@ -224,7 +232,7 @@ function FindingCard(props: { entry: FindingEntry; first: boolean }) {
                     <div>
                         <dt>when</dt>
                         <dd>
-                            {clock(start, from, 1)} – {clock(start, to, 1)}
+                            {moment(start, from, 1)} – {moment(start, to, 1)}
                         </dd>
                     </div>
                 )}

@@ -39,6 +39,9 @@ const COLUMNS: readonly Column[] = [
     },
     { name: "From", title: "Who sent it", width: 70, text: (row) => (row.server ? "server" : "client") },
     { name: "Flags", title: "Flags of the TCP header", width: 110, text: (row) => row.flags },
+    { name: "Data", title: "Payload, bytes", width: 66, number: true, text: (row) => count(row.length) },
+    // Before the figures: on a narrow page it would be out of sight behind them.
+    { name: "Remarks", title: "What is remarkable about it", width: 330, text: remarks },
     {
         name: "Seq",
         title: "Sequence number since the sender's first",
@@ -53,7 +56,6 @@ const COLUMNS: readonly Column[] = [
         number: true,
         text: (row) => optional(row.ack),
     },
-    { name: "Data", title: "Payload, bytes", width: 66, number: true, text: (row) => count(row.length) },
     {
         name: "Block",
         title: "Size of the data block that ends here, bytes",
@@ -68,7 +70,6 @@ const COLUMNS: readonly Column[] = [
         number: true,
         text: (row) => `${count(row.window)}${row.scaled ? "" : " x"}`,
     },
-    { name: "Remarks", title: "What is remarkable about it", width: 330, text: remarks },
     { name: "Frame", title: "Bytes on the wire", width: 66, number: true, text: (row) => count(row.wire) },
     { name: "TTL", title: "Time to live or hop limit", width: 50, number: true, text: (row) => count(row.ttl) },
     {

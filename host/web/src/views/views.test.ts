@@ -95,6 +95,9 @@ test("findings lead to their rows, and values have their units", () => {
         filter: "id = 7",
         columns: expect.stringContaining("setup_explanation"),
     });
+    // As many as a finding can name: there may be more.
+    expect(behind(entry("LOSS", Array(1000).fill("7")))?.label).toBe("Its connections (first 200)");
+    expect(behind(entry("LOSS", Array(999).fill("7")))?.label).toBe("Its connections (first 200 of 999)");
     const many = entry("FAILED_CONNECTIONS", Array(1000).fill("7"));
     expect(behind(many)?.to.params?.filter).toBe(FAILED);
     const all = { ...many, finding: { ...many.finding, values: { connections: 6305 } } };
