@@ -125,7 +125,7 @@ impl Dataset {
             mut verdicts,
             mut blocks,
             packets,
-            mut findings,
+            findings,
             summary,
             path,
             dropped,
@@ -203,12 +203,7 @@ impl Dataset {
             verdicts.last().map(|verdict| tai(verdict.time)),
             summary.end.as_ref().map(|end| since(end.unix_nanos())),
         ];
-        let severity = |finding: &v1::Finding| match finding.severity.as_str() {
-            "CRITICAL" => 0,
-            "WARNING" => 1,
-            _ => 2,
-        };
-        findings.sort_by_key(severity);
+        let findings = weir_report::ranked(&findings).into_iter().cloned().collect();
         Self {
             start,
             end: last.into_iter().flatten().max().map_or(1, |last| last + 1),

@@ -15,8 +15,12 @@ use crate::scale::{Column, PER_DECADE, seconds_at};
 pub const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 52.0;
-const TOP: f64 = 10.0;
+/// Room for what the axes show.
+const TOP: f64 = 20.0;
 const BOTTOM: f64 = 26.0;
+/// Of a label, px, and what is kept between two.
+const LETTER: f64 = 6.2;
+const APART: f64 = 10.0;
 /// Smallest mark, px, and that of what is rare and matters.
 pub const MARK: f64 = 2.0;
 /// See `MARK`.
@@ -62,24 +66,27 @@ impl Plane {
         self.bottom - share * (self.bottom - self.top)
     }
 
-    /// Frame, ticks and clock times.
+    /// Frame, ticks and clock times; midnight is told by the day that begins.
     pub fn time_axis(&self) -> Markup {
         // Round in UTC, as the labels are.
-        let ahead = self
-            .start
-            .saturating_sub(timestamp(self.start).unix_nanos().max(0) as u64);
         self.axis(ahead, clock)
     }
 
     /// The same with seconds since 0.
     pub fn elapsed_axis(&self) -> Markup {
-        self.axis(0, |tick, _| plain_seconds(tick as f64 / 1e9))
+        self.axis(|_| 0, elapsed)
     }
 
-    fn axis(&self, ahead: u64, label: impl Fn(u64, u64) -> String) -> Markup {
-        let step = time_step(self.end - self.start);
-        let first = (self.start - ahead).div_ceil(step) * step + ahead;
-        let ticks = (first..=self.end).step_by(step as usize);
+    /// Ticks are round in a time that its own is `ahead` of, at each moment.
+    fn axis(&self, ahead: impl Fn(u64) -> u64, label: impl Fn(u64, u64) -> String) -> Markup {
+        // The last label of a step is about as long as any.
+        let wide = |step: u64| label(self.end / step * step, step).chars().count() as f64 * LETTER + APART;
+        let fit = |step: u64| (self.right - self.left) / wide(step);
+        let step = time_step(self.end - self.start, fit);
+        let (before, behind) = (ahead(self.start), ahead(self.end));
+        let first = (self.start - before).div_ceil(step) * step;
+        let round = (first..=self.end - behind).step_by(step as usize);
+        let ticks = round.map(|tick| tick + ahead(tick + before));
         html! {
             rect.axis x=(n(self.left)) y=(n(self.top)) width=(n(self.right - self.left)) height=(n(self.bottom - self.top)) {}
             @for tick in ticks {
@@ -109,19 +116,19 @@ impl Plane {
             @for tick in ticks {
                 @let y = self.y(tick / most);
                 @if at_right {
-                    text x=(n(self.right + 6.0)) y=(n(y + 4.0)) { (number(tick)) }
+                    text x=(n(self.right + 6.0)) y=(n(y + 4.0)) { (number(tick, step)) }
                 } @else {
                     line.axis x1=(n(self.left)) x2=(n(self.right)) y1=(n(y)) y2=(n(y)) {}
-                    text.e x=(n(self.left - 6.0)) y=(n(y + 4.0)) { (number(tick)) }
+                    text.e x=(n(self.left - 6.0)) y=(n(y + 4.0)) { (number(tick, step)) }
                 }
             }
         }
     }
 
-    /// What an axis shows, in the upper corner of the plane.
+    /// What an axis shows, above its end: within the plane data would strike it through.
     pub fn name(&self, text: &str, at_right: bool) -> Markup {
         let x = if at_right { self.right - 6.0 } else { self.left + 6.0 };
-        html! { text.name.e[at_right] x=(n(x)) y=(n(self.top + 13.0)) { (text) } }
+        html! { text.name.e[at_right] x=(n(x)) y=(n(self.top - 6.0)) { (text) } }
     }
 
     /// A line with a step at each bin; `value` is a share of the height.
@@ -270,18 +277,34 @@ fn plain_seconds(s: f64) -> String {
     seconds(s).replace(".00 s", " s").replace(".0 ms", " ms")
 }
 
-/// A number on an axis.
-fn number(value: f64) -> String {
+/// A number on an axis with steps of `step`.
+fn number(value: f64, step: f64) -> String {
     match value {
-        v if v >= 1e6 => format!("{} M", short(v / 1e6)),
-        v if v >= 1e4 => format!("{} k", short(v / 1e3)),
-        v => short(v),
+        v if v >= 1e6 => format!("{} M", short(v, step, 1e6)),
+        v if v >= 1e4 => format!("{} k", short(v, step, 1e3)),
+        v => short(v, step, 1.0),
     }
 }
 
-fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// A time since 0, ns, on an axis with steps of `step`.
+fn elapsed(tick: u64, step: u64) -> String {
+    let (unit, name) = match tick {
+        0 => return "0".into(),
+        1..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {name}", short(tick as f64, step as f64, unit))
+}
+
+/// A value in a unit, with the digits that steps of this size need.
+fn short(value: f64, step: f64, unit: f64) -> String {
+    let digits = (unit / step).log10().ceil().max(0.0) as usize;
+    let text = format!("{:.digits$}", value / unit);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 /// Four to eight steps of 1, 2 or 5.
@@ -295,32 +318,41 @@ fn linear_step(most: f64) -> f64 {
         .unwrap_or(most)
 }
 
-/// Steps of clock times, ns: at most ten of them.
-fn time_step(span: u64) -> u64 {
-    const SECOND: u64 = 1_000_000_000;
-    let mut step = 1;
-    while step < SECOND {
-        for factor in [1, 2, 5] {
-            if span / (step * factor) <= 10 {
-                return step * factor;
-            }
-        }
-        step *= 10;
-    }
-    [
-        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200,
-    ]
-    .into_iter()
-    .map(|s| s * SECOND)
-    .find(|step| span / step <= 10)
-    .unwrap_or_else(|| (span / 10 / (86_400 * SECOND) + 1) * 86_400 * SECOND)
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+
+/// The smallest step of clock times, ns, that leaves at most ten ticks, and no more than `fit` says.
+fn time_step(span: u64, fit: impl Fn(u64) -> f64) -> u64 {
+    let below = (0..9).flat_map(|power| [1, 2, 5].map(|factor| factor * 10u64.pow(power)));
+    let seconds = [
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200,
+    ];
+    let days = [1, 2, 7, 30, 365, 730, 1825, 3650, 7300, 18_250, 36_500, 73_000];
+    below
+        .chain(seconds.map(|s| s * SECOND))
+        .chain(days.map(|d| d * DAY))
+        .find(|step| (span / step) as f64 <= fit(*step).min(10.0))
+        .unwrap_or(u64::MAX)
 }
 
-/// Time of day (UTC) with the digits that steps of this size need.
-pub fn clock(time: u64, step: u64) -> String {
+/// What TAI is ahead of UTC, ns.
+pub fn ahead(time: u64) -> u64 {
+    time.saturating_sub(timestamp(time).unix_nanos().max(0) as u64)
+}
+
+/// Time of day (UTC) with the digits that steps of this size need; at midnight the date.
+fn clock(time: u64, step: u64) -> String {
     let text = timestamp(time).to_string();
+    if text
+        .chars()
+        .skip(11)
+        .filter(char::is_ascii_digit)
+        .all(|digit| digit == '0')
+    {
+        return text.chars().take(10).collect();
+    }
     let digits = match step {
-        1_000_000_000.. => 8,
+        SECOND.. => 8,
         1_000_000.. => 12,
         1000.. => 15,
         _ => 18,
@@ -334,12 +366,89 @@ mod tests {
 
     #[test]
     fn axes_have_a_few_round_ticks() {
-        for span in [30, 1_000, 7_300_000, 999_999_999, 420_000_000_000, 90_000_000_000_000] {
-            let ticks = span / time_step(span);
+        let spans = [
+            30,
+            1_000,
+            7_300_000,
+            999_999_999,
+            420 * SECOND,
+            25 * 3600 * SECOND,
+            400 * DAY,
+            6000 * DAY,
+        ];
+        for span in spans {
+            let ticks = span / time_step(span, |_| 10.0);
             assert!((1..=10).contains(&ticks), "{span}: {ticks}");
+            assert!(span / time_step(span, |_| 4.5) <= 4, "{span}");
         }
         assert!((linear_step(200.0) - 50.0).abs() < 1e-9);
         assert!((linear_step(1.0) - 0.2).abs() < 1e-9);
+    }
+
+    /// Labels of an axis and where their middles are.
+    fn labels(drawn: &str) -> Vec<(f64, &str)> {
+        let texts = drawn.split("<text class=\"m\" x=\"").skip(1);
+        let label = |text| {
+            let (x, rest) = str::split_once(text, '"')?;
+            Some((x.parse().ok()?, rest.split_once('>')?.1.split_once('<')?.0))
+        };
+        texts.filter_map(label).collect()
+    }
+
+    #[test]
+    fn labels_of_time_stand_apart_and_tell_days() {
+        let start = 1_433_124_000 * SECOND;
+        for span in [
+            30,
+            30_000,
+            5_000_000,
+            400 * SECOND,
+            36 * 3600 * SECOND,
+            9 * DAY,
+            700 * DAY,
+        ] {
+            for drawn in [
+                Plane::new((start, start + span), 0.0, 100.0).time_axis().into_string(),
+                Plane::new((0, span), 0.0, 100.0).elapsed_axis().into_string(),
+            ] {
+                let all = labels(&drawn);
+                assert!(!all.is_empty(), "{span}");
+                for pair in all.windows(2) {
+                    let half = |text: &str| text.chars().count() as f64 * LETTER / 2.0;
+                    assert!(
+                        pair[0].0 + half(pair[0].1) < pair[1].0 - half(pair[1].1),
+                        "{span}: {pair:?}"
+                    );
+                    assert_ne!(pair[0].1, pair[1].1, "{span}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn midnight_is_told_by_its_date() {
+        let start = 1_433_160_000 * SECOND;
+        let drawn = Plane::new((start, start + DAY), 0.0, 100.0).time_axis().into_string();
+        let all: Vec<_> = labels(&drawn).into_iter().map(|(_, text)| text).collect();
+        assert!(all.contains(&"2015-06-02") && all.contains(&"04:00:00"), "{all:?}");
+    }
+
+    #[test]
+    fn labels_of_small_steps_differ() {
+        let axis = Plane::new((0, 1), 0.0, 100.0).linear_axis(0.0011, false).into_string();
+        let texts: Vec<_> = axis
+            .split("</text>")
+            .filter_map(|text| Some(text.rsplit_once('>')?.1))
+            .collect();
+        assert_eq!(texts[..3], ["0", "0.0005", "0.001"]);
+        assert_eq!(
+            [number(12_500.0, 500.0), number(2e6, 5e5), number(20.0, 10.0)],
+            ["12.5 k", "2 M", "20"]
+        );
+        assert_eq!(
+            [elapsed(1_500_000, 500_000), elapsed(100_002_000_000, 1_000_000)],
+            ["1.5 ms", "100.002 s"]
+        );
     }
 
     #[test]

@@ -72,10 +72,10 @@ pub(crate) struct Dialogue {
 }
 
 impl Dialogue {
-    /// Share of the data packets of a direction that came again.
-    pub fn rate(&self, side: usize) -> f64 {
+    /// Share of the data packets of a direction that came again; none without data.
+    pub fn rate(&self, side: usize) -> Option<f64> {
         let all = self.data_segments[side] + self.retransmitted[side];
-        self.retransmitted[side] as f64 / all.max(1) as f64
+        (all > 0).then(|| self.retransmitted[side] as f64 / all as f64)
     }
 
     /// Data segments lost between the tap and the server, and between the tap and the client.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use weir_analysis::{address, timestamp};
+use weir_analysis::{address, several};
 use weir_messages::v1;
 use weir_patterns::Timeline;
 use weir_patterns::bins::Bins;
 
-use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, drawing, n, used_rows};
+use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, ahead, drawing, n, used_rows};
 use crate::collect::{Collector, Dialogue, OUTCOMES, Pair, Requests, Service, Slice};
 use crate::document::{Figure, Text};
 use crate::format::{bytes, count, seconds};
@@ -18,7 +18,7 @@ use crate::scale::{Column, PER_DECADE};
 const LINES: usize = 4;
 /// Kinds of requests with a colour of their own.
 const KINDS: usize = 7;
-/// Colour of all other ones.
+/// Colour of all other ones, and of what has no figure.
 const OTHERS: &str = "k7";
 /// Pairs in the graph of dialogues.
 const PAIRS: usize = 14;
@@ -96,14 +96,15 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
             server_y[&(pair.server, pair.port)] + shift,
         );
         let title = format!(
-            "{} {} {}: {} packets, {}, {:.3} % retransmitted, {} segments missed by the capture",
+            "{} {} {}: {}, {}, {} retransmitted, {} missed by the capture",
             address(pair.client),
             if side == 0 { "to" } else { "from" },
             service_name((pair.server, pair.port)),
-            count(d.packets[side]),
+            several(d.packets[side], "packet", "packets"),
             bytes(d.bytes[side]),
-            100.0 * d.rate(side),
-            count(d.missed[side])
+            d.rate(side)
+                .map_or_else(|| "no data".into(), |rate| format!("{:.3} %", 100.0 * rate)),
+            several(d.missed[side], "segment", "segments")
         );
         html! {
             g class=(rate_colour(d.rate(side))) {
@@ -121,12 +122,11 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
             text.name x=(n(right + 12.0)) y=(n(server_y[server] + 4.0)) { (service_name(*server)) }
         }
     };
-    let colours = [0.0, 0.002, 0.01, 0.05].map(|rate| rate_colour(rate).to_owned());
-    let names = ["below 0.1 %", "0.1 to 0.5 %", "0.5 to 2 %", "above 2 % retransmitted"];
-    let entries: Vec<_> = colours
+    let entries: Vec<_> = RATES
         .into_iter()
-        .zip(names)
-        .map(|(colour, name)| (colour, false, name.to_owned()))
+        .map(|(_, colour, name)| (colour, name))
+        .chain([(WORST_RATE, "more retransmitted"), (OTHERS, "no data")])
+        .map(|(colour, name)| (colour.to_owned(), false, name.to_owned()))
         .collect();
     let left_out = all.len() - pairs.len();
     let more = if left_out > 0 {
@@ -146,13 +146,20 @@ pub fn dialogues(facts: &Collector) -> Option<Figure> {
     })
 }
 
-fn rate_colour(rate: f64) -> &'static str {
-    match rate {
-        r if r < 0.001 => "k2",
-        r if r < 0.005 => "k0",
-        r if r < 0.02 => "k4",
-        _ => "kb",
-    }
+/// Colours of retransmission rates up to these, as on the page (web/src/views/dialogues.tsx).
+const RATES: [(f64, &str, &str); 3] = [
+    (0.005, "k2", "up to 0.5 %"),
+    (0.01, "k0", "up to 1 %"),
+    (0.05, "k4", "up to 5 %"),
+];
+/// Colour of what is above them all.
+const WORST_RATE: &str = "kb";
+
+fn rate_colour(rate: Option<f64>) -> &'static str {
+    rate.map_or(OTHERS, |rate| {
+        let found = RATES.iter().find(|(up_to, ..)| rate <= *up_to);
+        found.map_or(WORST_RATE, |(_, colour, _)| colour)
+    })
 }
 
 /// What every chart over time has: its range, the lossy times and the phases.
@@ -603,8 +610,7 @@ fn losses(bin: &weir_patterns::Bin) -> (u64, u64) {
 
 /// TAI ns of a time near `near` (TAI ns).
 fn tai(time: &weir_messages::Timestamp, near: u64) -> u64 {
-    let ahead = near.saturating_sub(timestamp(near).unix_nanos().max(0) as u64);
-    (time.unix_nanos().max(0) as u64).saturating_add(ahead)
+    (time.unix_nanos().max(0) as u64).saturating_add(ahead(near))
 }
 
 /// Room of the histogram, px.
@@ -688,4 +694,15 @@ pub fn see(text: Text, id: &str) -> Text {
         _ => "figure",
     };
     text.link(id, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_the_colours_of_the_page() {
+        let colours = [Some(0.005), Some(0.0051), Some(0.05), Some(0.2), None].map(rate_colour);
+        assert_eq!(colours, ["k2", "k0", "k4", "kb", OTHERS]);
+    }
 }

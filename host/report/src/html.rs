@@ -87,7 +87,7 @@ fn render_table(table: &Table) -> Markup {
                     @for row in &table.rows {
                         tr id=[row.id.as_ref()] {
                             @for (cell, (_, right)) in row.cells.iter().zip(&table.headers) {
-                                td class=[right.then_some("n")] { (inline(cell)) }
+                                td class=[right.then_some("n").or_else(|| is_long(cell).then_some("w"))] { (inline(cell)) }
                             }
                         }
                     }
@@ -95,6 +95,14 @@ fn render_table(table: &Table) -> Markup {
             }
         }
     }
+}
+
+/// Whether a word in it would make a table wider than paper: longer than an IPv4 address with its port.
+fn is_long(cell: &Text) -> bool {
+    let words = cell.0.iter().flat_map(|span| match span {
+        Span::Plain(text) | Span::Strong(text) | Span::Code(text) | Span::Link { text, .. } => text.split_whitespace(),
+    });
+    words.map(|word| word.chars().count()).any(|letters| letters > 21)
 }
 
 fn render_figure(figure: &Figure) -> Markup {

@@ -27,6 +27,7 @@ mod waterfall;
 
 use std::collections::HashSet;
 
+use weir_analysis::{connections, several};
 use weir_messages::v1;
 use weir_patterns::Timeline;
 
@@ -68,6 +69,9 @@ pub struct Input<'a> {
 
 /// What people want to know who have said nothing else.
 const QUESTION: &str = "Was it the client, the network or the server; where were packets lost; why is it slow?";
+
+/// Findings in the order of the report: most serious first, then what cost most.
+pub use observations::ranked;
 
 /// What to do next about a finding, as it says itself.
 pub fn next_step(finding: &v1::Finding) -> Option<&str> {
@@ -161,12 +165,12 @@ fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
         false => format!(" (setups: {})", list(&facts.outcomes)),
     };
     format!(
-        "{} packets in {}{}; {} connections{outcomes}; {} transactions",
-        format::count(summary.packets),
+        "{} in {}{}; {}{outcomes}; {}",
+        several(summary.packets, "packet", "packets"),
         format::seconds(summary.duration_seconds),
         summary.start.map_or_else(String::new, |t| format!(" from {t}")),
-        format::count(summary.connections),
-        format::count(summary.transactions),
+        connections(summary.connections),
+        several(summary.transactions, "transaction", "transactions"),
     )
 }
 
@@ -240,12 +244,13 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
             "Evidence: several taps",
             tables::taps(input.taps, input.legs, input.pies),
         );
-        let traced: HashSet<u64> = input.traces.iter().map(|trace| trace.id).collect();
         let known = |trace: &Trace| shown.iter().copied().find(|c| c.id == trace.id);
-        let packets = input
+        // One packet is no chart: nothing leads to it.
+        let (charted, packets): (HashSet<u64>, Vec<Figure>) = input
             .traces
             .iter()
-            .filter_map(|trace| figure(packets::figure(trace, known(trace))));
+            .filter_map(|trace| Some((trace.id, packets::figure(trace, known(trace))?)))
+            .unzip();
         add(
             "connections",
             "Evidence: connections",
@@ -253,11 +258,11 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
                 figure(scene.durations()),
                 table(tables::durations(facts)),
                 figure(input.timing.and_then(Timing::figure)),
-                table(tables::connections(&shown, &traced)),
+                table(tables::connections(&shown, &charted, summary)),
             ]
             .into_iter()
             .flatten()
-            .chain(packets)
+            .chain(packets.into_iter().map(Block::Figure))
             .collect(),
         );
         add("diagnosis", "Diagnosis and statistics", tables::diagnosis(summary));

@@ -11,10 +11,16 @@ pub const PER_DECADE: usize = 16;
 pub const ROWS: usize = DECADES * PER_DECADE;
 /// Classes of a histogram per decade: 1.8 % each.
 const FINE: usize = 128;
+/// Decades of a histogram: connections last for days, which charts show as their longest time.
+const FINE_DECADES: usize = 12;
+
+fn decades(ns: u64, most: usize) -> f64 {
+    (ns.max(1) as f64 / LOWEST).log10().clamp(0.0, most as f64)
+}
 
 /// Decades above the lowest time, from 0 to `DECADES`.
 pub fn height(ns: u64) -> f64 {
-    (ns.max(1) as f64 / LOWEST).log10().clamp(0.0, DECADES as f64)
+    decades(ns, DECADES)
 }
 
 /// Row of a time.
@@ -57,7 +63,7 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            classes: vec![0; DECADES * FINE + 1].into(),
+            classes: vec![0; FINE_DECADES * FINE + 1].into(),
             count: 0,
             sum: 0,
             max: 0,
@@ -68,7 +74,7 @@ impl Default for Histogram {
 impl Histogram {
     /// Another one.
     pub fn add(&mut self, ns: u64) {
-        self.classes[(height(ns) * FINE as f64) as usize] += 1;
+        self.classes[(decades(ns, FINE_DECADES) * FINE as f64) as usize] += 1;
         self.count += 1;
         self.sum = self.sum.saturating_add(ns);
         self.max = self.max.max(ns);
@@ -111,6 +117,10 @@ impl Histogram {
         for (class, &n) in self.classes.iter().enumerate() {
             below += u64::from(n);
             if below >= rank {
+                // The last class has no upper end.
+                if class == self.classes.len() - 1 {
+                    return self.max();
+                }
                 let middle = seconds_at((class as f64 + 0.5) / FINE as f64);
                 return middle.min(self.max());
             }
@@ -137,6 +147,12 @@ mod tests {
         all.add(u64::MAX);
         all.add(0);
         assert_eq!(all.count(), 1002);
+        let mut long = Histogram::default();
+        for hours in [1, 2, 2000] {
+            long.add(hours * 3_600_000_000_000);
+        }
+        assert!((long.quantile(0.5) / 7200.0 - 1.0).abs() < 0.01);
+        assert!((long.quantile(0.99) - 7.2e6).abs() < 1e-3);
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn dialogue_row(client: &str, service: &str, d: &Dialogue, side: usize) -> Row {
         once(d.failed),
         count(d.packets[side]),
         bytes(d.bytes[side]),
-        percent(d.rate(side)),
+        d.rate(side).map_or_else(|| "–".into(), percent),
         some(d.lost_before[side]),
         some(d.lost_behind[side]),
         some(d.lost_unknown[side]),
@@ -201,14 +201,17 @@ pub fn signatures(summary: &v1::Summary, setups: bool) -> Option<Table> {
 /// Columns of [`spread`].
 const SPREAD: [&str; 6] = ["50 %", "90 %", "95 %", "99 %", "mean", "max"];
 
-fn spread(times: &Histogram) -> impl Iterator<Item = String> {
-    [0.5, 0.9, 0.95, 0.99]
-        .map(|share| match times.count() {
-            0 => "–".to_owned(),
-            _ => seconds(times.quantile(share)),
-        })
-        .into_iter()
-        .chain([times.mean(), times.max()].map(seconds))
+fn spread(times: &Histogram) -> [String; SPREAD.len()] {
+    let quantile = |share| times.quantile(share);
+    let figures = [
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.95),
+        quantile(0.99),
+        times.mean(),
+        times.max(),
+    ];
+    figures.map(|figure| optional((times.count() > 0).then_some(figure)))
 }
 
 /// Percentiles of setups and kinds of requests.
@@ -285,7 +288,7 @@ pub fn connection_anchor(id: u64) -> String {
 }
 
 /// Connections as examples; those with a packet chart lead to it.
-pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<Table> {
+pub fn connections(shown: &[&v1::Connection], charted: &HashSet<u64>, summary: &v1::Summary) -> Option<Table> {
     if shown.is_empty() {
         return None;
     }
@@ -294,7 +297,7 @@ pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<T
         .map(|c| {
             let ends = |e: &Option<v1::Endpoint>| e.as_ref().map_or_else(String::new, endpoint);
             let id = c.id.to_string();
-            let name = if traced.contains(&c.id) {
+            let name = if charted.contains(&c.id) {
                 Text::default().link(format!("fig-packets-{id}"), id)
             } else {
                 id.into()
@@ -308,7 +311,7 @@ pub fn connections(shown: &[&v1::Connection], traced: &HashSet<u64>) -> Option<T
                 |value: fn(&v1::Direction) -> u64| format!("{} / {}", some(value(&to_server)), some(value(&to_client)));
             cells.extend(
                 [
-                    c.first_packet_time.map_or_else(String::new, |t| time_of_day(&t)),
+                    c.first_packet_time.map_or_else(String::new, |t| moment(&t, summary)),
                     ends(&c.client),
                     ends(&c.server),
                     c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -364,10 +367,25 @@ pub fn time_of_day(time: &weir_messages::Timestamp) -> String {
     time.to_string().chars().skip(11).take(15).collect()
 }
 
+/// The same of a time in a capture, with the date if it goes on past midnight.
+fn moment(time: &weir_messages::Timestamp, summary: &v1::Summary) -> String {
+    let day = |time: &weir_messages::Timestamp| time.to_string().chars().take(10).collect::<String>();
+    let end = |start: weir_messages::Timestamp| {
+        let length = (summary.duration_seconds * 1e9) as i64;
+        weir_messages::Timestamp::from_unix_nanos(start.unix_nanos().saturating_add(length))
+    };
+    match summary.start.is_some_and(|start| day(&start) != day(&end(start))) {
+        true => format!("{} {}", day(time), time_of_day(time)),
+        false => time_of_day(time),
+    }
+}
+
 /// Load phases, the services of each.
 pub fn phases(summary: &v1::Summary) -> Option<Table> {
     let time = |t: Option<weir_messages::Timestamp>| {
-        t.map_or_else(String::new, |t| time_of_day(&t).chars().take(10).collect())
+        let whole = t.map_or_else(String::new, |t| moment(&t, summary));
+        // Tenths of a second are enough.
+        whole[..whole.len().saturating_sub(5)].to_owned()
     };
     let percentile = |all: &Option<v1::TimePercentiles>, of: fn(&v1::TimePercentiles) -> f64| {
         all.as_ref()
@@ -610,7 +628,7 @@ pub fn diagnosis(summary: &v1::Summary) -> Vec<Block> {
                 .bottlenecks
                 .iter()
                 .take(BOTTLENECKS)
-                .map(|b| row([b.name.clone(), seconds(b.seconds), percent(b.share), b.remedy.clone()]))
+                .map(|b| row([words(&b.name), seconds(b.seconds), percent(b.share), b.remedy.clone()]))
                 .collect(),
         }));
     }
@@ -707,5 +725,31 @@ fn plain(value: f64) -> String {
             _ => format!("{value:.6}"),
         };
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_times_have_no_figures() {
+        let mut times = Histogram::default();
+        assert_eq!(spread(&times), ["–"; SPREAD.len()]);
+        times.add(2_000_000_000);
+        assert_eq!(spread(&times)[5], "2.00 s");
+    }
+
+    #[test]
+    fn moments_of_several_days_have_their_dates() {
+        let start = weir_messages::Timestamp::from_unix_nanos(1_433_203_198_000_000_000);
+        let mut summary = v1::Summary {
+            start: Some(start),
+            duration_seconds: 1.5,
+            ..v1::Summary::default()
+        };
+        assert_eq!(moment(&start, &summary), "23:59:58.000000");
+        summary.duration_seconds = 3.0;
+        assert_eq!(moment(&start, &summary), "2015-06-01 23:59:58.000000");
     }
 }

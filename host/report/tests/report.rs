@@ -6,7 +6,9 @@ mod support;
 use std::collections::HashSet;
 
 use support::{Html, Read, scenario};
-use weir_report::{Block, Document, Item, charts, html, markdown};
+use weir_messages::Timestamp;
+use weir_messages::v1::PacketRow;
+use weir_report::{Block, Document, Item, Trace, charts, html, markdown};
 
 /// Well formed, every link leads somewhere, every id is one, nothing from outside, nothing that runs.
 #[track_caller]
@@ -195,6 +197,27 @@ fn a_healthy_capture_has_nothing_to_mend() {
             .all(|item| item.severity.as_deref() == Some("INFO"))
     );
     assert!(!has(&document, "fig-losses"));
+}
+
+/// A packet alone makes no chart, and no link to one.
+#[test]
+fn links_lead_to_charts_that_are_there() {
+    let read = scenario("megalodon", 0.1, 7, 1);
+    let row = |seconds: i64| PacketRow {
+        time: Some(Timestamp::from_unix_nanos(seconds * 1_000_000_000)),
+        ..PacketRow::default()
+    };
+    let shown = read.facts.inner.worth_a_look(8);
+    let trace = |id, rows| Trace {
+        id,
+        ends: [String::new(), String::new()],
+        rows,
+        left_out: 0,
+    };
+    let traces = [trace(shown[0], vec![row(1)]), trace(shown[1], vec![row(1), row(2)])];
+    let text = html(&read.report_with(&traces));
+    check(&text);
+    assert!(text.contains(&format!("href=\"#fig-packets-{}\"", shown[1])));
 }
 
 #[test]

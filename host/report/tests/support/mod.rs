@@ -12,7 +12,7 @@ use weir_engine::{Config as EngineConfig, Engine};
 use weir_messages::v1;
 use weir_patterns::Watched;
 use weir_record::Record;
-use weir_report::{Collector, Document, Input, Timing, report};
+use weir_report::{Collector, Document, Input, Timing, Trace, report};
 use weir_scenario::{Scenario, run};
 
 /// A folder that goes when the test is over.
@@ -54,13 +54,17 @@ impl Read {
     }
 
     pub fn report(&self) -> Document {
+        self.report_with(&[])
+    }
+
+    pub fn report_with(&self, traces: &[Trace]) -> Document {
         report(&Input {
             files: &self.files,
             question: None,
             summary: &self.summary,
             timeline: self.facts.timeline(),
             facts: &self.facts.inner,
-            traces: &[],
+            traces,
             timing: self.timing.as_ref(),
             taps: &[],
             legs: &[],
