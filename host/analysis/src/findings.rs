@@ -289,7 +289,9 @@ impl Findings {
             for (count, reset) in self.abortive_by.iter_mut().zip(resets) {
                 *count += u64::from(reset);
             }
-            if let Some(last) = last.filter(|last| last.request_bytes > 0 && last.response.is_none()) {
+            // Behind its own FIN a client waits for nothing: the last that it sends is often TLS's notice of closing.
+            let waits = |last: &&Finished| last.request_bytes > 0 && last.response.is_none() && !flow.sent_fin(0);
+            if let Some(last) = last.filter(waits) {
                 self.unanswered_by[usize::from(resets[1])] += 1;
                 self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
             }

@@ -1850,4 +1850,15 @@ fn a_reset_instead_of_an_answer_is_told() {
     assert_eq!(abortive(true, false, 1.0), ("WARNING".to_owned(), 1, 0));
     assert_eq!(abortive(false, false, 1.0), ("INFO".to_owned(), 1, 0));
     assert_eq!(abortive(true, true, 1.0), ("INFO".to_owned(), 0, 0));
+    // A last word behind which the client closes asks for nothing.
+    let mut c = start();
+    c.packet(0.06, S, "AP", 901, A, 100);
+    c.packet(0.1, C, "AP", A, 1001, 31);
+    c.packet(0.1, C, "AF", A + 31, 1001, 0);
+    c.packet(0.12, S, "R", 1001, 0, 0);
+    let a = analyze(&c.packets);
+    assert_eq!(
+        a.findings.iter().find(|f| f.kind == "ABORTIVE_CLOSE").unwrap().severity,
+        "INFO"
+    );
 }
