@@ -21,7 +21,8 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`weir-sql query ... | head`) is no failure.
         Err(Error::Write(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("weir-sql: {error}");
+            // Where that cannot be written, either, the exit status tells.
+            let _ = writeln!(anstream::stderr(), "weir-sql: {error}");
             ExitCode::FAILURE
         }
     }

@@ -12,7 +12,7 @@ use weir_record::Record;
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions};
 use crate::error::Failure;
 use crate::whole::Whole;
-use crate::{output, query, report, source, taps, text};
+use crate::{output, query, report, say, source, taps, text};
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
@@ -109,7 +109,7 @@ pub fn report(outcome: source::Outcome) -> ExitCode {
     match outcome.error {
         None => ExitCode::SUCCESS,
         Some(error) => {
-            anstream::eprintln!("weir: {error}");
+            say::line(format_args!("weir: {error}"));
             ExitCode::from(2)
         }
     }

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::whole::Whole;
-use crate::{output, text};
+use crate::{output, say, text};
 
 /// The command is to end: a card is stopped first.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -97,7 +97,7 @@ fn measure(
     result?;
     print_status(&progress);
     if let Some(link) = link {
-        anstream::eprintln!("{}", link_line(&link));
+        say::line(format_args!("{}", link_line(&link)));
     }
     Ok(sink.finish(&mut analyzer))
 }
@@ -146,7 +146,7 @@ fn print_status(progress: &Progress) {
             line
         })
         .collect();
-    anstream::eprintln!("{}", ports.join(" | "));
+    say::line(format_args!("{}", ports.join(" | ")));
 }
 
 /// What came over the link from a card.

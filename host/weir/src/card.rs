@@ -14,6 +14,7 @@ use weir_record::time::tai_from_utc;
 
 use crate::cli::PortArgs;
 use crate::error::Failure;
+use crate::say;
 
 /// A simulated card is some thousand times slower than a card.
 const SIMULATED: Timing = Timing {
@@ -177,7 +178,7 @@ impl Service for Control {
             name: event.name(),
             text: event.to_string(),
         };
-        anstream::eprintln!("weir: card: {}: {}", event.name, event.text);
+        say::line(format_args!("weir: card: {}: {}", event.name, event.text));
         (self.told.event)(event);
     }
 

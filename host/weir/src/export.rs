@@ -20,6 +20,7 @@ use crate::analyze;
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::error::Failure;
 use crate::format::count;
+use crate::say;
 use crate::source::Outcome;
 
 /// Run the command.
@@ -140,12 +141,12 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         let named = matching.iter().flat_map(|finding| &finding.connection_ids);
         let ids: HashSet<u64> = named.copied().collect();
         for finding in &matching {
-            anstream::eprintln!(
+            say::line(format_args!(
                 "weir: {input}: {}: {} ({} connections named)",
                 finding.kind,
                 finding.title,
                 count(finding.connection_ids.len() as u64)
-            );
+            ));
         }
         connections.retain(|id| ids.contains(id));
     }

@@ -14,6 +14,7 @@ use weir_store::{Expired, Feed, Options, Recovery, Store, StoreError};
 
 use crate::error::Failure;
 use crate::format::count;
+use crate::say;
 
 /// How often rows are stored.
 const COMMIT: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ pub fn open(
     counters: Arc<StoreCounters>,
 ) -> Result<(Rows, Keeper), Failure> {
     let store = Store::open(&folder, options).map_err(Failure::new)?;
-    say(store.recovery());
+    tell_recovery(store.recovery());
     let (sender, receiver) = sync_channel(WAITING);
     let now = Instant::now();
     let rows = Rows {
@@ -90,7 +91,7 @@ pub fn open(
 }
 
 /// What opening the store found, if it is worth a line.
-pub fn say(recovery: &Recovery) {
+pub fn tell_recovery(recovery: &Recovery) {
     let Recovery {
         torn,
         shown,
@@ -99,15 +100,19 @@ pub fn say(recovery: &Recovery) {
         foreign,
     } = recovery;
     if torn + shown > 0 {
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: store: {torn} files of an unfinished commit were removed, {shown} of a finished one shown"
-        );
+        ));
     }
     for path in missing {
-        anstream::eprintln!("weir: store: {path} is missing or damaged: its rows are lost");
+        say::line(format_args!(
+            "weir: store: {path} is missing or damaged: its rows are lost"
+        ));
     }
     if *foreign > 0 {
-        anstream::eprintln!("weir: store: {foreign} files are not of this store and were left alone");
+        say::line(format_args!(
+            "weir: store: {foreign} files are not of this store and were left alone"
+        ));
     }
 }
 
@@ -200,7 +205,10 @@ impl Keeper {
             }
         }
         if self.given_up > 0 {
-            anstream::eprintln!("weir: store: {} rows were not stored", count(self.given_up));
+            say::line(format_args!(
+                "weir: store: {} rows were not stored",
+                count(self.given_up)
+            ));
         }
     }
 
@@ -212,7 +220,7 @@ impl Keeper {
             }
             match Store::open(&self.folder, self.options) {
                 Ok(store) => {
-                    say(store.recovery());
+                    tell_recovery(store.recovery());
                     self.store = Some(store);
                 }
                 Err(error) => {
@@ -246,7 +254,7 @@ impl Keeper {
                 Ok(_) => {
                     self.counters.committed(&rows, begin.elapsed());
                     if std::mem::take(&mut self.fails) {
-                        anstream::eprintln!("weir: store: rows are stored again");
+                        say::line(format_args!("weir: store: rows are stored again"));
                     }
                 }
                 Err(error) => {
@@ -273,7 +281,7 @@ impl Keeper {
             match store.compact_some() {
                 Ok(done) => self.counters.compacted(done.from, done.rows),
                 Err(error) => {
-                    anstream::eprintln!("weir: {error}; compaction is tried again in ten minutes");
+                    say::line(format_args!("weir: {error}; compaction is tried again in ten minutes"));
                     self.counters.compaction_failed();
                     self.compact = Instant::now() + COMPACT_AGAIN;
                 }
@@ -309,7 +317,9 @@ impl Keeper {
 
     fn failed(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.fails, true) {
-            anstream::eprintln!("weir: {error}; what is found is not stored until that is mended, and counted");
+            say::line(format_args!(
+                "weir: {error}; what is found is not stored until that is mended, and counted"
+            ));
         }
     }
 }
@@ -329,10 +339,10 @@ pub const DISK_FULL: &str = "the disk is full";
 /// A line about what was removed, and why.
 pub fn tell(expired: Option<Expired>, why: &str) {
     if let Some(expired) = expired {
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: store: {} rows up to {} (UTC) were removed: {why}",
             count(expired.rows.values().sum()),
             expired.to
-        );
+        ));
     }
 }

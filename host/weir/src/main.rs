@@ -18,6 +18,7 @@ mod program;
 mod query;
 mod records;
 mod report;
+mod say;
 mod serve;
 mod source;
 mod sql;
@@ -82,7 +83,7 @@ fn end(result: Result<ExitCode, Failure>) -> ExitCode {
         // A reader that has seen enough (`weir ... | head`) is no failure.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            anstream::eprintln!("weir: {failure}");
+            say::line(format_args!("weir: {failure}"));
             ExitCode::FAILURE
         }
     }

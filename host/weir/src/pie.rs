@@ -8,7 +8,7 @@ use weir_messages::v1::Analysis;
 
 use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
-use crate::{output, taps, text};
+use crate::{output, say, taps, text};
 
 /// Run the command.
 pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
@@ -30,11 +30,15 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
         Ok(alignment) => {
             if alignment.nearest_client != 0 {
                 let [client, server] = &inputs;
-                anstream::eprintln!("weir: {server} is nearer to the client than {client}; exchange them");
+                say::line(format_args!(
+                    "weir: {server} is nearer to the client than {client}; exchange them"
+                ));
             }
             pies.extend(alignment.pies.into_iter().filter(|pie| pie.method != "ARTICLE"));
         }
-        Err(error) => anstream::eprintln!("weir: {error}. Without that, there is the article's arithmetic only"),
+        Err(error) => say::line(format_args!(
+            "weir: {error}. Without that, there is the article's arithmetic only"
+        )),
     }
     match args.format {
         Format::Json => output::json(

@@ -19,7 +19,7 @@ use weir_record::raw::BYTES;
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
 use crate::error::Failure;
 use crate::format::{bytes, count};
-use crate::{output, records, text};
+use crate::{output, records, say, text};
 
 /// Rows asked for at a time.
 const PAGE: usize = 1000;
@@ -207,7 +207,10 @@ async fn watch(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                     .try_for_each(|line| writeln!(out, "      {line}"))
             })?,
             Some(watch_findings_response::Message::Gap(gap)) => {
-                anstream::eprintln!("weir: {} changes were missed; what is open follows", gap.dropped);
+                say::line(format_args!(
+                    "weir: {} changes were missed; what is open follows",
+                    gap.dropped
+                ));
             }
             _ => {}
         }
@@ -389,12 +392,10 @@ async fn subscribe(
                         return Ok(());
                     }
                 }
-                Some(Message::Gap(gap)) => anstream::eprintln!(
+                Some(Message::Gap(gap)) => say::line(format_args!(
                     "weir: {url}: records {} to {} are not in the log any more ({})",
-                    gap.from_position,
-                    gap.to_position,
-                    gap.reason
-                ),
+                    gap.from_position, gap.to_position, gap.reason
+                )),
                 Some(Message::Heartbeat(_) | Message::Sync(_)) | None => {}
             }
             resume_token = message.resume_token;

@@ -13,7 +13,7 @@ use weir_record::{
 
 use crate::cli::{Profile, RecordFormat, RecordsArgs};
 use crate::error::Failure;
-use crate::{analyze, output, source};
+use crate::{analyze, output, say, source};
 
 /// Run the command.
 pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
@@ -52,10 +52,10 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         Some(Ok(outcome)) => {
             if outcome.left_out > 0 {
                 let why = "not Ethernet, no byte captured, or too long";
-                eprintln!(
+                say::line(format_args!(
                     "weir: {} frames that no card could receive are left out ({why})",
                     outcome.left_out
-                );
+                ));
             }
             Ok(analyze::report(outcome))
         }

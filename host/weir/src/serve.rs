@@ -2,6 +2,7 @@
 //! is in the log, gRPC serves both.
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +35,7 @@ use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, signal};
-use crate::{text, view};
+use crate::{say, text, view};
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
@@ -60,11 +61,11 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let log = Arc::new(RecordLog::open(config).map_err(Failure::new)?);
     let recovery = log.recovery();
     if recovery.cut_bytes > 0 || !recovery.damaged.is_empty() {
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: record log: {} bytes of a torn end were cut, {} damaged files were set aside",
             recovery.cut_bytes,
             recovery.damaged.len()
-        );
+        ));
     }
     let roots = match &args.webhook_ca {
         Some(path) => Roots::read(path).map_err(Failure::new)?,
@@ -121,7 +122,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             store: stored.clone(),
             webhook: Arc::clone(&webhook),
         });
-        anstream::eprintln!("weir: metrics on http://{address}/metrics");
+        say::line(format_args!("weir: metrics on http://{address}/metrics"));
         runtime.spawn(endpoint::serve(listener, metrics));
     }
     let services = Services {
@@ -148,7 +149,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
-    let fail = |error: Failure| {
+    let fail = &|error: Failure| {
         failure
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -159,20 +160,24 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let (measured, analyzed) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            if let Err(error) = measure(source, &log, &capture, &counters, &appliance) {
-                fail(error);
-            }
+            end_with("measuring", fail, || {
+                measure(source, &log, &capture, &counters, &appliance)
+            });
             measured.store(true, Ordering::Release);
         });
         let kept = keeper.as_mut().map(|keeper| {
             scope.spawn(|| {
-                if let Err(error) = card::keep(keeper, &ASKED, &STOP) {
-                    fail(error);
-                }
+                end_with("keeping the card", fail, || card::keep(keeper, &ASKED, &STOP));
+                STOP.store(true, Ordering::Relaxed);
             })
         });
         if let Some(keeper) = keeper_of_rows {
-            scope.spawn(|| keeper.run());
+            scope.spawn(|| {
+                end_with("storing", fail, || {
+                    keeper.run();
+                    Ok(())
+                });
+            });
         }
         scope.spawn(|| {
             let batch = Batch {
@@ -180,9 +185,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 rows,
                 ..Batch::default()
             };
-            if let Err(error) = analyze(&log, begin, &facts, &counted, batch, &capture, &measured) {
-                fail(error);
-            }
+            end_with("the analysis", fail, || {
+                analyze(&log, begin, &facts, &counted, batch, &capture, &measured)
+            });
             analyzed.store(true, Ordering::Release);
         });
         if let Some(url) = &args.webhook {
@@ -191,7 +196,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             let analyzed = &analyzed;
             let is_over = move || analyzed.load(Ordering::Acquire) && STOP.load(Ordering::Acquire);
             let facts = &*facts;
-            scope.spawn(move || hook.run(facts, is_over, |text| anstream::eprintln!("weir: {text}")));
+            scope.spawn(move || {
+                end_with("the webhook", fail, || {
+                    hook.run(facts, is_over, |text| say::line(format_args!("weir: {text}")));
+                    Ok(())
+                });
+            });
         }
         let stopped = async {
             let polled = async {
@@ -204,7 +214,11 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 () = polled => {}
             }
         };
-        anstream::eprintln!("weir: gRPC on {}, records in {}", args.listen, args.data.display());
+        say::line(format_args!(
+            "weir: gRPC on {}, records in {}",
+            args.listen,
+            args.data.display()
+        ));
         if let Err(error) = runtime.block_on(serve_on(listener, services, stopped)) {
             fail(Failure::new(error));
         }
@@ -218,6 +232,21 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Do a thread's work. What fails in it, a panic, too, goes to `fail`: a daemon without that thread only seems to work.
+fn end_with(name: &str, fail: &impl Fn(Failure), work: impl FnOnce() -> Result<(), Failure>) {
+    // What a panic leaves half done is not used again: the daemon ends.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => fail(error),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("no reason was given");
+            fail(Failure::new(format_args!("{name} failed: {text}")));
+        }
     }
 }
 
@@ -238,7 +267,7 @@ fn show(runtime: &tokio::runtime::Runtime, address: SocketAddr, live: Live, args
     captures.watch(live).map_err(Failure::new)?;
     let listener = runtime.block_on(listen(address, "--page"))?;
     let address = listener.local_addr().map_err(Failure::new)?;
-    anstream::eprintln!("weir: page on http://{address}");
+    say::line(format_args!("weir: page on http://{address}"));
     runtime.spawn(weir_page::serve(
         listener,
         captures,
@@ -401,7 +430,7 @@ impl Sink for Batch {
 
 /// A line in the daemon's log.
 fn alert(change: &FindingChange) {
-    anstream::eprintln!("weir: {}", text::finding_change(change));
+    say::line(format_args!("weir: {}", text::finding_change(change)));
 }
 
 /// Records of the log from `position` on to facts in the store.
@@ -499,5 +528,27 @@ fn analyze(
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_thread_is_a_failure_with_its_text() {
+        let told = Mutex::new(Vec::new());
+        let fail = |error: Failure| {
+            told.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(error.to_string());
+        };
+        let number = 7;
+        end_with("a", &fail, || Ok(()));
+        end_with("b", &fail, || Err(Failure::new("no room")));
+        end_with("c", &fail, || panic!("plain"));
+        end_with("d", &fail, || panic!("number {number}"));
+        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(told, ["no room", "c failed: plain", "d failed: number 7"]);
     }
 }

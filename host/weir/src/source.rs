@@ -14,6 +14,7 @@ use weir_record::Record;
 use weir_sketch::Recorder;
 
 use crate::cli::Cut;
+use crate::say;
 
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 256;
@@ -67,12 +68,12 @@ pub fn suited(path: &Path, engine: Config) -> Config {
     if !found.differ() {
         return engine;
     }
-    anstream::eprintln!(
+    say::line(format_args!(
         "weir: {}: VLAN ids or VNIs differ by direction in {} of the first {}: they are left out, as by --ignore-vlan",
         path.display(),
         count(found.different),
         connections(found.alike + found.different)
-    );
+    ));
     Config {
         vlan_in_key: false,
         ..engine

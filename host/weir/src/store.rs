@@ -14,7 +14,7 @@ use weir_store::{Feed, Manifest, Options, Store, check, identify};
 use crate::cli::{StoreAddArgs, StoreCommand, StoreCompactArgs};
 use crate::error::Failure;
 use crate::format::count;
-use crate::{analyze, keep, output, source, text};
+use crate::{analyze, keep, output, say, source, text};
 
 /// Run the command.
 pub fn run(command: &StoreCommand) -> Result<ExitCode, Failure> {
@@ -43,7 +43,7 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
 
 fn open(folder: &Path, options: Options) -> Result<Store, Failure> {
     let store = Store::open(folder, options).map_err(Failure::new)?;
-    keep::say(store.recovery());
+    keep::tell_recovery(store.recovery());
     Ok(store)
 }
 
@@ -64,7 +64,7 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     // Packets can be added to a capture that is stored without them; what was begun with them goes on with them.
     let digests = args.digests || packets > 0;
     if feed.is_done() && (packets > 0 || !digests) {
-        anstream::eprintln!("{name}: its {} rows are stored already", count(before));
+        say::line(format_args!("{name}: its {} rows are stored already", count(before)));
         return Ok(ExitCode::SUCCESS);
     }
     let engine = weir_engine::Config {
@@ -99,7 +99,7 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     facts.inner.complete(&summary);
     feed.add(facts.inner.flush().map_err(Failure::new)?);
     feed.finish().map_err(Failure::new)?;
-    anstream::eprintln!("{name}: {} rows stored", count(feed.written()));
+    say::line(format_args!("{name}: {} rows stored", count(feed.written())));
     match store.compact_some() {
         // The capture is stored; small files are only slower to read.
         Err(error) if !error.is_full() => return Err(Failure::new(error)),
@@ -220,11 +220,11 @@ fn compact(args: &StoreCompactArgs) -> Result<ExitCode, Failure> {
     let mut store = open(&args.store, args.retention.options())?;
     expire(&mut store)?;
     let done = store.compact().map_err(Failure::new)?;
-    anstream::eprintln!(
+    say::line(format_args!(
         "{} files with {} rows became {}",
         count(done.from),
         count(done.rows),
         count(done.to)
-    );
+    ));
     Ok(ExitCode::SUCCESS)
 }

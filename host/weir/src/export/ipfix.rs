@@ -17,6 +17,7 @@ use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
 use crate::output::Pending;
+use crate::say;
 
 /// Observation domain of all records: a capture has one tap.
 const DOMAIN: u32 = 1;
@@ -129,16 +130,16 @@ impl<'a> Sender<'a> {
             (None, Way::Collector(_)) => {}
             (None, Way::File(file)) => file.finish()?,
         }
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: {} connections in {} messages",
             count(self.exported),
             count(self.messages)
-        );
+        ));
         if self.unfit > 0 {
-            anstream::eprintln!(
+            say::line(format_args!(
                 "weir: {} connections whose ends are of different versions of IP are left out",
                 count(self.unfit)
-            );
+            ));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
 use crate::output::Pending;
+use crate::say;
 use crate::source::Outcome;
 
 pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
@@ -92,25 +93,25 @@ fn section(
         verdicts,
         fragments,
     } = copied;
-    anstream::eprintln!(
+    say::line(format_args!(
         "weir: {input}: {} of {} frames of {} connections, {} with a verdict",
         count(packets),
         count(frames),
         count(number as u64),
         count(verdicts)
-    );
+    ));
     let silent = (known.selected(&selection) as u64).saturating_sub(verdicts);
     if silent > 0 {
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: {input}: {} verdicts are about no packet of the capture and are no comment",
             count(silent)
-        );
+        ));
     }
     if fragments > 0 {
-        anstream::eprintln!(
+        say::line(format_args!(
             "weir: {input}: {} pieces of fragmented datagrams are left out: only the last piece tells the connection",
             count(fragments)
-        );
+        ));
     }
     // A capture that is cut ends both readings in the same way; what changed between them is told, too.
     Ok(Outcome {

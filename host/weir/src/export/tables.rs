@@ -18,6 +18,7 @@ use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
 use crate::output::Pending;
+use crate::say;
 use crate::store::tap_of;
 
 pub fn run(args: &ExportArgs, wanted: &Wanted, format: Format) -> Result<ExitCode, Failure> {
@@ -124,7 +125,7 @@ impl Outputs {
             let out = writer.finish().map_err(|error| Failure::write(&name, &error))?;
             out.finish()?;
         }
-        anstream::eprintln!("weir: rows: {}", said.join(", "));
+        say::line(format_args!("weir: rows: {}", said.join(", ")));
         Ok(())
     }
 }
