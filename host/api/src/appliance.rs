@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use crate::log::RecordLog;
 use crate::state::{ApplianceState, CaptureState};
 use crate::status;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::v1::appliance_service_server::ApplianceService;
 use crate::v1::capture_service_server::CaptureService;
 
@@ -78,7 +78,7 @@ impl ApplianceService for Appliance {
                     changed = newest.changed() => if changed.is_err() { return },
                     () = sender.closed() => return,
                     () = streams.closed() => {
-                        let _ = sender.send(Err(status::closing())).await;
+                        streams::end(&sender, status::closing()).await;
                         return;
                     }
                 }

@@ -12,7 +12,7 @@ use weir_messages::v1::{Finding, FindingChange, WatchFindingsResponse, WatchGap,
 use crate::facts::Facts;
 use crate::filter::Filter;
 use crate::status;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 
 /// Messages that wait for a slow watcher; beyond that changes stay in the store for a while.
 const QUEUED: usize = 64;
@@ -47,9 +47,7 @@ pub(crate) fn start(
     tokio::spawn(async move {
         tokio::select! {
             _ = feed.tell_all(&streams) => {}
-            () = streams.closed() => {
-                let _ = sender.send(Err(status::closing())).await;
-            }
+            () = streams.closed() => streams::end(&sender, status::closing()).await,
             () = sender.closed() => {}
         }
     });

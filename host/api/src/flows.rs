@@ -18,7 +18,7 @@ use crate::facts::{Cursor, Facts};
 use crate::filter::{Fields, Filter};
 use crate::finding_feed;
 use crate::status;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::token::{self, Purpose};
 use crate::v1::flow_service_server::FlowService;
 
@@ -320,9 +320,7 @@ impl Feed {
     async fn run(self, streams: Streams) {
         tokio::select! {
             _ = self.send_all(&streams) => {}
-            () = streams.closed() => {
-                let _ = self.sender.send(Err(status::closing())).await;
-            }
+            () = streams.closed() => streams::end(&self.sender, status::closing()).await,
             () = self.sender.closed() => {}
         }
     }

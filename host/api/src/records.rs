@@ -19,7 +19,7 @@ use weir_record::{Kind, Record};
 use crate::checksum::fnv1a;
 use crate::log::{LogError, PlaceError, Read, RecordLog};
 use crate::status;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::token::{self, Purpose};
 use crate::v1::record_service_server::RecordService;
 
@@ -149,7 +149,7 @@ impl Feed {
             () = sender.closed() => Err(Gone),
         };
         if let Ok(Err(status)) = end {
-            let _ = sender.send(Err(status)).await;
+            streams::end(&sender, status).await;
         }
     }
 

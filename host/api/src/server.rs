@@ -32,6 +32,10 @@ pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long the end of the server waits for running calls. Clients that do not read, or say nothing on a connection, must
+/// not keep the daemon from ending.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// What the services are about.
 pub struct Services {
     /// The record log.
@@ -82,8 +86,8 @@ impl std::error::Error for ServeError {
     }
 }
 
-/// Serve on an address until `shutdown` resolves; then streams end with UNAVAILABLE and running
-/// calls are finished.
+/// Serve on an address until `shutdown` resolves; then streams end with UNAVAILABLE and running calls have 5 seconds to
+/// finish. Connections that are open then are left to the runtime, which ends them when it ends.
 pub async fn serve(
     address: SocketAddr,
     services: Services,
@@ -111,7 +115,7 @@ pub async fn serve_on(
     let (close, closing) = watch::channel(false);
     let streams = appliance
         .streams
-        .get_or_init(|| Streams::new(closing, heartbeat))
+        .get_or_init(|| Streams::new(closing.clone(), heartbeat))
         .clone();
 
     let (health_reporter, health) = tonic_health::server::health_reporter();
@@ -125,7 +129,7 @@ pub async fn serve_on(
         .build_v1()
         .map_err(ServeError::Reflection)?;
 
-    Server::builder()
+    let served = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .add_service(health)
@@ -145,7 +149,17 @@ pub async fn serve_on(
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
             shutdown.await;
             close.send_replace(true);
-        })
-        .await
-        .map_err(ServeError::Transport)
+        });
+    let overdue = async move {
+        let mut closing = closing;
+        // The sender is gone once all is served.
+        if closing.wait_for(|closing| *closing).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = served => served.map_err(ServeError::Transport),
+        () = overdue => Ok(()),
+    }
 }

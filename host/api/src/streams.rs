@@ -3,13 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tonic::Status;
 
 use crate::status;
 
 /// Most Subscribe and Watch streams at once; each holds a few batches in memory.
 pub const MAX_STREAMS: usize = 256;
+
+/// How long the last message of a stream waits for a client that does not read.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// End a stream with this status, as far as its client reads.
+pub(crate) async fn end<T>(sender: &mpsc::Sender<Result<T, Status>>, status: Status) {
+    let _ = sender.send_timeout(Err(status), LAST_WORD).await;
+}
 
 /// Shared by the services with long streams.
 #[derive(Clone, Debug)]

@@ -618,6 +618,32 @@ async fn a_slow_watch_is_told_of_dropped_changes() {
     assert!(store.connection(1).is_none() && store.connection(4).is_some());
 }
 
+/// A client that reads nothing more, and one that never says a word.
+#[tokio::test]
+async fn clients_that_stand_still_do_not_hold_up_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = Server::start(directory.path(), 64 << 20, Limits::default()).await;
+    server.log.append(&records(0, 200_000)).unwrap();
+    server
+        .facts
+        .update_connections((0..5_000).map(|id| connection(id, true)));
+    let findings = (0..200).map(|id| finding_change(id, finding_change::Kind::Opened, "INFO"));
+    server.facts.change_findings(findings.collect());
+    let request = SubscribeRequest::default();
+    let mut subscribed = server.records().await.subscribe(request).await.unwrap().into_inner();
+    let (mut flows, request) = (server.flows().await, WatchConnectionsRequest::default());
+    let mut connections = flows.watch_connections(request).await.unwrap().into_inner();
+    let (mut flows, request) = (server.flows().await, WatchFindingsRequest::default());
+    let mut findings = flows.watch_findings(request).await.unwrap().into_inner();
+    assert!(subscribed.message().await.unwrap().is_some());
+    assert!(connections.message().await.unwrap().is_some());
+    assert!(findings.message().await.unwrap().is_some());
+    let silent = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let _ = server.shutdown.take().unwrap().send(());
+    tokio::time::timeout(WAIT, server.task).await.unwrap().unwrap();
+    drop((subscribed, connections, findings, silent));
+}
+
 #[tokio::test]
 async fn capture_status_health_and_reflection_answer() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
 use weir_capture::{CaptureFile, Feed, Intake, card};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
@@ -15,7 +16,7 @@ use weir_sketch::Recorder;
 use crate::card::Pulse;
 use crate::cli::PortArgs;
 use crate::error::Failure;
-use crate::source;
+use crate::{say, source};
 
 /// Records are handed on when there are so many, or when the ports are idle.
 const BATCH: usize = 1024;
@@ -372,17 +373,25 @@ fn frames_of(path: &Path) -> Result<u64, Failure> {
     Ok(file.frames())
 }
 
-/// Sets a flag at the first SIGINT or SIGTERM.
+/// Sets a flag at the first SIGINT or SIGTERM, and ends the process at the second: whoever asks twice does not want to
+/// wait for what is still to be done.
 pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::new)?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::new().map_err(Failure::new)?
+    };
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            runtime.block_on(signal());
+            runtime.block_on(signals.next());
             stop.store(true, Ordering::Relaxed);
+            runtime.block_on(signals.next());
+            say::line("weir: ended at once by a second signal");
+            std::process::exit(1);
         })
         .map(|_| ())
         .map_err(Failure::new)
@@ -390,14 +399,31 @@ pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
 
 /// Completes at SIGINT or SIGTERM.
 pub async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-        }
+    match Signals::new() {
+        Ok(mut signals) => signals.next().await,
         Err(_) => drop(tokio::signal::ctrl_c().await),
+    }
+}
+
+/// SIGINT and SIGTERM, as they come.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// From now on; inside a runtime.
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::card::{self, Told};
 use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::keep::{self, Rows};
-use crate::measure::{Measured, Source, signal};
+use crate::measure::{Measured, Source, stop_at_signal};
 use crate::{say, text, view};
 
 /// Records that the analysis takes from the log at a time.
@@ -147,6 +147,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
     };
 
+    stop_at_signal(&ASKED)?;
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
     let fail = &|error: Failure| {
@@ -204,14 +205,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             });
         }
         let stopped = async {
-            let polled = async {
-                while !ASKED.load(Ordering::Relaxed) {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            };
-            tokio::select! {
-                () = signal() => {}
-                () = polled => {}
+            while !ASKED.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
         say::line(format_args!(
@@ -228,6 +223,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             STOP.store(true, Ordering::Relaxed);
         }
     });
+    // Connections that are still open, and what is being read for the page, are not waited for.
+    runtime.shutdown_background();
     log.sync().map_err(Failure::new)?;
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),

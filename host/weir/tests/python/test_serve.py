@@ -86,3 +86,22 @@ def test_lines_that_cannot_be_written_are_given_up(tmp_path):
         assert daemon.sample("weir_analysis_records_total") == daemon.sample("weir_log_records_total") > 0
         daemon.end()
         assert subprocess.run([WEIR, "analyze", "nothing.pcap"], stderr=full, timeout=PATIENCE).returncode == 1
+
+
+def test_a_silent_connection_does_not_hold_up_the_end(tmp_path):
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        with socket.create_connection(("127.0.0.1", daemon.grpc)):
+            assert daemon.end() < 20
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path):
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        with socket.create_connection(("127.0.0.1", daemon.grpc)):
+            daemon.process.terminate()
+            time.sleep(1)
+            assert daemon.process.poll() is None
+            daemon.process.send_signal(signal.SIGINT)
+            assert daemon.process.wait(timeout=2) == 1
+        assert "second signal" in daemon.said
