@@ -34,9 +34,16 @@ pub struct PortCounters {
     pub dropped: AtomicU64,
     /// Times that ran backwards.
     pub clamped: AtomicU64,
+    /// Whether the interface can receive, where there is one.
+    link_up: Mutex<Option<bool>>,
 }
 
 impl PortCounters {
+    /// Renew what is known of the interface; returns what was known before.
+    pub fn set_link(&self, up: Option<bool>) -> Option<bool> {
+        std::mem::replace(&mut *self.link_up.lock().unwrap_or_else(PoisonError::into_inner), up)
+    }
+
     fn status(&self) -> PortStatus {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let untracked = Untracked::ALL.iter().zip(&self.untracked);
@@ -52,6 +59,7 @@ impl PortCounters {
             dropped: count(&self.dropped),
             clamped: count(&self.clamped),
             drops_known: self.drops_known,
+            link_up: *self.link_up.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 }
@@ -67,6 +75,8 @@ pub struct CaptureState {
     pub forwarded: AtomicU64,
     /// Frames that the inline path could not forward.
     pub forward_drops: AtomicU64,
+    /// Frames received and not measured, because measuring had failed.
+    pub unmeasured: AtomicU64,
     /// The link from a card, if one measures.
     link: Mutex<Option<RecordLinkStatus>>,
 }
@@ -101,6 +111,7 @@ impl CaptureState {
             forwarded: self.forwarded.load(Ordering::Relaxed),
             forward_drops: self.forward_drops.load(Ordering::Relaxed),
             link: self.link.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            unmeasured: self.unmeasured.load(Ordering::Relaxed),
         }
     }
 }

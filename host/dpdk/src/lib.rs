@@ -18,6 +18,7 @@ pub use burst::{BURST, Burst, Frame, Segments};
 pub use device::Device;
 pub use eal::{Eal, EalConfig, RegisteredThread};
 pub use error::{Error, ErrorKind, Result};
+pub use netif::LinkState;
 pub use pool::{LARGEST_BUFFER, Mempool};
 pub use port::{Port, PortConfig, PortStats};
 pub use run::{ForwardDrops, FrameSink, LoopConfig, PortReport, Progress, Until, inline, receive};

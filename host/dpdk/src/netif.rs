@@ -5,12 +5,23 @@
 //! this process, so the kernel can be asked directly.
 
 use std::collections::BTreeSet;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::fs::DirEntry;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
+
+/// What a kernel interface can do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkState {
+    /// Frames can come and go.
+    Up,
+    /// Set down, or without a carrier: nothing arrives until that changes.
+    Down,
+    /// Removed, or moved to another network namespace. One that is made under the same name is another one.
+    Gone,
+}
 
 /// A network interface of the calling thread's network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,17 +44,46 @@ impl Interface {
             mtu: mtu(&text)?,
         })
     }
+
+    /// The state now; `None` when the system does not tell.
+    pub(crate) fn link(&self) -> Option<LinkState> {
+        let mut name = [0 as c_char; libc::IF_NAMESIZE];
+        // By its number: a name may be given to another one, or change. SAFETY: room for the longest name.
+        if unsafe { libc::if_indextoname(self.index, name.as_mut_ptr()) }.is_null() {
+            let is_gone = io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO);
+            return is_gone.then_some(LinkState::Gone);
+        }
+        // SAFETY: the call has written a NUL-terminated name.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+        let answer = ask(name, libc::SIOCGIFFLAGS).ok()?;
+        // SAFETY: SIOCGIFFLAGS fills this member of the union.
+        let flags = c_int::from(unsafe { answer.ifr_ifru.ifru_flags });
+        let up = libc::IFF_UP | libc::IFF_RUNNING;
+        Some(if flags & up == up {
+            LinkState::Up
+        } else {
+            LinkState::Down
+        })
+    }
 }
 
-fn mtu(name: &CString) -> io::Result<u32> {
+fn mtu(name: &CStr) -> io::Result<u32> {
+    let answer = ask(name, libc::SIOCGIFMTU)?;
+    // SAFETY: SIOCGIFMTU fills this member of the union.
+    let mtu = unsafe { answer.ifr_ifru.ifru_mtu };
+    Ok(u32::try_from(mtu).unwrap_or(0))
+}
+
+/// What the kernel answers to a question about an interface, one of netdevice(7) that only reads.
+fn ask(name: &CStr, question: libc::Ioctl) -> io::Result<libc::ifreq> {
     // SAFETY: ifreq is plain data, all zero is valid.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
-    let bytes = name.as_bytes();
+    let bytes = name.to_bytes();
     if bytes.len() >= request.ifr_name.len() {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
     for (place, &byte) in request.ifr_name.iter_mut().zip(bytes) {
-        *place = byte as libc::c_char;
+        *place = byte as c_char;
     }
     // SAFETY: makes a descriptor and nothing else.
     let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -53,12 +93,10 @@ fn mtu(name: &CString) -> io::Result<u32> {
     // SAFETY: just made, no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // SAFETY: the request is a valid ifreq with a NUL-terminated name, which the kernel fills.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &mut request) } != 0 {
+    if unsafe { libc::ioctl(socket.as_raw_fd(), question, &mut request) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: SIOCGIFMTU fills this member of the union.
-    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    Ok(u32::try_from(mtu).unwrap_or(0))
+    Ok(request)
 }
 
 /// A descriptor and what it is open on: the number alone may have been given to something else since.
@@ -218,6 +256,12 @@ mod tests {
     fn the_loopback_interface_is_known() {
         let loopback = Interface::find("lo").unwrap();
         assert!(loopback.index > 0 && loopback.mtu >= 1500, "{loopback:?}");
+        assert_eq!(loopback.link(), Some(LinkState::Up));
+        let removed = Interface {
+            index: u32::MAX >> 1,
+            ..loopback
+        };
+        assert_eq!(removed.link(), Some(LinkState::Gone));
         assert!(Interface::find("nosuchif0").is_err());
         assert!(Interface::find("a name that is much too long").is_err());
     }

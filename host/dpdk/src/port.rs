@@ -10,7 +10,7 @@ use crate::burst::{BURST, Burst, Frame, StampField};
 use crate::device::{Device, Probe, probe_for};
 use crate::eal::{Eal, EalShared, log_text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::netif::{DriverSockets, Interface, open_descriptors};
+use crate::netif::{DriverSockets, Interface, LinkState, open_descriptors};
 use crate::pool::Mempool;
 use crate::sys;
 
@@ -71,6 +71,7 @@ pub struct Port {
     stamp: Option<StampField>,
     replay: bool,
     cut_length: Option<u32>,
+    interface: Option<Interface>,
     largest_untagged: Option<u32>,
     sends_segments: bool,
     sockets: RefCell<DriverSockets>,
@@ -151,6 +152,7 @@ impl Port {
             device: device.clone(),
             raw_device: info.device,
             largest_untagged: probe.interface.as_ref().map(largest_untagged),
+            interface: probe.interface,
             counts_own_drops: !driver.starts_with("net_af_") && driver != "net_tap",
             driver,
             pool,
@@ -299,6 +301,11 @@ impl Port {
             no_buffer: raw.rx_nombuf,
             drops_known,
         }
+    }
+
+    /// The state of the kernel interface behind the port; `None` where there is none, or the system does not tell.
+    pub fn link(&self) -> Option<LinkState> {
+        self.interface.as_ref()?.link()
     }
 
     /// The device as the user named it.

@@ -11,6 +11,7 @@ use crate::affinity;
 use crate::burst::Burst;
 use crate::eal::RegisteredThread;
 use crate::error::{Error, ErrorKind, Result};
+use crate::netif::LinkState;
 use crate::port::{Port, PortStats};
 
 /// What measures the frames. It is called on the loop's thread.
@@ -47,6 +48,8 @@ pub struct LoopConfig {
 pub struct PortReport {
     /// What the device counts since it was opened.
     pub device: PortStats,
+    /// Of the kernel interface, where there is one.
+    pub link: Option<LinkState>,
     /// Frames that the loop received here.
     pub received: u64,
     /// Bytes of these.
@@ -115,7 +118,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// [`ErrorKind::Argument`] when the thread cannot be bound to the CPU or there is no port to receive from or more than 256;
-/// [`ErrorKind::Measuring`] when the sink panicked.
+/// [`ErrorKind::Device`] when an interface is gone; [`ErrorKind::Measuring`] when the sink panicked.
 pub fn receive(
     ports: &mut [Port],
     config: &LoopConfig,
@@ -158,7 +161,7 @@ pub fn receive(
             }
             state.idle();
         }
-        state.report_when_due(ports);
+        state.report_when_due(ports)?;
     }
     burst.clear();
     state.report(ports);
@@ -176,7 +179,8 @@ pub fn receive(
 /// forwarding goes on.
 ///
 /// # Errors
-/// [`ErrorKind::Argument`] when the thread cannot be bound to the CPU or a port replays a file.
+/// [`ErrorKind::Argument`] when the thread cannot be bound to the CPU or a port replays a file; [`ErrorKind::Device`] when
+/// an interface is gone.
 pub fn inline(
     ports: &mut [Port; 2],
     config: &LoopConfig,
@@ -213,7 +217,7 @@ pub fn inline(
         if !any {
             state.idle();
         }
-        state.report_when_due(ports);
+        state.report_when_due(ports)?;
     }
     burst.clear();
     state.report(ports);
@@ -349,17 +353,31 @@ impl<'a, S: FrameSink> State<'a, S> {
         self.progress.sink_failed.store(true, Ordering::Relaxed);
     }
 
-    fn report_when_due(&mut self, ports: &[Port]) {
+    /// An error when an interface is gone: nothing comes from its port any more, also if one is made under its name.
+    fn report_when_due(&mut self, ports: &[Port]) -> Result<()> {
         let now = Instant::now();
-        if now >= self.next_report {
-            self.next_report = now + REPORT_EVERY;
-            self.report(ports);
+        if now < self.next_report {
+            return Ok(());
+        }
+        self.next_report = now + REPORT_EVERY;
+        self.report(ports);
+        let is_gone = |report: &PortReport| report.link == Some(LinkState::Gone);
+        match self.reports.iter().position(is_gone) {
+            None => Ok(()),
+            Some(number) => Err(Error::new(
+                ErrorKind::Device,
+                format!(
+                    "{}: the interface is gone (removed, or moved to another network namespace); start again when it is back",
+                    ports[number].device()
+                ),
+            )),
         }
     }
 
     fn report(&mut self, ports: &[Port]) {
         for (report, port) in self.reports.iter_mut().zip(ports) {
             report.device = port.stats();
+            report.link = port.link();
         }
         // Drivers over sockets take frames and learn afterwards that the kernel did not.
         for (number, accepted) in self

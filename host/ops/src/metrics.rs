@@ -287,6 +287,23 @@ fn ports(page: &mut Page<'_>, capture: &GetCaptureStatusResponse) -> fmt::Result
             Ok(())
         },
     )?;
+    page.gauges(
+        "weir_capture_port_up",
+        "1 where the interface can receive: set up, with a carrier; no sample where there is no interface",
+        |family| {
+            for port in &capture.ports {
+                if let Some(up) = port.link_up {
+                    family.gauge(&[("port", &*text(port.port)), ("device", &port.name)], u64::from(up))?;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    page.count(
+        "weir_capture_unmeasured_packets",
+        "Frames received and not measured, because measuring had failed; the inline path forwards them",
+        capture.unmeasured,
+    )?;
     page.gauge(
         "weir_capture_finished",
         "1 when the sources have ended (a replayed file)",

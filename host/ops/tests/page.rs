@@ -23,6 +23,7 @@ fn page() -> String {
     let capture = Arc::new(CaptureState::default());
     let port = capture.add_port(0, "eth:\"odd\" name", true);
     port.frames.store(7, std::sync::atomic::Ordering::Relaxed);
+    port.set_link(Some(false));
     capture.set_link(RecordLinkStatus {
         lost_records: 5,
         refused: [("SHORT".to_owned(), 3)].into(),
@@ -100,6 +101,8 @@ fn every_state_is_on_the_page() {
         r#"weir_card_port_dropped_frames_total{port="1"} 9"#,
         r#"weir_findings_open{kind="SYN_LOSS",severity="CRITICAL"} 1"#,
         "weir_finding_changes_total 1",
+        r#"weir_capture_port_up{port="0",device="eth:\"odd\" name"} 0"#,
+        "weir_capture_unmeasured_packets_total 0",
         r#"weir_setup_duration_seconds_bucket{le="+Inf"} 0"#,
         r#"weir_store_rows_total{table="connections"} 7"#,
         r#"weir_store_lost_rows_total{reason="full",table="connections"} 3"#,

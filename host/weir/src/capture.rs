@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::intake::LinkCounters;
 use weir_card::Keeper;
-use weir_dpdk::Progress;
+use weir_dpdk::{LinkState, Progress};
 use weir_messages::v1::{Analysis, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -142,6 +142,9 @@ fn print_status(progress: &Progress) {
             }
             if !port.device.drops_known {
                 line += ", losses not known";
+            }
+            if port.link == Some(LinkState::Down) {
+                line += ", link down";
             }
             line
         })

@@ -292,9 +292,14 @@ impl Source {
         }
     }
 
+    /// The devices, by number in the measuring loop.
+    pub fn devices(&self) -> Vec<String> {
+        self.ports.iter().map(|port| port.device().to_string()).collect()
+    }
+
     /// What to call all of it.
     pub fn title(&self) -> String {
-        let names: Vec<_> = self.ports.iter().map(|port| port.device().to_string()).collect();
+        let names = self.devices();
         match self.role {
             Role::Wire => names.join(", "),
             Role::Inline => names.join(" ⇄ "),

@@ -289,10 +289,11 @@ async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 count(port.tracked)
             )?;
             if port.drops_known {
-                writeln!(out, "{} lost before Weir", count(port.dropped))?;
+                write!(out, "{} lost before Weir", count(port.dropped))?;
             } else {
-                writeln!(out, "losses before Weir not known (at least {})", count(port.dropped))?;
+                write!(out, "losses before Weir not known (at least {})", count(port.dropped))?;
             }
+            writeln!(out, "{}", if port.link_up == Some(false) { ", link down" } else { "" })?;
         }
         if let Some(card) = &appliance.card {
             let link = if card.unhealthy.is_empty() {
@@ -327,6 +328,13 @@ async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 "  inline: {} forwarded, {} not",
                 count(capture.forwarded),
                 count(capture.forward_drops)
+            )?;
+        }
+        if capture.unmeasured > 0 {
+            writeln!(
+                out,
+                "  {} frames were not measured: measuring has failed",
+                count(capture.unmeasured)
             )?;
         }
         writeln!(

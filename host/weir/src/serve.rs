@@ -15,9 +15,9 @@ use weir_api::log::{self, Read, RecordLog};
 use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
-use weir_dpdk::Progress as Measuring;
+use weir_dpdk::{LinkState, PortReport, Progress as Measuring};
 use weir_messages::Timestamp;
-use weir_messages::v1::{Connection, Finding, FindingChange, RecordLinkStatus, Segment, Transaction};
+use weir_messages::v1::{Connection, Event, Finding, FindingChange, RecordLinkStatus, Segment, Severity, Transaction};
 use weir_ops::analysis::AnalysisCounters;
 use weir_ops::endpoint;
 use weir_ops::metrics::{Metrics, Sources};
@@ -42,6 +42,8 @@ const READ: usize = 8192;
 /// How often findings, summary and open connections are renewed, and how many times as long as it took the next waits.
 const RENEW: Duration = Duration::from_millis(500);
 const RENEW_SHARE: u32 = 20;
+/// How often it is looked what the measuring loop tells of itself.
+const WATCH: Duration = Duration::from_millis(200);
 /// Silence on a stream before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Open connections shown at a time: a snapshot of more would hold up the analysis.
@@ -72,7 +74,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         None => Roots::default(),
     };
     let source = Source::open(&args.ports, log.epoch())?;
-    let title = source.title();
+    let (title, devices) = (source.title(), source.devices());
     let capture = Arc::new(CaptureState::default());
     let counters: Vec<_> = source
         .names()
@@ -85,11 +87,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         transactions: 4 * args.keep,
         ..Limits::default()
     }));
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i64);
-    let start_time = Timestamp::from_unix_nanos(now);
-    let appliance = Arc::new(ApplianceState::new(start_time));
+    let appliance = Arc::new(ApplianceState::new(now()));
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
@@ -159,12 +157,19 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     };
     let begin = log.next_position();
     let (measured, analyzed) = (AtomicBool::new(false), AtomicBool::new(false));
+    let progress = Measuring::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             end_with("measuring", fail, || {
-                measure(source, &log, &capture, &counters, &appliance)
+                measure(source, &log, &capture, &counters, &appliance, &progress)
             });
             measured.store(true, Ordering::Release);
+        });
+        scope.spawn(|| {
+            end_with("the watch of the ports", fail, || {
+                watch(&progress, &devices, &capture, &counters, &appliance, &measured);
+                Ok(())
+            });
         });
         let kept = keeper.as_mut().map(|keeper| {
             scope.spawn(|| {
@@ -298,10 +303,10 @@ fn measure(
     capture: &CaptureState,
     counters: &[Arc<PortCounters>],
     appliance: &ApplianceState,
+    progress: &Measuring,
 ) -> Result<(), Failure> {
-    let progress = Measuring::default();
     let mut failed = None;
-    let result = source.run(&STOP, &progress, |records: &[Record], measured: &Measured<'_>| {
+    let result = source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
         if let Some(lane) = measured.begins_anew() {
             log.restart_lane(lane);
         }
@@ -318,18 +323,84 @@ fn measure(
         if let Some(link) = measured.link() {
             capture.set_link(link_status(link));
         }
-        let (mut forwarded, mut drops) = (0, 0);
-        for report in progress.reports() {
-            forwarded += report.forwarded;
-            drops += report.forward_drops.total();
-        }
-        capture.forwarded.store(forwarded, Ordering::Relaxed);
-        capture.forward_drops.store(drops, Ordering::Relaxed);
     });
     match failed {
         Some(error) => Err(error),
         None => result,
     }
+}
+
+/// What the measuring loop tells of itself: the counters of the inline path, links that go down and come back, measuring
+/// that has failed while an inline path goes on.
+fn watch(
+    progress: &Measuring,
+    devices: &[String],
+    capture: &CaptureState,
+    counters: &[Arc<PortCounters>],
+    appliance: &ApplianceState,
+    measured: &AtomicBool,
+) {
+    let mut failed = false;
+    loop {
+        // Asked before looking: the last look sees the end.
+        let last = measured.load(Ordering::Acquire);
+        let reports = progress.reports();
+        let sum = |of: fn(&PortReport) -> u64| reports.iter().map(of).sum();
+        capture
+            .forwarded
+            .store(sum(|report| report.forwarded), Ordering::Relaxed);
+        let drops = sum(|report| report.forward_drops.total());
+        capture.forward_drops.store(drops, Ordering::Relaxed);
+        capture
+            .unmeasured
+            .store(sum(|report| report.unmeasured), Ordering::Relaxed);
+        for (number, (report, device)) in reports.iter().zip(devices).enumerate() {
+            // All wires of a card come through one port.
+            let wires = match devices {
+                [_] => counters,
+                _ => &counters[number..=number],
+            };
+            let up = report.link.map(|link| link == LinkState::Up);
+            let before = wires.iter().map(|counters| counters.set_link(up)).last().flatten();
+            match (before, up) {
+                (None | Some(true), Some(false)) => {
+                    let text = format!("{device}: the link is down: nothing arrives until it is up again");
+                    tell(appliance, Severity::Warning, "port", "LINK_DOWN", text);
+                }
+                (Some(false), Some(true)) => {
+                    let text = format!("{device}: the link is up again");
+                    tell(appliance, Severity::Info, "port", "LINK_UP", text);
+                }
+                _ => {}
+            }
+        }
+        if progress.sink_failed() && !std::mem::replace(&mut failed, true) {
+            let text = "measuring has failed; an inline path goes on without it until the daemon is started again";
+            tell(appliance, Severity::Error, "port", "MEASURING_FAILED", text.to_owned());
+        }
+        if last {
+            return;
+        }
+        std::thread::sleep(WATCH);
+    }
+}
+
+/// An event, and a line in the daemon's log.
+fn tell(appliance: &ApplianceState, severity: Severity, source: &str, name: &str, text: String) {
+    say::line(format_args!("weir: {text}"));
+    appliance.events.add(Event {
+        time: Some(now()),
+        severity: severity.into(),
+        source: source.to_owned(),
+        name: name.to_owned(),
+        text,
+        ..Event::default()
+    });
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Timestamp::from_unix_nanos(since.map_or(0, |since| since.as_nanos() as i64))
 }
 
 fn link_status(link: &LinkCounters) -> RecordLinkStatus {

@@ -105,3 +105,58 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
             daemon.process.send_signal(signal.SIGINT)
             assert daemon.process.wait(timeout=2) == 1
         assert "second signal" in daemon.said
+
+
+def ip(command):
+    return subprocess.run(["ip", *command.split()], capture_output=True, timeout=PATIENCE).returncode == 0
+
+
+@pytest.fixture
+def space():
+    """Network namespaces of two hosts and what stands between them; names as in the test of the inline loop."""
+    tag = f"hunt5{os.getpid() % 100_000}"
+    try:
+        if not all(ip(f"netns add {tag}{side}") for side in "cms"):
+            pytest.skip("no right to make network namespaces")
+        assert ip(f"-n {tag}m link set lo up")
+        for side, address in (("c", "10.99.0.1/24"), ("s", "10.99.0.2/24")):
+            for name in (side, "m"):
+                quiet = ["ip", "netns", "exec", f"{tag}{name}", "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"]
+                subprocess.run(quiet, check=True, timeout=PATIENCE)
+            assert ip(f"-n {tag}m link add m{side} type veth peer name e0 netns {tag}{side}")
+            assert ip(f"-n {tag}{side} addr add {address} dev e0")
+            # Without it frames on a veth carry no checksums and come in pieces of 64 KiB.
+            plain = ["ip", "netns", "exec", f"{tag}{side}", "ethtool", "-K", "e0", "tx", "off"]
+            subprocess.run(plain, capture_output=True, timeout=PATIENCE)
+            assert ip(f"-n {tag}{side} link set e0 up") and ip(f"-n {tag}m link set m{side} up")
+        yield tag
+    finally:
+        for side in "cms":
+            ip(f"netns del {tag}{side}")
+
+
+def within(space, side):
+    return ["ip", "netns", "exec", f"{space}{side}"]
+
+
+def test_an_interface_that_goes_down_is_told_and_one_that_vanishes_ends_it(tmp_path, space):
+    with Daemon(tmp_path, "--port", "eth:mc", "--port", "eth:ms", prefix=within(space, "m")) as daemon:
+        up = "weir_capture_port_up"
+        daemon.until(lambda: daemon.sample(up) == 2)
+        # The carrier goes with the other end.
+        assert ip(f"-n {space}c link set e0 down")
+        daemon.until(lambda: daemon.sample(up) == 1)
+        assert f'{up}{{port="0",device="eth:mc"}} 0' in daemon.page()
+        assert ip(f"-n {space}c link set e0 up")
+        daemon.until(lambda: daemon.sample(up) == 2)
+        daemon.until(lambda: "eth:mc: the link is up again" in daemon.said)
+        assert "eth:mc: the link is down" in daemon.said
+        events = [*within(space, "m"), WEIR, "query", "events", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+        told = subprocess.run(events, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert "WARNING port LINK_DOWN" in told and "INFO    port LINK_UP" in told, told
+        # Under the same name it is another one.
+        assert ip(f"-n {space}m link del mc")
+        assert ip(f"-n {space}m link add mc type veth peer name other")
+        assert daemon.process.wait(timeout=PATIENCE) == 1
+        assert "eth:mc: the interface is gone" in daemon.said
+        assert "panicked" not in daemon.said
