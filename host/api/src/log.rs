@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::watch;
@@ -98,6 +98,8 @@ pub struct RecordLog {
     /// Oldest first. The last one is written.
     segments: RwLock<VecDeque<Arc<Segment>>>,
     writer: Mutex<Writer>,
+    lost: AtomicU64,
+    fails: AtomicBool,
     next: watch::Sender<u64>,
     /// Held for its lock.
     _lock: File,
@@ -158,6 +160,8 @@ impl RecordLog {
             recovery,
             segments: RwLock::new(segments),
             writer: Mutex::default(),
+            lost: AtomicU64::new(0),
+            fails: AtomicBool::new(false),
             next: watch::Sender::new(head.first),
             _lock: lock,
         };
@@ -225,6 +229,21 @@ impl RecordLog {
         self.next_position() - self.opened_at
     }
 
+    /// Records that were to be appended and were not, since opening.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Records that are not appended, because there is no time to: the next one of their lane shows the gap.
+    pub fn count_lost(&self, records: usize) {
+        self.lost.fetch_add(records as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the last [`Self::append`] failed.
+    pub fn fails(&self) -> bool {
+        self.fails.load(Ordering::Relaxed)
+    }
+
     /// Follows [`Self::next_position`]: wakes when records were appended.
     pub fn follow(&self) -> watch::Receiver<u64> {
         self.next.subscribe()
@@ -233,9 +252,17 @@ impl RecordLog {
     /// Append records and return the next position. Where the sequence numbers of a lane jump, a
     /// GAP record is put before the record that shows it.
     ///
-    /// On an error, the records before the failing part are in the log and the rest is not; the
+    /// On an error, the records before the failing part are in the log and the rest is not, and counted as lost; the
     /// lanes' sequence numbers will show what is missing.
     pub fn append(&self, mut records: &[Record]) -> Result<u64, LogError> {
+        let result = self.append_some(&mut records);
+        self.fails.store(result.is_err(), Ordering::Relaxed);
+        self.count_lost(records.len());
+        result.map(|()| self.next_position())
+    }
+
+    /// Takes from the front of `records` what is in the log.
+    fn append_some(&self, records: &mut &[Record]) -> Result<(), LogError> {
         let mut guard = self.lock_writer();
         let writer = &mut *guard;
         let mut done = 0;
@@ -248,13 +275,13 @@ impl RecordLog {
             writer.expected = expected;
             // Readers wake once for each part, after it can be read.
             self.next.send_replace(segment.end());
-            if fault {
-                return Err(LogError::NotARecord(done + taken));
-            }
-            records = &records[taken..];
+            *records = &records[taken..];
             done += taken;
+            if fault {
+                return Err(LogError::NotARecord(done));
+            }
         }
-        Ok(self.next_position())
+        Ok(())
     }
 
     /// The engine behind this lane was restarted: its next record has sequence number 0.

@@ -128,6 +128,16 @@ impl Sources {
             "Records appended to the log since the daemon started",
             self.log.appended(),
         )?;
+        page.count(
+            "weir_log_lost_records",
+            "Records that did not come into the log: it could not be written, or its disk was too slow for an inline path",
+            self.log.lost(),
+        )?;
+        page.gauge(
+            "weir_log_failing",
+            "1 while the log cannot be written",
+            u8::from(self.log.fails()),
+        )?;
         page.gauge(
             "weir_log_first_position",
             "Position of the oldest record in the log; positions count records and are never used again",

@@ -16,6 +16,7 @@ mod packets;
 mod pie;
 mod program;
 mod query;
+mod queue;
 mod records;
 mod report;
 mod say;

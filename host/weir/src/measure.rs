@@ -28,7 +28,12 @@ const REPLAY_QUIET: Duration = Duration::from_secs(2);
 /// Who measured, and so has the counters.
 pub enum Measured<'a> {
     /// The engine here.
-    Here(&'a Engine),
+    Here {
+        /// It.
+        engine: &'a Engine,
+        /// The sources have ended: what follows closes the flows.
+        ended: bool,
+    },
     /// A card: what came of it.
     Card {
         /// Its counters.
@@ -42,7 +47,7 @@ impl Measured<'_> {
     /// Counters of a port.
     pub fn port(&self, number: u8) -> PortCounters {
         match self {
-            Self::Here(engine) => *engine.port(number),
+            Self::Here { engine, .. } => *engine.port(number),
             Self::Card { intake, .. } => {
                 let said = intake.port(number);
                 PortCounters {
@@ -62,7 +67,7 @@ impl Measured<'_> {
     /// Flows in the table.
     pub fn flows(&self) -> u64 {
         match self {
-            Self::Here(engine) => engine.flows_in_use() as u64,
+            Self::Here { engine, .. } => engine.flows_in_use() as u64,
             Self::Card { intake, .. } => intake.flows(),
         }
     }
@@ -70,15 +75,20 @@ impl Measured<'_> {
     /// The lane that begins to number anew with these records.
     pub fn begins_anew(&self) -> Option<u8> {
         match self {
-            Self::Here(_) => None,
+            Self::Here { .. } => None,
             Self::Card { anew, .. } => *anew,
         }
+    }
+
+    /// The sources have ended, so that nothing waits behind these records.
+    pub fn ended(&self) -> bool {
+        matches!(self, Self::Here { ended: true, .. })
     }
 
     /// The link that record frames came over.
     pub fn link(&self) -> Option<&LinkCounters> {
         match self {
-            Self::Here(_) => None,
+            Self::Here { .. } => None,
             Self::Card { intake, .. } => Some(intake.counters()),
         }
     }
@@ -90,17 +100,23 @@ struct Meter<T> {
     engine: Engine,
     recorder: Option<Recorder>,
     records: Vec<Record>,
+    ended: bool,
     take: T,
 }
 
 impl<T: FnMut(&[Record], &Measured<'_>)> Meter<T> {
     fn hand_on(&mut self) {
-        (self.take)(&self.records, &Measured::Here(&self.engine));
+        let measured = Measured::Here {
+            engine: &self.engine,
+            ended: self.ended,
+        };
+        (self.take)(&self.records, &measured);
         self.records.clear();
     }
 
     /// The sources have ended: close every flow.
     fn finish(&mut self) {
+        self.ended = true;
         while self.engine.finish_some(BATCH, &mut self.records) {
             self.hand_on();
         }
@@ -275,6 +291,11 @@ impl Source {
         })
     }
 
+    /// Whether it stands in the line.
+    pub fn is_inline(&self) -> bool {
+        self.role == Role::Inline
+    }
+
     /// Moves on while a card's record frames are looked for.
     pub fn pulse(&self) -> Pulse {
         Arc::clone(&self.pulse)
@@ -337,6 +358,7 @@ impl Source {
             engine: Engine::new(self.engine),
             recorder: self.statistics.map(|config| Recorder::new(config, self.engine.lane)),
             records,
+            ended: false,
             take,
         };
         let result = if self.role == Role::Inline {

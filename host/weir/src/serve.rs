@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +35,7 @@ use crate::cli::ServeArgs;
 use crate::error::Failure;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
+use crate::queue::{Change, Queue};
 use crate::{say, text, view};
 
 /// Records that the analysis takes from the log at a time.
@@ -44,6 +45,8 @@ const RENEW: Duration = Duration::from_millis(500);
 const RENEW_SHARE: u32 = 20;
 /// How often it is looked what the measuring loop tells of itself.
 const WATCH: Duration = Duration::from_millis(200);
+/// How long the log of an inline path has taken all records when it is said to work again.
+const SETTLED: Duration = Duration::from_secs(5);
 /// Silence on a stream before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Open connections shown at a time: a snapshot of more would hold up the analysis.
@@ -161,7 +164,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             end_with("measuring", fail, || {
-                measure(source, &log, &capture, &counters, &appliance, &progress)
+                measure(source, &log, &capture, &counters, &appliance, &progress, fail)
             });
             measured.store(true, Ordering::Release);
         });
@@ -296,7 +299,8 @@ fn told(log: &Arc<RecordLog>, appliance: &Arc<ApplianceState>) -> Told {
     }
 }
 
-/// Frames to records in the log, until the sources end or the daemon stops.
+/// Frames to records in the log, until the sources end or the daemon stops. An inline path does not wait for the log, nor
+/// end with it.
 fn measure(
     source: Source,
     log: &RecordLog,
@@ -304,30 +308,78 @@ fn measure(
     counters: &[Arc<PortCounters>],
     appliance: &ApplianceState,
     progress: &Measuring,
+    fail: &(impl Fn(Failure) + Sync),
 ) -> Result<(), Failure> {
-    let mut failed = None;
-    let result = source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
+    if !source.is_inline() {
+        let mut failed = None;
+        let append = |records: &[Record], _ended| {
+            if failed.is_none()
+                && let Err(error) = log.append(records)
+            {
+                failed = Some(Failure::new(error));
+                ASKED.store(true, Ordering::Relaxed);
+            }
+        };
+        let result = measure_to(append, source, log, capture, counters, appliance, progress);
+        return failed.map_or(result, Err);
+    }
+    let queue = Queue::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            end_with("writing the record log", fail, || {
+                queue.write(log, SETTLED, |change| match change {
+                    Change::Fails(error) => {
+                        let text = format!(
+                            "{error}; frames are forwarded, records are lost until that is mended, and counted"
+                        );
+                        tell(appliance, Severity::Error, "log", "LOG_FAILS", text);
+                    }
+                    Change::Works => {
+                        let text = "the record log is written again".to_owned();
+                        tell(appliance, Severity::Info, "log", "LOG_WORKS", text);
+                    }
+                });
+                Ok(())
+            });
+        });
+        let _closing = queue.closing();
+        let append = |records: &[Record], ended| {
+            let taken = if ended {
+                queue.add(records)
+            } else {
+                queue.offer(records)
+            };
+            if !taken {
+                log.count_lost(records.len());
+            }
+        };
+        measure_to(append, source, log, capture, counters, appliance, progress)
+    })
+}
+
+/// Frames to records for `append`, which is told whether the sources have ended, and counters for whoever asks.
+fn measure_to(
+    mut append: impl FnMut(&[Record], bool) + Send,
+    source: Source,
+    log: &RecordLog,
+    capture: &CaptureState,
+    counters: &[Arc<PortCounters>],
+    appliance: &ApplianceState,
+    progress: &Measuring,
+) -> Result<(), Failure> {
+    source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
         if let Some(lane) = measured.begins_anew() {
             log.restart_lane(lane);
         }
-        if failed.is_none()
-            && !records.is_empty()
-            && let Err(error) = log.append(records)
-        {
-            // Frames are still measured and forwarded; the daemon ends with the reason.
-            failed = Some(Failure::new(error));
-            ASKED.store(true, Ordering::Relaxed);
+        if !records.is_empty() {
+            append(records, measured.ended());
         }
         publish(measured, counters);
         appliance.flows_in_table.store(measured.flows(), Ordering::Relaxed);
         if let Some(link) = measured.link() {
             capture.set_link(link_status(link));
         }
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => result,
-    }
+    })
 }
 
 /// What the measuring loop tells of itself: the counters of the inline path, links that go down and come back, measuring
@@ -345,15 +397,12 @@ fn watch(
         // Asked before looking: the last look sees the end.
         let last = measured.load(Ordering::Acquire);
         let reports = progress.reports();
-        let sum = |of: fn(&PortReport) -> u64| reports.iter().map(of).sum();
-        capture
-            .forwarded
-            .store(sum(|report| report.forwarded), Ordering::Relaxed);
-        let drops = sum(|report| report.forward_drops.total());
-        capture.forward_drops.store(drops, Ordering::Relaxed);
-        capture
-            .unmeasured
-            .store(sum(|report| report.unmeasured), Ordering::Relaxed);
+        let renew = |counter: &AtomicU64, of: fn(&PortReport) -> u64| {
+            counter.store(reports.iter().map(of).sum(), Ordering::Relaxed);
+        };
+        renew(&capture.forwarded, |report| report.forwarded);
+        renew(&capture.forward_drops, |report| report.forward_drops.total());
+        renew(&capture.unmeasured, |report| report.unmeasured);
         for (number, (report, device)) in reports.iter().zip(devices).enumerate() {
             // All wires of a card come through one port.
             let wires = match devices {
@@ -361,7 +410,10 @@ fn watch(
                 _ => &counters[number..=number],
             };
             let up = report.link.map(|link| link == LinkState::Up);
-            let before = wires.iter().map(|counters| counters.set_link(up)).last().flatten();
+            let mut before = None;
+            for counters in wires {
+                before = counters.set_link(up);
+            }
             match (before, up) {
                 (None | Some(true), Some(false)) => {
                     let text = format!("{device}: the link is down: nothing arrives until it is up again");

@@ -160,3 +160,71 @@ def test_an_interface_that_goes_down_is_told_and_one_that_vanishes_ends_it(tmp_p
         assert daemon.process.wait(timeout=PATIENCE) == 1
         assert "eth:mc: the interface is gone" in daemon.said
         assert "panicked" not in daemon.said
+
+
+TRAFFIC = """
+import socket, sys, time
+sent, end = 0, time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    with socket.create_connection(("10.99.0.2", 5001), timeout=10) as connection:
+        connection.sendall(b"x" * 1000)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100) == b"got 1000"
+    sent += 1
+    time.sleep(0.005)
+print(sent)
+"""
+ANSWERS = """
+import socket
+listener = socket.create_server(("10.99.0.2", 5001), backlog=100)
+print("ready", flush=True)
+while True:
+    with listener.accept()[0] as connection:
+        size = 0
+        while data := connection.recv(65536):
+            size += len(data)
+        connection.sendall(b"got %d" % size)
+"""
+
+
+def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode != 0:
+        pytest.skip("no right to mount a small file system")
+    server = [*within(space, "s"), "python3", "-c", ANSWERS]
+    server = subprocess.Popen(server, stdout=subprocess.PIPE, text=True)
+    arguments = ["--inline", "eth:mc", "eth:ms", "--digests", "--data", disk / "log", "--log-mib", "1"]
+
+    def traffic(seconds):
+        client = [*within(space, "c"), "python3", "-c", TRAFFIC, str(seconds)]
+        run = subprocess.run(client, capture_output=True, text=True, timeout=PATIENCE)
+        assert run.returncode == 0, run.stderr + daemon.said
+        return int(run.stdout)
+
+    try:
+        assert server.stdout.readline() == "ready\n"
+        with Daemon(tmp_path, *arguments, prefix=within(space, "m")) as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+            assert traffic(0.5) > 0
+            # Somebody else takes what is left.
+            (disk / "other").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+            deadline = time.monotonic() + PATIENCE
+            while daemon.sample("weir_log_failing") != 1:
+                assert traffic(0.5) > 0 and time.monotonic() < deadline, daemon.said
+            assert traffic(0.5) > 0
+            daemon.until(lambda: daemon.sample("weir_log_lost_records_total") > 0)
+            assert "No space left on device (os error 28); frames are forwarded" in daemon.said
+            (disk / "other").unlink()
+            while "the record log is written again" not in daemon.said:
+                assert traffic(0.5) > 0 and time.monotonic() < deadline, daemon.said
+            assert daemon.sample("weir_log_failing") == 0
+            assert daemon.said.count("record log") == 2
+            missing = re.compile(r'^weir_analysis_gaps_total{reason="missing"} (\d+)$', re.M)
+            lost = daemon.sample("weir_log_lost_records_total")
+            daemon.until(lambda: int(missing.search(daemon.page())[1]) == lost)
+            daemon.end()
+    finally:
+        server.kill()
+        server.wait(timeout=PATIENCE)
+        subprocess.run(["umount", disk], check=True)
