@@ -1,6 +1,7 @@
 //! What the analysis knows, kept in memory for FlowService: the analysis writes, clients read.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
@@ -11,6 +12,8 @@ use weir_messages::v1::{Connection, Finding, FindingChange, Segment, Summary, Tr
 /// Where FlowService reads. Lists are read in chunks, in the order in which their items were
 /// first known; keys grow in that order and are never used again.
 pub trait Facts: Send + Sync + 'static {
+    /// Which facts these are: keys and versions of others mean nothing here.
+    fn id(&self) -> u64;
     /// At most `most` connections with keys from `from` on.
     fn connections(&self, from: u64, most: usize) -> Vec<(u64, Arc<Connection>)>;
     /// At most `most` transactions with keys from `from` on.
@@ -100,6 +103,8 @@ const CHANGES: usize = 1000;
 /// The store in memory.
 #[derive(Debug)]
 pub struct FactStore {
+    /// Drawn for each.
+    id: u64,
     limits: Limits,
     inner: RwLock<Inner>,
     revision: watch::Sender<u64>,
@@ -149,6 +154,7 @@ impl FactStore {
     /// An empty store.
     pub fn new(limits: Limits) -> Self {
         Self {
+            id: RandomState::new().build_hasher().finish(),
             limits,
             inner: RwLock::default(),
             revision: watch::Sender::new(0),
@@ -337,6 +343,10 @@ impl Inner {
 }
 
 impl Facts for FactStore {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
     fn connections(&self, from: u64, most: usize) -> Vec<(u64, Arc<Connection>)> {
         let inner = self.read();
         inner

@@ -67,7 +67,7 @@ impl FlowService for Flows {
             page_token,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new("connections", &filter, page_size, &page_token, 0)?;
+            let asked = Asked::new(facts, "connections", &filter, page_size, &page_token, 0)?;
             let page = list(&asked, |from, most| facts.connections(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListConnectionsResponse {
@@ -123,7 +123,7 @@ impl FlowService for Flows {
             page_token,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new("transactions", &filter, page_size, &page_token, 0)?;
+            let asked = Asked::new(facts, "transactions", &filter, page_size, &page_token, 0)?;
             let page = list(&asked, |from, most| facts.transactions(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListTransactionsResponse {
@@ -145,7 +145,7 @@ impl FlowService for Flows {
             page_token,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new("segments", &filter, page_size, &page_token, 0)?;
+            let asked = Asked::new(facts, "segments", &filter, page_size, &page_token, 0)?;
             let page = list(&asked, |from, most| facts.segments(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListSegmentsResponse {
@@ -168,7 +168,7 @@ impl FlowService for Flows {
         } = request.into_inner();
         self.work(move |facts| {
             let (version, findings) = facts.findings();
-            let asked = Asked::new("findings", &filter, page_size, &page_token, version)?;
+            let asked = Asked::new(facts, "findings", &filter, page_size, &page_token, version)?;
             let page = list(&asked, |from, most| {
                 let items = findings
                     .iter()
@@ -214,6 +214,8 @@ fn parse<T: Fields>(filter: &str) -> Result<Filter<T>, Status> {
 struct Asked<T> {
     filter: Filter<T>,
     page_size: usize,
+    /// Ties tokens to the facts that they count in.
+    facts_id: u64,
     /// Ties tokens to the list and its filter.
     fingerprint: u64,
     /// Version of a list that is replaced as a whole; 0 for lists that only grow.
@@ -223,19 +225,32 @@ struct Asked<T> {
 }
 
 impl<T: Fields> Asked<T> {
-    fn new(list: &str, filter: &str, page_size: u32, page_token: &str, version: u64) -> Result<Self, Status> {
+    fn new(
+        facts: &dyn Facts,
+        list: &str,
+        filter: &str,
+        page_size: u32,
+        page_token: &str,
+        version: u64,
+    ) -> Result<Self, Status> {
+        let facts_id = facts.id();
         let fingerprint = u64::from(fnv1a(format!("{list} {filter}").as_bytes()));
         let page = if page_token.is_empty() {
             None
         } else {
             let words = token::decode(Purpose::ListPage, page_token);
-            let [token_fingerprint, token_version, from, total] = words.ok_or_else(|| {
+            let [token_facts, token_fingerprint, token_version, from, total] = words.ok_or_else(|| {
                 status::invalid(
                     "page_token",
                     "PAGE_TOKEN_INVALID",
                     "this is no page token; send one as it was received, or none",
                 )
             })?;
+            if token_facts != facts_id {
+                return Err(status::changed(
+                    "the token is of another daemon, or of this one before it was started anew; begin without a token",
+                ));
+            }
             if token_fingerprint != fingerprint {
                 let message = "the token is of another list or filter; keep the filter unchanged between pages";
                 return Err(status::invalid("page_token", "PAGE_TOKEN_OF_OTHER_QUERY", message));
@@ -254,6 +269,7 @@ impl<T: Fields> Asked<T> {
         Ok(Self {
             filter: parse(filter)?,
             page_size: page_size as usize,
+            facts_id,
             fingerprint,
             version,
             page,
@@ -272,7 +288,8 @@ struct Page<T> {
 impl<T> Page<T> {
     fn token(&self, asked: &Asked<T>) -> String {
         self.next.map_or_else(String::new, |next| {
-            token::encode(Purpose::ListPage, [asked.fingerprint, asked.version, next, self.total])
+            let words = [asked.facts_id, asked.fingerprint, asked.version, next, self.total];
+            token::encode(Purpose::ListPage, words)
         })
     }
 }

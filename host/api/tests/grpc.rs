@@ -492,7 +492,7 @@ async fn lists_are_filtered_and_come_in_pages() {
     assert_eq!((page.findings[0].title.as_str(), page.total_size), ("a", 2));
     let next = ListFindingsRequest {
         page_token: page.next_page_token,
-        ..request
+        ..request.clone()
     };
     let page = client.list_findings(next.clone()).await.unwrap().into_inner();
     assert_eq!(
@@ -502,6 +502,28 @@ async fn lists_are_filtered_and_come_in_pages() {
     server.facts.set_findings(vec![finding("c")]);
     assert_error(
         &client.list_findings(next).await.unwrap_err(),
+        Code::Aborted,
+        "LIST_CHANGED",
+    );
+
+    // A daemon that is started anew has other items under the same keys.
+    let other = tempfile::tempdir().unwrap();
+    let other = Server::start(other.path(), 1 << 20, Limits::default()).await;
+    other.facts.set_findings(vec![finding("a"), finding("b")]);
+    let page = other
+        .flows()
+        .await
+        .list_findings(request.clone())
+        .await
+        .unwrap()
+        .into_inner();
+    let foreign = ListFindingsRequest {
+        page_token: page.next_page_token,
+        ..request
+    };
+    server.facts.set_findings(vec![finding("a"), finding("b")]);
+    assert_error(
+        &client.list_findings(foreign).await.unwrap_err(),
         Code::Aborted,
         "LIST_CHANGED",
     );

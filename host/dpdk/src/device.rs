@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ pub enum Device {
     Xdp(String),
     /// `null`: frames of 64 zero bytes without end; what is sent to it disappears.
     Null,
-    /// Anything else: a PCI address or a virtual device with its settings, as DPDK writes them.
+    /// A PCI address or a virtual device with its settings, as DPDK writes them.
     Raw(String),
 }
 
@@ -49,9 +49,30 @@ impl FromStr for Device {
                     "a device name is empty; write pcap:FILE, eth:INTERFACE, xdp:INTERFACE, null, a PCI address or a DPDK device string",
                 ));
             }
-            _ => Self::Raw(text.to_owned()),
+            _ if is_dpdk(text) => Self::Raw(text.to_owned()),
+            _ => return Err(Error::new(ErrorKind::Argument, format!("`{text}` {}", meant(text)))),
         };
         Ok(device)
+    }
+}
+
+/// Whether a text has the form of a DPDK device: a PCI address, `BUS:DEVICE`, or a virtual device, which has its driver's name.
+fn is_dpdk(text: &str) -> bool {
+    let buses = ["auxiliary", "dpaa_bus", "fslmc", "pci", "vdev", "vmbus"];
+    let is_bus = |bus: &str| buses.contains(&bus) || bus.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let drivers = ["net_", "eth_", "virtio_user"];
+    drivers.iter().any(|driver| text.starts_with(driver)) || text.split_once(':').is_some_and(|(bus, _)| is_bus(bus))
+}
+
+/// What may have been meant by a text that names no device.
+fn meant(text: &str) -> String {
+    if netif::Interface::find(text).is_ok() {
+        format!("is a kernel interface; write eth:{text} or xdp:{text}")
+    } else if Path::new(text).is_file() {
+        format!("is a file; write pcap:{text}")
+    } else {
+        "is no device; write pcap:FILE, eth:INTERFACE, xdp:INTERFACE, null, a PCI address or a DPDK device as in --vdev"
+            .into()
     }
 }
 
@@ -243,6 +264,19 @@ mod tests {
         );
         for text in ["", "  ", "eth:", "pcap:", "a\nb"] {
             assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Argument, "{text:?}");
+        }
+        for (text, says) in [
+            ("lo", "write eth:lo"),
+            ("Cargo.toml", "write pcap:Cargo.toml"),
+            ("nosuchif0", "is no device; write pcap:FILE, eth:INTERFACE"),
+            ("veth:a", "is no device"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{text}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        for text in ["vdev:net_null0", "pci:0000:01:00.0", "net_null1"] {
+            assert_eq!(parse(text).unwrap(), Device::Raw(text.to_owned()));
         }
         for text in ["pcap:/x", "eth:a", "xdp:a", "null", "net_ring0"] {
             assert_eq!(parse(text).unwrap().to_string(), text);

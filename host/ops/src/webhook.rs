@@ -216,7 +216,13 @@ impl<'a> Webhook<'a> {
             .post(&self.url.0)
             .header("content-type", "application/json")
             .send(&body)
-            .map_err(|error| failed(error.to_string(), false))?;
+            .map_err(|error| {
+                let cause = match error {
+                    ureq::Error::Timeout(_) => format!("no answer within {} s", TIMEOUT.as_secs()),
+                    error => error.to_string(),
+                };
+                failed(cause, false)
+            })?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());

@@ -31,4 +31,4 @@ pub use merge::Merge;
 pub use parquet_file::properties;
 pub use retention::Expired;
 pub use source::identify;
-pub use store::{Committed, GRACE, Options, Recovery, Store, WhenFull};
+pub use store::{Committed, GRACE, Options, Recovery, Store, WhenFull, check_tap};

@@ -458,7 +458,8 @@ fn discard<'a>(hidden: impl Iterator<Item = &'a PathBuf>) {
     }
 }
 
-fn check_tap(tap: &str) -> Result<(), StoreError> {
+/// Whether a text can name a tap: it becomes the name of a folder.
+pub fn check_tap(tap: &str) -> Result<(), StoreError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let good = (1..=64).contains(&tap.len()) && !tap.starts_with('.') && tap.chars().all(plain);
     if good {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_analysis::{Moment, Range};
+use weir_dpdk::Device;
 use weir_messages::Timestamp;
 use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
@@ -505,10 +506,10 @@ pub struct PortArgs {
         required_unless_present_any = ["inline", "card"],
         conflicts_with = "inline"
     )]
-    pub ports: Vec<String>,
+    pub ports: Vec<Device>,
     /// Port on which a card's record frames arrive, named as for --port: the card measures, nothing is measured here
     #[arg(long, value_name = "PORT", conflicts_with_all = ["ports", "inline"])]
-    pub card: Option<String>,
+    pub card: Option<Device>,
     /// Registers of the card (weir nic-sim --socket): configure and start it, give it a heartbeat, watch over it
     #[arg(long, value_name = "SOCKET", requires = "card")]
     pub control: Option<PathBuf>,
@@ -520,7 +521,7 @@ pub struct PortArgs {
     pub settings: Vec<(weir_card::protocol::Key, u32)>,
     /// Stand in the line between two ports: what comes in on one goes out of the other, measured
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
-    pub inline: Option<Vec<String>>,
+    pub inline: Option<Vec<Device>>,
     /// Write a PACKET record for every packet (the page's views of packets need them)
     #[arg(long)]
     pub digests: bool,
@@ -541,7 +542,7 @@ pub struct ServeArgs {
     #[arg(long, default_value = "/var/lib/weir", value_name = "DIR")]
     pub data: PathBuf,
     /// Size of the record log in MiB; the oldest records go first
-    #[arg(long, default_value_t = 1024, value_name = "MIB")]
+    #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=MOST_MIB))]
     pub log_mib: u64,
     /// Also answer scrapes of the metrics: http://ADDR:PORT/metrics, in OpenMetrics (docs: metrics.md)
     #[arg(long, value_name = "ADDR:PORT")]
@@ -564,10 +565,18 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
     /// Name in the store of the place where packets are seen
-    #[arg(long, default_value = "weir", value_name = "NAME", requires = "store")]
+    #[arg(long, default_value = "weir", value_name = "NAME", requires = "store", value_parser = tap)]
     pub tap: String,
     #[command(flatten)]
     pub retention: RetentionOptions,
+}
+
+/// More have no number of bytes.
+const MOST_MIB: u64 = u64::MAX >> 20;
+
+/// The name of a tap.
+fn tap(text: &str) -> Result<String, weir_store::StoreError> {
+    weir_store::check_tap(text).map(|()| text.to_owned())
 }
 
 /// What a store keeps.
@@ -577,7 +586,7 @@ pub struct RetentionOptions {
     #[arg(long, value_name = "DAYS", requires = "store")]
     pub keep_days: Option<u32>,
     /// Remove the oldest hours from the store while it is larger than so many MiB
-    #[arg(long, value_name = "MIB", requires = "store")]
+    #[arg(long, value_name = "MIB", requires = "store", value_parser = clap::value_parser!(u64).range(..=MOST_MIB))]
     pub keep_mib: Option<u64>,
     /// When the disk of the store is full
     #[arg(long, value_enum, default_value = "oldest", requires = "store")]
@@ -640,7 +649,7 @@ pub struct StoreAddArgs {
     #[arg(long, value_name = "DIR")]
     pub store: PathBuf,
     /// Name of the place where the packets were seen (default: the name of the file without its ending)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = tap)]
     pub tap: Option<String>,
     /// Also store every packet (table packets); can be added later to a capture stored without
     #[arg(long)]

@@ -232,19 +232,22 @@ pub struct Source {
 impl Source {
     /// Open the ports of the command line. DPDK can be started once per process.
     pub fn open(args: &PortArgs, epoch: u16) -> Result<Self, Failure> {
-        let (role, names) = match (&args.inline, &args.card) {
+        let (role, devices) = match (&args.inline, &args.card) {
             (Some(inline), _) => (Role::Inline, inline.as_slice()),
             (None, Some(card)) => (Role::Card, std::slice::from_ref(card)),
             (None, None) => (Role::Wire, args.ports.as_slice()),
         };
-        let devices: Vec<Device> = names
-            .iter()
-            .map(|name| name.parse())
-            .collect::<Result<_, _>>()
-            .map_err(Failure::new)?;
+        let twice = |(number, device): &(usize, &Device)| {
+            **device != Device::Null && devices.iter().take(*number).any(|other| other == *device)
+        };
+        if let Some((_, device)) = devices.iter().enumerate().find(twice) {
+            return Err(Failure::new(format_args!(
+                "{device} is given twice; its frames would be measured twice"
+            )));
+        }
         let replay = devices.iter().all(|device| matches!(device, Device::Pcap(_)));
         let until = if replay {
-            end_of_replay(&devices)?
+            end_of_replay(devices)?
         } else {
             Until::default()
         };
@@ -277,7 +280,7 @@ impl Source {
             vlan_in_key: !args.flow.ignore_vlan,
             ..engine
         };
-        let engine = match &devices[..] {
+        let engine = match devices {
             [Device::Pcap(path)] => source::suited(path, engine),
             _ => engine,
         };

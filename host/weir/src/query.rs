@@ -1,5 +1,6 @@
 //! `weir query`: ask a daemon over gRPC.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -34,6 +35,15 @@ pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     if args.watch && args.what != What::Findings {
         return Err(Failure::new("--watch is for findings: weir query findings --watch"));
     }
+    let takes_filter = matches!(
+        args.what,
+        What::Connections | What::Transactions | What::Segments | What::Findings
+    );
+    if !takes_filter && !args.filter.is_empty() {
+        return Err(Failure::new(
+            "--filter is for connections, transactions, segments and findings",
+        ));
+    }
     runtime()?.block_on(ask(args))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -46,11 +56,20 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 async fn connect(url: &str) -> Result<Channel, Failure> {
-    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
+    if url.starts_with("https://") {
+        return Err(Failure::new(format_args!(
+            "{url}: the daemon has no TLS; write http://, over a network of others through a tunnel"
+        )));
+    }
+    let no_address = |why: &dyn Display| {
         Failure::new(format_args!(
-            "{url}: {error}; an address looks like http://127.0.0.1:50051"
+            "{url}: {why}; an address looks like http://127.0.0.1:50051"
         ))
-    })?;
+    };
+    if !url.starts_with("http://") {
+        return Err(no_address(&"it does not begin with http://"));
+    }
+    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| no_address(&error))?;
     endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .connect()
@@ -233,6 +252,9 @@ async fn events(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
     output::write(None, |out| {
         if args.format == Format::Json {
             return writeln!(out, "{}", serde_json::json!({ "events": newest }));
+        }
+        if newest.is_empty() {
+            return writeln!(out, "no events");
         }
         for event in newest {
             let time = event.time.map_or_else(String::new, |time| time.to_string());

@@ -1,6 +1,7 @@
 //! `weir serve`: the daemon. One thread measures and appends records to the log, one analyses what
 //! is in the log, gRPC serves both.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -108,12 +109,14 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         .build()
         .map_err(Failure::new)?;
     let listener = runtime.block_on(listen(args.listen, "--listen"))?;
+    let address = listener.local_addr().map_err(Failure::new)?;
     let (counted, webhook) = (
         Arc::new(AnalysisCounters::default()),
         Arc::new(WebhookCounters::default()),
     );
     if let Some(address) = args.metrics {
         let listener = runtime.block_on(listen(address, "--metrics"))?;
+        let address = listener.local_addr().map_err(Failure::new)?;
         let metrics = Metrics::new(Sources {
             log: Arc::clone(&log),
             facts: Arc::clone(&facts) as Arc<_>,
@@ -219,7 +222,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         };
         say::line(format_args!(
             "weir: gRPC on {}, records in {}",
-            args.listen,
+            address,
             args.data.display()
         ));
         if let Err(error) = runtime.block_on(serve_on(listener, services, stopped)) {
@@ -258,8 +261,12 @@ fn end_with(name: &str, fail: &impl Fn(Failure), work: impl FnOnce() -> Result<(
 /// A socket that listens.
 pub async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::TcpListener, Failure> {
     tokio::net::TcpListener::bind(address).await.map_err(|error| {
+        let guess = match error.kind() {
+            ErrorKind::AddrInUse => "is another one running? ",
+            _ => "",
+        };
         Failure::new(format_args!(
-            "cannot listen on {address}: {error}; is another one running? {option} sets another address"
+            "cannot listen on {address}: {error}; {guess}{option} sets another address"
         ))
     })
 }

@@ -217,6 +217,8 @@ fn check_all(folder: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn compact(args: &StoreCompactArgs) -> Result<ExitCode, Failure> {
+    // Opening would make a store of a folder that is none.
+    Manifest::read(&args.store).map_err(Failure::new)?;
     let mut store = open(&args.store, args.retention.options())?;
     expire(&mut store)?;
     let done = store.compact().map_err(Failure::new)?;

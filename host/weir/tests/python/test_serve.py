@@ -228,3 +228,47 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
         server.kill()
         server.wait(timeout=PATIENCE)
         subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["serve", "--port", "lo"], "`lo` is a kernel interface; write eth:lo"),
+        (["serve", "--port", "demo.pcap"], "`demo.pcap` is a file; write pcap:demo.pcap"),
+        (["serve", "--port", "veth:a"], "`veth:a` is no device; write pcap:FILE, eth:INTERFACE"),
+        (["serve", "--port", "eth:lo", "--port", "eth:lo"], "eth:lo is given twice"),
+        (["serve", "--inline", "eth:lo", "eth:lo"], "eth:lo is given twice"),
+        (["serve", "--port", "eth:lo", "--log-mib", "0"], "0 is not in 1..="),
+        (["serve", "--port", "eth:lo", "--log-mib", str(1 << 44)], "is not in 1..="),
+        (["serve", "--port", "eth:lo", "--store", "s", "--tap", "a/b"], "cannot name a tap"),
+        (
+            ["query", "status", "--filter", "turns > 1"],
+            "--filter is for connections, transactions, segments and findings",
+        ),
+        (["query", "--server", "https://127.0.0.1:1"], "the daemon has no TLS"),
+        (["query", "--server", "127.0.0.1:1"], "an address looks like http://127.0.0.1:50051"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_at_once(tmp_path, arguments, says):
+    data = ["--data", tmp_path] if arguments[0] == "serve" else []
+    run = subprocess.run([WEIR, *arguments, *data], capture_output=True, text=True, timeout=PATIENCE, cwd=DEMO.parent)
+    assert run.returncode in (1, 2) and says in run.stderr, run.stderr
+
+
+def test_an_address_that_is_not_here_is_no_other_daemon(tmp_path):
+    command = [WEIR, "serve", "--port", f"pcap:{DEMO}", "--data", tmp_path, "--listen", "192.0.2.1:1"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 1 and "cannot listen on 192.0.2.1:1" in run.stderr
+    assert "another one" not in run.stderr and "--listen sets another address" in run.stderr
+
+
+def test_a_port_that_the_system_chooses_is_told(tmp_path):
+    command = [WEIR, "serve", "--port", f"pcap:{DEMO}", "--data", tmp_path, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as daemon:
+        line = next(line for line in daemon.stderr if "gRPC on" in line)
+        address = re.search(r"gRPC on (127\.0\.0\.1:[1-9]\d*),", line)[1]
+        ask = [WEIR, "query", "events", "--server", f"http://{address}"]
+        run = subprocess.run(ask, capture_output=True, text=True, timeout=PATIENCE)
+        assert (run.returncode, run.stdout) == (0, "no events\n"), run.stderr
+        daemon.terminate()
+        assert daemon.wait(timeout=PATIENCE) == 0

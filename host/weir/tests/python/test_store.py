@@ -69,10 +69,16 @@ def test_a_capture_is_stored_once_and_its_packets_when_they_are_wanted(tmp_path)
 def test_errors_say_what_and_where(tmp_path):
     run = store("list", "--store", tmp_path)
     assert run.returncode == 1 and "has no manifest, so it is no store" in run.stderr
+    run = store("compact", "--store", tmp_path)
+    assert run.returncode == 1 and "has no manifest, so it is no store" in run.stderr
+    assert not list(tmp_path.iterdir())
     run = store("add", tmp_path / "missing.pcap", "--store", tmp_path / "s")
     assert run.returncode == 1 and "missing.pcap: No such file" in run.stderr
     run = store("add", DEMO, "--store", tmp_path / "s", "--tap", "../up")
-    assert run.returncode == 1 and "cannot name a tap" in run.stderr
+    assert run.returncode == 2 and "cannot name a tap" in run.stderr
+    # Before the store is made.
+    run = store("add", DEMO, "--store", tmp_path / "new", "--tap", "a/b")
+    assert run.returncode == 2 and not (tmp_path / "new").exists()
 
 
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path):
