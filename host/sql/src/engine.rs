@@ -41,6 +41,9 @@ pub const CATALOG: &str = "weir";
 /// See [`CATALOG`].
 pub const SCHEMA: &str = "store";
 
+/// Most bytes of a query's text: understanding it takes far more memory than the text, which no limit counts.
+pub(crate) const LONGEST: usize = 1 << 20;
+
 /// Batches that wait for a slow reader of an answer.
 const WAITING: usize = 2;
 
@@ -135,6 +138,9 @@ impl Engine {
 
     /// Understand a query, over what is committed now.
     pub async fn plan(&self, sql: &str) -> Result<Query, Error> {
+        if sql.len() > LONGEST {
+            return Err(Error::Length(sql.len()));
+        }
         let sql = placeholders::numbered(sql);
         let session = self.session()?;
         let dialect = session.config_options().sql_parser.dialect;

@@ -12,6 +12,8 @@ pub enum Error {
     ReadOnly(String),
     /// It is no SQL, or names what there is not.
     Query(DataFusionError),
+    /// Its text has so many bytes, which are too many.
+    Length(usize),
     /// It took longer than allowed.
     Time(Duration),
     /// It needed more memory, in bytes, than allowed; whether it could have used files.
@@ -56,6 +58,11 @@ impl fmt::Display for Error {
                  store add"
             ),
             Self::Query(error) => f.write_str(&error.strip_backtrace()),
+            Self::Length(bytes) => write!(
+                f,
+                "the text of the query has {bytes} bytes, and may have {}: ask in parts",
+                crate::engine::LONGEST
+            ),
             Self::Time(limit) => write!(
                 f,
                 "stopped after {} s, the limit that --timeout sets: ask for fewer taps and hours (WHERE tap = ... AND \

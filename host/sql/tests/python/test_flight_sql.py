@@ -267,3 +267,10 @@ def test_several_at_once(server):
     for thread in threads:
         thread.join(timeout=60)
     assert not failures
+
+
+def test_long_expressions_are_answered_and_longer_texts_refused(connection):
+    assert ask(connection, "SELECT " + "+".join(["1"] * 5000)) == [(5000,)]
+    with pytest.raises(adbc_driver_manager.Error, match="may have 1048576"):
+        ask(connection, "SELECT '" + "x" * (1 << 20) + "'")
+    assert ask(connection, "SELECT 1") == [(1,)]
