@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 use weir_store::tables::Table;
 use weir_store::{Manifest, StoreError};
 
+use crate::depth;
 use crate::error::Error;
 use crate::functions::{self, Hosts};
 use crate::storage::Storage;
@@ -140,6 +141,10 @@ impl Engine {
     pub async fn plan(&self, sql: &str) -> Result<Query, Error> {
         if sql.len() > LONGEST {
             return Err(Error::Length(sql.len()));
+        }
+        let operators = depth::operators(sql);
+        if operators > depth::MOST {
+            return Err(Error::Depth(operators));
         }
         let sql = placeholders::numbered(sql);
         let session = self.session()?;

@@ -14,6 +14,8 @@ pub enum Error {
     Query(DataFusionError),
     /// Its text has so many bytes, which are too many.
     Length(usize),
+    /// More operators than a tree may be deep.
+    Depth(usize),
     /// It took longer than allowed.
     Time(Duration),
     /// It needed more memory, in bytes, than allowed; whether it could have used files.
@@ -62,6 +64,12 @@ impl fmt::Display for Error {
                 f,
                 "the text of the query has {bytes} bytes, and may have {}: ask in parts",
                 crate::engine::LONGEST
+            ),
+            Self::Depth(operators) => write!(
+                f,
+                "the query has {operators} operators and brackets, and may have {}: compare with many values by IN (...), or ask in \
+                 parts",
+                crate::depth::MOST
             ),
             Self::Time(limit) => write!(
                 f,

@@ -5,6 +5,7 @@
 //! | [`engine`] | a query in, batches of rows out, within limits of time and memory |
 //! | `table` | the tables: the files of the store that count when a query begins |
 //! | `storage` | reads those files, and nothing else |
+//! | `depth` | how deep a query's tree may be, and the stack for it |
 //! | `read_only` | which statements may run |
 //! | [`functions`] | sequence arithmetic, subnets, names of hosts, percentiles by rank |
 //! | [`placeholders`] | parameters written as `?` |
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+mod depth;
 pub mod engine;
 pub mod error;
 pub mod flight;
@@ -23,3 +25,5 @@ pub mod placeholders;
 mod read_only;
 mod storage;
 mod table;
+
+pub use depth::STACK;

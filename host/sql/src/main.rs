@@ -29,7 +29,10 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(weir_sql::STACK)
+        .enable_all()
+        .build()?;
     match command {
         Command::Query(args) => {
             let result = runtime.block_on(query(&args));
