@@ -31,9 +31,9 @@ const WINDOW_SECONDS: f64 = 0.01;
 
 /// Hosts whose closed windows are counted apart, and those that are named.
 const ZERO_WINDOW_HOSTS: usize = 64;
+const NAMED_HOSTS: usize = 5;
 /// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs.
 const FORGOTTEN: u64 = 60_000_000_000;
-const NAMED_HOSTS: usize = 5;
 
 /// A host that closed its windows.
 #[derive(Clone, Copy, Debug, Default)]

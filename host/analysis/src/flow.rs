@@ -676,10 +676,6 @@ impl Flow {
 
     /// A transaction is over: charge its transfers and say whose time it was. `next`: the first packet of the next one.
     pub fn account(&mut self, done: &mut Finished, next: u64, link: Option<f64>, pool: &mut Pool) -> TimeShares {
-        if next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0) {
-            // What was seen of one side alone is no gap between anything.
-            return TimeShares::unknown();
-        }
         // Without a link, segments are not asked for, which are further away.
         let m = if link.is_none() {
             self.trips()
@@ -705,7 +701,13 @@ impl Flow {
         let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovery = self.recovery(done, (request_end, response_end), next);
-        let time = TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &m);
+        let one_sided = next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0);
+        let time = if one_sided {
+            // What was seen of one side alone is no gap between anything.
+            TimeShares::unknown()
+        } else {
+            TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &m)
+        };
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
