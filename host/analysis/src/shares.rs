@@ -161,15 +161,13 @@ impl TimeShares {
             if asked {
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
-                let client = if idle > USER_THINK { &mut s.think } else { &mut s.client };
-                *(if done.amid[0] { &mut s.protocol } else { client }) += idle;
+                *(if idle > USER_THINK { &mut s.think } else { &mut s.client }) += idle;
             } else {
                 s.server += s.less_latency(gap, m.to_server);
             }
         }
         let idle = s.transfer(request, done.request_bytes, m);
-        // What was sent while a transfer of the peer went on was waited for by nobody.
-        *(if done.amid[0] { &mut s.protocol } else { &mut s.client }) += idle;
+        s.client += idle;
         s.recover(end);
         if let Some(gap) = server {
             // Until the last of the request has come, the server cannot answer it.
@@ -184,10 +182,18 @@ impl TimeShares {
                 s.congestion += queue - on_wire;
                 idle -= queue;
             }
-            *(if done.amid[1] { &mut s.protocol } else { &mut s.server }) += idle;
+            s.server += idle;
         }
         let idle = s.transfer(response, done.response_bytes, m);
-        *(if done.amid[1] { &mut s.protocol } else { &mut s.server }) += idle;
+        s.server += idle;
+        // What was sent while a transfer of the peer went on was waited for by nobody.
+        let [request_amid, response_amid] = done.amid;
+        if request_amid {
+            s.protocol += std::mem::take(&mut s.think) + std::mem::take(&mut s.client);
+        }
+        if response_amid {
+            s.protocol += std::mem::take(&mut s.server);
+        }
         debug_assert_eq!(
             s.total(),
             before.unwrap_or(0)

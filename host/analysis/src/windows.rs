@@ -52,7 +52,7 @@ impl Closed {
         }
     }
 
-    /// A probe, or the answer to one.
+    /// A probe asks for it.
     pub const fn ask(&mut self) {
         self.asked = true;
     }

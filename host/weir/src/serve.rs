@@ -163,17 +163,21 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     };
     let begin = log.next_position();
     let (measured, analyzed) = (AtomicBool::new(false), AtomicBool::new(false));
-    let progress = Measuring::default();
+    let shown = Shown {
+        log: &log,
+        capture: &capture,
+        counters: &counters,
+        appliance: &appliance,
+        progress: &Measuring::default(),
+    };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            end_with("measuring", fail, || {
-                measure(source, &log, &capture, &counters, &appliance, &progress, fail)
-            });
+            end_with("measuring", fail, || measure(source, &shown, fail));
             measured.store(true, Ordering::Release);
         });
         scope.spawn(|| {
             end_with("the watch of the ports", fail, || {
-                watch(&progress, &devices, &capture, &counters, &appliance, &measured);
+                watch(&shown, &devices, &measured);
                 Ok(())
             });
         });
@@ -306,17 +310,19 @@ fn told(log: &Arc<RecordLog>, appliance: &Arc<ApplianceState>) -> Told {
     }
 }
 
+/// Where the measuring loop shows what it measures.
+struct Shown<'a> {
+    log: &'a RecordLog,
+    capture: &'a CaptureState,
+    counters: &'a [Arc<PortCounters>],
+    appliance: &'a ApplianceState,
+    progress: &'a Measuring,
+}
+
 /// Frames to records in the log, until the sources end or the daemon stops. An inline path does not wait for the log, nor
 /// end with it.
-fn measure(
-    source: Source,
-    log: &RecordLog,
-    capture: &CaptureState,
-    counters: &[Arc<PortCounters>],
-    appliance: &ApplianceState,
-    progress: &Measuring,
-    fail: &(impl Fn(Failure) + Sync),
-) -> Result<(), Failure> {
+fn measure(source: Source, shown: &Shown<'_>, fail: &(impl Fn(Failure) + Sync)) -> Result<(), Failure> {
+    let (log, appliance) = (shown.log, shown.appliance);
     if !source.is_inline() {
         let mut failed = None;
         let append = |records: &[Record], _ended| {
@@ -327,7 +333,7 @@ fn measure(
                 ASKED.store(true, Ordering::Relaxed);
             }
         };
-        let result = measure_to(append, source, log, capture, counters, appliance, progress);
+        let result = measure_to(append, source, shown);
         return failed.map_or(result, Err);
     }
     let queue = Queue::default();
@@ -360,7 +366,7 @@ fn measure(
                 log.count_lost(records.len());
             }
         };
-        measure_to(append, source, log, capture, counters, appliance, progress)
+        measure_to(append, source, shown)
     })
 }
 
@@ -368,12 +374,15 @@ fn measure(
 fn measure_to(
     mut append: impl FnMut(&[Record], bool) + Send,
     source: Source,
-    log: &RecordLog,
-    capture: &CaptureState,
-    counters: &[Arc<PortCounters>],
-    appliance: &ApplianceState,
-    progress: &Measuring,
+    shown: &Shown<'_>,
 ) -> Result<(), Failure> {
+    let Shown {
+        log,
+        capture,
+        counters,
+        appliance,
+        progress,
+    } = *shown;
     source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
         if let Some(lane) = measured.begins_anew() {
             log.restart_lane(lane);
@@ -391,14 +400,14 @@ fn measure_to(
 
 /// What the measuring loop tells of itself: the counters of the inline path, links that go down and come back, measuring
 /// that has failed while an inline path goes on.
-fn watch(
-    progress: &Measuring,
-    devices: &[String],
-    capture: &CaptureState,
-    counters: &[Arc<PortCounters>],
-    appliance: &ApplianceState,
-    measured: &AtomicBool,
-) {
+fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
+    let Shown {
+        capture,
+        counters,
+        appliance,
+        progress,
+        ..
+    } = *shown;
     let mut failed = false;
     loop {
         // Asked before looking: the last look sees the end.
