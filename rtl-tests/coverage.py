@@ -42,7 +42,8 @@ WATCHED = {
     "shed": ["PACKET", "RTT", "INTERVAL", "BLOCK", "EVENT"],
 }
 ARGS = {
-    Kind.OPEN: records.ClientHow,
+    # A card knows no servers.
+    Kind.OPEN: {how.value: how.name for how in records.ClientHow if how != records.ClientHow.SERVER},
     Kind.SETUP: records.SetupEnd,
     Kind.BLOCK: records.BlockEnd,
     Kind.RTT: records.RttHow,

@@ -45,6 +45,7 @@ class ClientHow(enum.IntEnum):
     SYN_ACK = 2
     PORT = 3
     FIRST = 4
+    SERVER = 5
 
 
 class SetupEnd(enum.IntEnum):

@@ -40,7 +40,8 @@ enum weir_client_how {
     WEIR_CLIENT_HOW_SYN = 1,
     WEIR_CLIENT_HOW_SYN_ACK = 2,
     WEIR_CLIENT_HOW_PORT = 3,
-    WEIR_CLIENT_HOW_FIRST = 4
+    WEIR_CLIENT_HOW_FIRST = 4,
+    WEIR_CLIENT_HOW_SERVER = 5
 };
 
 // SETUP.arg: why the SETUP record was written.

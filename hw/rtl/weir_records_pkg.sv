@@ -43,7 +43,8 @@ package weir_records_pkg;
     CLIENT_HOW_SYN = 8'd1,
     CLIENT_HOW_SYN_ACK = 8'd2,
     CLIENT_HOW_PORT = 8'd3,
-    CLIENT_HOW_FIRST = 8'd4
+    CLIENT_HOW_FIRST = 8'd4,
+    CLIENT_HOW_SERVER = 8'd5
   } client_how_e;
 
   // SETUP.arg: why the SETUP record was written.

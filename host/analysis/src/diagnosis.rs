@@ -3,6 +3,7 @@
 
 use weir_messages::v1;
 
+use crate::findings::RETRANSMISSION_LINE;
 use crate::flow::Flow;
 use crate::limits::Cause;
 use crate::message::seconds;
@@ -41,7 +42,7 @@ pub(crate) const THRESHOLDS: [Threshold; 12] = [
     threshold("TCP_WINDOW", 0.1, 0.3, OF_TIME),
     threshold("FROZEN_WINDOW", 0.01, 0.05, OF_TIME),
     threshold("NAGLE", 0.01, 0.05, OF_TIME),
-    threshold("RETRANSMISSIONS", 0.005, 0.02, OF_DATA),
+    threshold("RETRANSMISSIONS", RETRANSMISSION_LINE, 0.02, OF_DATA),
     threshold("OUT_OF_SEQUENCE", 0.005, 0.02, OF_DATA),
     threshold("CONNECTION_RESETS", 0.01, 0.05, "share of the connections"),
 ];

@@ -21,9 +21,9 @@ use crate::turns::Finished;
 const IDS: usize = 1000;
 /// Retransmission rate above which performance suffers (the 0.5 % line of Microsoft's TCP
 /// performance method).
-pub(crate) const RETRANSMISSION_LINE: f64 = 0.005;
+pub const RETRANSMISSION_LINE: f64 = 0.005;
 /// Ten times the line: severe.
-const RETRANSMISSION_SEVERE: f64 = 0.05;
+pub const RETRANSMISSION_SEVERE: f64 = 0.05;
 /// Data packets at which a rate is believed by half.
 const RATE_HALF_CONFIDENCE: f64 = 50.0;
 /// Closed windows that cost less than this in all are not worth a finding, s.

@@ -1,8 +1,8 @@
 //! State per flow, addressed by the flow's context index.
 
 use weir_record::{
-    Block, BlockEnd, ClientHow, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, Setup, what,
-    width,
+    Block, BlockEnd, ClientHow, EPHEMERAL, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt,
+    Setup, what, width,
 };
 
 use crate::handshake::Handshake;
@@ -16,6 +16,7 @@ use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Responses, Turn};
+use crate::twins::First;
 use crate::verdict::{Class, Place, Verdict};
 use crate::windows::{Closed, Windows};
 
@@ -207,6 +208,8 @@ const IS_TCP: u8 = 1 << 4;
 /// Of the first FIN or RST: it was a RST, and the server sent it.
 const FIRST_IS_RST: u8 = 1 << 5;
 const FIRST_IS_SERVERS: u8 = 1 << 6;
+/// The capture has the connection more than once.
+const IS_TWIN: u8 = 1 << 7;
 /// Any FIN or RST.
 const ENDS: u8 = FIN | FIN << 1 | RST | RST << 1;
 /// The ACK flag in `EVENT.tcp_flags`.
@@ -254,6 +257,26 @@ impl Flow {
         }
     }
 
+    /// What its first packet was.
+    pub fn first_packet(&self, more: &OpenMore) -> First {
+        First {
+            ends: self.ends(),
+            tags: (self.route().vlans, more.tunnel_kind, more.tunnel_id),
+            seq: more.first_seq,
+            ack: more.first_ack,
+        }
+    }
+
+    /// The capture has the connection with other tags, too.
+    pub const fn set_twin(&mut self) {
+        self.bits |= IS_TWIN;
+    }
+
+    /// See [`Self::set_twin`].
+    pub const fn is_twin(&self) -> bool {
+        self.bits & IS_TWIN != 0
+    }
+
     /// One load from each cache line that a record of this kind needs.
     #[inline]
     pub const fn warm(&self, kind: Kind) -> u64 {
@@ -289,6 +312,16 @@ impl Flow {
             server: route.server_addr,
             client_port,
             server_port,
+        }
+    }
+
+    /// Whether nothing but a guess tells which end is the client: the higher of two ports that may both be a client's, or who
+    /// sent the first packet seen.
+    pub fn is_client_guessed(&self) -> bool {
+        match ClientHow::from_u8(self.how) {
+            Some(ClientHow::Port) => self.route.ports()[1] >= EPHEMERAL,
+            Some(ClientHow::First) => true,
+            _ => false,
         }
     }
 

@@ -46,6 +46,7 @@ mod statistics;
 mod summary;
 mod surroundings;
 mod turns;
+mod twins;
 mod verdict;
 mod windows;
 mod writes;
@@ -58,7 +59,7 @@ use weir_record::{
 
 pub use closing::Kind as CloseKind;
 use findings::Findings;
-pub use findings::{Group, finding};
+pub use findings::{Group, RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding};
 use flow::{Flow, Pool};
 pub use handshake::{SYN_TIMER_LEAST, is_from_server_timer};
 use ids::Habits;
@@ -80,6 +81,7 @@ use statistics::Statistics;
 use summary::Totals;
 use surroundings::Surroundings;
 pub use turns::{Finished, Kind as TransactionKind};
+use twins::Twins;
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
 
 /// Settings.
@@ -141,6 +143,7 @@ struct State {
     keep_statistics: bool,
     operations: Option<Operations>,
     marked: Option<Marked>,
+    twins: Twins,
     /// For the text of the transaction in hand.
     spare: Spare,
 }
@@ -236,11 +239,6 @@ impl Analyzer {
         self.state.summary()
     }
 
-    /// Flows in the table, TCP or not.
-    pub fn open_flows(&self) -> usize {
-        self.state.flows.len()
-    }
-
     /// What is known of the record stream itself.
     pub fn health(&self) -> StreamHealth {
         let StreamHealth {
@@ -299,6 +297,9 @@ impl State {
                 is_syn: more.is_some_and(|more| more.first_tcp_flags & (SYN | ACK) == SYN),
             });
             if let Some(more) = &more {
+                if self.twins.is_one(flow.first_packet(more)) {
+                    flow.set_twin();
+                }
                 let side = usize::from(more.first_sent_by_server);
                 hops(&flow, side, more.first_ttl, flow.first, sink);
             }

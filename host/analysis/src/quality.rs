@@ -44,7 +44,11 @@ pub(crate) struct Quality {
     /// Segments that were delivered and not seen.
     missed: u64,
     midstream: Group,
+    /// Those of them with data of which it is a guess which end is the client.
+    guessed: u64,
     offloaded: Group,
+    /// They are there with other tags, too.
+    twins: Group,
     /// Options of their SYNs were cut.
     cut: Group,
 }
@@ -55,6 +59,11 @@ impl Quality {
         self.missed += flow.counts(0).missed + flow.counts(1).missed;
         if flow.setup.outcome == Outcome::Midstream {
             self.midstream.include(flow.id, flow.first, flow.last);
+            let has_data = flow.directions.iter().any(|direction| direction.payload > 0);
+            self.guessed += u64::from(has_data && flow.is_client_guessed());
+        }
+        if flow.is_twin() {
+            self.twins.include(flow.id, flow.first, flow.last);
         }
         if flow.setup.is_cut() {
             self.cut.include(flow.id, flow.first, flow.last);
@@ -124,6 +133,22 @@ impl Quality {
                 }
             ));
         }
+        let twins = self.twins.count();
+        if twins > 0 {
+            evidence.push(format!(
+                "{} there with other VLAN ids or another tunnel, too, packet by packet: the capture has both sides of a router or of a tunnel's end, and figures over all connections count them twice (weir export -f pcapng --filter vlans:ID copies one side)",
+                match twins {
+                    1 => "1 connection is".to_owned(),
+                    all => format!("{} are", connections(all)),
+                }
+            ));
+        }
+        if self.guessed > 0 {
+            evidence.push(format!(
+                "which end is the client is a guess for {}: open when the capture began, and the ports do not tell; if it is the other, so are requests and responses, and whose time it was",
+                connections(self.guessed)
+            ));
+        }
         let cut = self.cut.count();
         if cut > 0 {
             evidence.push(format!(
@@ -150,6 +175,7 @@ impl Quality {
         let mut group = self.midstream.clone();
         group.join(&self.offloaded);
         group.join(&self.cut);
+        group.join(&self.twins);
         Some(finding(
             "CAPTURE_QUALITY",
             "INFO",
@@ -163,6 +189,8 @@ impl Quality {
                 ("midstream", midstream as f64),
                 ("offloaded", offloaded as f64),
                 ("optionsCut", cut as f64),
+                ("clientsGuessed", self.guessed as f64),
+                ("twins", twins as f64),
             ],
         ))
     }

@@ -114,7 +114,7 @@ pub struct Acknowledged {
     pub is_prompt: bool,
 }
 
-/// A sink that keeps everything.
+/// Keeps connections, transactions and findings, not segments: most who want the others want none of these.
 impl Sink for v1::Analysis {
     fn connection(&mut self, connection: &Connection<'_>) {
         self.connections.push(connection.message());

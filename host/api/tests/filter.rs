@@ -204,6 +204,10 @@ fn errors_say_where_and_what() {
         ("client.address==10.0.0.1", 16, "once"),
         ("turns = 3 && OK", 11, "AND or OR"),
         ("turns = 3 || turns = 4", 11, "AND or OR"),
+        ("turns = 3 and OK", 11, "AND in capitals"),
+        ("turns = 3 Or OK", 11, "OR in capitals"),
+        ("not turns = 3", 1, "NOT in capitals"),
+        ("\"not\" nothing", 1, ""),
         ("client.address = 10.0.0.1&&turns = 3", 26, "AND or OR"),
         (
             "setup.outcome = ok",
@@ -260,7 +264,7 @@ fn fields_with_few_values_are_those_listed() {
         [
             "setup.outcome: OK RETRANSMITTED REFUSED IGNORED RESET_LATE MIDSTREAM",
             "close.kind: CLIENT_FIN SERVER_FIN CLIENT_RST SERVER_RST REFUSED HALF_CLOSED IGNORED OPEN TIMEOUT",
-            "client_known_by: SYN SYN_ACK PORT FIRST",
+            "client_known_by: SYN SYN_ACK SERVER PORT FIRST",
             "tunnel: NONE IP_IN_IP GRE VXLAN GENEVE ERSPAN GTP_U PPPOE",
             "kind: SETUP DATA CLOSE",
             "class: COPY WINDOW_PROBE KEEP_ALIVE CAPTURE_ORDER REORDERED RETRANSMISSION MISSED LOST",

@@ -5,6 +5,7 @@
 //! and gives words for the flow engine. [`intake::Intake`] takes the record frames of a card instead.
 #![forbid(unsafe_code)]
 
+mod beginning;
 pub mod card;
 mod defrag;
 mod error;
@@ -14,8 +15,10 @@ mod input;
 pub mod intake;
 mod pcap;
 mod pcapng;
-pub mod tags;
+mod servers;
+mod tags;
 
+pub use beginning::Beginning;
 pub use error::{CaptureError, Cause};
 pub use feed::{Feed, Item, Word};
 pub use file::{CaptureFile, Frame};

@@ -3,16 +3,9 @@
 
 use std::collections::HashMap;
 
+use weir_engine::Meta;
 use weir_engine::meta::{Class, End, tcp};
-use weir_engine::{Meta, Parser, Profile};
 
-use crate::feed::{Feed, Item};
-use crate::file::CaptureFile;
-
-/// Frames that are looked at: where none of the first ones has tags, and at most.
-const UNTAGGED: u64 = 1 << 12;
-const FRAMES: u64 = 1 << 16;
-const AT_A_TIME: usize = 256;
 /// Connections that are remembered at most, and different tags of a direction.
 const MOST: usize = 1 << 14;
 const TAGS: usize = 4;
@@ -22,7 +15,7 @@ const CLEARLY: u64 = 4;
 const NEAR: u32 = 1 << 24;
 
 /// VLAN ids and VNI.
-type Tags = (u32, u32);
+type Ids = (u32, u32);
 
 /// Connections by the tags of their directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +36,7 @@ impl Directions {
 /// One direction of a connection: its different tags, as many as were seen first, and where its data is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
-    tags: [Option<Tags>; TAGS],
+    tags: [Option<Ids>; TAGS],
     next: u32,
 }
 
@@ -54,40 +47,22 @@ struct Seen {
     is_answered: bool,
 }
 
-/// Look at the beginning of a capture file: at its first 4,096 frames, if any has tags at the first 65,536. What cannot be read
-/// ends the look; whoever reads the file tells of it.
-/// Memory: up to 16,384 connections, 4 MB.
-pub fn directions(file: &mut CaptureFile) -> Directions {
-    let mut feed = Feed::new(Parser::new(Profile::Full));
-    let mut look = Look::default();
-    loop {
-        let read = feed.read(file, AT_A_TIME, |word| {
-            if let Item::Packet(meta) = word.item {
-                look.packet(meta);
-            }
-        });
-        let most = if look.tagged { FRAMES } else { UNTAGGED };
-        if !matches!(read, Ok(true)) || file.frames() >= most {
-            return look.directions();
-        }
-    }
-}
-
+/// Connections and their tags. Memory: up to 16,384 connections, 4 MB.
 #[derive(Default)]
-struct Look {
+pub(crate) struct Tags {
     /// By ends.
-    connections: HashMap<[([u8; 16], u16); 2], Seen>,
-    tagged: bool,
+    connections: HashMap<[End; 2], Seen>,
+    /// Whether a packet had any.
+    pub any: bool,
 }
 
-impl Look {
-    fn packet(&mut self, meta: &Meta) {
+impl Tags {
+    pub fn packet(&mut self, meta: &Meta) {
         if meta.class != Class::Tcp || meta.flags & tcp::RST != 0 {
             return;
         }
-        self.tagged |= meta.key.vlans != 0 || meta.key.overlay != 0;
-        let end = |end: &End| (end.addr, end.port);
-        let ends = [end(&meta.key.low), end(&meta.key.high)];
+        self.any |= meta.key.vlans != 0 || meta.key.overlay != 0;
+        let ends = [meta.key.low, meta.key.high];
         if self.connections.len() >= MOST && !self.connections.contains_key(&ends) {
             return;
         }
@@ -104,7 +79,7 @@ impl Look {
         side.next = meta.seq.wrapping_add(takes);
     }
 
-    fn directions(&self) -> Directions {
+    pub fn directions(&self) -> Directions {
         let mut found = Directions::default();
         for seen in self.connections.values().filter(|seen| seen.is_answered) {
             let [one, other] = &seen.sides;

@@ -1,5 +1,6 @@
 //! The metadata word: what the parser tells the tracker about one frame.
 
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// TCP flag bits as in byte 13 of the header.
@@ -36,6 +37,12 @@ impl PartialEq for End {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         u128::from_ne_bytes(self.addr) == u128::from_ne_bytes(other.addr) && self.port == other.port
+    }
+}
+
+impl Hash for End {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (u128::from_ne_bytes(self.addr), self.port).hash(state);
     }
 }
 

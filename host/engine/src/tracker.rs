@@ -25,6 +25,7 @@ use weir_record::{
 use crate::config::{Config, SECOND};
 use crate::flow::{Flow, NO_VISIT, PlainKey, State, StoredKey, TIME_LIMIT, V4_PREFIX, bit, pair, side};
 use crate::meta::{Class, Key, Meta, tcp};
+use crate::servers::Servers;
 use crate::table::Table;
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
 
@@ -66,6 +67,7 @@ pub struct PortCounters {
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
+    servers: Servers,
     timeouts: Timeouts,
     hasher: FixedState,
     table: Table,
@@ -120,6 +122,7 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             config,
+            servers: Servers::default(),
             timeouts: Timeouts::of(&config),
             hasher: FixedState::with_seed(config.seed),
             table: Table::new(),
@@ -137,6 +140,12 @@ impl Engine {
             hints: Vec::new(),
             new_bytes: false,
         }
+    }
+
+    /// The same, with ends that are known for servers.
+    #[must_use]
+    pub fn with_servers(self, servers: Servers) -> Self {
+        Self { servers, ..self }
     }
 
     /// Flows in the table.
@@ -567,14 +576,20 @@ impl Engine {
                 State::Other
             };
             let (source, destination) = if meta.from_low {
-                (key.low.port, key.high.port)
+                (&key.low, &key.high)
             } else {
-                (key.high.port, key.low.port)
+                (&key.high, &key.low)
             };
-            if source == destination || !matches!(key.protocol, 6 | 17) {
+            let is_server = match meta.class {
+                Class::Tcp => self.servers.is_source(source, destination),
+                _ => None,
+            };
+            if let Some(is_server) = is_server {
+                (ClientHow::Server, state, !is_server)
+            } else if source.port == destination.port || !matches!(key.protocol, 6 | 17) {
                 (ClientHow::First, state, true)
             } else {
-                (ClientHow::Port, state, source > destination)
+                (ClientHow::Port, state, source.port > destination.port)
             }
         };
         let client_is_low = meta.from_low == sender_is_client;

@@ -215,7 +215,7 @@ fn record(connection: &Connection) -> Result<(usize, Vec<u8>), Unfit> {
 /// biflowDirection (RFC 5103 6.3.1): the source began it, or which of the two is the source is arbitrary.
 fn direction(client_known_by: &str) -> u8 {
     match client_known_by {
-        "SYN" | "SYN_ACK" => 1,
+        "SYN" | "SYN_ACK" | "SERVER" => 1,
         _ => 0,
     }
 }

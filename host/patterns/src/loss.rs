@@ -1,6 +1,6 @@
 //! `LOSS`: losses without a period, with their place: always pointed out.
 
-use weir_analysis::finding as make;
+use weir_analysis::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding as make};
 use weir_messages::v1::Finding;
 
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
@@ -8,9 +8,6 @@ use crate::names::count;
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
-/// Shares of the data segments: the lines of `RETRANSMISSION_RATE`.
-const WARNING: f64 = 0.005;
-const CRITICAL: f64 = 0.05;
 /// Losses from which on they can be more than a word, and the standard deviations by which their share must then be
 /// above the line.
 const FEW: u64 = 5;
@@ -172,8 +169,8 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
 /// How much it matters that `few` of `many` were lost.
 pub(crate) fn severity(few: u64, many: u64) -> &'static str {
     match at_least(few, many) {
-        s if s > CRITICAL => "CRITICAL",
-        s if s > WARNING => "WARNING",
+        s if s > RETRANSMISSION_SEVERE => "CRITICAL",
+        s if s > RETRANSMISSION_LINE => "WARNING",
         _ => "INFO",
     }
 }
@@ -308,6 +305,6 @@ mod tests {
         assert_eq!(at_least(4, 20), 0.0);
         let low = at_least(50, 1000);
         assert!(low > 0.037 && low < 0.039, "{low}");
-        assert!(at_least(60_000, 1_000_000) > CRITICAL);
+        assert!(at_least(60_000, 1_000_000) > RETRANSMISSION_SEVERE);
     }
 }

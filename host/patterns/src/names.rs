@@ -19,10 +19,18 @@ pub(crate) fn about(who: String, finding: Finding) -> Finding {
     Finding { who, ..finding }
 }
 
-/// "from 22:13:20.500 to 22:14:01.250 (40.750 s)", TAI ns in, UTC out.
+/// "from 22:13:20.500 to 22:14:01.250 (40.750 s)", with the dates if they differ. TAI ns in, UTC out.
 pub(crate) fn period(start: u64, end: u64) -> String {
     let took = seconds(end.saturating_sub(start));
-    format!("from {} to {} ({took:.3} s)", clock(start), clock(end))
+    let [from, to] = [start, end].map(|time| timestamp(time).to_string().chars().take(10).collect::<String>());
+    let date = |day| if from == to { String::new() } else { format!("{day} ") };
+    format!(
+        "from {}{} to {}{} ({took:.3} s)",
+        date(&from),
+        clock(start),
+        date(&to),
+        clock(end)
+    )
 }
 
 /// Time of day in UTC to the millisecond.
@@ -58,6 +66,10 @@ mod tests {
         assert_eq!(
             period(time, time + 1_500_000_000),
             "from 22:13:20.000 to 22:13:21.500 (1.500 s)"
+        );
+        assert_eq!(
+            period(time, time + 10_000_000_000_000),
+            "from 2023-11-14 22:13:20.000 to 2023-11-15 01:00:00.000 (10000.000 s)"
         );
         assert_eq!(connections(1), "1 connection");
         assert_eq!(several(1234, "loss", "losses"), "1,234 losses");

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Group, finding as make};
+use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make};
 use weir_messages::v1::Finding;
 
 use crate::losses::{Losses, Needless, chance, percent};
@@ -13,8 +13,6 @@ use crate::period;
 const LEAST: u64 = 20;
 /// Share of the data segments that are overtaken: where each connection has one way, none is.
 const OVERTAKEN: f64 = 0.001;
-/// Share of the data segments: the line of `RETRANSMISSION_RATE`.
-const LINE: f64 = 0.005;
 /// Share of the repeats: with fewer, losses say more.
 const MOST: f64 = 0.5;
 /// Those that come together are one event, ns.
@@ -103,7 +101,7 @@ fn repeats(all: &Losses, number: usize, needless: &[&Needless]) -> Option<Findin
     let n = needless.len() as u64;
     let segments = pair.segments.iter().sum::<u64>() + pair.repeats;
     let share = n as f64 / segments.max(1) as f64;
-    if n < LEAST || (n as f64) < MOST * pair.repeats as f64 || share < LINE {
+    if n < LEAST || (n as f64) < MOST * pair.repeats as f64 || share < RETRANSMISSION_LINE {
         return None;
     }
     let (client, server) = all.pairs.names(number);

@@ -1,6 +1,6 @@
 //! `PERIODIC_LOSS`: losses that come and go regularly.
 
-use weir_analysis::{finding as make, seconds, timestamp};
+use weir_analysis::{RETRANSMISSION_LINE, finding as make, seconds, timestamp};
 use weir_messages::v1::Finding;
 
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums, chance, percent};
@@ -105,7 +105,11 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     values.extend(whole.cost().map(|cost| ("costSeconds", cost)));
     let mut finding = make(
         "PERIODIC_LOSS",
-        if rates[0] > 0.005 { "CRITICAL" } else { "WARNING" },
+        if rates[0] > RETRANSMISSION_LINE {
+            "CRITICAL"
+        } else {
+            "WARNING"
+        },
         if period.is_sure() {
             (1.0 - period.chance).min(CONFIDENCE)
         } else {

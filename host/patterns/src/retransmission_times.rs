@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Group, finding as make, seconds};
+use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -12,8 +12,6 @@ use crate::timeline::{Bin, Timeline};
 
 /// Width of a slice, ns.
 const WIDTH: u64 = 1_000_000_000;
-/// Retransmissions over data segments: the line of `RETRANSMISSION_RATE`.
-const LINE: f64 = 0.005;
 /// Standard deviations by which a slice is above it: one of a thousand by chance.
 const SURE: f64 = 3.1;
 /// Retransmissions that a slice needs.
@@ -59,7 +57,7 @@ impl Slice {
     /// Surely, not by chance.
     fn is_above(self) -> bool {
         let again = f64::from(self.again);
-        self.again >= LEAST && again - SURE * again.sqrt() > LINE * f64::from(self.sent)
+        self.again >= LEAST && again - SURE * again.sqrt() > RETRANSMISSION_LINE * f64::from(self.sent)
     }
 }
 
@@ -137,7 +135,7 @@ impl Detector for RetransmissionTimes {
             0.95,
             format!(
                 "More than {} of the data is sent again in {span:.0} s of the time",
-                percent(LINE)
+                percent(RETRANSMISSION_LINE)
             ),
             evidence,
             &group,
@@ -145,7 +143,7 @@ impl Detector for RetransmissionTimes {
                 ("seconds", span),
                 ("ranges", number as f64),
                 ("worstRate", worst),
-                ("line", LINE),
+                ("line", RETRANSMISSION_LINE),
             ],
         ));
     }

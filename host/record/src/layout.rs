@@ -130,6 +130,8 @@ pub enum ClientHow {
     Port = 3,
     /// Handshake not seen and ports equal, or not TCP or UDP: it sent the first packet seen.
     First = 4,
+    /// Handshake not seen: the other side, and it alone, is known for a server by other connections (software only).
+    Server = 5,
 }
 
 impl ClientHow {
@@ -139,6 +141,7 @@ impl ClientHow {
         Self::SynAck,
         Self::Port,
         Self::First,
+        Self::Server,
     ];
 
     /// The value with this number, if there is one.
@@ -148,6 +151,7 @@ impl ClientHow {
             2 => Some(Self::SynAck),
             3 => Some(Self::Port),
             4 => Some(Self::First),
+            5 => Some(Self::Server),
             _ => None,
         }
     }
@@ -159,6 +163,7 @@ impl ClientHow {
             Self::SynAck => "SYN_ACK",
             Self::Port => "PORT",
             Self::First => "FIRST",
+            Self::Server => "SERVER",
         }
     }
 }

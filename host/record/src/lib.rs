@@ -15,3 +15,7 @@ pub mod time;
 
 pub use layout::*;
 pub use raw::{FlowId, Header, Record};
+
+/// The lowest port that a system in use gives to clients by itself (FreeBSD; 32,768 with Linux, 49,152 by RFC 6335 6):
+/// of two below it the lower is the server's, of two others either may be.
+pub const EPHEMERAL: u16 = 10_000;

@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 use weir_analysis::decimal;
-use weir_messages::v1;
+use weir_messages::{Timestamp, v1};
 pub use weir_patterns::count;
 
 /// Bytes with a decimal unit from 10 kB on.
@@ -28,6 +28,20 @@ pub fn seconds(s: f64) -> String {
     } else {
         format!("{} s", decimal(s, 0))
     }
+}
+
+/// Address and port, an IPv6 address in brackets.
+pub fn endpoint(e: &v1::Endpoint) -> String {
+    if e.address.contains(':') {
+        format!("[{}]:{}", e.address, e.port)
+    } else {
+        format!("{}:{}", e.address, e.port)
+    }
+}
+
+/// HH:MM:SS.µµµµµµ of a time, UTC.
+pub fn time_of_day(time: &Timestamp) -> String {
+    time.to_string().chars().skip(11).take(15).collect()
 }
 
 /// Frames in no connection by reason, if there are any.

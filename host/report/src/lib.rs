@@ -121,7 +121,7 @@ pub fn report(input: &Input<'_>) -> Document {
     add(
         "observations",
         "Observations",
-        items(observations::observations(&facts.findings, &shown, &there)),
+        items(observations::observations(&facts.findings, summary, &shown, &there)),
     );
     add(
         "recommendations",

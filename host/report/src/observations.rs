@@ -13,7 +13,7 @@ use crate::figures::{see, service_name};
 use crate::format::{count, seconds};
 use crate::shown_in;
 use crate::spent::{PARTS, Spent};
-use crate::tables::{connection_anchor, parts_of, time_of_day, words};
+use crate::tables::{connection_anchor, moment, parts_of, words};
 
 /// Connections named in an observation.
 const NAMED: usize = 5;
@@ -308,7 +308,12 @@ fn is_aside(line: &str) -> bool {
 }
 
 /// The findings, numbered. `shown` are the connections with a row of their own, `there` the anchors of the document.
-pub fn observations(findings: &[v1::Finding], shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Item> {
+pub fn observations(
+    findings: &[v1::Finding],
+    summary: &v1::Summary,
+    shown: &HashSet<u64>,
+    there: &HashSet<String>,
+) -> Vec<Item> {
     let ranked = ranked(findings);
     ranked
         .iter()
@@ -323,15 +328,15 @@ pub fn observations(findings: &[v1::Finding], shown: &HashSet<u64>, there: &Hash
                 .filter(|line| !line.starts_with(NEXT) && !line.ends_with(NOT_HERE))
                 .map(|line| sentence(line).into())
                 .collect(),
-            notes: notes(finding, shown, there),
+            notes: notes(finding, summary, shown, there),
         })
         .collect()
 }
 
-fn notes(finding: &v1::Finding, shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Text> {
+fn notes(finding: &v1::Finding, summary: &v1::Summary, shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Text> {
     let mut text = Text::default();
     if let (Some(start), Some(end)) = (&finding.start, &finding.end) {
-        text = text.plain(format!("From {} to {}. ", time_of_day(start), time_of_day(end)));
+        text = text.plain(format!("From {} to {}. ", moment(start, summary), moment(end, summary)));
     }
     if let Some(cost) = cost(finding) {
         text = text.plain(format!("Cost: {}. ", seconds(cost)));

@@ -8,7 +8,7 @@ use weir_messages::v1;
 use crate::collect::{Collector, Dialogue};
 use crate::document::{Block, Row, Table, Text};
 use crate::figures::{by_volume, service_name};
-use crate::format::{bytes, count, seconds};
+use crate::format::{bytes, count, endpoint, seconds, time_of_day};
 use crate::scale::Histogram;
 
 /// Pairs shown.
@@ -354,21 +354,8 @@ pub fn connections(shown: &[&v1::Connection], charted: &HashSet<u64>, summary: &
     })
 }
 
-fn endpoint(e: &v1::Endpoint) -> String {
-    if e.address.contains(':') {
-        format!("[{}]:{}", e.address, e.port)
-    } else {
-        format!("{}:{}", e.address, e.port)
-    }
-}
-
-/// HH:MM:SS.µµµµµµ of a time, UTC.
-pub fn time_of_day(time: &weir_messages::Timestamp) -> String {
-    time.to_string().chars().skip(11).take(15).collect()
-}
-
 /// The same of a time in a capture, with the date if it goes on past midnight.
-fn moment(time: &weir_messages::Timestamp, summary: &v1::Summary) -> String {
+pub fn moment(time: &weir_messages::Timestamp, summary: &v1::Summary) -> String {
     let day = |time: &weir_messages::Timestamp| time.to_string().chars().take(10).collect::<String>();
     let end = |start: weir_messages::Timestamp| {
         let length = (summary.duration_seconds * 1e9) as i64;

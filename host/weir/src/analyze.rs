@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Sink};
-use weir_engine::Profile;
 use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -73,7 +72,7 @@ pub fn records_of(
     cut: Option<Cut>,
     take: impl FnMut(&[Record]),
 ) -> Result<ExitCode, Failure> {
-    read(input, engine(flow), cut, take).map(report)
+    read(input, flow.engine(), cut, take).map(report)
 }
 
 /// The same, measured with an engine of these settings, and without telling of a file that could not be read to its end.
@@ -83,25 +82,15 @@ pub fn read(
     cut: Option<Cut>,
     take: impl FnMut(&[Record]),
 ) -> Result<source::Outcome, Failure> {
-    if input.starts_with("http://") || input.starts_with("https://") {
+    if source::is_url(input) {
         query::all_records(input, take)?;
         return Ok(source::Outcome::default());
     }
     let options = source::Options {
-        engine,
-        profile: Profile::Full,
-        statistics: None,
         cut,
+        ..source::Options::of(engine)
     };
     source::read(Path::new(input), &options, take).map_err(Failure::new)
-}
-
-/// How a capture file is measured.
-pub fn engine(flow: &FlowOptions) -> weir_engine::Config {
-    weir_engine::Config {
-        vlan_in_key: !flow.ignore_vlan,
-        ..weir_engine::Config::file()
-    }
 }
 
 /// Tell of a file that could not be read to its end: what came before was used.

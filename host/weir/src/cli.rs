@@ -289,6 +289,16 @@ pub struct FlowOptions {
     pub ignore_vlan: bool,
 }
 
+impl FlowOptions {
+    /// How a capture file is measured.
+    pub fn engine(self) -> weir_engine::Config {
+        weir_engine::Config {
+            vlan_in_key: !self.ignore_vlan,
+            ..weir_engine::Config::file()
+        }
+    }
+}
+
 /// Statistics per 100 ms beside the records of flows.
 #[derive(Clone, Debug, Args)]
 pub struct StatisticsOptions {
@@ -536,7 +546,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub ports: PortArgs,
     /// Address of the gRPC server
-    #[arg(long, default_value = "127.0.0.1:50051", value_name = "ADDR:PORT")]
+    #[arg(long, default_value_t = weir_api::server::DEFAULT_ADDRESS, value_name = "ADDR:PORT")]
     pub listen: SocketAddr,
     /// Directory of the record log
     #[arg(long, default_value = "/var/lib/weir", value_name = "DIR")]
@@ -752,7 +762,7 @@ pub struct QueryArgs {
     #[arg(long)]
     pub watch: bool,
     /// Address of the daemon
-    #[arg(long, default_value = "http://127.0.0.1:50051", value_name = "URL")]
+    #[arg(long, default_value_t = format!("http://{}", weir_api::server::DEFAULT_ADDRESS), value_name = "URL")]
     pub server: String,
     /// Most rows to fetch
     #[arg(long, default_value_t = 100, value_name = "N")]

@@ -12,7 +12,7 @@ use weir_report::compare::{SIGNIFICANT, chance, compare, document, sentence};
 use crate::analyze::records_of;
 use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
 use crate::error::Failure;
-use crate::output;
+use crate::{output, source};
 
 /// Run the command.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -23,7 +23,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
             [args.first.clone(), second.clone()],
         ),
         (None, Some(&[a, b])) => {
-            if args.first == "-" || args.first.contains("://") {
+            if args.first == "-" || source::is_url(&args.first) {
                 return Err(Failure::new(format_args!(
                     "{}: ranges of time are read one after the other; give a file",
                     args.first

@@ -9,7 +9,7 @@ use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
 use weir_capture::{CaptureFile, Feed, Intake, card};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
-use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile};
+use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile, Servers};
 use weir_record::{Record, time::tai_from_utc};
 use weir_sketch::Recorder;
 
@@ -225,6 +225,7 @@ pub struct Source {
     role: Role,
     until: Until,
     engine: Config,
+    servers: Servers,
     statistics: Option<weir_sketch::Config>,
     pulse: Pulse,
 }
@@ -280,15 +281,16 @@ impl Source {
             vlan_in_key: !args.flow.ignore_vlan,
             ..engine
         };
-        let engine = match devices {
+        let (engine, servers) = match devices {
             [Device::Pcap(path)] => source::suited(path, engine),
-            _ => engine,
+            _ => (engine, Servers::default()),
         };
         Ok(Self {
             ports,
             role,
             until,
             engine,
+            servers,
             statistics: args.statistics.config(),
             pulse: Pulse::default(),
         })
@@ -297,6 +299,11 @@ impl Source {
     /// Whether it stands in the line.
     pub fn is_inline(&self) -> bool {
         self.role == Role::Inline
+    }
+
+    /// Whether its frames wait for whoever takes the records: those of a file, not those of a network.
+    pub fn waits(&self) -> bool {
+        self.until.frames.is_some()
     }
 
     /// Moves on while a card's record frames are looked for.
@@ -358,7 +365,7 @@ impl Source {
         }
         let mut meter = Meter {
             feed: Feed::new(Parser::new(Profile::Full)),
-            engine: Engine::new(self.engine),
+            engine: Engine::new(self.engine).with_servers(self.servers.clone()),
             recorder: self.statistics.map(|config| Recorder::new(config, self.engine.lane)),
             records,
             ended: false,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_engine::{Config, Profile};
+use weir_engine::Config;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow, SackBlock};
 use weir_record::time::utc_from_tai;
@@ -15,7 +15,7 @@ use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs};
 use crate::error::Failure;
-use crate::format::seconds;
+use crate::format::{seconds, time_of_day};
 use crate::{analyze, output, source, text};
 
 /// TCP's protocol number.
@@ -93,16 +93,10 @@ fn read(
     digests: bool,
     mut take: impl FnMut(&Record),
 ) -> Result<source::Outcome, Failure> {
-    let options = source::Options {
-        engine: Config {
-            digests,
-            vlan_in_key: !flow.ignore_vlan,
-            ..Config::file()
-        },
-        profile: Profile::Full,
-        statistics: None,
-        cut: None,
-    };
+    let options = source::Options::of(Config {
+        digests,
+        ..flow.engine()
+    });
     source::read(Path::new(input), &options, |records| records.iter().for_each(&mut take)).map_err(Failure::new)
 }
 
@@ -245,7 +239,7 @@ impl Table {
             let sack: Vec<_> = row.sack.iter().map(|s| format!("{}-{}", s.left, s.right)).collect();
             table.add_row(vec![
                 row.number.to_string(),
-                row.time.as_ref().map_or_else(String::new, text::clock),
+                row.time.as_ref().map_or_else(String::new, time_of_day),
                 seconds(row.delta_seconds),
                 if row.from_server { "server" } else { "client" }.into(),
                 row.wire_bytes.to_string(),

@@ -63,7 +63,8 @@ async fn connect(url: &str) -> Result<Channel, Failure> {
     }
     let no_address = |why: &dyn Display| {
         Failure::new(format_args!(
-            "{url}: {why}; an address looks like http://127.0.0.1:50051"
+            "{url}: {why}; an address looks like http://{}",
+            weir_api::server::DEFAULT_ADDRESS
         ))
     };
     if !url.starts_with("http://") {

@@ -1,4 +1,4 @@
-//! Records on their way to the log while an inline path forwards: the network does not wait for a disk.
+//! Records on their way to the log: the network does not wait for a disk.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ pub struct Queue {
 #[derive(Default)]
 struct Waiting {
     records: Vec<Record>,
+    /// Others were taken and are not in the log yet.
+    writing: bool,
     /// No more come.
     closed: bool,
     /// Nobody takes them any more.
@@ -63,6 +65,17 @@ impl Queue {
         self.offer(records)
     }
 
+    /// Wait until all that was added is in the log, or cannot be.
+    pub fn settle(&self) {
+        let is_under_way =
+            |waiting: &mut Waiting| !waiting.abandoned && (waiting.writing || !waiting.records.is_empty());
+        drop(
+            self.changed
+                .wait_while(self.lock(), is_under_way)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
     /// No more come once this is dropped.
     pub fn closing(&self) -> Closing<'_> {
         Closing(self)
@@ -85,6 +98,7 @@ impl Queue {
                 return;
             }
             std::mem::swap(&mut waiting.records, &mut records);
+            waiting.writing = true;
             drop(waiting);
             self.changed.notify_all();
             match log.append(&records) {
@@ -100,6 +114,8 @@ impl Queue {
                 }
             }
             records.clear();
+            self.lock().writing = false;
+            self.changed.notify_all();
         }
     }
 
@@ -192,6 +208,23 @@ mod tests {
         assert_eq!(gaps, [(end, end + 2)]);
         assert_eq!(found[found.len() - 2..], [end + 3, end + 4]);
         assert!(!queue.offer(&all[..1]) && !queue.add(&all[..1]), "nobody takes it");
+        queue.settle();
+    }
+
+    #[test]
+    fn what_has_settled_is_in_the_log() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let log = log(directory.path(), 64 << 20);
+        let queue = Queue::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.write(&log, Duration::ZERO, |_| {}));
+            let _closing = queue.closing();
+            for end in (1..=100).map(|n| 100 * n) {
+                assert!(queue.offer(&records(end - 100..end)));
+                queue.settle();
+                assert_eq!(log.appended(), u64::from(end));
+            }
+        });
     }
 
     #[test]

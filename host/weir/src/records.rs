@@ -28,10 +28,9 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         ..engine
     };
     let options = source::Options {
-        engine,
         profile,
         statistics: args.statistics.config(),
-        cut: None,
+        ..source::Options::of(engine)
     };
     let mut outcome = None;
     let body = |out: &mut dyn Write| {

@@ -319,34 +319,29 @@ struct Shown<'a> {
     progress: &'a Measuring,
 }
 
-/// Frames to records in the log, until the sources end or the daemon stops. An inline path does not wait for the log, nor
-/// end with it.
+/// Frames to records in the log, until the sources end or the daemon stops. The network does not wait for the log; an inline
+/// path does not end with it, either.
 fn measure(source: Source, shown: &Shown<'_>, fail: &(impl Fn(Failure) + Sync)) -> Result<(), Failure> {
-    let (log, appliance) = (shown.log, shown.appliance);
-    if !source.is_inline() {
-        let mut failed = None;
-        let append = |records: &[Record], _ended| {
-            if failed.is_none()
-                && let Err(error) = log.append(records)
-            {
-                failed = Some(Failure::new(error));
-                ASKED.store(true, Ordering::Relaxed);
-            }
-        };
-        let result = measure_to(append, source, shown);
-        return failed.map_or(result, Err);
-    }
+    let Shown {
+        log,
+        capture,
+        counters,
+        appliance,
+        progress,
+    } = *shown;
+    let (is_inline, waits) = (source.is_inline(), source.waits());
     let queue = Queue::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             end_with("writing the record log", fail, || {
                 queue.write(log, SETTLED, |change| match change {
-                    Change::Fails(error) => {
+                    Change::Fails(error) if is_inline => {
                         let text = format!(
                             "{error}; frames are forwarded, records are lost until that is mended, and counted"
                         );
                         tell(appliance, Severity::Error, "log", "LOG_FAILS", text);
                     }
+                    Change::Fails(error) => fail(Failure::new(error)),
                     Change::Works => {
                         let text = "the record log is written again".to_owned();
                         tell(appliance, Severity::Info, "log", "LOG_WORKS", text);
@@ -356,45 +351,27 @@ fn measure(source: Source, shown: &Shown<'_>, fail: &(impl Fn(Failure) + Sync)) 
             });
         });
         let _closing = queue.closing();
-        let append = |records: &[Record], ended| {
-            let taken = if ended {
-                queue.add(records)
-            } else {
-                queue.offer(records)
-            };
-            if !taken {
-                log.count_lost(records.len());
+        source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
+            if let Some(lane) = measured.begins_anew() {
+                queue.settle();
+                log.restart_lane(lane);
             }
-        };
-        measure_to(append, source, shown)
-    })
-}
-
-/// Frames to records for `append`, which is told whether the sources have ended, and counters for whoever asks.
-fn measure_to(
-    mut append: impl FnMut(&[Record], bool) + Send,
-    source: Source,
-    shown: &Shown<'_>,
-) -> Result<(), Failure> {
-    let Shown {
-        log,
-        capture,
-        counters,
-        appliance,
-        progress,
-    } = *shown;
-    source.run(&STOP, progress, |records: &[Record], measured: &Measured<'_>| {
-        if let Some(lane) = measured.begins_anew() {
-            log.restart_lane(lane);
-        }
-        if !records.is_empty() {
-            append(records, measured.ended());
-        }
-        publish(measured, counters);
-        appliance.flows_in_table.store(measured.flows(), Ordering::Relaxed);
-        if let Some(link) = measured.link() {
-            capture.set_link(link_status(link));
-        }
+            if !records.is_empty() {
+                let taken = if waits || measured.ended() {
+                    queue.add(records)
+                } else {
+                    queue.offer(records)
+                };
+                if !taken {
+                    log.count_lost(records.len());
+                }
+            }
+            publish(measured, counters);
+            appliance.flows_in_table.store(measured.flows(), Ordering::Relaxed);
+            if let Some(link) = measured.link() {
+                capture.set_link(link_status(link));
+            }
+        })
     })
 }
 

@@ -7,14 +7,18 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_analysis::{connections, count};
-use weir_capture::tags::{self, Directions};
-use weir_capture::{CaptureError, CaptureFile, Feed, Item, Word};
-use weir_engine::{Batch, Config, Engine, Parser, Profile};
+use weir_capture::{Beginning, CaptureError, CaptureFile, Feed, Item, Word};
+use weir_engine::{Batch, Config, Engine, Parser, Profile, Servers};
 use weir_record::Record;
 use weir_sketch::Recorder;
 
 use crate::cli::Cut;
 use crate::say;
+
+/// Whether an input is the address of a daemon, not a file.
+pub fn is_url(input: &str) -> bool {
+    input.contains("://")
+}
 
 /// Frames between two looks at the progress.
 const FRAMES_AT_A_TIME: usize = 256;
@@ -29,6 +33,8 @@ const WORTH_A_BAR: u64 = 32 << 20;
 pub struct Options {
     /// Settings of the engine.
     pub engine: Config,
+    /// Ends that are known for servers ([`Options::suited`] finds them).
+    pub servers: Servers,
     /// What the parser does.
     pub profile: Profile,
     /// Statistics to write beside the records of flows.
@@ -38,13 +44,28 @@ pub struct Options {
 }
 
 impl Options {
+    /// For all of a capture file, with nothing beside the records of flows.
+    pub fn of(engine: Config) -> Self {
+        Self {
+            engine,
+            servers: Servers::default(),
+            profile: Profile::Full,
+            statistics: None,
+            cut: None,
+        }
+    }
+
     /// With an engine that is suited to a capture file; as on the card where the card's parser is asked for.
     pub fn suited(&self, path: &Path) -> Self {
-        let engine = match self.profile {
+        let (engine, servers) = match self.profile {
             Profile::Full => suited(path, self.engine),
-            Profile::Nic => self.engine,
+            Profile::Nic => (self.engine, self.servers.clone()),
         };
-        Self { engine, ..*self }
+        Self {
+            engine,
+            servers,
+            ..*self
+        }
     }
 }
 
@@ -58,15 +79,16 @@ pub struct Outcome {
 }
 
 /// The engine's settings, suited to a capture file: where its beginning shows that the two directions of connections carry
-/// different tags, these are no part of the key. Says so to the user.
-pub fn suited(path: &Path, engine: Config) -> Config {
+/// different tags, these are no part of the key. Says so to the user. And the ends that it shows to be servers.
+pub fn suited(path: &Path, engine: Config) -> (Config, Servers) {
     // Only a file can be read twice.
-    if !engine.vlan_in_key || !path.is_file() {
-        return engine;
-    }
-    let found = CaptureFile::open(path).map_or_else(|_| Directions::default(), |mut file| tags::directions(&mut file));
-    if !found.differ() {
-        return engine;
+    let file = path.is_file().then(|| CaptureFile::open(path).ok()).flatten();
+    let Beginning {
+        directions: found,
+        servers,
+    } = file.map(|mut file| Beginning::of(&mut file)).unwrap_or_default();
+    if !engine.vlan_in_key || !found.differ() {
+        return (engine, servers);
     }
     say::line(format_args!(
         "weir: {}: VLAN ids or VNIs differ by direction in {} of the first {}: they are left out, as by --ignore-vlan",
@@ -74,10 +96,11 @@ pub fn suited(path: &Path, engine: Config) -> Config {
         count(found.different),
         connections(found.alike + found.different)
     ));
-    Config {
+    let engine = Config {
         vlan_in_key: false,
         ..engine
-    }
+    };
+    (engine, servers)
 }
 
 /// Run `path` through the engine and give its records to `take`. An error before the first frame is returned; a later
@@ -106,7 +129,7 @@ pub fn read_watched(
     mut watch: impl FnMut(u64, Option<u64>) -> ControlFlow<()>,
 ) -> Result<Outcome, CaptureError> {
     let mut feed = Feed::new(Parser::new(options.profile));
-    let mut engine = Engine::new(options.engine);
+    let mut engine = Engine::new(options.engine).with_servers(options.servers.clone());
     let mut recorder = options
         .statistics
         .map(|config| Recorder::new(config, options.engine.lane));

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use weir_analysis::{Analyzer, Config};
-use weir_engine::Profile;
 use weir_messages::Timestamp;
 use weir_patterns::Watched;
 use weir_store::tables::{Table, Tables};
@@ -70,15 +69,9 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     let engine = weir_engine::Config {
         digests,
         epoch: feed.epoch(),
-        vlan_in_key: !args.flow.ignore_vlan,
-        ..weir_engine::Config::file()
+        ..args.flow.engine()
     };
-    let options = source::Options {
-        engine,
-        profile: Profile::Full,
-        statistics: None,
-        cut: None,
-    };
+    let options = source::Options::of(engine);
     let mut analyzer = Analyzer::new(Config::default());
     let mut facts = Watched::new(Tables::new(&tap));
     let mut failed = None;

@@ -8,7 +8,6 @@ use std::thread;
 use weir_align::{Aligner, Alignment, NothingInCommon};
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::CaptureError;
-use weir_engine::Profile;
 use weir_messages::v1::{Analysis, Summary};
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -121,7 +120,7 @@ pub fn align(
     mut take: impl FnMut(usize, &[Record]),
 ) -> Result<(Result<Alignment, NothingInCommon>, ExitCode), Failure> {
     for input in inputs {
-        if input == "-" || input.contains("://") {
+        if input == "-" || source::is_url(input) {
             return Err(Failure::new(format_args!(
                 "{input}: several taps are capture files; give a file in its place"
             )));
@@ -134,8 +133,7 @@ pub fn align(
     }
     let engine = weir_engine::Config {
         digests: true,
-        vlan_in_key: !flow.ignore_vlan,
-        ..weir_engine::Config::file()
+        ..flow.engine()
     };
     let readers: Vec<Reader> = inputs.iter().map(|input| Reader::start(input, engine)).collect();
     while let Some(tap) = aligner.next_tap() {
@@ -182,12 +180,7 @@ fn read_file(
     engine: weir_engine::Config,
     records: &SyncSender<Vec<Record>>,
 ) -> Result<source::Outcome, CaptureError> {
-    let options = source::Options {
-        engine,
-        profile: Profile::Full,
-        statistics: None,
-        cut: None,
-    };
+    let options = source::Options::of(engine);
     source::read(path, &options, |batch| {
         // Nobody takes them when the comparison has failed: the rest is read for nothing, then told of.
         let _ = records.send(batch.to_vec());

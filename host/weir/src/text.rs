@@ -14,7 +14,7 @@ use weir_messages::v1::{
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
-use crate::format::{bytes, count, seconds, untracked};
+use crate::format::{self, bytes, count, seconds, time_of_day, untracked};
 use crate::text_load;
 
 const BOLD: Style = Style::new().bold();
@@ -307,13 +307,7 @@ fn optional(value: Option<f64>) -> String {
 }
 
 fn end(endpoint: &Option<weir_messages::v1::Endpoint>) -> String {
-    endpoint.as_ref().map_or_else(String::new, |e| {
-        if e.address.contains(':') {
-            format!("[{}]:{}", e.address, e.port)
-        } else {
-            format!("{}:{}", e.address, e.port)
-        }
-    })
+    endpoint.as_ref().map_or_else(String::new, format::endpoint)
 }
 
 fn rtt(direction: &Option<Direction>) -> String {
@@ -353,9 +347,7 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
             c.server_to_client.unwrap_or_default(),
         );
         table.add_row(vec![
-            c.first_packet_time
-                .as_ref()
-                .map_or_else(String::new, |t| t.to_string().chars().skip(11).take(15).collect()),
+            c.first_packet_time.as_ref().map_or_else(String::new, time_of_day),
             end(&c.client),
             end(&c.server),
             c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -469,7 +461,7 @@ fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, o
         };
         let sent_again = s.class == Class::Retransmission.name();
         table.add_row(vec![
-            s.time.as_ref().map_or_else(String::new, clock),
+            s.time.as_ref().map_or_else(String::new, time_of_day),
             from,
             to,
             s.seq.to_string(),
@@ -538,7 +530,7 @@ fn print_delays(
 /// The range that was marked.
 fn print_marked(marked: Option<&Marked>, out: &mut dyn Write) -> io::Result<()> {
     let Some(m) = marked else { return Ok(()) };
-    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), clock);
+    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), time_of_day);
     let title = format!("Marked: {} to {}", edge(&m.start), edge(&m.end));
     let crossing = match m.crossing {
         0 => String::new(),
@@ -654,7 +646,7 @@ fn print_operations(summary: &Summary, rows: usize, out: &mut dyn Write) -> io::
     for o in longest.into_iter().take(rows) {
         let s = o.shares.unwrap_or_default();
         table.add_row(vec![
-            o.start.as_ref().map_or_else(String::new, clock),
+            o.start.as_ref().map_or_else(String::new, time_of_day),
             o.client_address.clone(),
             o.server_address.clone(),
             count(o.transactions),
@@ -815,7 +807,7 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
     );
     for t in transactions {
         table.add_row(vec![
-            t.request_time.as_ref().map_or_else(String::new, clock),
+            t.request_time.as_ref().map_or_else(String::new, time_of_day),
             t.connection_id.to_string(),
             t.index.to_string(),
             bytes(t.request_bytes),
@@ -858,11 +850,6 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "nothing matches")?;
     }
     Ok(())
-}
-
-/// Time of day, microseconds.
-pub fn clock(t: &weir_messages::Timestamp) -> String {
-    t.to_string().chars().skip(11).take(15).collect()
 }
 
 /// The path with its taps and legs, then the figures of each.
@@ -980,7 +967,7 @@ fn print_leg(number: usize, leg: &Leg, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for (k, piece) in leg.clock.iter().enumerate() {
         let since = match (&piece.start, k) {
-            (Some(start), 1..) => format!("from {} on: ", clock(start)),
+            (Some(start), 1..) => format!("from {} on: ", time_of_day(start)),
             _ => String::new(),
         };
         writeln!(

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use weir_align::Aligner;
 use weir_analysis::{Analyzer, Config};
 use weir_capture::CaptureFile;
-use weir_engine::Profile;
 use weir_page::{Captures, Collector, Limits, Progress, Reading, Site};
 use weir_patterns::Watched;
 
@@ -89,16 +88,10 @@ pub fn read(
         path = &paths[found.nearest_client];
         alignment = Some(found);
     }
-    let options = source::Options {
-        engine: weir_engine::Config {
-            digests: true,
-            vlan_in_key: !flow.ignore_vlan,
-            ..weir_engine::Config::file()
-        },
-        profile: Profile::Full,
-        statistics: None,
-        cut: None,
-    }
+    let options = source::Options::of(weir_engine::Config {
+        digests: true,
+        ..flow.engine()
+    })
     .suited(path);
     let mut analyzer = Analyzer::new(Config {
         bandwidth,

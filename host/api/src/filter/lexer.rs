@@ -110,6 +110,13 @@ pub(super) fn split(filter: &str) -> Result<Vec<Token>, FilterError> {
                 "AND" => Word::And,
                 "OR" => Word::Or,
                 "NOT" => Word::Not,
+                text if ["and", "or", "not"].contains(&text.to_ascii_lowercase().as_str()) => {
+                    let expected = format!(
+                        "{} in capitals; as a text it stands in quotes",
+                        text.to_ascii_uppercase()
+                    );
+                    return Err(FilterError::new(filter, at, text, expected));
+                }
                 text => Word::Text(text.to_owned()),
             };
             (word, length)

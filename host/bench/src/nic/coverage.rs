@@ -116,6 +116,8 @@ impl Coverage {
             numbers
                 .clone()
                 .filter_map(ClientHow::from_u8)
+                // A card knows no servers.
+                .filter(|how| *how != ClientHow::Server)
                 .map(ClientHow::name)
                 .collect(),
             "client",

@@ -387,7 +387,7 @@ impl Row for Connection {
             Column::known(
                 "client_known_by",
                 Cell::Name(|c| text(&c.client_known_by)),
-                "How the client side is known: SYN, SYN_ACK, PORT or FIRST.",
+                "How the client side is known: SYN, SYN_ACK, SERVER, PORT or FIRST.",
             ),
             Column::known(
                 "outer_vlan",

@@ -13,17 +13,13 @@ use crate::error::Failure;
 use crate::format::count;
 use crate::output::Pending;
 use crate::say;
-use crate::source::Outcome;
+use crate::source::{self, Outcome};
 
 pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     let Some(path) = &args.output else {
         return Err(Failure::new("pcapng goes to a file: -o FILE"));
     };
-    if let Some(input) = args
-        .inputs
-        .iter()
-        .find(|input| input.starts_with("http") || *input == "-")
-    {
+    if let Some(input) = args.inputs.iter().find(|input| source::is_url(input) || *input == "-") {
         return Err(Failure::new(format_args!(
             "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
         )));
@@ -81,7 +77,7 @@ fn section(
     writer
         .section(&format!("{what}, exported from {input}"))
         .map_err(&failed)?;
-    let config = analyze::engine(&args.flow);
+    let config = args.flow.engine();
     let copied = copy(Path::new(input), config, &selection, &known, writer);
     let (copied, error) = copied.map_err(|error| match error {
         CopyError::Write(error) => failed(error),

@@ -147,7 +147,7 @@ fn capture(
     };
     let engine = weir_engine::Config {
         digests: outputs.has(Table::Packets),
-        ..analyze::engine(&args.flow)
+        ..args.flow.engine()
     };
     let mut analyzer = Analyzer::new(Config::default());
     let mut facts = Watched::new(Tables::new(tap));

@@ -54,5 +54,8 @@ def test_tags_that_differ_by_direction_are_left_out(tmp_path, wrap):
 def test_other_tags_are_part_of_what_makes_a_connection(tmp_path, wrap, tags):
     """The same in both directions; or of a router, captured on both sides: each packet twice; or the same ends twice."""
     run = weir("analyze", capture(tmp_path / "a.pcap", wrap, *tags), "-f", "json")
-    assert len(json.loads(run.stdout)["connections"]) == len(tags[0])
+    answer = json.loads(run.stdout)
+    assert len(answer["connections"]) == len(tags[0])
+    (quality,) = [f for f in answer["findings"] if f["kind"] == "CAPTURE_QUALITY"] or [{"values": {"twins": 0}}]
+    assert quality["values"]["twins"] == len(tags[0]) - 1
     assert run.stderr == ""
