@@ -28,6 +28,8 @@ struct Half {
     closed: Option<u64>,
     /// Sent again since the other side last sent anything new: something was lost.
     resent: bool,
+    /// The other side acknowledged what was not seen here, since anything new was.
+    unseen: bool,
     /// A round trip under measurement: end of data, time.
     slot: Option<(u32, u64)>,
     /// Smallest and smoothed round trip from the tap to this direction's receiver and back, ns.
@@ -47,6 +49,10 @@ pub(crate) struct Ends {
     pub across: [u64; 2],
     /// How far these may be wrong.
     pub uncertain: [u64; 2],
+    /// Charged to nobody, because the capture missed who sent what in between.
+    pub unseen: u64,
+    /// Packets of it have no time of their own: the clock was set back.
+    pub untimed: bool,
     /// A RST ended it.
     reset: bool,
     fingerprint: u64,
@@ -81,6 +87,7 @@ impl Ends {
             if ahead > 0 {
                 news = true;
                 half.gap |= (p.seq.wrapping_sub(next) as i32) > 0;
+                half.unseen &= half.gap;
                 bytes = ahead as u32;
                 half.next = Some(end);
                 if half.slot.is_none() {
@@ -108,6 +115,7 @@ impl Ends {
         let half = &mut self.halves[d];
         if half.acked.is_none_or(|acked| (p.ack.wrapping_sub(acked) as i32) > 0) {
             half.acked = Some(p.ack);
+            half.unseen |= half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) > 0);
             if half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) >= 0) {
                 half.all_acked = Some(p.time);
                 half.gap = false;
@@ -137,7 +145,12 @@ impl Ends {
         if let Some((last, at)) = self.last
             && fresh
         {
-            if last != s {
+            if self.halves.iter().any(|half| half.unseen) {
+                self.unseen += time.saturating_sub(at);
+                for half in &mut self.halves {
+                    half.unseen = false;
+                }
+            } else if last != s {
                 if !self.halves[r].gap {
                     self.charge(s, time.saturating_sub(at));
                 }
@@ -183,6 +196,16 @@ impl Ends {
             self.turn_bytes = 0;
         }
         self.turn_bytes = self.turn_bytes.saturating_add(bytes);
+    }
+
+    /// Packets of both sides were seen.
+    pub fn is_two_sided(&self) -> bool {
+        self.halves.iter().all(|half| half.next.is_some())
+    }
+
+    /// From the tap to the receiver of side `d` and back, smoothed.
+    pub fn round_trip(&self, d: usize) -> Option<u64> {
+        self.halves[d].rtt.map(|(_, smooth)| smooth)
     }
 
     /// First packet to the last one that told anything new.

@@ -88,10 +88,17 @@ pub(crate) struct Shares {
     total: u64,
     /// Client and server, each by the tap beside it.
     measured: [u64; 2],
+    /// How far these may be wrong.
+    unsure: u64,
     /// Client and server by the tap nearest to the client alone.
     one_tap: [u64; 2],
     uncertain: u64,
+    /// Connections that are in none of these: one of the taps saw one direction, or not the whole time.
+    left_out: u64,
 }
+
+/// Two taps do not tell of the same time of a connection where its duration differs by so much, ns, and by a tenth.
+const OTHER_TIME: u64 = 1_000_000_000;
 
 /// What was found between two taps so far.
 #[derive(Debug)]
@@ -666,12 +673,22 @@ impl Shares {
     /// A connection that both ends of the path saw: the tap near its client and the one near its server, each with
     /// the client's and the server's number there.
     fn add(&mut self, near: (&ends::Ends, [usize; 2]), far: (&ends::Ends, [usize; 2])) {
-        let [client, server] = near.1;
-        self.total += near.0.duration();
-        self.measured[0] += near.0.beside[client];
-        self.measured[1] += far.0.beside[far.1[1]];
-        self.one_tap[0] += near.0.beside[client];
-        self.one_tap[1] += near.0.across[server];
-        self.uncertain += near.0.uncertain[server];
+        let ((near, [client, server]), (far, [_, server_there])) = (near, far);
+        let durations = [near.duration(), far.duration()];
+        let differ = durations[0].abs_diff(durations[1]);
+        let is_other_time = differ > OTHER_TIME && differ > durations[0].max(durations[1]) / 10;
+        if is_other_time || [near, far].iter().any(|ends| ends.untimed || !ends.is_two_sided()) {
+            self.left_out += 1;
+            return;
+        }
+        // The first and the last packet take a way each between the taps.
+        let ways = 2 * near.round_trip(client).unwrap_or(0);
+        self.total += durations[0];
+        self.measured[0] += near.beside[client];
+        self.measured[1] += far.beside[server_there];
+        self.unsure += near.unseen + far.unseen + differ.saturating_sub(ways);
+        self.one_tap[0] += near.beside[client];
+        self.one_tap[1] += near.across[server];
+        self.uncertain += near.uncertain[server] + near.unseen;
     }
 }

@@ -60,6 +60,16 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
             }
         })
         .collect();
+    let left_out = aligner.shares.left_out;
+    if let Some(leg) = legs.first_mut().filter(|_| left_out > 0) {
+        let which = match left_out {
+            1 => "1 connection is",
+            _ => &format!("{left_out} connections are"),
+        };
+        leg.placement.push(format!(
+            "{which} not in the pies: a capture has one direction alone, or another part of its time than the other (cut short, or its clock was set)"
+        ));
+    }
     let mut pies = Vec::new();
     // A relay between the taps: no connection goes the whole way, and none has a pie.
     if aligner.shares.total > 0 {
@@ -270,7 +280,7 @@ fn pie(method: &str, total: u64, [client, server]: [u64; 2], uncertainty: f64) -
 }
 
 fn measured(shares: &Shares) -> v1::Pie {
-    pie("MEASURED", shares.total, shares.measured, 0.0)
+    pie("MEASURED", shares.total, shares.measured, seconds(shares.unsure))
 }
 
 fn one_tap(shares: &Shares) -> v1::Pie {

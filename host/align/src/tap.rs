@@ -435,6 +435,7 @@ impl Tap {
         }
         if self.repeats >= STUCK {
             self.clamped += 1;
+            flow.ends.untimed = true;
         }
         let ttl = &mut flow.place.ttls[digest.side()];
         if *ttl == 0 {

@@ -766,6 +766,85 @@ fn a_clock_set_back_is_said_and_spoils_nothing_before() {
     assert!((last.offset_seconds + 1.5).abs() < 0.1, "{leg:?}");
     let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
     assert_eq!(losses(&answer), [truth], "{leg:?}");
+    // Connections from then on have no times.
+    let captures = [0, 2].map(|tap| support::records_of(&world.capture(tap, plain, all)));
+    let (pie, whole) = (measured(&answer).unwrap(), support::align(&captures).unwrap());
+    let all_of_it = measured(&whole).unwrap();
+    assert!(left_out(&answer) > 0);
+    assert!(
+        pie.client_seconds < 0.5 * all_of_it.client_seconds && pie.total_seconds < 0.5 * all_of_it.total_seconds,
+        "{pie:?}, {all_of_it:?}"
+    );
+    assert!(pie.network_seconds > 0.5 * pie.total_seconds, "{pie:?}, {all_of_it:?}");
+}
+
+fn measured(answer: &Alignment) -> Option<&weir_messages::v1::Pie> {
+    answer.pies.iter().find(|pie| pie.method == "MEASURED")
+}
+
+/// Connections that are in no pie.
+fn left_out(answer: &Alignment) -> u64 {
+    let mut lines = answer.legs.iter().flat_map(|leg| &leg.placement);
+    let line = lines.find(|line| line.contains("not in the pies"));
+    line.map_or(0, |line| line.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Its pie leaves out some connections of `whole`, and so has less of everything, in the same shares.
+fn is_like(answer: &Alignment, whole: &Alignment) {
+    let (pie, all) = (measured(answer).unwrap(), measured(whole).unwrap());
+    assert!(left_out(answer) > 0 && left_out(whole) == 0, "{pie:?}, {all:?}");
+    assert!(pie.total_seconds < 0.95 * all.total_seconds, "{pie:?}, {all:?}");
+    let shares = |pie: &weir_messages::v1::Pie| {
+        [pie.client_seconds, pie.network_seconds, pie.server_seconds].map(|part| part / pie.total_seconds)
+    };
+    for (part, of_all) in shares(pie).into_iter().zip(shares(all)) {
+        assert!((part - of_all).abs() < 0.06, "{pie:?}, {all:?}");
+    }
+}
+
+#[test]
+fn a_pie_has_what_both_captures_have() {
+    let world = World::new(71, Path { copies: 0.0, ..PATH });
+    let capture = |tap: usize, until: u64| {
+        let within = |_: usize, seen: &Seen| seen.meta.time < until;
+        support::records_of(&world.capture(tap, plain, within))
+    };
+    let whole = support::align(&[capture(0, u64::MAX), capture(2, u64::MAX)]).unwrap();
+    let middle = T0 + 4500 * MS;
+    for until in [[middle, u64::MAX], [u64::MAX, middle]] {
+        let answer = support::align(&[capture(0, until[0]), capture(2, until[1])]).unwrap();
+        is_like(&answer, &whole);
+    }
+    // The second's clock is set while connections are open.
+    let set = |time: u64| if time < middle { time } else { time + 3_600_000 * MS };
+    let second = support::records_of(&world.capture(2, set, all));
+    is_like(&support::align(&[capture(0, u64::MAX), second]).unwrap(), &whole);
+}
+
+#[test]
+fn times_around_what_a_capture_missed_are_uncertain() {
+    let world = World::new(81, Path { copies: 0.0, ..PATH });
+    let whole = support::align(&[0, 2].map(|tap| support::records_of(&world.capture(tap, plain, all)))).unwrap();
+    let all_of_it = measured(&whole).unwrap();
+    for tap in [0, 2] {
+        let kept = |at: usize, seen: &Seen| seen.tap != tap || at % 7 != 3;
+        let captures = [0, 2].map(|tap| support::records_of(&world.capture(tap, plain, kept)));
+        let answer = support::align(&captures).unwrap();
+        let pie = measured(&answer).unwrap();
+        let uncertain = pie.uncertainty_seconds.unwrap();
+        let wrong = [
+            pie.client_seconds - all_of_it.client_seconds,
+            pie.server_seconds - all_of_it.server_seconds,
+        ];
+        assert!(
+            wrong.iter().all(|wrong| wrong.abs() < uncertain),
+            "tap {tap}: {pie:?}, {all_of_it:?}"
+        );
+        assert!(
+            wrong.iter().all(|wrong| *wrong < 0.06 * all_of_it.server_seconds),
+            "tap {tap}: {pie:?}, {all_of_it:?}"
+        );
+    }
 }
 
 #[test]
@@ -783,6 +862,7 @@ fn one_direction_only_has_no_offset_and_says_so() {
     );
     assert_eq!(leg.delay_forward, None);
     assert!(leg.matched > 1000);
+    assert!(answer.pies.is_empty() && left_out(&answer) == answer.taps[0].connections);
     assert!(
         leg.placement[0].starts_with("packets of one direction only"),
         "{:?}",
