@@ -53,6 +53,8 @@ pub(crate) struct Ends {
     pub unseen: u64,
     /// Packets of it have no time of their own: the clock was set back.
     pub untimed: bool,
+    /// Answers in a row that took no time.
+    pub turns_at_once: u8,
     /// A RST ended it.
     reset: bool,
     fingerprint: u64,
@@ -145,6 +147,11 @@ impl Ends {
         if let Some((last, at)) = self.last
             && fresh
         {
+            match (last == s, time == at) {
+                (false, true) => self.turns_at_once = self.turns_at_once.saturating_add(1),
+                (_, false) => self.turns_at_once = 0,
+                (true, true) => {}
+            }
             if self.halves.iter().any(|half| half.unseen) {
                 self.unseen += time.saturating_sub(at);
                 for half in &mut self.halves {

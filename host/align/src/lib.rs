@@ -104,6 +104,8 @@ const OTHER_TIME: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Findings {
     tally: Tally,
+    /// Something came through from `a`, and from `b`.
+    came: [bool; 2],
     /// Passing `a` first, and `b` first.
     delays: [Delays; 2],
     /// Connections whose addresses, and whose sequence numbers differ between the taps.
@@ -167,6 +169,7 @@ impl Aligner {
             .iter()
             .map(|_| Findings {
                 tally: Tally::default(),
+                came: [false; 2],
                 delays: [Delays::new(), Delays::new()],
                 translated: 0,
                 rewritten: 0,
@@ -380,8 +383,9 @@ impl Aligner {
                 beyond.reverse();
             }
             self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
-            let Judgement { tally, rulings } = self.rule(k, beyond, groups, matches, ripe);
+            let Judgement { tally, came, rulings } = self.rule(k, beyond, groups, matches, ripe);
             self.found[k].tally.add(&tally);
+            self.found[k].came = came;
             if order.len() == 2 {
                 self.sight(k, two[0], &matches[k], ripe, &rulings);
             }
@@ -427,6 +431,11 @@ impl Aligner {
             matches: &matches[k],
             fit: &self.fits[k],
             ripe: [&ripe[pair.a], &ripe[pair.b]],
+            came: self.found[k].came,
+            apart: match self.fits[k].stretches().is_empty() {
+                true => matches[k].apart(&self.taps[pair.a], &self.taps[pair.b]),
+                false => 0,
+            },
             longest: [0, 1].map(|from| self.found[k].delays[from].most()),
             tap_beyond: beyond.map(|beyond| !beyond.is_empty()),
             seen_beyond: &seen_beyond,

@@ -156,7 +156,11 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
     if same_ttl && same_macs && known_macs && round_trip.is_some_and(|rtt| rtt < ONE_PLACE) {
         out.push("both taps are on the same segment: equal TTLs and MAC addresses, no delay between them".to_owned());
     } else if round_trip.is_none() {
-        out.push("packets of one direction only are in both: the clocks cannot be compared".to_owned());
+        let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
+        out.push(match has_both {
+            false => "packets of one direction only are in both: the clocks cannot be compared".to_owned(),
+            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, or something between the taps that answers by itself, as a proxy does)".to_owned(),
+        });
     }
     for (name, ttl) in [("forward", forward), ("backward", backward)] {
         let (before, after) = ttl;

@@ -250,6 +250,8 @@ pub(crate) struct Tap {
 /// So many equal stamps in a row are no coincidence: the capture's clock was set back, and the engine, for which time
 /// does not run backwards, gave them the last time that it knew.
 const STUCK: u32 = 16;
+/// So many in a row, with requests and answers among them, are no batch either: what comes has no time until it is there again.
+const SET_BACK: u32 = 256;
 
 impl Tap {
     pub fn new(name: String) -> Self {
@@ -435,7 +437,7 @@ impl Tap {
         }
         if self.repeats >= STUCK {
             self.clamped += 1;
-            flow.ends.untimed = true;
+            flow.ends.untimed |= self.repeats >= SET_BACK && flow.ends.turns_at_once >= 2;
         }
         let ttl = &mut flow.place.ttls[digest.side()];
         if *ttl == 0 {

@@ -63,6 +63,8 @@ pub(crate) struct Ruling {
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
     pub tally: Tally,
+    /// See [`Court::came`].
+    pub came: [bool; 2],
     pub rulings: Vec<Ruling>,
 }
 
@@ -84,6 +86,11 @@ pub(crate) struct Court<'a> {
     pub ripe: [&'a [bool]; 2],
     /// The longest delays of packets from `a`, and from `b`, ns; 0: not known.
     pub longest: [u64; 2],
+    /// Something came through from `a`, and from `b`, before: without that, the other capture has nothing of this direction, and
+    /// tells nothing of it.
+    pub came: [bool; 2],
+    /// The clock of `b` less that of `a` and a delay, ns, for want of a fit.
+    pub apart: i64,
     /// Whether there is a tap beyond the other one, as tap 0 (`a`) or 1 (`b`) sees it.
     pub tap_beyond: [bool; 2],
     /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
@@ -153,14 +160,18 @@ impl Court<'_> {
         self.ripe[which][at as usize] && digest.done & self.pair.bit == 0
     }
 
+    fn offset(&self, time: u64) -> i64 {
+        self.fit.offset(time).unwrap_or(self.apart)
+    }
+
     /// A time of one tap on the clock of the other.
     fn other_clock(&self, which: usize, time: u64) -> u64 {
         if which == 0 {
-            time.wrapping_add_signed(self.fit.offset(time).unwrap_or(0))
+            time.wrapping_add_signed(self.offset(time))
         } else {
             // The fit is by `a`'s clock: two steps towards it are enough, drift is slow.
-            let near = time.wrapping_add_signed(-self.fit.offset(time).unwrap_or(0));
-            time.wrapping_add_signed(-self.fit.offset(near).unwrap_or(0))
+            let near = time.wrapping_add_signed(-self.offset(time));
+            time.wrapping_add_signed(-self.offset(near))
         }
     }
 
@@ -170,6 +181,7 @@ impl Court<'_> {
         let mut flows: Vec<&FlowPair> = self.pair.flows.values().collect();
         flows.sort_unstable_by_key(|flow| flow.a);
         let through = self.through();
+        out.came = [0, 1].map(|up: usize| self.came[up] || through[up].last_sent > 0);
         // Times at which each capture proved to miss packets; pure ACKs wait for them.
         let mut missed = [Vec::new(), Vec::new()];
         let mut acks: Vec<(usize, u32, u64)> = Vec::new();
@@ -358,7 +370,10 @@ impl Court<'_> {
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
             let segments = d.segments_of(down, p);
-            if self.before_beginning(up, d, at, there) || self.may_come_after_end(up, (p.time, there), through) {
+            if !out.came[up] {
+                out.tally.undecided += 1;
+                out.rule(up, at, Passage::Undecided);
+            } else if self.before_beginning(up, d, at, there) || self.may_come_after_end(up, (p.time, there), through) {
                 out.tally.outside += 1;
                 out.rule(up, at, Passage::Outside);
             } else if (self.seen_beyond)(up, at as usize) {
@@ -458,7 +473,10 @@ impl Court<'_> {
                 }
                 let time = window[at as usize].time;
                 let there = self.other_clock(down, time);
-                if self.may_have_left_before_beginning(up, (time, there), through) || there > self.tap(up).last {
+                if !out.came[up] {
+                    out.tally.undecided += 1;
+                    out.rule(down, at, Passage::Undecided);
+                } else if self.may_have_left_before_beginning(up, (time, there), through) || there > self.tap(up).last {
                     out.tally.outside += 1;
                     out.rule(down, at, Passage::Outside);
                 } else {

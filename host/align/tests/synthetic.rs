@@ -869,3 +869,53 @@ fn one_direction_only_has_no_offset_and_says_so() {
         leg.placement
     );
 }
+
+#[test]
+fn a_capture_of_one_direction_tells_nothing_of_the_other() {
+    let world = World::new(91, Path { copies: 0.0, ..PATH });
+    for (from_client, direction) in [(true, 0), (false, 1)] {
+        let one = |_: usize, seen: &Seen| seen.from_client == from_client;
+        let near = support::records_of(&world.capture(0, plain, all));
+        let far = support::records_of(&world.capture(2, late, one));
+        for captures in [[near.clone(), far.clone()], [far, near]] {
+            let nearest = if captures[0].len() > captures[1].len() { 0 } else { 1 };
+            let answer = support::align(&captures).unwrap();
+            let leg = &answer.legs[0];
+            assert_eq!(answer.nearest_client, nearest, "{leg:?}");
+            let mut truth = [0, 0];
+            truth[direction] = world.lost[0][direction] + world.lost[1][direction];
+            assert_eq!(losses(&answer), [truth], "{leg:?}");
+            let other = |seen: &&Seen| seen.tap == 0 && seen.from_client != from_client;
+            let other = world.seen.iter().filter(other).count() as u64;
+            assert_eq!(rest(&answer), [other, 0, 0], "{leg:?}");
+            assert!(
+                !leg.placement.iter().any(|line| line.contains("packets of its own")),
+                "{leg:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_capture_twice_is_no_capture_of_one_direction() {
+    let world = World::new(92, PATH);
+    let captures = [0, 0].map(|tap| support::records_of(&world.capture(tap, plain, all)));
+    let leg = &support::align(&captures).unwrap().legs[0];
+    assert!(
+        leg.placement[0].contains("the same capture twice"),
+        "{:?}",
+        leg.placement
+    );
+}
+
+#[test]
+fn later_connections_with_the_same_ports_are_others() {
+    let (world, later) = (World::new(93, PATH), World::new(94, PATH));
+    let near = support::records_of(&world.capture(0, plain, all));
+    // World has the same TSvals whenever it is: those of a minute later.
+    let mut far = later.capture(2, |time| time + 60_000 * MS, all);
+    for meta in &mut far {
+        meta.options.timestamps = meta.options.timestamps.map(|(value, echo)| (value + 60_000, echo));
+    }
+    assert!(support::align(&[near, support::records_of(&far)]).is_err());
+}
