@@ -24,6 +24,7 @@ static void start(struct timekeeper *timekeeper, const struct config *config, ui
     timekeeper->source = (enum weir_servo_source)config->values[WEIR_KEY_SERVO_SOURCE];
     timekeeper->period = clocks_of_us(timekeeper->khz, settings.period_us);
     timekeeper->last = now;
+    timekeeper->sampled = now;
     timekeeper->pair_seen = false;
     timekeeper->pps_count = reg_read32(WEIR_REG_CLOCK_PPS_COUNT);
 }
@@ -109,11 +110,12 @@ void timekeeper_poll(struct timekeeper *timekeeper, uint64_t now)
     uint64_t ns = 0;
     uint32_t fraction = 0;
     if ((timekeeper->source == WEIR_SERVO_SOURCE_PPS) && new_edge(timekeeper, &count, &ns, &fraction)) {
-        // Edges that were missed on the input count as time that passed.
-        const uint64_t passed = ((now - timekeeper->last) + (timekeeper->period / 2u)) / timekeeper->period;
+        // Edges that were missed count as time that passed: a slope is what the offset changed by in all of it.
+        const uint64_t passed = ((now - timekeeper->sampled) + (timekeeper->period / 2u)) / timekeeper->period;
         const int64_t periods = (passed == 0u) ? 1 : (int64_t)passed;
         timekeeper->pps_count = count;
         timekeeper->last = now;
+        timekeeper->sampled = now;
         sample(timekeeper, edge_offset(timekeeper, ns, fraction), periods * timekeeper->servo.period_clocks);
     } else if ((now - timekeeper->last) > (timekeeper->period + (timekeeper->period / 2u))) {
         struct servo_action action;

@@ -15,6 +15,7 @@ struct timekeeper {
     struct servo servo;
     uint64_t period;    // in clocks
     uint64_t last;      // when the last sample came, or was missed
+    uint64_t sampled;   // when the last one came, however many were missed since
     uint64_t pair_ns;   // card time of the last pair
     int64_t offset_ns;  // of the last sample
     int64_t stepped_ns; // the last step or set

@@ -372,6 +372,50 @@ static void edges_reach_the_servo(void **state)
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
 }
 
+// An oscillator 50 ppm off with a PPS of which `lost` of every `of` edges do not come; periods until it is LOCKED.
+static uint32_t locks_without(uint32_t lost, uint32_t of)
+{
+    enum {
+        PERIOD_US = 1000000,
+        POLLS = 20 // in a period
+    };
+    const double poll_ns = PERIOD_US * 1000.0 / POLLS;
+    double error_ns = 1000.0;
+    mock_reset();
+    begin(WEIR_SERVO_SOURCE_PPS, PERIOD_US);
+    for (uint32_t period = 1; period <= 100u; period++) {
+        for (uint32_t poll = 1; poll <= POLLS; poll++) {
+            const int32_t rate = (int32_t)*mock_register(WEIR_REG_CLOCK_RATE);
+            mock.clocks += (uint64_t)MOCK_KHZ * (PERIOD_US / 1000) / POLLS;
+            error_ns += poll_ns * 50e-6 + (double)rate / 4294967296.0 * poll_ns * MOCK_KHZ / 1e6;
+            // A slew takes at most half a period.
+            error_ns += (double)mock.slew_ns + (double)(mock.steps != 0u ? mock.step_ns : 0);
+            mock.slew_ns = 0;
+            mock.steps = 0;
+            if ((poll == POLLS) && ((period % of) >= lost)) {
+                const double ns = 1e15 + (double)period * PERIOD_US * 1000.0 + error_ns;
+                edge((uint64_t)ns);
+            }
+            timekeeper_poll(&timekeeper, mock.clocks);
+        }
+        if (timekeeper.servo.state == WEIR_SERVO_STATE_LOCKED) {
+            printf("servo: %u of %u edges lost: LOCKED after %u periods\n", lost, of, period);
+            return period;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static void lost_edges_do_not_keep_it_from_locking(void **state)
+{
+    (void)state;
+    // Six samples: three on a line, three within the gate.
+    assert_in_range(locks_without(0, 1), 6, 7);
+    assert_in_range(locks_without(1, 2), 6, 13);
+    assert_in_range(locks_without(1, 3), 6, 13);
+    assert_in_range(locks_without(2, 5), 6, 13);
+}
+
 static void a_capture_that_changes_is_read_again(void **state)
 {
     (void)state;
@@ -444,6 +488,7 @@ int main(void)
         TEST(the_loop_has_its_constants),
         TEST(holdover_ends),
         TEST(edges_reach_the_servo),
+        TEST(lost_edges_do_not_keep_it_from_locking),
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
         TEST(with_pps_pairs_only_say_the_second),
