@@ -62,12 +62,18 @@ static void acquire(struct servo *servo)
     servo->acquiring = true;
 }
 
-void servo_init(struct servo *servo, const struct servo_settings *settings)
+void servo_adjust(struct servo *servo, const struct servo_settings *settings)
 {
-    *servo = (struct servo){.settings = *settings};
+    servo->settings = *settings;
     servo->period_clocks = ((int64_t)settings->period_us * (int64_t)settings->clock_khz) / 1000;
     // A clock is 10^6 / kHz ns.
     servo->limit = ((INT64_C(1000000) << 40) / (int64_t)settings->clock_khz / 1000000) * LIMIT_PPM;
+}
+
+void servo_init(struct servo *servo, const struct servo_settings *settings)
+{
+    *servo = (struct servo){0};
+    servo_adjust(servo, settings);
     enter(servo, WEIR_SERVO_STATE_FREE_RUN);
 }
 

@@ -65,6 +65,9 @@ void servo_init(struct servo *servo, const struct servo_settings *settings);
 // The clock was set by somebody else, or the reference is another one: acquire anew, the frequency stays.
 void servo_restart(struct servo *servo);
 
+// Gate and holdover, in any state: what was learned and the lock stay. A new period also needs a servo_restart().
+void servo_adjust(struct servo *servo, const struct servo_settings *settings);
+
 // A sample: `offset` in 2^-16 ns, below 2^46 either way; `clocks` since the sample before.
 void servo_sample(struct servo *servo, int64_t offset, int64_t clocks, struct servo_action *action);
 

@@ -17,33 +17,36 @@ static struct servo_settings settings_of(const struct config *config, uint32_t k
     };
 }
 
-static void start(struct timekeeper *timekeeper, const struct config *config, uint64_t now)
+// Samples come from now on; whatever came before has nothing to do with them.
+static void follow(struct timekeeper *timekeeper, const struct config *config, uint64_t now)
 {
-    const struct servo_settings settings = settings_of(config, timekeeper->khz);
-    servo_init(&timekeeper->servo, &settings);
     timekeeper->source = (enum weir_servo_source)config->values[WEIR_KEY_SERVO_SOURCE];
-    timekeeper->period = clocks_of_us(timekeeper->khz, settings.period_us);
+    timekeeper->period = clocks_of_us(timekeeper->khz, timekeeper->servo.settings.period_us);
     timekeeper->last = now;
     timekeeper->sampled = now;
     timekeeper->pair_seen = false;
     timekeeper->pps_count = reg_read32(WEIR_REG_CLOCK_PPS_COUNT);
+    reg_write32(WEIR_REG_CLOCK_RATE, (uint32_t)timekeeper->servo.rate);
 }
 
 void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now)
 {
     *timekeeper = (struct timekeeper){.khz = clock_khz};
-    start(timekeeper, config, now);
-    reg_write32(WEIR_REG_CLOCK_RATE, 0);
+    const struct servo_settings settings = settings_of(config, clock_khz);
+    servo_init(&timekeeper->servo, &settings);
+    follow(timekeeper, config, now);
 }
 
 void timekeeper_configure(struct timekeeper *timekeeper, const struct config *config, uint64_t now)
 {
     const struct servo_settings settings = settings_of(config, timekeeper->khz);
-    const struct servo_settings *old = &timekeeper->servo.settings;
-    if ((settings.period_us != old->period_us) || (settings.gate_ns != old->gate_ns) ||
-        (settings.holdover_periods != old->holdover_periods) ||
-        (config->values[WEIR_KEY_SERVO_SOURCE] != (uint32_t)timekeeper->source)) {
-        start(timekeeper, config, now);
+    const bool other = (settings.period_us != timekeeper->servo.settings.period_us) ||
+                       (config->values[WEIR_KEY_SERVO_SOURCE] != (uint32_t)timekeeper->source);
+    servo_adjust(&timekeeper->servo, &settings);
+    if (other) {
+        // The oscillator is the same: what was learned of it stays.
+        servo_restart(&timekeeper->servo);
+        follow(timekeeper, config, now);
     }
 }
 

@@ -28,7 +28,8 @@ struct timekeeper {
 
 void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now);
 
-// Keys of the servo changed; without a change nothing happens.
+// Keys of the servo may have changed. Another source or period is acquired anew, with the rate that was learned; gate and
+// holdover take effect in the state that it is in.
 void timekeeper_configure(struct timekeeper *timekeeper, const struct config *config, uint64_t now);
 
 // Looks for an edge, or for its absence.

@@ -474,6 +474,87 @@ static void with_pps_pairs_only_say_the_second(void **state)
     assert_int_equal(timekeeper.servo.outliers, 5);
 }
 
+// Edges each ms, from an oscillator that is right but for `drift_ns` per period; `ns` is the card's time.
+static void follow_edges(uint32_t count, uint64_t *ns, int32_t drift_ns)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        mock.clocks += MOCK_KHZ;
+        *ns += UINT64_C(1000000);
+        const int64_t corrected = ((int64_t)(int32_t)*mock_register(WEIR_REG_CLOCK_RATE) * MOCK_KHZ) >> 32;
+        *ns += (uint64_t)(drift_ns + corrected + mock.step_ns + mock.slew_ns);
+        mock.step_ns = 0;
+        mock.slew_ns = 0;
+        edge(*ns);
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+}
+
+static void a_locked_clock_keeps_its_lock_through_changes(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000);
+    // 40 ns in a ms: 40 ppm.
+    uint64_t ns = UINT64_C(123456789000000000);
+    follow_edges(60, &ns, 40);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    const int64_t frequency = timekeeper.servo.frequency;
+    const int32_t rate = timekeeper.servo.rate;
+    const uint32_t steps = mock.steps;
+    assert_in_range((uint64_t)-rate, 39u * 14317u, 41u * 14317u);
+    config.values[WEIR_KEY_SERVO_GATE_NS] = 700;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    config.values[WEIR_KEY_SERVO_HOLDOVER_PERIODS] = 20;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(timekeeper.servo.frequency, frequency);
+    assert_int_equal(timekeeper.servo.rate, rate);
+    assert_int_equal((int32_t)*mock_register(WEIR_REG_CLOCK_RATE), rate);
+    // Both hold: 600 ns are no outlier any more, and holdover ends after 20.
+    const uint32_t outliers = timekeeper.servo.outliers;
+    edge(ns + 1000600u);
+    mock.clocks += MOCK_KHZ;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.outliers, outliers);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    for (uint32_t i = 0; i < 20u; i++) {
+        mock.clocks += MOCK_KHZ;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    config.values[WEIR_KEY_SERVO_HOLDOVER_PERIODS] = 15;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    mock.clocks += MOCK_KHZ;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+    assert_int_equal(mock.steps, steps);
+    assert_int_equal(mock.slew_ns, 0);
+}
+
+static void another_reference_is_acquired_with_what_was_learned(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000);
+    uint64_t ns = UINT64_C(123456789000000000);
+    follow_edges(60, &ns, 40);
+    const int64_t frequency = timekeeper.servo.frequency;
+    timekeeper.servo.outliers = 3;
+    config.values[WEIR_KEY_SERVO_SOURCE] = WEIR_SERVO_SOURCE_HOST;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+    assert_true(timekeeper.servo.was_locked);
+    assert_int_equal(timekeeper.servo.frequency, frequency);
+    assert_int_equal(timekeeper.servo.outliers, 3);
+    // Without what the last edge added to it.
+    assert_int_equal((int32_t)*mock_register(WEIR_REG_CLOCK_RATE), (int32_t)(frequency / 256));
+    config.values[WEIR_KEY_SERVO_SOURCE] = WEIR_SERVO_SOURCE_PPS;
+    config.values[WEIR_KEY_SERVO_PERIOD_US] = 2000;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.frequency, frequency);
+    assert_int_equal(timekeeper.servo.period_clocks, 2 * MOCK_KHZ);
+    assert_int_equal(timekeeper.period, 2 * MOCK_KHZ);
+}
+
 int main(void)
 {
     mock_seed_from_environment();
@@ -492,6 +573,8 @@ int main(void)
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
         TEST(with_pps_pairs_only_say_the_second),
+        TEST(a_locked_clock_keeps_its_lock_through_changes),
+        TEST(another_reference_is_acquired_with_what_was_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
