@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include "clocks.h"
+
 static const struct weir_key_row rows[WEIR_KEYS + 1u] = WEIR_KEY_TABLE;
 
 enum {
@@ -15,16 +17,34 @@ static_assert((uint32_t)WEIR_KEY_SERVICE_0 + (uint32_t)SERVICES == (uint32_t)WEI
 static_assert((uint32_t)WEIR_KEY_SKETCH_SEED_0 + (uint32_t)SKETCH_SEED_WORDS == WEIR_KEYS + 1u,
               "seed words of the sketch are the last keys");
 
+// The inline path waits for four beats before it is in bypass: one that is late is no reason.
+static uint32_t longest_beat_us(void)
+{
+    const uint64_t us = ((uint64_t)reg_read32(WEIR_REG_INFO_HEARTBEAT_CLOCKS) * 250u) / clocks_khz();
+    const struct weir_key_row *row = &rows[WEIR_KEY_BEAT_US];
+    if (us > row->maximum) {
+        return row->maximum;
+    }
+    return (us < row->minimum) ? row->minimum : (uint32_t)us;
+}
+
 void config_init(struct config *config)
 {
     for (uint32_t key = 0; key <= WEIR_KEYS; key++) {
         config->values[key] = rows[key].initial;
+    }
+    const uint32_t longest = longest_beat_us();
+    if (config->values[WEIR_KEY_BEAT_US] > longest) {
+        config->values[WEIR_KEY_BEAT_US] = longest;
     }
 }
 
 static enum weir_status check(uint32_t key, uint32_t value, bool stopped)
 {
     if ((key == 0u) || (key > WEIR_KEYS) || (value < rows[key].minimum) || (value > rows[key].maximum)) {
+        return WEIR_STATUS_BAD_ARGUMENT;
+    }
+    if ((key == (uint32_t)WEIR_KEY_BEAT_US) && (value > longest_beat_us())) {
         return WEIR_STATUS_BAD_ARGUMENT;
     }
     // The reference's edges are whole fractions of a second.

@@ -1,4 +1,5 @@
-// Configuration: values by key, checked against the ranges of weir_card.h, and their way into the registers.
+// Configuration: values by key, checked against the ranges of weir_card.h and against what this card's hardware wants,
+// and their way into the registers.
 //
 // config_set() takes all pairs or none. config_apply_measure() writes what measuring takes at the end of its reset
 // and reads it back; it is called while measuring is in reset, else keys that are not live do not change.

@@ -49,6 +49,7 @@ void mock_reset(void)
     *mock_register(WEIR_REG_INFO_ABI) = (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR;
     *mock_register(WEIR_REG_INFO_PORTS) = 2;
     *mock_register(WEIR_REG_INFO_CLOCK_KHZ) = MOCK_KHZ;
+    *mock_register(WEIR_REG_INFO_HEARTBEAT_CLOCKS) = 10u * MOCK_KHZ;
     *mock_register(WEIR_REG_SYSTEM_CONTROL) = WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK;
     *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_HOST | (1u << 16u);
 }

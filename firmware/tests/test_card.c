@@ -427,6 +427,35 @@ static void configuration_is_checked(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
 }
 
+static void the_heartbeat_comes_four_times_in_what_the_hardware_waits(void **state)
+{
+    (void)state;
+    ready_card();
+    assert_int_equal(card.config.values[WEIR_KEY_BEAT_US], 1000);
+    // 10 ms.
+    set(WEIR_KEY_BEAT_US, 2500);
+    const uint32_t slow[] = {WEIR_KEY_BEAT_US, 2501};
+    struct mock_reply reply = ask(WEIR_OPCODE_CONFIGURE, slow, 2);
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(reply.payload[0], WEIR_KEY_BEAT_US);
+    assert_int_equal(card.config.values[WEIR_KEY_BEAT_US], 2500);
+    // Hardware that waits for less: 100 us, and for less than the key can say.
+    *mock_register(WEIR_REG_INFO_HEARTBEAT_CLOCKS) = MOCK_KHZ / 10u;
+    ready_card();
+    assert_int_equal(card.config.values[WEIR_KEY_BEAT_US], 25);
+    const uint32_t fast[] = {WEIR_KEY_BEAT_US, 26};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, fast, 2), WEIR_STATUS_BAD_ARGUMENT);
+    *mock_register(WEIR_REG_INFO_HEARTBEAT_CLOCKS) = 3000;
+    ready_card();
+    assert_int_equal(card.config.values[WEIR_KEY_BEAT_US], 10);
+    // And for more.
+    *mock_register(WEIR_REG_INFO_HEARTBEAT_CLOCKS) = UINT32_MAX;
+    ready_card();
+    set(WEIR_KEY_BEAT_US, 1000000);
+    const uint32_t beyond[] = {WEIR_KEY_BEAT_US, 1000001};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, beyond, 2), WEIR_STATUS_BAD_ARGUMENT);
+}
+
 static void a_register_that_does_not_hold_is_a_fault(void **state)
 {
     (void)state;
@@ -896,6 +925,7 @@ int main(void)
         TEST(every_request_is_answered),
         TEST(a_host_that_does_not_read_only_waits),
         TEST(configuration_is_checked),
+        TEST(the_heartbeat_comes_four_times_in_what_the_hardware_waits),
         TEST(a_register_that_does_not_hold_is_a_fault),
         TEST(measuring_that_does_not_begin_is_a_fault),
         TEST(time_comes_from_the_host),

@@ -1,7 +1,7 @@
 """The firmware's real image on the card's CPU: boot, mailbox, guard of the link, clock, faults, update with rollback.
 
 Traffic runs all the time (weir_firmware_bench.sv); whatever happens to the firmware, each frame leaves as it came.
-Times are scaled by configuration: the link's heartbeat every 50 us, the host's within 400 us, a reference every
+Times are scaled by configuration: the link's heartbeat every 25 us, the host's within 400 us, a reference every
 100 us. Needs build/firmware (make firmware).
 """
 
@@ -22,7 +22,7 @@ LOOP_US = 970  # sum of the tasks' bounds
 HEARTBEAT = stream.config()["Heartbeat"]
 ABI = card.ABI_MAJOR << 16 | card.ABI_MINOR
 LIVE = {
-    card.Key.BEAT_US: 50,
+    card.Key.BEAT_US: HEARTBEAT * 1000 // KHZ // 4,
     card.Key.HOST_TIMEOUT_US: 400,
     card.Key.HEALTHY_PERIODS: 3,
     card.Key.STATISTICS_MS: 0,
@@ -195,7 +195,7 @@ async def from_power_on_to_bypass_and_back(dut):
     host.stop_beating()
     passed = await host.until(lambda: not dut.measured.value, clocks(1000) + HEARTBEAT)
     dut._log.info(f"bypass {passed} clocks after the host's last heartbeat")
-    assert passed <= clocks(400 + 50 + 50) + HEARTBEAT + clocks(50)
+    assert passed <= clocks(LIVE[card.Key.HOST_TIMEOUT_US] + LIVE[card.Key.BEAT_US] + 50) + HEARTBEAT + clocks(50)
     state = await host.state()
     assert state["unhealthy"] == card.HealthBit.HOST_LOST and state["state"] == card.CardState.RUNNING
     assert (await host.faults())[-1][0] == card.FaultCode.HOST_LOST

@@ -36,7 +36,7 @@ const ASK: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(1);
 /// The host beats four times in `HOST_TIMEOUT_US`, but a thread is not woken more often than this.
 const QUICKEST_BEAT: Duration = Duration::from_millis(10);
-/// The inline path's heartbeat comes four times before it is missed.
+/// The inline path's heartbeat comes four times before it is missed; the card refuses a slower one.
 const BEATS: u32 = 4;
 
 /// How to keep the card.

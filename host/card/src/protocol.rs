@@ -840,7 +840,7 @@ pub enum Key {
     HostRequired = 0x15,
     /// Time without a heartbeat of the host after which it is lost.
     HostTimeoutUs = 0x16,
-    /// Period of the inline path's heartbeat and of the look at what it depends on.
+    /// Period of the inline path's heartbeat and of the look at what it depends on; at most a quarter of info.heartbeat_clocks, at the start, too.
     BeatUs = 0x17,
     /// Periods all must be healthy before the heartbeat goes on after it stopped.
     HealthyPeriods = 0x18,
