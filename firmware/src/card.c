@@ -146,13 +146,24 @@ enum weir_status card_start(struct card *card, uint64_t now)
     return WEIR_STATUS_OK;
 }
 
-void card_stop(struct card *card)
+static void end_measuring(struct card *card)
 {
-    // What is in a frame that fills leaves first.
-    reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
     hold_measuring();
     card->ready = false;
+    card->stopping = false;
     card_enter(card, (card->self_test_failed == 0u) ? WEIR_CARD_STATE_IDLE : WEIR_CARD_STATE_FAULT, 0);
+}
+
+bool card_stop(struct card *card, uint64_t now)
+{
+    if (card->state != WEIR_CARD_STATE_RUNNING) {
+        end_measuring(card);
+        return true;
+    }
+    card->stopping = true;
+    card->stopped = now;
+    card->stop_records = reg_read64(WEIR_REG_RECORD_RECORDS_IN_LOW);
+    return false;
 }
 
 static void work_self_test(struct card *card, uint64_t now)
@@ -202,13 +213,33 @@ static void work_start(struct card *card, uint64_t now)
     }
 }
 
+static void work_stop(struct card *card, uint64_t now)
+{
+    // What is in a frame that fills leaves, too. A look right behind that finds none waiting if few come.
+    reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
+    const uint64_t out = reg_read64(WEIR_REG_RECORD_RECORDS_OUT_LOW);
+    const uint64_t in = reg_read64(WEIR_REG_RECORD_RECORDS_IN_LOW);
+    const uint64_t passed = now - card->stopped;
+    // A link that stands still takes none however long.
+    const bool waits = (out < card->stop_records) && !card->guard.stuck;
+    const uint64_t most = waits ? clocks_of_ms(card->khz, CARD_STOP_MS) : clocks_of_us(card->khz, CARD_STOP_MOST_US);
+    if ((passed >= most) || ((out == in) && (passed >= clocks_of_us(card->khz, CARD_STOP_LEAST_US)))) {
+        end_measuring(card);
+        reply_pending(card, WEIR_STATUS_OK, NULL, 0);
+    }
+}
+
 void card_work(struct card *card, uint64_t now)
 {
     if (card->state == WEIR_CARD_STATE_SELF_TEST) {
         work_self_test(card, now);
     }
-    if ((card->state == WEIR_CARD_STATE_RUNNING) && !card->ready) {
+    if (card->stopping) {
+        work_stop(card, now);
+    } else if ((card->state == WEIR_CARD_STATE_RUNNING) && !card->ready) {
         work_start(card, now);
+    } else {
+        // Nothing begins or ends.
     }
     work_update(card, now);
     if (card->reset_wanted && (mailbox_drained(&card->mailbox) || (now >= card->reset_due))) {

@@ -21,6 +21,11 @@
 
 // Measuring has to begin within this time from START.
 #define CARD_READY_MS 200u
+// Records that were made before a STOP get this long to leave;
+#define CARD_STOP_MS 5u
+// when they are gone, those that came since; and so long what has no counter.
+#define CARD_STOP_MOST_US 50u
+#define CARD_STOP_LEAST_US 20u
 // A reset waits this long for the host to read the reply.
 #define CARD_RESET_MS 100u
 
@@ -46,6 +51,8 @@ struct card {
     uint64_t hardware_due; // before this the same hardware faults are not logged again
     uint64_t reported;     // when the last STATISTICS_REPORT went
     uint64_t flushed;      // when record frames were last flushed
+    uint64_t stopped;      // when STOP came
+    uint64_t stop_records; // made until then
     uint32_t hardware_known;
     uint32_t khz;
     uint32_t self_test_failed;
@@ -57,6 +64,7 @@ struct card {
     enum weir_servo_state servo_state; // as reported
     bool attached;                     // HELLO was there
     bool ready;                        // measuring has begun
+    bool stopping;                     // measuring ends when its records have left
     bool reset_wanted;
 };
 
@@ -75,11 +83,12 @@ void card_enter(struct card *card, enum weir_card_state state, uint32_t reason);
 // Writes the configuration and begins to measure; only in IDLE.
 WEIR_CHECKED enum weir_status card_start(struct card *card, uint64_t now);
 
-// Ends measuring: to IDLE, or to FAULT when the last self-test failed.
-void card_stop(struct card *card);
+// Ends measuring: to IDLE, or to FAULT when the last self-test failed. False: records leave first, and the end comes
+// with the reply to `pending`.
+WEIR_CHECKED bool card_stop(struct card *card, uint64_t now);
 
 // Pieces of work, one bounded piece per call each.
-void card_work(struct card *card, uint64_t now);   // self-test, update, start, reset
+void card_work(struct card *card, uint64_t now);   // self-test, update, start, stop, reset
 void card_guard(struct card *card, uint64_t now);  // the inline path's heartbeat
 void card_flush(struct card *card, uint64_t now);  // record frames
 void card_report(struct card *card, uint64_t now); // statistics, clock state, lost words

@@ -105,24 +105,28 @@ static void start(struct card *card, const struct mailbox_message *request, stru
     }
 }
 
+// The reply of what takes time comes at its end.
+static void postpone(struct card *card, const struct mailbox_message *request, struct reply *reply)
+{
+    card->pending = (struct card_pending){.opcode = request->opcode, .sequence = request->sequence};
+    reply->later = true;
+}
+
 static void stop(struct card *card, const struct mailbox_message *request, struct reply *reply, uint64_t now)
 {
-    (void)request;
-    (void)now;
     const bool possible = (card->state == WEIR_CARD_STATE_RUNNING) || (card->state == WEIR_CARD_STATE_IDLE) ||
                           ((card->state == WEIR_CARD_STATE_FAULT) && (card->self_test_failed == 0u));
     if (!possible) {
         refuse(reply, WEIR_STATUS_BAD_STATE, (uint32_t)card->state);
         return;
     }
-    card_stop(card);
-}
-
-// The reply of what takes time comes at its end.
-static void postpone(struct card *card, const struct mailbox_message *request, struct reply *reply)
-{
-    card->pending = (struct card_pending){.opcode = request->opcode, .sequence = request->sequence};
-    reply->later = true;
+    if ((card->state == WEIR_CARD_STATE_RUNNING) && (card->pending.opcode != 0u)) {
+        refuse(reply, WEIR_STATUS_BUSY, card->pending.opcode);
+    } else if (!card_stop(card, now)) {
+        postpone(card, request, reply);
+    } else {
+        // It is done.
+    }
 }
 
 static void self_test(struct card *card, const struct mailbox_message *request, struct reply *reply, uint64_t now)

@@ -695,6 +695,112 @@ static void stop_ends_the_heartbeat(void **state)
     assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_NOT_RUNNING);
 }
 
+// us from STOP to its reply, with the host beating.
+static uint32_t stop_takes(void)
+{
+    const uint64_t begun = mock.clocks;
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    return (uint32_t)((mock.clocks - begun) * 1000u / MOCK_KHZ);
+}
+
+static void records_leave_before_a_stop_ends(void **state)
+{
+    (void)state;
+    running_card();
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, UINT64_C(0x1000000A0));
+    mock_set64(WEIR_REG_RECORD_RECORDS_OUT_LOW, UINT64_C(0x100000010));
+    const uint32_t flushes = mock.flushes;
+    struct mock_reply reply;
+    while (mock_reply(&reply)) {
+    }
+    mock_message(WEIR_OPCODE_STOP, 99, NULL, 0);
+    run_us_with_host(3000);
+    assert_true(mock.flushes > flushes + 10u);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), 0);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    // Others are answered; what takes time has to wait, the same again, too.
+    assert_int_equal(status_of(WEIR_OPCODE_GET_STATE, NULL, 0), WEIR_STATUS_OK);
+    reply = ask(WEIR_OPCODE_STOP, NULL, 0);
+    assert_int_equal(reply.status, WEIR_STATUS_BUSY);
+    assert_int_equal(reply.payload[0], WEIR_OPCODE_STOP);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
+    // They leave, others have come since: these are not waited for.
+    mock_set64(WEIR_REG_RECORD_RECORDS_OUT_LOW, UINT64_C(0x1000000A0));
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, UINT64_C(0x1000000A8));
+    run_us_with_host(1000);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    assert_true(told(WEIR_OPCODE_STOP, &reply));
+    assert_int_equal(reply.sequence, 99);
+    assert_int_equal(reply.status, WEIR_STATUS_OK);
+    assert_int_equal(card.fault_log.newest, 1);
+}
+
+// STOP, and a turn at once; then one after so many us.
+static void stop_and_look(uint32_t us)
+{
+    mock_message(WEIR_OPCODE_STOP, 99, NULL, 0);
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    mock.clocks += (uint64_t)us * MOCK_KHZ / 1000u;
+    turn(1);
+}
+
+static void a_stop_waits_no_longer_than_it_helps(void **state)
+{
+    (void)state;
+    // Nothing waits.
+    running_card();
+    stop_and_look(CARD_STOP_LEAST_US / 2u);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    mock.clocks += (uint64_t)CARD_STOP_LEAST_US / 2u * MOCK_KHZ / 1000u;
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    // Already stopped: at once.
+    struct mock_reply reply;
+    while (mock_reply(&reply)) {
+    }
+    mock_message(WEIR_OPCODE_STOP, 100, NULL, 0);
+    turn(1);
+    assert_true(told(WEIR_OPCODE_STOP, &reply));
+    // Some wait whenever it looks, but they leave.
+    mock_reset();
+    running_card();
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, 20);
+    mock_set64(WEIR_REG_RECORD_RECORDS_OUT_LOW, 20);
+    mock_message(WEIR_OPCODE_STOP, 99, NULL, 0);
+    turn(1);
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, 30);
+    mock.clocks += (uint64_t)(CARD_STOP_MOST_US - 10u) * MOCK_KHZ / 1000u;
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    mock.clocks += (uint64_t)10u * MOCK_KHZ / 1000u;
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    // None leaves.
+    mock_reset();
+    running_card();
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, 10);
+    assert_in_range(stop_takes(), CARD_STOP_MS * 1000u, CARD_STOP_MS * 1000u + 100u);
+    // That was known before.
+    mock_reset();
+    running_card();
+    mock_set64(WEIR_REG_RECORD_RECORDS_IN_LOW, 10);
+    run_us_with_host(30000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_RECORDS_STUCK);
+    assert_in_range(stop_takes(), CARD_STOP_MOST_US, CARD_STOP_MOST_US + 100u);
+    // Measuring has not begun yet.
+    mock_reset();
+    ready_card();
+    mock.ready_reads = UINT32_MAX;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    assert_in_range(stop_takes(), 0, CARD_STOP_LEAST_US + 100u);
+    run_us_with_host(300000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 static void records_are_flushed_and_counters_reported(void **state)
 {
     (void)state;
@@ -936,6 +1042,8 @@ int main(void)
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
         TEST(a_fault_that_stays_does_not_fill_the_log),
         TEST(stop_ends_the_heartbeat),
+        TEST(records_leave_before_a_stop_ends),
+        TEST(a_stop_waits_no_longer_than_it_helps),
         TEST(records_are_flushed_and_counters_reported),
         TEST(an_update_is_tried_confirmed_or_rolled_back),
         TEST(a_bad_update_is_refused),

@@ -56,7 +56,7 @@ pub enum Opcode {
     Configure = 3,
     /// Writes the configuration to the hardware and begins to measure.
     Start = 4,
-    /// Ends measuring; leaves FAULT when the self-test passed.
+    /// Ends measuring, once the records that were made have left, within 5 ms; the reply comes then. Leaves FAULT when the self-test passed.
     Stop = 5,
     /// Runs tests; the reply comes when they are done. Only while nothing is measured.
     SelfTest = 6,
