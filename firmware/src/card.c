@@ -106,14 +106,16 @@ void card_init(struct card *card, uint64_t now)
 {
     *card = (struct card){.booted = now, .khz = clocks_khz(), .state = WEIR_CARD_STATE_BOOT};
     reg_write32(WEIR_REG_HOST_STATE, (uint32_t)WEIR_CARD_STATE_BOOT);
-    hold_measuring();
     config_init(&card->config);
+    config_apply_live(&card->config, card->open);
     mailbox_init(&card->mailbox, card->khz);
     guard_init(&card->guard, card->khz);
     timekeeper_init(&card->timekeeper, &card->config, card->khz, now);
     update_init(&card->update);
     const bool record_good = boot_record_load(&card->record);
     fault_log_init(&card->fault_log, card->record.faults);
+    // What was measured before the reset; by now the frame that passed when bypass was asked for has ended.
+    hold_measuring();
 
     reg_write32(WEIR_REG_HOST_FIRMWARE_VERSION, WEIR_FIRMWARE_VERSION);
     reg_write32(WEIR_REG_HOST_FIRMWARE_ABI, (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR);
@@ -121,7 +123,6 @@ void card_init(struct card *card, uint64_t now)
     reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)card->servo_state);
     reg_write32(WEIR_REG_HOST_FAULT_COUNT, card->fault_log.newest);
     take_up(card, record_good, now);
-    config_apply_live(&card->config);
 
     self_test_begin(&card->self_test, SELF_TEST_AT_BOOT, card->record.slot, card->khz, 0);
     card_enter(card, WEIR_CARD_STATE_SELF_TEST, 0);
@@ -131,7 +132,6 @@ enum weir_status card_start(struct card *card, uint64_t now)
 {
     uint32_t address = 0;
     hold_measuring();
-    config_apply_live(&card->config);
     if (!config_apply_measure(&card->config, &address)) {
         fail(card, WEIR_FAULT_CODE_CONFIGURATION, address, reg_read32(address), now);
         return WEIR_STATUS_FAILED;
@@ -161,6 +161,9 @@ bool card_stop(struct card *card, uint64_t now)
         return true;
     }
     card->stopping = true;
+    // A reset under frames that are measured would be a fault of the inline path.
+    card->open = false;
+    config_apply_live(&card->config, card->open);
     card->stopped = now;
     card->stop_records = reg_read64(WEIR_REG_RECORD_RECORDS_IN_LOW);
     return false;
@@ -213,17 +216,27 @@ static void work_start(struct card *card, uint64_t now)
     }
 }
 
+static bool bypassed(void)
+{
+    uint32_t measured = 0;
+    for (uint32_t port = 0; port < WEIR_REG_PORT_COUNT; port++) {
+        measured |= reg_read32(WEIR_REG_INLINE_PORT_MODE(port)) & WEIR_REG_INLINE_PORT_MODE_MEASURED_MASK;
+    }
+    return measured == 0u;
+}
+
 static void work_stop(struct card *card, uint64_t now)
 {
+    const bool passes = !bypassed();
     // What is in a frame that fills leaves, too. A look right behind that finds none waiting if few come.
     reg_write32(WEIR_REG_RECORD_REQUEST, WEIR_REG_RECORD_REQUEST_FLUSH_MASK);
     const uint64_t out = reg_read64(WEIR_REG_RECORD_RECORDS_OUT_LOW);
     const uint64_t in = reg_read64(WEIR_REG_RECORD_RECORDS_IN_LOW);
     const uint64_t passed = now - card->stopped;
     // A link that stands still takes none however long.
-    const bool waits = (out < card->stop_records) && !card->guard.stuck;
+    const bool waits = passes || ((out < card->stop_records) && !card->guard.stuck);
     const uint64_t most = waits ? clocks_of_ms(card->khz, CARD_STOP_MS) : clocks_of_us(card->khz, CARD_STOP_MOST_US);
-    if ((passed >= most) || ((out == in) && (passed >= clocks_of_us(card->khz, CARD_STOP_LEAST_US)))) {
+    if ((passed >= most) || (!passes && (out == in) && (passed >= clocks_of_us(card->khz, CARD_STOP_LEAST_US)))) {
         end_measuring(card);
         reply_pending(card, WEIR_STATUS_OK, NULL, 0);
     }
@@ -264,8 +277,8 @@ static void log_hardware(struct card *card, uint32_t bits, uint64_t now)
 void card_guard(struct card *card, uint64_t now)
 {
     struct guard_report report;
-    const bool running = card->state == WEIR_CARD_STATE_RUNNING;
-    guard_beat(&card->guard, &card->config, running && card->ready, now, &report);
+    const bool running = (card->state == WEIR_CARD_STATE_RUNNING) && card->ready && !card->stopping;
+    guard_beat(&card->guard, &card->config, running, now, &report);
     if (report.hardware != 0u) {
         log_hardware(card, report.hardware, now);
     }
@@ -273,10 +286,12 @@ void card_guard(struct card *card, uint64_t now)
         card_log(card, WEIR_LOG_CODE_BYPASS, card->guard.unhealthy, 0);
     }
     if (report.resumed) {
+        card->open = true;
+        config_apply_live(&card->config, card->open);
         card_log(card, WEIR_LOG_CODE_MEASURED, card->config.values[WEIR_KEY_HEALTHY_PERIODS], 0);
     }
     const uint32_t unhealthy = WEIR_HEALTH_BIT_BYPASS_FAULT | WEIR_HEALTH_BIT_RECORDS_STUCK | WEIR_HEALTH_BIT_NOT_READY;
-    if (!running || !card->ready) {
+    if (!running) {
         return;
     }
     if ((report.fresh & WEIR_HEALTH_BIT_HOST_LOST) != 0u) {

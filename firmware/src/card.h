@@ -65,6 +65,7 @@ struct card {
     bool attached;                     // HELLO was there
     bool ready;                        // measuring has begun
     bool stopping;                     // measuring ends when its records have left
+    bool open;                         // the inline path had a heartbeat since START
     bool reset_wanted;
 };
 

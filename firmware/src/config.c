@@ -131,8 +131,8 @@ bool config_apply_measure(const struct config *config, uint32_t *address)
            keep(WEIR_REG_DIGEST_CONTROL, digest, address) && keep_statistics(v, address);
 }
 
-void config_apply_live(const struct config *config)
+void config_apply_live(const struct config *config, bool open)
 {
-    reg_write32(WEIR_REG_INLINE_CONTROL,
-                config->values[WEIR_KEY_INLINE_ENABLE] << WEIR_REG_INLINE_CONTROL_ENABLE_SHIFT);
+    const uint32_t enable = open ? config->values[WEIR_KEY_INLINE_ENABLE] : 0u;
+    reg_write32(WEIR_REG_INLINE_CONTROL, enable << WEIR_REG_INLINE_CONTROL_ENABLE_SHIFT);
 }

@@ -24,7 +24,7 @@ WEIR_CHECKED enum weir_status config_set(struct config *config, const uint32_t *
 // False: the register at `*address` did not keep what was written.
 WEIR_CHECKED bool config_apply_measure(const struct config *config, uint32_t *address);
 
-// What takes effect at once.
-void config_apply_live(const struct config *config);
+// What takes effect at once. `open`: the inline path may be measured, if it is enabled.
+void config_apply_live(const struct config *config, bool open);
 
 #endif

@@ -23,6 +23,9 @@ void guard_start(struct guard *guard, uint64_t now)
     guard->out_moved = now;
     guard->healthy = 0;
     guard->stuck = false;
+    // A STOP may be less than a period ago.
+    guard->beating = false;
+    guard->unhealthy = WEIR_HEALTH_BIT_NOT_RUNNING;
 }
 
 static uint32_t look_at_host(struct guard *guard, const struct config *config, uint64_t now)

@@ -88,7 +88,7 @@ static void configure(struct card *card, const struct mailbox_message *request, 
         refuse(reply, reply->status, detail);
         return;
     }
-    config_apply_live(&card->config);
+    config_apply_live(&card->config, card->open);
     timekeeper_configure(&card->timekeeper, &card->config, now);
 }
 

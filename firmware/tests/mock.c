@@ -155,6 +155,12 @@ void reg_write32(uint32_t offset, uint32_t value)
     case WEIR_REG_RECORD_REQUEST:
         mock.flushes += value;
         break;
+    case WEIR_REG_SYSTEM_CONTROL:
+        mock.cuts += (((value & ~*mock_register(offset)) & WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK) != 0u) &&
+                     ((*mock_register(WEIR_REG_INLINE_CONTROL) | *mock_register(WEIR_REG_INLINE_PORT_MODE(0u)) |
+                       *mock_register(WEIR_REG_INLINE_PORT_MODE(1u))) != 0u);
+        *mock_register(offset) = value;
+        break;
     case WEIR_REG_WATCHDOG_KICK:
         sign_of_life(value);
         break;

@@ -421,7 +421,6 @@ static void configuration_is_checked(void **state)
     // While it runs only live keys change.
     assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, two, 2), WEIR_STATUS_BAD_STATE);
     set(WEIR_KEY_INLINE_ENABLE, 1);
-    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
     const uint32_t test[] = {1, 0};
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
@@ -703,6 +702,104 @@ static uint32_t stop_takes(void)
     assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
     assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
     return (uint32_t)((mock.clocks - begun) * 1000u / MOCK_KHZ);
+}
+
+static void a_stop_takes_the_link_into_bypass_first(void **state)
+{
+    (void)state;
+    running_card();
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+    // A long frame passes at the second port.
+    *mock_register(WEIR_REG_INLINE_PORT_MODE(1u)) = 1;
+    mock_message(WEIR_OPCODE_STOP, 99, NULL, 0);
+    run_us_with_host(1000);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), 0);
+    // Nothing opens it again, nothing beats.
+    uint32_t beats = mock.beats;
+    set(WEIR_KEY_INLINE_ENABLE, 1);
+    run_us_with_host(2000);
+    assert_int_equal(mock.beats, beats);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    *mock_register(WEIR_REG_INLINE_PORT_MODE(1u)) = 0;
+    run_us_with_host(1000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    assert_int_equal(mock.cuts, 0);
+    struct mock_reply reply;
+    assert_true(told(WEIR_OPCODE_STOP, &reply));
+    set(WEIR_KEY_INLINE_ENABLE, 1);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    // START: with the first heartbeat, not by what is left of those before.
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(9000);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    run_us_with_host(4000);
+    assert_true(mock.beats > beats);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+    set(WEIR_KEY_INLINE_ENABLE, 0);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    set(WEIR_KEY_INLINE_ENABLE, 1);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+    // A frame that never ends.
+    *mock_register(WEIR_REG_INLINE_PORT_MODE(0u)) = 1;
+    assert_in_range(stop_takes(), CARD_STOP_MS * 1000u, CARD_STOP_MS * 1000u + 100u);
+    assert_int_equal(mock.cuts, 1);
+}
+
+static void a_start_right_behind_a_stop_waits_for_health_anew(void **state)
+{
+    (void)state;
+    running_card();
+    // Within a period of the guard.
+    set(WEIR_KEY_BEAT_US, 2500);
+    run_us_with_host(20000);
+    const uint32_t beats = mock.beats;
+    while (mock.beats == beats) {
+        host_beat();
+        run_us(20);
+    }
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(mock.beats, beats + 1u);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_NOT_RUNNING);
+    run_us_with_host(24000);
+    assert_int_equal(mock.beats, beats + 1u);
+    run_us_with_host(6000);
+    assert_true(mock.beats > beats + 1u);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+}
+
+static void inline_off_stays_off(void **state)
+{
+    (void)state;
+    ready_card();
+    set(WEIR_KEY_INLINE_ENABLE, 0);
+    set(WEIR_KEY_HEALTHY_PERIODS, 10);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(30000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_DISABLED);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    assert_int_equal(mock.beats, 0);
+    assert_in_range(stop_takes(), CARD_STOP_LEAST_US, CARD_STOP_LEAST_US + 100u);
+    // Switched on while it runs.
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(5000);
+    set(WEIR_KEY_INLINE_ENABLE, 1);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    run_us_with_host(15000);
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+    assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static void a_boot_takes_the_link_into_bypass_first(void **state)
+{
+    (void)state;
+    running_card();
+    // The CPU alone was reset.
+    boot();
+    assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 0);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    assert_int_equal(mock.cuts, 0);
 }
 
 static void records_leave_before_a_stop_ends(void **state)
@@ -1042,6 +1139,10 @@ int main(void)
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
         TEST(a_fault_that_stays_does_not_fill_the_log),
         TEST(stop_ends_the_heartbeat),
+        TEST(a_stop_takes_the_link_into_bypass_first),
+        TEST(a_start_right_behind_a_stop_waits_for_health_anew),
+        TEST(inline_off_stays_off),
+        TEST(a_boot_takes_the_link_into_bypass_first),
         TEST(records_leave_before_a_stop_ends),
         TEST(a_stop_waits_no_longer_than_it_helps),
         TEST(records_are_flushed_and_counters_reported),

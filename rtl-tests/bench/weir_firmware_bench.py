@@ -226,6 +226,36 @@ async def from_power_on_to_bypass_and_back(dut):
 
 
 @cocotb.test(skip=not IMAGE.exists())
+async def a_stop_cuts_nothing(dut):
+    """STOP under traffic: no fault of the inline path, records leave before measuring is reset; START right behind it."""
+    host = await power_on(dut)
+    await host.load(IMAGE.read_bytes())
+    await host.release()
+    await host.run()
+    dut.records_in.value = 100
+    dut.records_out.value = 20
+
+    async def leave():
+        await host.until(lambda: not dut.measured.value, clocks(1000))
+        await RisingEdge(dut.flush)
+        await stream.clocks(dut.clk, clocks(400))
+        assert not dut.rst_measure.value
+        dut.records_out.value = 100
+
+    leaving = cocotb.start_soon(leave())
+    for _ in range(2):
+        await host.ask(card.Opcode.STOP)
+        assert leaving.done() and dut.rst_measure.value and not dut.measured.value
+        assert (await host.state())["state"] == card.CardState.IDLE
+        await host.ask(card.Opcode.CONFIGURE, [card.Key.INLINE_ENABLE, 1])
+        await host.ask(card.Opcode.START)
+        await host.until(lambda: dut.measured.value, 20 * clocks(50))
+        assert await host.regs.read("inline.port[0].faults") == 0
+    await all_frames(dut)
+    assert await host.faults() == []
+
+
+@cocotb.test(skip=not IMAGE.exists())
 async def the_clock_locks(dut):
     """Edges every 100 us, 41 ppm too fast: locked, and the offset stays small; without them holdover."""
     host = await power_on(dut)

@@ -56,7 +56,7 @@ pub enum Opcode {
     Configure = 3,
     /// Writes the configuration to the hardware and begins to measure.
     Start = 4,
-    /// Ends measuring, once the records that were made have left, within 5 ms; the reply comes then. Leaves FAULT when the self-test passed.
+    /// Ends measuring, once the link is in bypass and the records that were made have left, within 5 ms; the reply comes then. Leaves FAULT when the self-test passed.
     Stop = 5,
     /// Runs tests; the reply comes when they are done. Only while nothing is measured.
     SelfTest = 6,
@@ -834,7 +834,7 @@ pub enum Key {
     PortOffset0 = 0x12,
     /// That of port 1.
     PortOffset1 = 0x13,
-    /// The inline path may leave bypass.
+    /// The inline path may leave bypass: inline.control.enable, from the first heartbeat after START until STOP.
     InlineEnable = 0x14,
     /// Bypass when the host's heartbeat stops.
     HostRequired = 0x15,
