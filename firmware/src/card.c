@@ -321,7 +321,7 @@ static void report_clock(struct card *card, uint64_t now)
         card->servo_state = state;
         reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)state);
         if (state == WEIR_SERVO_STATE_HOLDOVER) {
-            card_fault(card, WEIR_FAULT_CODE_REFERENCE_LOST, card->timekeeper.servo.missed,
+            card_fault(card, WEIR_FAULT_CODE_REFERENCE_LOST, card->timekeeper.servo.locked,
                        (uint32_t)card->timekeeper.servo.rate, now);
         }
     }

@@ -47,6 +47,9 @@ static void set_rate(struct servo *servo, int64_t rate)
 
 static void enter(struct servo *servo, enum weir_servo_state state)
 {
+    if (state == WEIR_SERVO_STATE_LOCKED) {
+        servo->locked = 0;
+    }
     servo->state = state;
     servo->good = 0;
     servo->bad = 0;
@@ -105,6 +108,13 @@ static void remember(struct servo *servo, int64_t offset)
     servo->window_next = (servo->window_next + 1u) % (uint32_t)SERVO_WINDOW;
     if (servo->window_count < (uint32_t)SERVO_WINDOW) {
         servo->window_count++;
+    }
+}
+
+static void count_locked(struct servo *servo)
+{
+    if ((servo->state == WEIR_SERVO_STATE_LOCKED) && (servo->locked < UINT32_MAX)) {
+        servo->locked++;
     }
 }
 
@@ -212,6 +222,7 @@ void servo_sample(struct servo *servo, int64_t offset, int64_t clocks, struct se
 {
     *action = (struct servo_action){0};
     servo->absent = 0;
+    count_locked(servo);
     switch (servo->state) {
     case WEIR_SERVO_STATE_FREE_RUN:
         acquire(servo);
@@ -246,6 +257,7 @@ void servo_sample(struct servo *servo, int64_t offset, int64_t clocks, struct se
 void servo_missed(struct servo *servo, struct servo_action *action)
 {
     *action = (struct servo_action){0};
+    count_locked(servo);
     if (servo->absent < UINT32_MAX) {
         servo->absent++;
     }

@@ -47,6 +47,7 @@ struct servo {
     uint32_t gear;     // how narrow the loop is
     uint32_t outliers; // in all
     uint32_t missed;   // in all
+    uint32_t locked;   // periods in LOCKED, the last time that it was
     bool acquiring;
     bool was_locked;
     int32_t rate;

@@ -525,6 +525,9 @@ static void the_clock_is_reported(void **state)
     run_us_with_host(6000);
     assert_int_equal(*mock_register(WEIR_REG_HOST_SERVO_STATE), WEIR_SERVO_STATE_HOLDOVER);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+    // Locked with the sixth of twelve edges; three did not come.
+    assert_int_equal(newest_fault().detail0, 9);
+    assert_int_equal(newest_fault().detail1, *mock_register(WEIR_REG_CLOCK_RATE));
     struct mock_reply reply;
     assert_true(told(WEIR_OPCODE_LOG, &reply));
     // A step after a lock is a fault.

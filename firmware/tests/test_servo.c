@@ -303,6 +303,8 @@ static void holdover_ends(void **state)
         miss(&p);
     }
     assert_int_equal(p.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    // Those that were followed, and the three that were waited for.
+    assert_int_equal(p.servo.locked, LOCKED_PERIODS + 3);
     miss(&p);
     assert_int_equal(p.servo.state, WEIR_SERVO_STATE_FREE_RUN);
     assert_int_not_equal(p.action.rate, 0);

@@ -157,7 +157,7 @@ fn fault_text(entry: &FaultEntry, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Some(FaultCode::NotReady) => write!(f, "measuring was not ready after {a} ms"),
         Some(FaultCode::Hardware) => write!(f, "the hardware detected: {}", hardware(a)),
         Some(FaultCode::TaskOverrun) => write!(f, "task {a} of the firmware took {b} µs"),
-        Some(FaultCode::ReferenceLost) => write!(f, "the clock's reference is gone, after {a} periods missed"),
+        Some(FaultCode::ReferenceLost) => write!(f, "the clock's reference is gone, after {a} periods LOCKED"),
         Some(FaultCode::TimeStep) => write!(
             f,
             "the clock was stepped by {} ns",

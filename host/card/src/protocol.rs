@@ -378,7 +378,7 @@ pub enum FaultCode {
     Hardware = 9,
     /// A task took longer than its bound: task, microseconds.
     TaskOverrun = 0xA,
-    /// The clock went to HOLDOVER: periods locked, rate.
+    /// The clock went to HOLDOVER: periods that it was LOCKED before, rate that it goes on with, signed, as the register has it.
     ReferenceLost = 0xB,
     /// The clock was stepped after it had been locked: ns bits 31..0, ns bits 63..32.
     TimeStep = 0xC,
