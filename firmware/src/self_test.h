@@ -7,7 +7,8 @@
 
 #include "image.h"
 
-// Spare RAM for the march test, and words that one step marches over.
+// Spare RAM for the march test: no image is so long that it lies there. One step marches over all of it.
+#define SELF_TEST_SPARE_BASE (WEIR_EXECUTION_BASE + WEIR_IMAGE_MAX_BYTES)
 enum {
     SELF_TEST_SPARE_WORDS = 256
 };

@@ -201,7 +201,11 @@ static uint32_t *cell(uint32_t address)
 
 uint32_t ram_read32(uint32_t address) { return *cell(address); }
 
-void ram_write32(uint32_t address, uint32_t value) { *cell(address) = value; }
+void ram_write32(uint32_t address, uint32_t value)
+{
+    const bool stuck = (mock.stuck_ram != 0u) && (address == mock.stuck_ram);
+    *cell(address) = stuck ? (value & ~1u) : value;
+}
 
 void mock_image(uint32_t slot, uint32_t version, uint32_t words)
 {

@@ -29,6 +29,7 @@ struct mock {
     uint32_t restarts;
     uint32_t cuts;        // resets of measuring under frames that are, or may be, measured
     uint32_t stuck;       // register that ignores writes; 0: none
+    uint32_t stuck_ram;   // word of RAM whose bit 0 is 0; 0: none
     uint32_t missing;     // register that is not there; 0: none
     uint32_t ready_reads; // of status until measuring is ready; UINT32_MAX: never
     int32_t step_ns;

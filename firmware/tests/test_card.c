@@ -173,6 +173,15 @@ static void a_stuck_scratch_register(void **state)
     assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
 }
 
+static void a_bit_of_ram_is_stuck(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.stuck_ram = SELF_TEST_SPARE_BASE + 4u * 77u;
+    fails_test(WEIR_SELF_TEST_BIT_MEMORY, mock.stuck_ram);
+    assert_int_equal(mock.stuck_ram, 0x40008134u);
+}
+
 static void no_card_there(void **state)
 {
     (void)state;
@@ -1120,6 +1129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(boots_tests_itself_and_is_idle),
         TEST(a_stuck_scratch_register),
+        TEST(a_bit_of_ram_is_stuck),
         TEST(no_card_there),
         TEST(a_register_is_missing),
         TEST(the_clock_stands_still),

@@ -733,7 +733,7 @@ pub mod health_bit {
 
 /// Tests, in SELF_TEST's request and reply.
 pub mod self_test_bit {
-    /// March over a spare piece of RAM; detail: the address.
+    /// March over a spare piece of RAM; detail: the word's address, as the card's CPU sees it.
     pub const MEMORY: u32 = 1 << 0;
     /// Magic and version of the map, walking bits through the scratch register, every register read once; detail: the address.
     pub const REGISTERS: u32 = 1 << 1;
