@@ -14,7 +14,7 @@ enum {
 static_assert(WEIR_IMAGE_MAX_BYTES + (4u * (uint32_t)SELF_TEST_SPARE_WORDS) <= WEIR_EXECUTION_BYTES,
               "the march stays within the execution area");
 
-// Registers that stay as they are when read, first and last offset of each row.
+// Registers that stay as they are when read, first and last offset of each row. docs/src/firmware.md names the blocks.
 static const struct {
     uint32_t first;
     uint32_t last;

@@ -198,6 +198,35 @@ static void a_register_is_missing(void **state)
     fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_MEASURE_LINGER_HIGH);
 }
 
+// What docs/src/firmware.md says of the walk over the registers.
+static void each_block_that_is_named_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t address;
+        bool read;
+    } cases[] = {
+        {WEIR_REG_INFO_MAILBOX_WORDS, true},  {WEIR_REG_SYSTEM_BOOT, true},
+        {WEIR_REG_CLOCK_PPS_COUNT, true},     {WEIR_REG_INLINE_PORT_FAULTS(1u), true},
+        {WEIR_REG_MEASURE_NO_ROOM, true},     {WEIR_REG_DIGEST_WANTED, true},
+        {WEIR_REG_RECORD_FRAMES_HIGH, true},  {WEIR_REG_PORT_SLICES(1u), true},
+        {WEIR_REG_TIMER_CONTROL, true},       {WEIR_REG_WATCHDOG_LEFT, true},
+        {WEIR_REG_HOST_SLOT, true},           {WEIR_REG_MAILBOX_CARD_IRQ_ENABLE, false},
+        {WEIR_REG_FAULT_STUCK_CLOCKS, false}, {WEIR_REG_DEBUG_BUS_ADDRESS, false},
+        {WEIR_REG_STATISTICS_RECORDS, false}, {WEIR_REG_DIGEST_ENTRY_VLANS(0u), false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct self_test test;
+        mock_reset();
+        mock.missing = cases[i].address;
+        self_test_begin(&test, WEIR_SELF_TEST_BIT_REGISTERS, 0, MOCK_KHZ, 0);
+        while (!self_test_step(&test, 0)) {
+        }
+        assert_int_equal(test.failed, cases[i].read ? WEIR_SELF_TEST_BIT_REGISTERS : 0u);
+        assert_int_equal(test.detail, cases[i].read ? cases[i].address : 0u);
+    }
+}
+
 static void the_clock_stands_still(void **state)
 {
     (void)state;
@@ -1132,6 +1161,7 @@ int main(void)
         TEST(a_bit_of_ram_is_stuck),
         TEST(no_card_there),
         TEST(a_register_is_missing),
+        TEST(each_block_that_is_named_is_read),
         TEST(the_clock_stands_still),
         TEST(the_timer_stands_still),
         TEST(the_image_is_damaged),

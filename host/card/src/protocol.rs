@@ -735,7 +735,7 @@ pub mod health_bit {
 pub mod self_test_bit {
     /// March over a spare piece of RAM; detail: the word's address, as the card's CPU sees it.
     pub const MEMORY: u32 = 1 << 0;
-    /// Magic and version of the map, walking bits through the scratch register, every register read once; detail: the address.
+    /// Magic and version of the map, walking bits through the scratch register; registers of info, system (status, boot), clock, inline.port, measure, digest, record, port, timer, watchdog and host, but for those that act when written, read once; detail: the address.
     pub const REGISTERS: u32 = 1 << 1;
     /// Toeplitz hash of a known key under a known seed, and CRC-32 of a known text; detail: the result.
     pub const HASH: u32 = 1 << 2;
