@@ -62,6 +62,8 @@ pub struct NothingInCommon {
     pub other: String,
     /// Its TCP connections.
     pub other_connections: u64,
+    /// Of more than two captures, that which has none in common with any, while others have.
+    pub apart: Option<String>,
 }
 
 impl std::fmt::Display for NothingInCommon {
@@ -71,7 +73,15 @@ impl std::fmt::Display for NothingInCommon {
             one_connections,
             other,
             other_connections,
+            apart,
         } = self;
+        if let Some(apart) = apart {
+            return write!(
+                f,
+                "{apart} has no packet in common with any other capture, while others have: was it taken on this path at this \
+                 time? Compare the others without it"
+            );
+        }
         write!(
             f,
             "{one} ({one_connections} TCP connections) and {other} ({other_connections}) have no packet in common: \
@@ -433,8 +443,8 @@ impl Aligner {
             ripe: [&ripe[pair.a], &ripe[pair.b]],
             came: self.found[k].came,
             apart: match self.fits[k].stretches().is_empty() {
-                true => matches[k].apart(&self.taps[pair.a], &self.taps[pair.b]),
-                false => 0,
+                true => Some(matches[k].apart(&self.taps[pair.a], &self.taps[pair.b])),
+                false => None,
             },
             longest: [0, 1].map(|from| self.found[k].delays[from].most()),
             tap_beyond: beyond.map(|beyond| !beyond.is_empty()),

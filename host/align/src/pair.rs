@@ -151,6 +151,8 @@ pub(crate) struct Pair {
     ip_ids: Tally,
     stamps: Tally,
     pub clock: Clock,
+    /// Some packet was in both.
+    pub has_common: bool,
     /// Matched packets of flows whose client is on `a`'s side, and on `b`'s.
     pub votes: [u64; 2],
     /// By host: flows that show it on `a`'s side, and on `b`'s. At most [`HOSTS`].
@@ -168,6 +170,7 @@ impl Pair {
             ip_ids: Tally::default(),
             stamps: Tally::default(),
             clock: Clock::new(),
+            has_common: false,
             votes: [0; 2],
             hosts: map(),
         }
@@ -417,6 +420,7 @@ impl Pair {
         }
         let Some(flow) = self.flows.get_mut(&place) else { return };
         flow.matched += matched;
+        self.has_common |= matched > 0;
         if near_a != near_b && flow.client_near_a.is_none() {
             let is_near_a = near_a > near_b;
             flow.client_near_a = Some(is_near_a);

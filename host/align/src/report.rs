@@ -30,6 +30,7 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
                 one_connections: from.connections,
                 other: to.name.clone(),
                 other_connections: to.connections,
+                apart: alone(aligner),
             });
         }
         let pair = &aligner.pairs[k];
@@ -71,8 +72,9 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
         ));
     }
     let mut pies = Vec::new();
-    // A relay between the taps: no connection goes the whole way, and none has a pie.
-    if aligner.shares.total > 0 {
+    // A relay between the taps: no connection goes the whole way, and none has a pie. Nor have taps of which it is not known
+    // where they stand.
+    if aligner.shares.total > 0 && legs.iter().all(|leg| leg.round_trip_seconds.is_some()) {
         pies.push(measured(&aligner.shares));
         pies.extend(article(&aligner.traces[0], &aligner.traces[1]));
         pies.push(one_tap(&aligner.shares));
@@ -84,6 +86,19 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
         nearest_client: order[0],
         sightings,
     })
+}
+
+/// The one capture that has nothing in common with any other, while others have.
+fn alone(aligner: &Aligner) -> Option<String> {
+    let shares = |tap: usize| {
+        let mut pairs = aligner.pairs.iter().filter(|pair| pair.a == tap || pair.b == tap);
+        pairs.any(|pair| pair.has_common)
+    };
+    let apart: Vec<usize> = (0..aligner.taps.len()).filter(|&tap| !shares(tap)).collect();
+    match apart[..] {
+        [one] => Some(aligner.taps[one].name.clone()),
+        _ => None,
+    }
 }
 
 /// `near` is the pair's number of the tap nearer to the client.
@@ -159,7 +174,7 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
         let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
         out.push(match has_both {
             false => "packets of one direction only are in both: the clocks cannot be compared".to_owned(),
-            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, or something between the taps that answers by itself, as a proxy does)".to_owned(),
+            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has, and there is no pie".to_owned(),
         });
     }
     for (name, ttl) in [("forward", forward), ("backward", backward)] {

@@ -89,8 +89,8 @@ pub(crate) struct Court<'a> {
     /// Something came through from `a`, and from `b`, before: without that, the other capture has nothing of this direction, and
     /// tells nothing of it.
     pub came: [bool; 2],
-    /// The clock of `b` less that of `a` and a delay, ns, for want of a fit.
-    pub apart: i64,
+    /// The clock of `b` less that of `a` and a delay, ns, where there is no fit.
+    pub apart: Option<i64>,
     /// Whether there is a tap beyond the other one, as tap 0 (`a`) or 1 (`b`) sees it.
     pub tap_beyond: [bool; 2],
     /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
@@ -161,7 +161,7 @@ impl Court<'_> {
     }
 
     fn offset(&self, time: u64) -> i64 {
-        self.fit.offset(time).unwrap_or(self.apart)
+        self.fit.offset(time).or(self.apart).unwrap_or(0)
     }
 
     /// A time of one tap on the clock of the other.
@@ -182,14 +182,18 @@ impl Court<'_> {
         flows.sort_unstable_by_key(|flow| flow.a);
         let through = self.through();
         out.came = [0, 1].map(|up: usize| self.came[up] || through[up].last_sent > 0);
+        // Both directions without a fit: what is taken for one packet is two, or the taps are not of one path.
+        let tells = out
+            .came
+            .map(|came| came && !(self.apart.is_some() && out.came == [true; 2]));
         // Times at which each capture proved to miss packets; pure ACKs wait for them.
         let mut missed = [Vec::new(), Vec::new()];
         let mut acks: Vec<(usize, u32, u64)> = Vec::new();
         for flow in flows {
             for side in 0..2 {
                 let direction = self.direction(flow, side);
-                self.upstream(&direction, &through, &mut out, &mut missed, &mut acks);
-                self.downstream(&direction, &through, &mut out, &mut missed);
+                self.upstream(&direction, (&through, tells), &mut out, &mut missed, &mut acks);
+                self.downstream(&direction, (&through, tells), &mut out, &mut missed);
             }
         }
         self.never_arrived(&through, &mut out);
@@ -341,7 +345,7 @@ impl Court<'_> {
     fn upstream(
         &self,
         d: &Direction<'_>,
-        through: &[Through; 2],
+        (through, tells): (&[Through; 2], [bool; 2]),
         out: &mut Judgement,
         missed: &mut [Vec<u64>; 2],
         acks: &mut Vec<(usize, u32, u64)>,
@@ -370,7 +374,7 @@ impl Court<'_> {
             let takes_room = p.end() != p.seq;
             let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
             let segments = d.segments_of(down, p);
-            if !out.came[up] {
+            if !tells[up] {
                 out.tally.undecided += 1;
                 out.rule(up, at, Passage::Undecided);
             } else if self.before_beginning(up, d, at, there) || self.may_come_after_end(up, (p.time, there), through) {
@@ -400,7 +404,9 @@ impl Court<'_> {
             let segments = d.segments(down, hole.to.wrapping_sub(hole.from));
             let there = self.other_clock(up, window[hole.at as usize].time);
             let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
-            if evidence.delivered_unseen(range, there, &mut claims) {
+            if !tells[up] {
+                out.tally.undecided += segments;
+            } else if evidence.delivered_unseen(range, there, &mut claims) {
                 out.tally.missed[down] += segments;
                 missed[down].push(there);
             } else {
@@ -448,7 +454,13 @@ impl Court<'_> {
     }
 
     /// Packets that came out and did not go in.
-    fn downstream(&self, d: &Direction<'_>, through: &[Through; 2], out: &mut Judgement, missed: &mut [Vec<u64>; 2]) {
+    fn downstream(
+        &self,
+        d: &Direction<'_>,
+        (through, tells): (&[Through; 2], [bool; 2]),
+        out: &mut Judgement,
+        missed: &mut [Vec<u64>; 2],
+    ) {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(down).window;
         for &at in &d.packets[down] {
@@ -473,7 +485,7 @@ impl Court<'_> {
                 }
                 let time = window[at as usize].time;
                 let there = self.other_clock(down, time);
-                if !out.came[up] {
+                if !tells[up] {
                     out.tally.undecided += 1;
                     out.rule(down, at, Passage::Undecided);
                 } else if self.may_have_left_before_beginning(up, (time, there), through) || there > self.tap(up).last {
@@ -488,7 +500,12 @@ impl Court<'_> {
         }
         for hole in &self.matches.holes[down] {
             if self.is_of(d, down, hole.at) && self.waits(down, hole.at) {
-                out.tally.missed[up] += d.segments(up, hole.to.wrapping_sub(hole.from));
+                let segments = d.segments(up, hole.to.wrapping_sub(hole.from));
+                if !tells[up] {
+                    out.tally.undecided += segments;
+                    continue;
+                }
+                out.tally.missed[up] += segments;
                 missed[up].push(self.other_clock(down, window[hole.at as usize].time));
             }
         }

@@ -919,3 +919,28 @@ fn later_connections_with_the_same_ports_are_others() {
     }
     assert!(support::align(&[near, support::records_of(&far)]).is_err());
 }
+
+#[test]
+fn of_three_captures_the_one_of_another_path_is_named() {
+    let (world, other) = (
+        World::new(95, PATH),
+        World::new(
+            96,
+            Path {
+                timestamps: false,
+                ..PATH
+            },
+        ),
+    );
+    let of = |world: &World, tap: usize| support::records_of(&world.capture(tap, plain, all));
+    let mut moved = other.capture(1, plain, all);
+    for meta in &mut moved {
+        (meta.key, meta.from_low) = Key::new(end([10, 9, 9, 9], 7), end([10, 9, 9, 8], meta.key.low.port), 6);
+    }
+    for at in 0..3 {
+        let mut captures = vec![of(&world, 0), of(&world, 2)];
+        captures.insert(at, support::records_of(&moved));
+        let error = support::align(&captures).unwrap_err();
+        assert_eq!(error.apart.as_deref(), Some(["A", "B", "C"][at]), "{error}");
+    }
+}
