@@ -405,17 +405,11 @@ pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Re
 }
 
 fn kind_numbers(kinds: &[String]) -> Result<Vec<usize>, Refused> {
-    kinds
-        .iter()
-        .map(|kind| match kind.parse() {
-            Ok(number) if number < KINDS.len() => Ok(number),
-            _ => Err(Refused::invalid(format_args!(
-                "kinds: {} is not a number from 0 to {}",
-                shown(kind),
-                KINDS.len() - 1
-            ))),
-        })
-        .collect()
+    let number = |kind: &String| {
+        let place = KINDS.iter().position(|name| name == kind);
+        place.ok_or_else(|| Refused::invalid(format_args!("kinds: {} is none of {}", shown(kind), KINDS.join(", "))))
+    };
+    kinds.iter().map(number).collect()
 }
 
 /// Smallest and largest.

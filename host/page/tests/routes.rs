@@ -366,6 +366,19 @@ async fn packets(page: &Page, id: &str, truth: &Analysis) {
         let seconds = times.last().unwrap().unwrap() - times[0].unwrap();
         assert!((seconds - connection.duration_seconds).abs() < 1e-8);
         assert!((table.sum("delta") - (seconds + table.numbers("delta")[0].unwrap())).abs() < 1e-8);
+        let names: Vec<String> = serde_json::from_str(&table.says("kinds")).unwrap();
+        let of_kind = |name: &str| {
+            let number = names.iter().position(|one| one == name).unwrap();
+            table
+                .numbers("kind")
+                .iter()
+                .filter(|kind| **kind == Some(number as f64))
+                .count()
+        };
+        let some = page
+            .table(&format!("{base}/packets?limit=20000&kinds=RETRANSMISSION,ACK"))
+            .await;
+        assert_eq!(some.rows(), of_kind("RETRANSMISSION") + of_kind("ACK"));
         for kind in table.numbers("kind") {
             *seen.entry(kind.unwrap() as usize).or_insert(0) += 1;
         }

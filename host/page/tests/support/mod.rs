@@ -206,8 +206,4 @@ impl Table {
     pub fn flags(&self, name: &str) -> Vec<Option<bool>> {
         self.column(name).as_boolean().iter().collect()
     }
-
-    pub fn nulls(&self, name: &str) -> usize {
-        self.column(name).null_count()
-    }
 }

@@ -2,6 +2,7 @@
  * What a packet is drawn as. Shape and colour both tell the kind, so that neither alone is needed to read a chart.
  */
 
+import type { Columns } from "../api/client";
 import type { Shape } from "../chart/painter";
 import type { Colors } from "../theme";
 
@@ -32,20 +33,12 @@ export const KINDS: readonly Kind[] = [
     { name: "RST", label: "RST", colour: "red", shape: "cross", size: 9 },
 ];
 
-/** Kinds as the host numbers them (docs/src/page-api.md), for asking and for rows of packets. */
-export const HOST_KINDS: readonly string[] = [
-    "RST",
-    "SYN",
-    "FIN",
-    "RETRANSMISSION",
-    "OUT_OF_ORDER",
-    "COPY",
-    "DATA",
-    "DSACK",
-    "SACK",
-    "ZERO_WINDOW",
-    "ACK",
-];
+/** Names of the kinds of an answer's packets, by its numbers. */
+export function kindsOf(answer: Columns): string[] {
+    return (JSON.parse(answer.metadata.get("kinds") ?? "[]") as (string | { name: string })[]).map((kind) =>
+        typeof kind === "string" ? kind : kind.name,
+    );
+}
 
 /** For each of the interface's numbers of kinds, the place in KINDS. */
 export function placesOf(names: readonly string[]): Uint8Array {

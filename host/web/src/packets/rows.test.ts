@@ -30,6 +30,7 @@ function answer() {
         place: [null, "BEHIND_TAP"],
         note: [null, "BELOW PARTIAL SACK ZERO_WINDOW EXPECTED_UNKNOWN ACKED_UNKNOWN ACKS_MORE"],
     });
+    table.schema.metadata.set("kinds", JSON.stringify(["RST", "SYN", "FIN", "RETRANSMISSION"]));
     return readRows(readColumns(tableToIPC(table, "stream")));
 }
 

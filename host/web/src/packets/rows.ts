@@ -4,7 +4,7 @@ import type { Capture } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
 import { count } from "../format";
 import { capture, param, range, state } from "../state/store";
-import { HOST_KINDS } from "./kinds";
+import { kindsOf } from "./kinds";
 
 /** Rows on a page: a few hundred kB on the wire. */
 export const PAGE = 4000;
@@ -79,6 +79,7 @@ export function readRows(answer: Columns): Row[] {
     };
     const [packet, number, time, delta, kind] = (["packet", "number", "time", "delta", "kind"] as const).map(numbers);
     const [length, wire, ttl, ipId, flags] = (["length", "wire_bytes", "ttl", "ip_id", "flags"] as const).map(numbers);
+    const kinds = kindsOf(answer);
     const window = numbers("window");
     const seq = numbers("seq_relative");
     const taps = answer.has("passage");
@@ -94,7 +95,7 @@ export function readRows(answer: Columns): Row[] {
             time: value(time),
             delta: value(delta),
             server: answer.at("server", row) === true,
-            kind: HOST_KINDS[value(kind)] ?? "?",
+            kind: kinds[value(kind)] ?? "?",
             length: value(length),
             wire: value(wire),
             ttl: value(ttl),

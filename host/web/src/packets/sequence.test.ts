@@ -88,7 +88,8 @@ test("repeats are the sender's, SACKs its peer's, and the first block of a D-SAC
         length: Uint32Array.of(1460, 0, 100),
         sack: [null, "1-1461 4000-5460", null],
     });
-    const marks = readMarks(readColumns(tableToIPC(table, "stream")), "server", ["RETRANSMISSION", "DSACK"]);
+    table.schema.metadata.set("kinds", JSON.stringify(["RETRANSMISSION", "DSACK"]));
+    const marks = readMarks(readColumns(tableToIPC(table, "stream")), "server");
     expect(marks).toEqual([
         { packet: 7, time: 1, low: 1461, high: 2921, what: "again" },
         { packet: 8, time: 2, low: 1, high: 1461, what: "dsack" },

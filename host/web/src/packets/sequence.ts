@@ -4,6 +4,7 @@
  * what was acknowledged selectively as marks. And payload under way against the window.
  */
 import type { Columns } from "../api/client";
+import { kindsOf } from "./kinds";
 import { firstFrom } from "./marks";
 import { extent, largestSoFar, type Steps } from "./steps";
 
@@ -76,7 +77,8 @@ export interface Mark {
 }
 
 /** Repeats of `side` and SACKs of its peer, from rows of `/packets`. */
-export function readMarks(answer: Columns, side: "client" | "server", kinds: readonly string[]): Mark[] {
+export function readMarks(answer: Columns, side: "client" | "server"): Mark[] {
+    const kinds = kindsOf(answer);
     const marks: Mark[] = [];
     const kind = answer.numbers("kind");
     const time = answer.numbers("time");

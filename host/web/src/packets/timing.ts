@@ -2,7 +2,7 @@
 import type { Columns } from "../api/client";
 import type { Painter } from "../chart/painter";
 import type { Area } from "../chart/axes";
-import { KINDS, placesOf, type Kind } from "./kinds";
+import { KINDS, kindsOf, placesOf, type Kind } from "./kinds";
 import { line, rise, share, symbols } from "./lanes";
 import { firstFrom, type Marks } from "./marks";
 
@@ -20,11 +20,7 @@ export interface Timing {
 
 export function readTiming(answer: Columns): Timing {
     const meta = (name: string): string => answer.metadata.get(name) ?? "";
-    const places = placesOf(
-        (JSON.parse(meta("kinds")) as (string | { name: string })[]).map((kind) =>
-            typeof kind === "string" ? kind : kind.name,
-        ),
-    );
+    const places = placesOf(kindsOf(answer));
     const by = (name: string): Float64Array => new Float64Array(answer.numbers(name));
     return {
         marks: {

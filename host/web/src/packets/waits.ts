@@ -16,9 +16,6 @@ export const WHYS = [
 
 export type Why = (typeof WHYS)[number];
 
-/** Kinds as the host numbers them (docs/src/page-api.md). */
-const HOST_WHYS = ["CLIENT", "REQUEST", "SERVER", "CALL", "UNDECIDED", "RESPONSE"];
-
 export interface Wait {
     readonly time: number;
     readonly end: number;
@@ -68,6 +65,7 @@ export function readWaits(answer: Columns): Waits {
             ),
         ),
     };
+    const kinds = JSON.parse(metadata.get("kinds") ?? "[]") as { name: string; count: number; seconds: number }[];
     const all = Array.from({ length: rows }, (_, row): Wait => {
         const number = (name: string) => column.numbers[name]?.[row] ?? NaN;
         const text = (name: string) => column.texts[name]?.[row] ?? null;
@@ -75,7 +73,7 @@ export function readWaits(answer: Columns): Waits {
             time: number("time"),
             end: number("time_last"),
             host: text("host") ?? "?",
-            why: whyOf(number("why")),
+            why: whyOf(kinds[number("why")]?.name),
             seconds: number("seconds"),
             count: number("count"),
             client: text("client") ?? "?",
@@ -90,7 +88,6 @@ export function readWaits(answer: Columns): Waits {
         };
     });
     const said = (name: string) => Number(metadata.get(name) ?? "0");
-    const kinds = JSON.parse(metadata.get("kinds") ?? "[]") as { name: string; count: number; seconds: number }[];
     return {
         all,
         total: said("rows"),
@@ -102,9 +99,9 @@ export function readWaits(answer: Columns): Waits {
     };
 }
 
-function whyOf(number: number): Why {
-    const why = WHYS.find(({ name }) => name === HOST_WHYS[number]);
-    if (!why) throw new Error(`The host waits for something, ${number}, that this page does not know: load it again.`);
+function whyOf(kind: string | undefined): Why {
+    const why = WHYS.find(({ name }) => name === kind);
+    if (!why) throw new Error(`The host waits for something, ${kind}, that this page does not know: load it again.`);
     return why;
 }
 

@@ -8,7 +8,6 @@ import { Loading, useLoad } from "../components/load";
 import { bytes, count, duration, moment, UNKNOWN } from "../format";
 import { carried, lostOf, nameOf, span, type One, type Side } from "../packets/connection";
 import { drawFlight, drawSequence } from "../packets/draw";
-import { HOST_KINDS } from "../packets/kinds";
 import { OfConnection } from "../packets/OfConnection";
 import {
     flightTop,
@@ -103,15 +102,14 @@ async function load(
 ) {
     const route = of(shown, `/connections/${encodeURIComponent(id)}`);
     const { side, from, to } = query;
-    const marked = ["RETRANSMISSION", "DSACK", "SACK"].map((name) => HOST_KINDS.indexOf(name)).join();
     const [lines, packets] = await Promise.all([
         columns(`${route}/sequence`, { side, from, to, width }, signal),
-        columns(`${route}/packets`, { from, to, kinds: marked, limit: MOST_MARKS }, signal),
+        columns(`${route}/packets`, { from, to, kinds: "RETRANSMISSION,DSACK,SACK", limit: MOST_MARKS }, signal),
     ]);
     const sequence = readSequence(lines);
     return {
         sequence,
-        marks: readMarks(packets, sequence.side, HOST_KINDS),
+        marks: readMarks(packets, sequence.side),
         total: Number(packets.metadata.get("total")),
     } satisfies Answer;
 }
