@@ -1,13 +1,12 @@
 //! What an expert would point out of the whole input (`docs/src/findings.md`).
 
-use std::fmt::Write;
-
 use weir_messages::v1;
-use weir_record::{CloseCause, FlowId};
+use weir_record::CloseCause;
 
 use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
+use crate::group::{Group, finding};
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
 use crate::numbers::{connections, count, decimal, duration};
@@ -17,8 +16,6 @@ use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
 use crate::turns::Finished;
 
-/// Connection ids that a finding names; its evidence tells how many there are.
-const IDS: usize = 1000;
 /// Retransmission rate above which performance suffers (the 0.5 % line of Microsoft's TCP
 /// performance method).
 pub const RETRANSMISSION_LINE: f64 = 0.005;
@@ -44,72 +41,6 @@ struct ZeroWindowHost {
     /// Of those connections, TAI ns.
     start: u64,
     end: u64,
-}
-
-/// Connections with one property.
-#[derive(Clone, Debug, Default)]
-pub struct Group {
-    count: u64,
-    ids: Vec<u64>,
-    start: u64,
-    end: u64,
-}
-
-impl Group {
-    fn add(&mut self, flow: &Flow) {
-        self.include(flow.id, flow.first, flow.last);
-    }
-
-    /// Another connection, and the time that it is about (TAI ns).
-    pub fn include(&mut self, id: FlowId, start: u64, end: u64) {
-        self.start = if self.count == 0 { start } else { self.start.min(start) };
-        self.end = self.end.max(end);
-        self.count += 1;
-        if self.ids.len() < IDS {
-            self.ids.push(id.0);
-        }
-    }
-
-    /// Nobody in particular, within a range of time (TAI ns).
-    pub fn range(start: u64, end: u64) -> Self {
-        Self {
-            start,
-            end,
-            ..Self::default()
-        }
-    }
-
-    /// The time that it is about reaches from `start` to `end` at least (TAI ns).
-    pub fn extend(&mut self, start: u64, end: u64) {
-        self.start = if self.end == 0 { start } else { self.start.min(start) };
-        self.end = self.end.max(end);
-    }
-
-    /// Connections in it.
-    pub const fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// First and last time, TAI ns.
-    pub const fn span(&self) -> (u64, u64) {
-        (self.start, self.end)
-    }
-
-    /// Those of another group, too.
-    pub fn join(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        self.start = if self.count == 0 {
-            other.start
-        } else {
-            self.start.min(other.start)
-        };
-        self.end = self.end.max(other.end);
-        self.count += other.count;
-        let room = IDS.saturating_sub(self.ids.len());
-        self.ids.extend(other.ids.iter().take(room));
-    }
 }
 
 /// Data packets and repeats of one direction, over all connections.
@@ -462,7 +393,7 @@ impl Findings {
     }
 
     fn scale_mishaps(&self) -> Option<v1::Finding> {
-        let mut applied = self.mishap.count - self.mishap_stripped - self.mishap_ignored;
+        let mut applied = self.mishap.count() - self.mishap_stripped - self.mishap_ignored;
         // A box scales the windows of all; those of a receiver without room meet a power of two by chance.
         if 2 * applied < self.stuck {
             applied = 0;
@@ -523,13 +454,13 @@ impl Findings {
         let limited = &self.limited[which];
         let (kind, title, key, otherwise) = LIMITS[which];
         let (ns, value, trip) = limited.most;
-        if limited.group.count == 0 {
+        if limited.group.count() == 0 {
             return None;
         }
         let cost = seconds(limited.ns);
         let mut evidence = vec![format!(
             "{} waited {} s in all; most: {} s",
-            connections(limited.group.count),
+            connections(limited.group.count()),
             decimal(cost, 3),
             decimal(seconds(ns), 3)
         )];
@@ -556,7 +487,7 @@ impl Findings {
                 decimal(seconds(limited.queued_ns), 3)
             ));
         }
-        let count = limited.group.count;
+        let count = limited.group.count();
         let is_seldom =
             LIMIT_SELDOM * count < self.transfers && LIMIT_SELDOM.saturating_mul(limited.ns) < self.transfers_ns;
         if is_seldom {
@@ -587,7 +518,7 @@ impl Findings {
 
     /// Turns that each cost a round trip: fatter pipes do not help (SMB's 61 K blocks at 40 ms and more).
     fn latency_bound(&self) -> Option<v1::Finding> {
-        if self.chatty.count == 0 {
+        if self.chatty.count() == 0 {
             return None;
         }
         let (trip, bytes, lost) = self.chatty_most;
@@ -595,7 +526,7 @@ impl Findings {
         let evidence = vec![
             format!(
                 "{} spent a third of the time or more on round trips of turns; most: {:.3} s",
-                connections(self.chatty.count),
+                connections(self.chatty.count()),
                 seconds(lost)
             ),
             format!(
@@ -620,7 +551,7 @@ impl Findings {
             "LATENCY_BOUND",
             "WARNING",
             0.9,
-            format!("{} waited for round trips", connections(self.chatty.count)),
+            format!("{} waited for round trips", connections(self.chatty.count())),
             evidence,
             &self.chatty,
             &[
@@ -634,14 +565,14 @@ impl Findings {
     }
 
     fn tiny_turns(&self) -> Option<v1::Finding> {
-        if self.tiny.count == 0 {
+        if self.tiny.count() == 0 {
             return None;
         }
         Some(finding(
             "ONE_BYTE_APPLICATION",
             "WARNING",
             0.9,
-            format!("{} carried a few bytes a turn", connections(self.tiny.count)),
+            format!("{} carried a few bytes a turn", connections(self.tiny.count())),
             vec![
                 format!(
                     "{} turns of fewer than {TINY_BYTES} application bytes: server and network look slow, the application asks too often",
@@ -687,26 +618,26 @@ impl Findings {
         for group in [&self.ignored, &self.reset, &self.refused] {
             all.join(group);
         }
-        if all.count == 0 {
+        if all.count() == 0 {
             return None;
         }
         let mut evidence = Vec::new();
-        if self.ignored.count > 0 {
+        if self.ignored.count() > 0 {
             evidence.push(format!(
                 "{} got no answer to any SYN (or did not answer the SYN-ACK) until the flow ended",
-                connections(self.ignored.count)
+                connections(self.ignored.count())
             ));
         }
-        if self.reset.count > 0 {
+        if self.reset.count() > 0 {
             evidence.push(format!(
                 "{} reset 1 s or more after the last SYN: the other side knew of the connection, so its SYN-ACKs were lost on the way back",
-                connections(self.reset.count)
+                connections(self.reset.count())
             ));
         }
-        if self.refused.count > 0 {
+        if self.refused.count() > 0 {
             evidence.push(format!(
                 "{} refused at once: nothing listens there, or a firewall answers",
-                connections(self.refused.count)
+                connections(self.refused.count())
             ));
             evidence.extend(self.refusals.rows());
         }
@@ -724,7 +655,7 @@ impl Findings {
                 connections(self.failed_timed)
             ));
         }
-        let silent = self.ignored.count + self.reset.count;
+        let silent = self.ignored.count() + self.reset.count();
         let (otherwise, next) = if silent > 0 {
             (
                 "it may also be a server that drops SYNs when its queue of connections is full, or a firewall that drops them on purpose",
@@ -742,14 +673,14 @@ impl Findings {
             if silent > 0 { "CRITICAL" } else { "WARNING" },
             // A SYN at the end of the input may have been answered later.
             if silent == 0 { 1.0 } else { 0.9 },
-            format!("{} failed", connections(all.count)),
+            format!("{} failed", connections(all.count())),
             evidence,
             &all,
             &[
-                ("connections", all.count as f64),
-                ("ignored", self.ignored.count as f64),
-                ("reset", self.reset.count as f64),
-                ("refused", self.refused.count as f64),
+                ("connections", all.count() as f64),
+                ("ignored", self.ignored.count() as f64),
+                ("reset", self.reset.count() as f64),
+                ("refused", self.refused.count() as f64),
                 ("costSeconds", cost),
             ],
         ))
@@ -782,7 +713,7 @@ impl Findings {
                 count(server.data),
                 percent(server.value())
             ),
-            format!("above the line: {}", connections(self.repeating.count)),
+            format!("above the line: {}", connections(self.repeating.count())),
             "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
             "next: LOSS and PERIODIC_LOSS, where they were found, say between whom, on which side of the tap, and what it cost: find and mend the source there".to_owned(),
         ];
@@ -807,13 +738,13 @@ impl Findings {
 
     fn zero_windows(&self) -> Option<v1::Finding> {
         let total = seconds(self.zero_ns);
-        if self.zero_window.count == 0 || total < WINDOW_SECONDS {
+        if self.zero_window.count() == 0 || total < WINDOW_SECONDS {
             return None;
         }
         let mut evidence = vec![
             format!(
                 "receivers of {} announced a window of 0 for {} s in all while data waited: their applications did not read",
-                connections(self.zero_window.count),
+                connections(self.zero_window.count()),
                 decimal(total, 3)
             ),
             format!(
@@ -859,13 +790,13 @@ impl Findings {
 
     fn small_windows(&self) -> Option<v1::Finding> {
         let total = seconds(self.small_ns);
-        if self.small_window.count == 0 || total < WINDOW_SECONDS {
+        if self.small_window.count() == 0 || total < WINDOW_SECONDS {
             return None;
         }
         let evidence = vec![
             format!(
                 "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
-                connections(self.small_window.count),
+                connections(self.small_window.count()),
                 decimal(total, 3)
             ),
             "it may also be a buffer that is smaller than a segment or two".to_owned(),
@@ -885,12 +816,12 @@ impl Findings {
     /// RFC 1122 4.2.3.3 and 4.2.3.4.
     fn silly_windows(&self) -> Option<v1::Finding> {
         let total = seconds(self.silly_ns);
-        if self.silly.count == 0 || total < WINDOW_SECONDS {
+        if self.silly.count() == 0 || total < WINDOW_SECONDS {
             return None;
         }
         let mut evidence = vec![format!(
             "receivers of {} opened their windows {} times by less than a segment and less than half of the window, three or more times in a row, while data waited",
-            connections(self.silly.count),
+            connections(self.silly.count()),
             count(self.silly_openings)
         )];
         if self.silly_pieces > 0 {
@@ -928,7 +859,7 @@ impl Findings {
             evidence.push(format!(
                 "{} segments of {} were acknowledged by their receivers but are not in the capture",
                 count(self.missed_segments),
-                connections(self.missed.count)
+                connections(self.missed.count())
             ));
         }
         if dropped > 0 {
@@ -963,12 +894,12 @@ impl Findings {
     }
 
     fn abortive_close(&self) -> Option<v1::Finding> {
-        if self.abortive.count == 0 {
+        if self.abortive.count() == 0 {
             return None;
         }
         let mut evidence = vec![format!(
             "{} of {} established connections ended with RST before both sides had sent FIN (client {}, server {})",
-            count(self.abortive.count),
+            count(self.abortive.count()),
             count(self.established),
             count(self.abortive_by[0]),
             count(self.abortive_by[1])
@@ -1011,13 +942,13 @@ impl Findings {
             1.0,
             format!(
                 "{} {} closed by RST",
-                connections(self.abortive.count),
-                if self.abortive.count == 1 { "was" } else { "were" }
+                connections(self.abortive.count()),
+                if self.abortive.count() == 1 { "was" } else { "were" }
             ),
             evidence,
             &self.abortive,
             &[
-                ("count", self.abortive.count as f64),
+                ("count", self.abortive.count() as f64),
                 ("unanswered", unanswered as f64),
                 ("unansweredAfterIdle", self.unanswered_idle as f64),
             ],
@@ -1026,44 +957,5 @@ impl Findings {
 }
 
 fn percent(share: f64) -> String {
-    let mut out = String::new();
-    let _ = write!(out, "{:.2} %", share * 100.0);
-    out
-}
-
-/// A finding about the connections of a group; `values` are numbers by the names of `docs/src/findings.md`.
-pub fn finding(
-    kind: &str,
-    severity: &str,
-    confidence: f64,
-    title: String,
-    mut evidence: Vec<String>,
-    group: &Group,
-    values: &[(&str, f64)],
-) -> v1::Finding {
-    if group.count > IDS as u64 {
-        evidence.push(format!(
-            "the first {} of {} are named",
-            count(IDS as u64),
-            connections(group.count)
-        ));
-    }
-    let number = |value| v1::FindingValue {
-        value: Some(v1::finding_value::Value::Number(value)),
-    };
-    v1::Finding {
-        kind: kind.to_owned(),
-        severity: severity.to_owned(),
-        confidence,
-        title,
-        evidence,
-        start: (group.end > 0).then(|| timestamp(group.start)),
-        end: (group.end > 0).then(|| timestamp(group.end)),
-        connection_ids: group.ids.clone(),
-        values: values
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), number(*value)))
-            .collect(),
-        who: String::new(),
-    }
+    format!("{:.2} %", share * 100.0)
 }

@@ -16,6 +16,7 @@ mod closing;
 mod diagnosis;
 mod findings;
 mod flow;
+mod group;
 mod handshake;
 mod ids;
 mod lanes;
@@ -59,8 +60,9 @@ use weir_record::{
 
 pub use closing::Kind as CloseKind;
 use findings::Findings;
-pub use findings::{Group, RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding};
+pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE};
 use flow::{Flow, Pool};
+pub use group::{Group, finding};
 pub use handshake::{SYN_TIMER_LEAST, is_from_server_timer};
 use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};

@@ -3,8 +3,8 @@
 use weir_messages::v1;
 use weir_record::Untracked;
 
-use crate::findings::{Group, finding};
 use crate::flow::Flow;
+use crate::group::{Group, finding};
 use crate::numbers::{connections, count, several};
 use crate::setup::Outcome;
 use crate::surroundings::Surroundings;
@@ -43,40 +43,32 @@ pub(crate) struct Quality {
     connections: u64,
     /// Segments that were delivered and not seen.
     missed: u64,
-    midstream: Group,
+    midstream: u64,
     /// Those of them with data of which it is a guess which end is the client.
     guessed: u64,
-    offloaded: Group,
+    offloaded: u64,
     /// They are there with other tags, too.
-    twins: Group,
+    twins: u64,
     /// Options of their SYNs were cut.
-    cut: Group,
+    cut: u64,
+    /// Connections of any of these.
+    told: Group,
 }
 
 impl Quality {
     pub fn connection(&mut self, flow: &Flow) {
         self.connections += 1;
         self.missed += flow.counts(0).missed + flow.counts(1).missed;
-        if flow.setup.outcome == Outcome::Midstream {
-            self.midstream.include(flow.id, flow.first, flow.last);
-            let has_data = flow.directions.iter().any(|direction| direction.payload > 0);
-            self.guessed += u64::from(has_data && flow.is_client_guessed());
-        }
-        if flow.is_twin() {
-            self.twins.include(flow.id, flow.first, flow.last);
-        }
-        if flow.setup.is_cut() {
-            self.cut.include(flow.id, flow.first, flow.last);
-        }
-        let Some(mss) = flow.setup.agreed_mss() else { return };
-        let is_oversize = |side: usize| {
-            let d = &flow.directions[side];
-            let segments = u64::from(d.data_segments);
-            // Repeats are in the payload and in no segment with new data.
-            segments > 0 && flow.counts(side).repeated_segments == 0 && d.payload > OVERSIZE * segments * mss
-        };
-        if is_oversize(0) || is_oversize(1) {
-            self.offloaded.include(flow.id, flow.first, flow.last);
+        let is_midstream = flow.setup.outcome == Outcome::Midstream;
+        let has_data = || flow.directions.iter().any(|direction| direction.payload > 0);
+        let is_offloaded = is_offloaded(flow);
+        self.midstream += u64::from(is_midstream);
+        self.guessed += u64::from(is_midstream && flow.is_client_guessed() && has_data());
+        self.offloaded += u64::from(is_offloaded);
+        self.twins += u64::from(flow.is_twin());
+        self.cut += u64::from(flow.setup.is_cut());
+        if is_midstream || is_offloaded || flow.is_twin() || flow.setup.is_cut() {
+            self.told.add(flow);
         }
     }
 
@@ -122,7 +114,7 @@ impl Quality {
                 }
             ));
         }
-        let midstream = self.midstream.count();
+        let midstream = self.midstream;
         if midstream >= MIDSTREAM && midstream as f64 >= MIDSTREAM_SHARE * self.connections as f64 {
             evidence.push(format!(
                 "{} of {} open when the capture began: their setup, options and window scale are not known",
@@ -133,7 +125,7 @@ impl Quality {
                 }
             ));
         }
-        let twins = self.twins.count();
+        let twins = self.twins;
         if twins > 0 {
             evidence.push(format!(
                 "{} there with other VLAN ids or another tunnel, too, packet by packet: the capture has both sides of a router or of a tunnel's end, and figures over all connections count them twice (weir export -f pcapng --filter vlans:ID copies one side)",
@@ -149,7 +141,7 @@ impl Quality {
                 connections(self.guessed)
             ));
         }
-        let cut = self.cut.count();
+        let cut = self.cut;
         if cut > 0 {
             evidence.push(format!(
                 "options of the SYNs of {} were not all captured: what is absent is not certain, and windows are not known \
@@ -157,7 +149,7 @@ impl Quality {
                 connections(cut)
             ));
         }
-        let offloaded = self.offloaded.count();
+        let offloaded = self.offloaded;
         if offloaded >= OFFLOADED {
             evidence.push(format!(
                 "segments of {} are more than {OVERSIZE} times as large as agreed: captured on a host whose card cuts or joins them (TSO, LRO); sizes and counts of packets on the wire are not known, and checksums may look wrong there",
@@ -172,17 +164,13 @@ impl Quality {
                 .to_owned(),
         );
         evidence.push("next: capture on a mirror port or a tap, whole headers, from before the trouble on".to_owned());
-        let mut group = self.midstream.clone();
-        group.join(&self.offloaded);
-        group.join(&self.cut);
-        group.join(&self.twins);
         Some(finding(
             "CAPTURE_QUALITY",
             "INFO",
             1.0,
             "The capture limits what can be known".to_owned(),
             evidence,
-            &group,
+            &self.told,
             &[
                 ("clampedTimes", around.clamped as f64),
                 ("untracked", untracked as f64),
@@ -194,6 +182,19 @@ impl Quality {
             ],
         ))
     }
+}
+
+/// Whether a side's segments are larger than agreed, and were not on the wire like that.
+fn is_offloaded(flow: &Flow) -> bool {
+    let Some(mss) = flow.setup.agreed_mss() else {
+        return false;
+    };
+    [0, 1].into_iter().any(|side: usize| {
+        let d = &flow.directions[side];
+        let segments = u64::from(d.data_segments);
+        // Repeats are in the payload and in no segment with new data.
+        segments > 0 && flow.counts(side).repeated_segments == 0 && d.payload > OVERSIZE * segments * mss
+    })
 }
 
 #[cfg(test)]

@@ -133,6 +133,20 @@ def test_several_captures_are_sections_of_one_file(capture, tmp_path):
     assert number[0] + number[1] == number[2]
 
 
+def test_a_captures_name_may_begin_as_an_address_does(capture, tmp_path):
+    path = tmp_path / "httpd.pcap"
+    path.write_bytes(Path(capture).read_bytes())
+    out = tmp_path / "out.pcapng"
+    run = subprocess.run(
+        [WEIR, "export", "httpd.pcap", "-f", "pcapng", "-o", out],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert run.returncode == 0 and out.stat().st_size > 0, run.stderr
+
+
 def test_what_cannot_be_exported_is_told(capture, tmp_path):
     for arguments, reason in [
         (["-f", "pcapng"], "-o FILE"),
