@@ -105,6 +105,7 @@ BENCHES = [
     Bench("weir_framer", "small", MaxRecords=3, FlushClocks=5, Depth=4, Frames=2),
     Bench("weir_framer", "short_frames", MaxRecords=3, FlushClocks=1, Depth=32, Frames=2),
     Bench("weir_framer", "single", MaxRecords=1, FlushClocks=1, Depth=2, Frames=2),
+    Bench("weir_frame_end", Width=32, LastBeat=0xFFFF_FFFF),
     Bench("weir_frame_merge", Width=32),
     Bench("weir_free_list", "sixteen", Contexts=16),
     Bench("weir_free_list", "odd", Contexts=41),

@@ -9,7 +9,8 @@
 // Promise      That of weir_datapath and of weir_control. Bypass after `rst` until firmware beats; measuring in reset until
 //              it is released by register.
 // Throughput   One beat per clock, port and direction.
-// Latency      Record frames: one clock behind weir_datapath's.
+// Latency      Record frames and slices: one clock behind weir_datapath's.
+// Resets       A reset of measuring within a record frame or a slice ends it with a beat of zeros.
 // Backpressure None towards rx. Register accesses wait for nothing in the datapath.
 
 `default_nettype none
@@ -150,10 +151,12 @@ module weir_card
   logic stop_records;
   logic table_bad, table_flip;
 
-  // Record frames behind the datapath, and behind what can stop them.
+  // Record frames and slices as they come out of the datapath.
   logic [511:0] record_tdata;
   logic [ 63:0] record_tkeep;
-  logic record_tlast, record_tvalid, record_tready, link_ready;
+  logic record_tlast, record_tvalid, record_tready;
+  logic [Ports-1:0][511:0] port_slice_tdata;
+  logic [Ports-1:0] port_slice_tlast, port_slice_tvalid, port_slice_tready;
 
   weir_control #(
       .Contexts(Contexts),
@@ -247,8 +250,8 @@ module weir_card
       .record_frames,
       .record_valid(record_tvalid),
       .record_ready(record_tready),
-      .slice_valid (slice_tvalid),
-      .slice_ready (slice_tready),
+      .slice_valid (port_slice_tvalid),
+      .slice_ready (port_slice_tready),
       .table_bad,
       .table_flip,
       .stop_records
@@ -336,58 +339,57 @@ module weir_card
       .destination_mac,
       .source_mac,
       .flush,
-      .m_tdata (record_tdata),
-      .m_tkeep (record_tkeep),
-      .m_tlast (record_tlast),
+      .m_tdata(record_tdata),
+      .m_tkeep(record_tkeep),
+      .m_tlast(record_tlast),
       .m_tvalid(record_tvalid),
       .m_tready(record_tready),
       .records_in,
       .records_out,
       .record_frames,
-      .slice_tdata,
-      .slice_tlast,
-      .slice_tvalid,
-      .slice_tready
+      .slice_tdata(port_slice_tdata),
+      .slice_tlast(port_slice_tlast),
+      .slice_tvalid(port_slice_tvalid),
+      .slice_tready(port_slice_tready)
   );
 
-  // The record link never sees a beat withdrawn, nor a frame without an end: one that a reset of measuring cuts gets a
-  // last beat of zeros.
-  logic offered, frame_open, cut_short;
-  assign offered = record_tvalid && !stop_records && !cut_short && !rst_measure;
-  assign record_tready = link_ready && !stop_records && !cut_short;
-
-  always_ff @(posedge clk) begin
-    if (offered && link_ready) frame_open <= !record_tlast;
-    if (rst_measure && frame_open) cut_short <= 1'b1;
-    if (cut_short && link_ready) begin
-      cut_short  <= 1'b0;
-      frame_open <= 1'b0;
-    end
-    if (rst) begin
-      frame_open <= 1'b0;
-      cut_short  <= 1'b0;
-    end
-  end
-
-  weir_skid #(
-      .Width(512 + 64 + 1)
-  ) link (
+  // A reset of measuring ends in no frame: behind this, links and DMA see none that has no last beat.
+  weir_frame_end #(
+      .Width(512 + 64),
+      .LastBeat({512'b0, {64{1'b1}}})
+  ) record_end (
       .clk,
       .rst,
-      .s_data (cut_short ? {512'b0, {64{1'b1}}, 1'b1} : {record_tdata, record_tkeep, record_tlast}),
-      .s_valid(offered || cut_short),
-      .s_ready(link_ready),
-      .m_data ({m_tdata, m_tkeep, m_tlast}),
-      .m_valid(m_tvalid),
-      .m_ready(m_tready)
+      .cut(rst_measure),
+      .hold(stop_records),
+      .s_tdata({record_tdata, record_tkeep}),
+      .s_tlast(record_tlast),
+      .s_tvalid(record_tvalid),
+      .s_tready(record_tready),
+      .m_tdata({m_tdata, m_tkeep}),
+      .m_tlast,
+      .m_tvalid,
+      .m_tready
   );
 
-`ifndef SYNTHESIS
-  a_record_stable :
-  assert property (@(posedge clk) disable iff (rst) m_tvalid && !m_tready |=> m_tvalid && $stable(
-      {m_tdata, m_tkeep, m_tlast}
-  ));
-`endif
+  for (genvar p = 0; p < Ports; p++) begin : gen_slice_end
+    weir_frame_end #(
+        .Width(512)
+    ) slice_end (
+        .clk,
+        .rst,
+        .cut(rst_measure),
+        .hold(1'b0),
+        .s_tdata(port_slice_tdata[p]),
+        .s_tlast(port_slice_tlast[p]),
+        .s_tvalid(port_slice_tvalid[p]),
+        .s_tready(port_slice_tready[p]),
+        .m_tdata(slice_tdata[p]),
+        .m_tlast(slice_tlast[p]),
+        .m_tvalid(slice_tvalid[p]),
+        .m_tready(slice_tready[p])
+    );
+  end
 
 endmodule
 

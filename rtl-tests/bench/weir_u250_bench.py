@@ -4,6 +4,8 @@ import struct
 import zlib
 
 import cocotb
+import frames
+import packed
 import programs
 import stream
 import weir_records as records
@@ -12,7 +14,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 from registers import Registers
-from weir_datapath import CARD_MAC, RECORD_MAC, START, connection
+from weir_datapath import CARD_MAC, CLIENT, RECORD_MAC, SERVER, START, connection
 from weir_records import Kind
 
 CORE_PS, HOST_PS = 3334, 4000
@@ -98,7 +100,15 @@ class Board:
 
     async def start(self):
         dut = self.dut
-        for pin in ("rx_tdata", "rx_tkeep", "rx_tlast", "rx_terror", "rx_tvalid", "line_remote_fault", "host_drops"):
+        for pin in (
+            "rx_tdata",
+            "rx_tkeep",
+            "rx_tlast",
+            "rx_terror",
+            "rx_tvalid",
+            "line_remote_fault",
+            "host_drops",
+        ):
             getattr(dut, pin).value = 0
         dut.line_up.value, dut.host_takes_data.value, dut.host_takes_completions.value = 3, 1, 1
         dut.qsfp_modprsl.value, dut.qsfp_intl.value = 0b10, 0b11  # a module in cage 0
@@ -369,6 +379,67 @@ async def links_come_and_go(dut):
     second.send(frame)
     await board.quiet()
     assert first.sent == [frame]
+
+
+@cocotb.test()
+async def measuring_is_reset_within_a_slice(dut):
+    """The host takes nothing until all that holds packets is full, so that a reset of measuring finds a slice half gone: it
+    ends, and record frames and slices of what comes after are whole."""
+    board = Board(dut)
+    await board.start()
+    await board.aligned()
+    host = board.host
+    await host.write("digest.control", mode=1, slices_enable=1)
+    await host.write("fault.hold", stop_records=1)
+    await host.write("system.control", cpu_reset=1, measure_reset=1)
+    await host.write("system.control", cpu_reset=1)
+    while not await host.read("system.status", "ready"):
+        pass
+    dut.host_takes_data.value = 0
+    before = [datagram(bytes(range(100)))] * 100
+    for frame in before:
+        board.lines[0].send(frame)
+    await board.quiet()
+    assert not board.packets
+    await host.write("system.control", cpu_reset=1, measure_reset=1)
+    await host.write("fault.hold", stop_records=0)
+    await host.write("system.control", cpu_reset=1)
+    while not await host.read("system.status", "ready"):
+        pass
+    await RisingEdge(dut.clk)  # in the host's clock, which run_host looks at in its middle
+    dut.host_takes_data.value = 1
+    await Timer(4, "us")
+    old = [whole_slice(data) for data in board.of_queue(SLICES[0])]
+    assert len(old) > 60 and [number for number, _ in old] == list(range(1, len(old) + 1))
+    assert all(body == before[0][:128] for _, body in old[:-1])
+    assert old[-1][1] == before[0][:64] + bytes(64), "no slice was half gone"
+
+    board.packets.clear()
+    packets = connection()
+    for port, frame in packets:
+        board.lines[port].send(frame)
+        await board.quiet()
+    await Timer(5, "us")
+    await host.write("record.request", flush=1)
+    await Timer(3, "us")
+    for port in (0, 1):
+        mine = [frame[:128] for at, frame in packets if at == port]
+        assert [whole_slice(data) for data in board.of_queue(SLICES[port])] == list(enumerate(mine, 1))
+    found = [records.parse(f[i : i + 64]) for f in board.of_queue(RECORDS) for i in range(64, len(f), 64)]
+    assert [record["sequence"] for record in found] == list(range(len(found)))
+    assert [record["kind"] for record in found].count(Kind.PACKET) == len(packets)
+
+
+def datagram(payload):
+    return frames.ethernet(
+        frames.ipv4(struct.pack(">HHHH", 4000, 53, 8 + len(payload), 0) + payload, CLIENT, SERVER, 17)
+    )
+
+
+def whole_slice(data):
+    """(number, the frame's first bytes) of a slice."""
+    head = packed.unpack(packed.SLICE_HEAD, int.from_bytes(data[:64], "little"))
+    return head["number"], data[64 : 64 + head["bytes"]]
 
 
 @cocotb.test()
