@@ -96,7 +96,7 @@ class Board:
         self.pins = [[0, 0] for _ in range(5)]
         self.packets, self.completions = [], []
         self.partial, self.crc, self.ecc = b"", None, None
-        self.irqs = 0
+        self.irqs = self.failed_irqs = 0
 
     async def start(self):
         dut = self.dut
@@ -108,6 +108,7 @@ class Board:
             "rx_tvalid",
             "line_remote_fault",
             "host_drops",
+            "host_fails_irq",
         ):
             getattr(dut, pin).value = 0
         dut.line_up.value, dut.host_takes_data.value, dut.host_takes_completions.value = 3, 1, 1
@@ -183,6 +184,7 @@ class Board:
                 assert all(bits % 2 for bits in parity)
                 self.completions.append((int(dut.cmpt_packet.value), int(dut.cmpt_qid.value), entry))
             self.irqs += int(dut.irq.value)
+            self.failed_irqs += int(dut.irq_failed.value)
 
     def of_queue(self, queue):
         return [data for at, data in self.packets if at == queue]
@@ -445,7 +447,7 @@ def whole_slice(data):
 @cocotb.test()
 async def the_host_goes_away(dut):
     """Packets that the host does not take hold up records alone; a reset of PCIe within accesses and traffic leaves the
-    wires alone and the registers there; interrupts are messages, one for each rise."""
+    wires alone and the registers there; interrupts are messages, one for each rise, asked for until one leaves."""
     board = Board(dut)
     await board.start()
     await board.aligned()
@@ -482,7 +484,11 @@ async def the_host_goes_away(dut):
     await Timer(500, "ns")
     assert board.irqs == 1
     await host.write("fault.status", await host.read("fault.status"))
+    dut.host_fails_irq.value = 1
     await host.read_at(0x3FFC)
+    await Timer(500, "ns")
+    assert board.irqs == 1 and board.failed_irqs > 3
+    dut.host_fails_irq.value = 0
     await Timer(500, "ns")
     assert board.irqs == 2
 

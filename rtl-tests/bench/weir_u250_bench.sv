@@ -34,7 +34,9 @@ module weir_u250_bench #(
     output var logic [1:0] s_rresp,
     output var logic s_rvalid,
     input var logic s_rready,
+    // A message leaves; a request for one fails.
     output var logic irq,
+    output var logic irq_failed,
 
     input var logic [Ports-1:0] line_up,
     input var logic [Ports-1:0] line_remote_fault,
@@ -53,6 +55,7 @@ module weir_u250_bench #(
     input var logic host_takes_data,
     input var logic host_takes_completions,
     input var logic host_drops,
+    input var logic host_fails_irq,
     output var logic [511:0] c2h_tdata,
     output var logic [31:0] c2h_tcrc,
     output var logic [6:0] c2h_ecc,
@@ -144,11 +147,13 @@ module weir_u250_bench #(
   assign s_rresp = board.dma.host_rresp;
   assign s_rvalid = board.dma.host_rvalid;
   assign board.dma.host_rready = s_rready;
-  assign irq = board.dma.usr_irq_in_vld;
+  assign irq = board.dma.usr_irq_out_ack;
+  assign irq_failed = board.dma.usr_irq_out_fail;
 
   assign board.dma.host_takes_data = host_takes_data;
   assign board.dma.host_takes_completions = host_takes_completions;
   assign board.dma.host_drops = host_drops;
+  assign board.dma.host_fails_irq = host_fails_irq;
   assign c2h_tdata = board.dma.s_axis_c2h_tdata;
   assign c2h_tcrc = board.dma.s_axis_c2h_tcrc;
   assign c2h_ecc = board.dma.s_axis_c2h_ctrl_ecc;

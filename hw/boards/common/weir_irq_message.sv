@@ -1,6 +1,7 @@
 // A level-sensitive interrupt as a message of the DMA (MSI-X).
 //
-// Promise      One request for each rise of `irq`, repeated until the DMA acknowledges it.
+// Promise      One message for each rise of `irq`, asked for again when the DMA fails. A request stays until the DMA has
+//              answered it, as PG302 wants it, and is low for a clock before the next.
 // Hazards      A cause that comes while another still lasts makes no message: the host is to look until irq's causes are
 //              all gone (docs/src/registers.md, host_irq).
 
@@ -17,7 +18,7 @@ module weir_irq_message (
     input var  logic m_fail
 );
 
-  logic seen, earlier, pending, waits;
+  logic seen, earlier, pending;
 
   weir_sync sync (
       .clk,
@@ -25,20 +26,28 @@ module weir_irq_message (
       .m_data(seen)
   );
 
+  // A rise while a request stands makes another: the message may have left before it.
   always_ff @(posedge clk) begin
     earlier <= seen;
-    m_valid <= pending && !waits && !m_valid;
-    if (m_valid) waits <= 1'b1;
-    if (m_ack || m_fail) waits <= 1'b0;
-    if (m_ack) pending <= 1'b0;
+    if (m_valid) begin
+      m_valid <= !m_ack && !m_fail;
+      if (m_fail) pending <= 1'b1;
+    end else begin
+      m_valid <= pending;
+      pending <= 1'b0;
+    end
     if (seen && !earlier) pending <= 1'b1;
     if (rst) begin
       earlier <= 1'b0;
       m_valid <= 1'b0;
-      waits   <= 1'b0;
       pending <= 1'b0;
     end
   end
+
+`ifndef SYNTHESIS
+  a_stays :
+  assert property (@(posedge clk) disable iff (rst) m_valid && !m_ack && !m_fail |=> m_valid);
+`endif
 
 endmodule
 

@@ -1,7 +1,8 @@
 // Behaviour of the vendor's DMA (qdma, streams of 512 bits, internal descriptors) at its user ports, as PG302 describes it.
 //
 // host_ is the host: its accesses to the BAR, how fast it takes packets and completions, packets without descriptors (the
-// DMA takes and drops them). A bench drives and looks at it and at the ports. A packet's completion is to come after it.
+// DMA takes and drops them), interrupts that cannot be sent (the DMA says so). A bench drives and looks at it and at the
+// ports. A packet's completion is to come after it.
 // Clock        There is no PLL: sys_clk_gt is to be the user clock.
 
 `default_nettype none
@@ -97,13 +98,16 @@ module qdma_0 (
   logic [1:0] host_rresp;
   logic host_rvalid;
   logic host_rready;
-  logic host_takes_data, host_takes_completions, host_drops;
+  logic host_takes_data, host_takes_completions, host_drops, host_fails_irq;
   // verilator lint_on UNUSEDSIGNAL
   // verilator lint_on UNDRIVEN
 
-  logic [ 2:0] reset_left;
+  logic [2:0] reset_left;
   // Packets that came.
   logic [15:0] packets;
+  // Clocks that a request for an interrupt has been there.
+  logic [2:0] irq_clocks;
+  logic irq_due;
 
   assign axi_aclk = sys_clk_gt;
   assign axi_aresetn = reset_left == 0;
@@ -134,17 +138,30 @@ module qdma_0 (
       packets - s_axis_c2h_cmpt_ctrl_wait_pld_pkt_id
   ) >= 0;
 
+  // The request must be there until it is answered, and as it was.
+  assign irq_due = irq_clocks == '1;
+  a_irq_stays :
+  assert property (@(posedge axi_aclk) disable iff (!axi_aresetn)
+                   usr_irq_in_vld && !usr_irq_out_ack && !usr_irq_out_fail |=> usr_irq_in_vld && $stable(
+      usr_irq_in_vec
+  ) && $stable(
+      usr_irq_in_fnc
+  ));
+
   always_ff @(posedge axi_aclk) begin
     if (!sys_rst_n) reset_left <= '1;
     else if (reset_left != 0) reset_left <= reset_left - 1'b1;
     axis_c2h_status_valid <= s_axis_c2h_tvalid && s_axis_c2h_tready && s_axis_c2h_tlast;
     axis_c2h_status_drop <= host_drops;
-    usr_irq_out_ack <= usr_irq_in_vld;
-    usr_irq_out_fail <= 1'b0;
+    irq_clocks <= usr_irq_in_vld && !usr_irq_out_ack && !usr_irq_out_fail ? irq_clocks + 1'b1 : '0;
+    usr_irq_out_ack <= irq_due && !host_fails_irq;
+    usr_irq_out_fail <= irq_due && host_fails_irq;
     if (s_axis_c2h_tvalid && s_axis_c2h_tready && s_axis_c2h_tlast) packets <= packets + 1'b1;
     if (!axi_aresetn) begin
       packets <= '0;
+      irq_clocks <= '0;
       usr_irq_out_ack <= 1'b0;
+      usr_irq_out_fail <= 1'b0;
       axis_c2h_status_valid <= 1'b0;
     end
   end
@@ -153,8 +170,8 @@ module qdma_0 (
   logic unused;
   // verilator lint_on UNUSEDSIGNAL
   assign unused = &{
-    sys_clk, pci_exp_rxp, pci_exp_rxn, soft_reset_n, usr_irq_in_vec, usr_irq_in_fnc, tm_dsc_sts_rdy,
-    qsts_out_rdy, dsc_crdt_in_vld, dsc_crdt_in_crdt, dsc_crdt_in_qid, dsc_crdt_in_dir, dsc_crdt_in_fence,
+    sys_clk, pci_exp_rxp, pci_exp_rxn, soft_reset_n, tm_dsc_sts_rdy, qsts_out_rdy, dsc_crdt_in_vld,
+    dsc_crdt_in_crdt, dsc_crdt_in_qid, dsc_crdt_in_dir, dsc_crdt_in_fence,
     m_axis_h2c_tready, s_axis_c2h_tdata, s_axis_c2h_tcrc, s_axis_c2h_ctrl_marker, s_axis_c2h_ctrl_port_id,
     s_axis_c2h_ctrl_ecc, s_axis_c2h_ctrl_len, s_axis_c2h_ctrl_qid, s_axis_c2h_ctrl_has_cmpt, s_axis_c2h_mty,
     s_axis_c2h_cmpt_tdata, s_axis_c2h_cmpt_size, s_axis_c2h_cmpt_dpar, s_axis_c2h_cmpt_ctrl_qid,
