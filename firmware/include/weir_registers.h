@@ -464,7 +464,8 @@
 
 /* fault: Faults: what was detected, and injection to see that it is. None of them touches the inline path. */
 
-/* Detected since it was cleared; write 1 to clear. (rw1c; after power-on 0x0) */
+/* Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. (rw1c; after
+ * power-on 0x0) */
 #define WEIR_REG_FAULT_STATUS 0x0d00u
 #define WEIR_REG_FAULT_STATUS_RESET 0x00000000u
 /* A key table entry was read with wrong parity. (rw1c; bit 0) */

@@ -2869,11 +2869,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.table_parity.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.table_parity.value & ~(decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.table_parity.hwset) begin  // HW Set
+    if (hwif_in.fault.status.table_parity.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.table_parity.value & ~(decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
       load_next_c = '1;
     end
     field_combo.fault.status.table_parity.next = next_c;
@@ -2895,11 +2895,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.ram_parity.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.ram_parity.value & ~(decoded_wr_data[1:1] & decoded_wr_biten[1:1]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.ram_parity.hwset) begin  // HW Set
+    if (hwif_in.fault.status.ram_parity.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.ram_parity.value & ~(decoded_wr_data[1:1] & decoded_wr_biten[1:1]);
       load_next_c = '1;
     end
     field_combo.fault.status.ram_parity.next = next_c;
@@ -2921,11 +2921,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.stuck_records.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.stuck_records.value & ~(decoded_wr_data[2:2] & decoded_wr_biten[2:2]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.stuck_records.hwset) begin  // HW Set
+    if (hwif_in.fault.status.stuck_records.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.stuck_records.value & ~(decoded_wr_data[2:2] & decoded_wr_biten[2:2]);
       load_next_c = '1;
     end
     field_combo.fault.status.stuck_records.next = next_c;
@@ -2947,11 +2947,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.stuck_slices_0.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.stuck_slices_0.value & ~(decoded_wr_data[3:3] & decoded_wr_biten[3:3]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.stuck_slices_0.hwset) begin  // HW Set
+    if (hwif_in.fault.status.stuck_slices_0.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.stuck_slices_0.value & ~(decoded_wr_data[3:3] & decoded_wr_biten[3:3]);
       load_next_c = '1;
     end
     field_combo.fault.status.stuck_slices_0.next = next_c;
@@ -2973,11 +2973,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.stuck_slices_1.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.stuck_slices_1.value & ~(decoded_wr_data[4:4] & decoded_wr_biten[4:4]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.stuck_slices_1.hwset) begin  // HW Set
+    if (hwif_in.fault.status.stuck_slices_1.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.stuck_slices_1.value & ~(decoded_wr_data[4:4] & decoded_wr_biten[4:4]);
       load_next_c = '1;
     end
     field_combo.fault.status.stuck_slices_1.next = next_c;
@@ -2999,11 +2999,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.watchdog.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.watchdog.value & ~(decoded_wr_data[5:5] & decoded_wr_biten[5:5]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.watchdog.hwset) begin  // HW Set
+    if (hwif_in.fault.status.watchdog.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.watchdog.value & ~(decoded_wr_data[5:5] & decoded_wr_biten[5:5]);
       load_next_c = '1;
     end
     field_combo.fault.status.watchdog.next = next_c;
@@ -3025,11 +3025,11 @@ module weir_registers (
     automatic logic load_next_c;
     next_c = field_storage.fault.status.bus_error.value;
     load_next_c = '0;
-    if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
-      next_c = field_storage.fault.status.bus_error.value & ~(decoded_wr_data[6:6] & decoded_wr_biten[6:6]);
-      load_next_c = '1;
-    end else if (hwif_in.fault.status.bus_error.hwset) begin  // HW Set
+    if (hwif_in.fault.status.bus_error.hwset) begin  // HW Set
       next_c = '1;
+      load_next_c = '1;
+    end else if (decoded_reg_strb.fault.status && decoded_req_is_wr) begin  // SW write 1 clear
+      next_c = field_storage.fault.status.bus_error.value & ~(decoded_wr_data[6:6] & decoded_wr_biten[6:6]);
       load_next_c = '1;
     end
     field_combo.fault.status.bus_error.next = next_c;

@@ -359,6 +359,27 @@ async def faults_are_seen(dut):
     assert dut.stop_records.value == 1
 
 
+@cocotb.test()
+async def a_fault_while_another_is_cleared(dut):
+    """In each clock of a write that clears another fault: the one that comes then is there afterwards."""
+    host = await start(dut)
+    lasts = []
+    for clock in range(16):
+        write = cocotb.start_soon(host.write("fault.status", ram_parity=1))
+        await ClockCycles(dut.clk, clock)
+        lasts.append(not write.done())
+        await FallingEdge(dut.clk)
+        dut.table_bad.value = 1
+        await FallingEdge(dut.clk)
+        dut.table_bad.value = 0
+        await write
+        await ClockCycles(dut.clk, 3)
+        assert await host.read("fault.status") == 1 << table.FIELDS["fault.status"]["table_parity"][0], clock
+        await host.write("fault.status", table_parity=1)
+        assert await host.read("fault.status") == 0
+    assert lasts[0] and not lasts[-1], "the write is over before the last"
+
+
 @cocotb.test(skip=not programs.COMPILER)
 async def program_runs(dut):
     """A program loaded by the host: registers, bytes, timer interrupts, mailbox interrupts, an address that is not there."""

@@ -464,7 +464,8 @@ pub mod host {
 pub mod fault {
     use super::{Field, Register};
 
-    /// Detected since it was cleared; write 1 to clear. (rw1c; after power-on 0x0)
+    /// Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. (rw1c; after
+    /// power-on 0x0)
     pub const STATUS: Register = Register(0x0d00);
     /// A key table entry was read with wrong parity. (rw1c; bit 0)
     pub const STATUS_TABLE_PARITY: Field = Field::new(0, 1);
