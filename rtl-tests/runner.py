@@ -94,6 +94,7 @@ BENCHES = [
     ),
     Bench("weir_forward", "tracker", Width=16, Depth=10),
     Bench("weir_forward", "shortest", Width=1, Depth=2),
+    Bench("weir_key_table", ports_only=True, Buckets=8, Contexts=128),
     Bench("weir_mailbox", Depth=16),
     Bench("weir_measure", ports_only=True, Ports=2, Contexts=64, Buckets=16, MetaDepth=64),
     Bench("weir_merge", "two", Ports=2, DrainClocks=64),

@@ -503,7 +503,7 @@
 #define WEIR_REG_FAULT_CARD_IRQ_ENABLE_MASK_SHIFT 0u
 /* Faults to inject, once each. (w) */
 #define WEIR_REG_FAULT_INJECT 0x0d0cu
-/* Flip a bit of the next entry that is written into the key table. (w; bit 0) */
+/* Flip a bit of the index of the next entry that is written into the key table. (w; bit 0) */
 #define WEIR_REG_FAULT_INJECT_TABLE_FLIP_MASK 0x00000001u
 #define WEIR_REG_FAULT_INJECT_TABLE_FLIP_SHIFT 0u
 /* Flip a bit of the next word that load_write writes, behind its parity. (w; bit 1) */

@@ -13,7 +13,9 @@
 //              the killed indices at s_delete in any order, and `deleted` answers each in order.
 // Clearing     `ready` is low after reset until the buckets are empty (Buckets clocks); lookups miss.
 // Faults       Parity of all entries (weir_bucket_parity): table_bad for a clock for each wrong one that is read, by a lookup
-//              or by the mover. After table_flip the next valid entry that is written into a bucket has one bit wrong.
+//              or by the mover. It is not found, and the mover takes it out where it comes by; its key may be inserted
+//              again. After table_flip the next valid entry that is written into a bucket has the lowest bit of its
+//              index wrong.
 // Hazards      insert: no live key has this fingerprint and no entry this index. Bucket numbers are the low
 //              bits of the fingerprint, so that the mover knows both from what a bucket holds.
 
@@ -84,14 +86,14 @@ module weir_key_table
   logic [EntryWidth-1:0] b_entry;
   logic [1:0][Ways-1:0][EntryWidth-1:0] b_data;
 
-  // One bit above those that choose the buckets: the entry stays where it belongs.
+  // A bit with which the entry would be another flow's.
   logic flip_next, flip_now;
   entry_t b_stored;
   assign flip_now = flip_next && b_write != '0 && b_entry[EntryWidth-1];
 
   always_comb begin
     b_stored = entry_t'(b_entry);
-    b_stored.fingerprint[FingerprintWidth-1] ^= flip_next && b_stored.valid;
+    b_stored.index[0] ^= flip_next && b_stored.valid;
   end
 
   always_ff @(posedge clk) begin
@@ -100,6 +102,7 @@ module weir_key_table
   end
 
   logic [1:0] bucket_bad;
+  logic [1:0][Ways-1:0] a_wrong, b_wrong, b_over_wrong;
   // Buckets hold nothing until they are cleared; what was read of them before is a few clocks under way.
   localparam int Settle = TableReadLatency + 4;
   logic [Settle-1:0] settled;
@@ -127,6 +130,9 @@ module weir_key_table
         .b_write(b_write[t]),
         .b_entry,
         .b_data(b_data[t]),
+        .b_over_wrong(b_over_wrong[t]),
+        .a_wrong(a_wrong[t]),
+        .b_wrong(b_wrong[t]),
         .bad(bucket_bad[t])
     );
     weir_bucket_ram #(
@@ -242,7 +248,9 @@ module weir_key_table
       .b_address,
       .b_write,
       .b_entry,
-      .b_data
+      .b_data,
+      .b_wrong,
+      .b_over_wrong
   );
 
   assign room = stash_room && ready;
@@ -295,9 +303,10 @@ module weir_key_table
     end
   end
 
-  // Lookup: compare all ways, select, and put the stash first: what a bucket holds of the same key is killed.
+  // Lookup: compare all ways, select those of right parity, which is known a clock later than they are, and put the stash
+  // first: what a bucket holds of the same key is killed.
   logic [FingerprintWidth-1:0] read_fingerprint;
-  logic [1:0][Ways-1:0] match;
+  logic [1:0][Ways-1:0] same, match;
   logic [1:0][Ways-1:0][IndexWidth-1:0] index;
   logic [IndexWidth-1:0] bucket_index;
   logic stash_hit_selected;
@@ -322,6 +331,8 @@ module weir_key_table
       .m_data({stash_hit_selected, stash_index_selected})
   );
 
+  assign match = same & ~a_wrong;
+
   always_comb begin
     bucket_index = '0;
     for (int t = 0; t < 2; t++) begin
@@ -334,7 +345,7 @@ module weir_key_table
   always_ff @(posedge clk) begin
     for (int t = 0; t < 2; t++) begin
       for (int w = 0; w < Ways; w++) begin
-        match[t][w] <= a_bucket[t][w].valid && a_bucket[t][w].fingerprint == read_fingerprint;
+        same[t][w]  <= a_bucket[t][w].valid && a_bucket[t][w].fingerprint == read_fingerprint;
         index[t][w] <= a_bucket[t][w].index;
       end
     end
@@ -348,6 +359,9 @@ module weir_key_table
       a_one_match :
       assert ($onehot0(match))
       else $error("weir_key_table: one fingerprint twice in the buckets");
+      a_one_place :
+      assert (!stash_hit_selected || match == '0 || bucket_index != stash_index_selected)
+      else $error("weir_key_table: one entry in the stash and in a bucket");
     end
   end
 `endif

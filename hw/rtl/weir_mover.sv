@@ -10,6 +10,8 @@
 //                one bucket; for an entry that was exchanged before, of the table that it did not come from.
 //              - deletion: clears the way that holds the index, if one does. When it is done, `delete_done` is
 //                high for one clock.
+//              An entry of wrong parity is worth nothing: an insertion takes its way before a free one, a deletion clears
+//              it, and none comes back into the stash.
 //              Port B reads in even clocks and writes in odd ones.
 // Throughput   One operation per two clocks; one deletion per eight, which go first.
 // Hazards      What was written after an operation has read its buckets: it begins again (`keep`). An
@@ -69,7 +71,11 @@ module weir_mover #(
     output logic      [           1:0][AddressWidth-1:0]                 b_address,
     output logic      [           1:0][        Ways-1:0]                 b_write,
     output logic      [EntryWidth-1:0]                                   b_entry,
-    input  wire logic [           1:0][        Ways-1:0][EntryWidth-1:0] b_data
+    input  wire logic [           1:0][        Ways-1:0][EntryWidth-1:0] b_data,
+    // Wrong parity of b_data, a clock later.
+    input  wire logic [           1:0][        Ways-1:0]                 b_wrong,
+    // Of b_write: what it writes over had wrong parity.
+    output logic      [           1:0][        Ways-1:0]                 b_over_wrong
 );
 
   // Clock of the operation, counted from its read: buckets known, analysed, decided.
@@ -175,31 +181,41 @@ module weir_mover #(
   // Clock ReadLatency + 1: the decision.
   ways_t chosen;
   ways_t lowest_free;
+  ways_t lowest_wrong;
   logic  full;
   logic  deletion_due;
   logic  keep_next;
 
   assign deciding = operation[ReadLatency+1];
-  assign full = same == '0 && free_ == '0;
+  assign full = same == '0 && free_ == '0 && b_wrong == '0;
   assign deletion_due = deletions != '0 || kill;
   assign keep_next = hazard || (!deciding.is_delete && full && deletion_due);
 
   always_comb begin
-    lowest_free = '0;
+    lowest_free  = '0;
+    lowest_wrong = '0;
     for (int t = 0; t < 2; t++) begin
       for (int w = Ways - 1; w >= 0; w--) begin
         if (free_[t][w]) begin
           lowest_free[t] = Ways'(1) << w;
         end
+        if (b_wrong[t][w]) begin
+          lowest_wrong[t] = Ways'(1) << w;
+        end
       end
+    end
+    if (b_wrong[0] != '0) begin
+      lowest_wrong[1] = '0;
     end
     chosen = '0;
     if (hazard) begin
       chosen = '0;
     end else if (deciding.is_delete) begin
-      chosen = own;
+      chosen = own | b_wrong;
     end else if (same != '0) begin
       chosen = same;
+    end else if (b_wrong != '0) begin
+      chosen = lowest_wrong;
     end else if (free_ != '0) begin
       if (free_count[1] > free_count[0] || (free_count[1] == free_count[0] && deciding.victim_table)) begin
         chosen[1] = lowest_free[1];
@@ -275,6 +291,7 @@ module weir_mover #(
     victim <= bucket[read_operation.victim_table][read_operation.victim_way];
 
     write <= chosen;
+    b_over_wrong <= b_wrong;
     keep <= keep_next;
     swap <= full;
     evicted <= victim;
@@ -318,7 +335,7 @@ module weir_mover #(
   always_ff @(posedge clk) begin
     if (!rst && ready) begin
       a_one_way :
-      assert (!valid[WriteClock] || $onehot0(write))
+      assert (!valid[WriteClock] || writing.is_delete || $onehot0(write))
       else $error("weir_mover: more than one way written");
       a_write_is_odd :
       assert (!valid[WriteClock] || odd)

@@ -4,6 +4,7 @@ import cocotb
 import frames
 import programs
 import stream
+import weir_records as records
 import weir_registers as table
 from cocotb.triggers import ClockCycles, FallingEdge
 from frames import SYN
@@ -137,14 +138,25 @@ async def faults_leave_the_wires_alone(dut):
 
 @cocotb.test(skip=not programs.COMPILER)
 async def a_bit_flips_in_the_key_table(dut):
-    """The next key that is entered gets a bit wrong: told as often as it is read, and only then; the wires go on."""
+    """The index of the next key that is entered gets a bit wrong, and would be another flow's: told, and the key's packets open
+    a flow of their own; the wires go on."""
     card = WholeCard(dut)
     await card.start()
-    await play(card, connection())
+    packets = connection()
+    await play(card, packets)
     assert await card.read("fault.table_parity_count") == 0
     await card.write("fault.inject", table_flip=1)
     other = [(0, frames.ethernet(frames.ipv4(frames.tcp(40001, 80, 1, 0, SYN), CLIENT, SERVER)))]
     await play(card, other * 3)
     assert await card.read("fault.table_parity_count") > 0
     assert await card.read("fault.status") == 1 << table.FIELDS["fault.status"]["table_parity"][0]
-    assert card.sent[1] == expected(connection() + other * 3, 0)
+    assert card.sent[1] == expected(packets + other * 3, 0)
+    await card.flush()
+    found = [r for r in card.records() if not r["flags"] & records.Flag.CONTINUATION]
+    flows = [r["flow"] for r in found if r["kind"] == Kind.PACKET]
+    first, second, third = (r["flow"] for r in found if r["kind"] == Kind.OPEN)
+    assert flows == [first] * len(packets) + [second, third, third]
+    # The wrong entry is gone: that of the third flow stands in its place.
+    count = await card.read("fault.table_parity_count")
+    await play(card, other)
+    assert await card.read("fault.table_parity_count") == count

@@ -60,6 +60,8 @@ module weir_mover_formal #(
   logic [1:0][0:0] b_write;
   entry_t b_entry;
   entry_t [1:0][0:0] b_data;
+  logic [1:0][0:0] b_wrong;
+  logic [1:0][0:0] b_over_wrong;
 
   weir_stash #(
       .Entries(8),
@@ -90,7 +92,9 @@ module weir_mover_formal #(
   // What stood in the buckets of `Key` when the stash was asked for it.
   entry_t [1:0][1:0] seen;
 
-  assign b_data = line[2];
+  assign b_data  = line[2];
+  // All parities are right: with a wrong one a live key may be nowhere.
+  assign b_wrong = '0;
 
   always_ff @(posedge clk) begin
     line[2:1] <= line[1:0];

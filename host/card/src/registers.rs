@@ -491,7 +491,7 @@ pub mod fault {
     pub const CARD_IRQ_ENABLE_MASK: Field = Field::new(0, 7);
     /// Faults to inject, once each. (w)
     pub const INJECT: Register = Register(0x0d0c);
-    /// Flip a bit of the next entry that is written into the key table. (w; bit 0)
+    /// Flip a bit of the index of the next entry that is written into the key table. (w; bit 0)
     pub const INJECT_TABLE_FLIP: Field = Field::new(0, 1);
     /// Flip a bit of the next word that load_write writes, behind its parity. (w; bit 1)
     pub const INJECT_RAM_FLIP: Field = Field::new(1, 1);
