@@ -258,7 +258,7 @@
 /* Send header slices of the wanted packets. (rw; bit 2) */
 #define WEIR_REG_DIGEST_CONTROL_SLICES_ENABLE_MASK 0x00000004u
 #define WEIR_REG_DIGEST_CONTROL_SLICES_ENABLE_SHIFT 2u
-/* Packets of a flow that are wanted after its event; 0: none. (rw; packets; after power-on 0x0) */
+/* Packets of a flow that are wanted after its event, until it ends; 0: none. (rw; packets; after power-on 0x0) */
 #define WEIR_REG_DIGEST_TRIGGER_PACKETS 0x0504u
 #define WEIR_REG_DIGEST_TRIGGER_PACKETS_RESET 0x00000000u
 #define WEIR_REG_DIGEST_TRIGGER_PACKETS_MASK 0x0000ffffu

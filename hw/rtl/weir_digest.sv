@@ -6,11 +6,13 @@
 //                all     every tracked packet
 //                filter  tracked packets that match an enabled entry, in either direction, or whose flow
 //                        was reported through `trigger`: the next trigger_packets packets of the flow,
-//                        none later than trigger_ns after the report
+//                        none later than trigger_ns after the report, none of a flow that has its index later
 //              A word that is no packet is never wanted.
 // Throughput   One word per clock, no back-pressure.
 // Triggers     The Triggers flows reported last are remembered; a further report on one of them starts it
-//              anew, any other takes the place of the oldest. A report counts from the next clock on.
+//              anew, any other takes the place of the oldest. A report counts from the next clock on. A new flow shows
+//              in q_fresh, or, where its packet ends another of the same key, when the tracker says so (trigger_opened):
+//              the few words that the tracker has not seen by then still count for the one before.
 // Counters     Wanted words; wraps.
 // Hazards      Entries may be rewritten at any time; a word that is on its way may meet a mixture of the old
 //              and the new entry.
@@ -40,6 +42,8 @@ module weir_digest
     // The word that entered Latency clocks before.
     input var logic q_valid,
     input var logic q_tracked,
+    // It opens a flow.
+    input var logic q_fresh,
     input var word_kind_e q_kind,
     input var index_t q_index,
     // Low bits of its time.
@@ -47,6 +51,8 @@ module weir_digest
     output var logic digest,
 
     input var logic trigger_valid,
+    // A word opened a flow with trigger_index.
+    input var logic trigger_opened,
     input var index_t trigger_index,
     input var logic [47:0] trigger_time,
 
@@ -127,6 +133,7 @@ module weir_digest
   // One bit set: the place of the oldest.
   logic [Triggers-1:0] oldest;
   logic [Triggers-1:0] known;
+  logic [Triggers-1:0] found;
   logic [Triggers-1:0] hit;
   logic packet;
   // The counter follows a clock later.
@@ -137,7 +144,8 @@ module weir_digest
   always_comb begin
     for (int i = 0; i < Triggers; i++) begin
       known[i] = left[i] != 0 && triggers[i].index == trigger_index;
-      hit[i]   = left[i] != 0 && triggers[i].index == q_index && 48'(q_time - triggers[i].from) <= {1'b0, trigger_ns};
+      found[i] = left[i] != 0 && triggers[i].index == q_index;
+      hit[i]   = found[i] && !q_fresh && 48'(q_time - triggers[i].from) <= {1'b0, trigger_ns};
     end
     unique case (mode)
       DIGEST_ALL: digest = packet;
@@ -158,6 +166,8 @@ module weir_digest
     for (int i = 0; i < Triggers; i++) begin
       if (trigger_valid && (known != '0 ? known[i] : oldest[i])) begin
         left[i] <= trigger_packets;
+      end else if ((trigger_opened && known[i]) || (packet && q_fresh && found[i])) begin
+        left[i] <= '0;
       end else if (packet && hit[i]) begin
         left[i] <= left[i] - 1'b1;
       end

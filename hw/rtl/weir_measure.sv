@@ -216,7 +216,7 @@ module weir_measure
   assign looked_up_port = word.meta.port;
   assign looked_up_number = word.meta.number;
 
-  logic digest, trouble_valid;
+  logic digest, trouble_valid, opened;
   index_t trouble_index;
   logic [47:0] trouble_time;
   weir_digest #(
@@ -231,11 +231,13 @@ module weir_measure
       .s_key(merged.meta.key),
       .q_valid(looked_up),
       .q_tracked(lookup.tracked),
+      .q_fresh(lookup.fresh),
       .q_kind(word.kind),
       .q_index(lookup.index),
       .q_time(word.meta.timestamp[47:0]),
       .digest,
       .trigger_valid(trouble_valid),
+      .trigger_opened(opened),
       .trigger_index(trouble_index),
       .trigger_time(trouble_time),
       .wanted
@@ -264,6 +266,7 @@ module weir_measure
       .trouble_valid,
       .trouble_index,
       .trouble_time,
+      .opened,
       .left_out
   );
 

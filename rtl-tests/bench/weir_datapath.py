@@ -11,7 +11,7 @@ from weir_records import Kind
 
 SECOND = 10**9
 START = 1_700_000_000
-DIGEST_ALL = 1
+DIGEST_ALL, DIGEST_FILTER = 1, 2
 TIMEOUTS = {"handshake": 90 * SECOND, "idle": 900 * SECOND, "linger": 4 * SECOND, "other": 60 * SECOND}
 CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 RECORD_MAC, CARD_MAC = 0x02000000FE01, 0x02000000FE02
@@ -214,6 +214,45 @@ async def wire_and_records(dut):
         for slice_, frame in zip(card.slices[port], mine, strict=True):
             body = b"".join(beat.to_bytes(64, "little") for beat in slice_[1:])
             assert body[: min(len(frame), 128)] == frame[:128]
+
+
+@cocotb.test()
+async def an_event_is_of_one_flow(dut):
+    """Packets after a gap are wanted, and none of the flow that has the context next, whether its SYN ends the old one or comes
+    when that has timed out."""
+    card = Card(dut)
+    await card.start()
+    dut.rst_measure.value = 1
+    await card.run(3)
+    short = 1 << 21
+    dut.timeouts.value = pack("timeouts_t", dict.fromkeys(TIMEOUTS, short))
+    dut.digest_mode.value, dut.trigger_packets.value, dut.trigger_ns.value = DIGEST_FILTER, 1000, 60 * SECOND
+    dut.rst_measure.value = 0
+    await card.run(200)
+
+    def client(seq, flags, payload=b""):
+        tcp = frames.tcp(40000, 80, seq, 501, flags, payload=payload)
+        return 0, frames.ethernet(frames.ipv4(tcp, CLIENT, SERVER))
+
+    setup = connection()[:3]
+    gap, data = client(2101, ACK, b"lost before"), client(2112, ACK, b"more")
+    again = [client(900_000, SYN), *[client(900_001 + i, ACK, b"x") for i in range(3)]]
+    await play(card, [*setup, gap, data, *again])
+    # The SYN is looked up before the tracker knows that it ends the flow.
+    await card.flush()
+    wanted = [r for r in card.records() if r["kind"] == Kind.PACKET]
+    assert [r["seq"] for r in wanted] == [2112, 900_000]
+
+    await play(card, [client(910_000, ACK, b"another gap"), client(910_011, ACK, b"more")])
+    dut.clock_step_ns.value, dut.clock_step_valid.value = 2 * short, 1
+    await card.run(1)
+    dut.clock_step_valid.value = 0
+    await card.run(50)
+    await play(card, [client(910_015, ACK, b"a new flow"), client(910_025, ACK, b"more of it")])
+    await card.flush()
+    wanted = [r for r in card.records() if r["kind"] == Kind.PACKET]
+    assert [r["seq"] for r in wanted] == [2112, 900_000, 910_011]
+    assert int(dut.contexts_used.value) == 1
 
 
 @cocotb.test()

@@ -47,6 +47,12 @@ class Model:
         """The place of a flow that is remembered; asked before the packet of the same clock counts."""
         return next((place for place in self.places if place[2] and place[0] == index), None)
 
+    def opened(self, index):
+        """Another flow has the index."""
+        for place in self.places:
+            if place[0] == index:
+                place[2] = 0
+
     def report(self, index, time, known):
         if known:
             known[1:] = [time, self.packets]
@@ -96,12 +102,14 @@ async def compare(dut, mode, entries, words, packets=5, ns=400, report_share=0.0
     model = Model(packets, ns)
     under_way, time, wanted = [], 1_000, 0
     expected = None
-    report = None
+    report = opened = None
     for _ in range(words + LATENCY + 2):
         await RisingEdge(dut.clk)
         if expected is not None:
             assert bool(dut.digest.value) == expected
             wanted += expected
+        if opened is not None:
+            model.opened(opened)
         if report:
             model.report(*report)
         # A word enters; the one that entered Latency clocks ago is at the lookup's output.
@@ -113,20 +121,28 @@ async def compare(dut, mode, entries, words, packets=5, ns=400, report_share=0.0
         }
         dut.s_key.value = packed.pack(KEY, key)
         under_way.append(key)
-        expected, report = None, None
-        dut.q_valid.value = dut.trigger_valid.value = 0
+        expected, report, opened = None, None, None
+        dut.q_valid.value = dut.trigger_valid.value = dut.trigger_opened.value = 0
         if len(under_way) > LATENCY:
             key = under_way.pop(0)
             time += random.choice([0, 1, 10, 100])
             index, tracked, kind = random.randrange(8), random.random() < 0.9, random.choice([0, 0, 0, 1, 2])
+            told = random.randrange(8)
+            dut.trigger_index.value, dut.trigger_time.value = told, time % 2**48
             if random.random() < report_share:
-                reported = random.randrange(8)
-                report = (reported, time, model.known(reported))
-                dut.trigger_valid.value, dut.trigger_index.value, dut.trigger_time.value = 1, reported, time % 2**48
+                report = (told, time, model.known(told))
+                dut.trigger_valid.value = 1
+            if random.random() < report_share / 4:
+                opened = told
+                dut.trigger_opened.value = 1
             valid = random.random() < 0.8
             dut.q_valid.value, dut.q_tracked.value, dut.q_kind.value = int(valid), int(tracked), kind
             dut.q_index.value, dut.q_time.value = index, time % 2**48
             packet = valid and tracked and kind == PACKET
+            fresh = random.random() < report_share / 4
+            dut.q_fresh.value = int(fresh)
+            if packet and fresh:
+                model.opened(index)
             if packet and mode == FILTER:
                 triggered = model.word(index, time)
                 expected = triggered or any(entry_matches(e, key) for e in entries)

@@ -275,7 +275,7 @@ pub mod digest {
     pub const CONTROL_MODE_FILTER: u32 = 0x2;
     /// Send header slices of the wanted packets. (rw; bit 2)
     pub const CONTROL_SLICES_ENABLE: Field = Field::new(2, 1);
-    /// Packets of a flow that are wanted after its event; 0: none. (rw; packets; after power-on 0x0)
+    /// Packets of a flow that are wanted after its event, until it ends; 0: none. (rw; packets; after power-on 0x0)
     pub const TRIGGER_PACKETS: Register = Register(0x0504);
     /// How long after the event, bits 31..0. (rw; ns; after power-on 0x0)
     pub const TRIGGER_NS_LOW: Register = Register(0x0508);
