@@ -73,6 +73,7 @@ BENCHES = [
         Contexts=64,
         Buckets=16,
         Heartbeat=3000,
+        Hold=77,
         FlushClocks=100000,
         RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"',
     ),

@@ -27,6 +27,7 @@ module weir_card
     parameter int DigestEntries = 4,
     parameter int SliceBytes = 128,
     parameter int Heartbeat = 3_000_000,
+    parameter int Hold = 0,
     parameter int FlushClocks = 30_000,
     parameter int HorizonNs = 2048,
     parameter int ClockKhz = 300_000,
@@ -264,6 +265,7 @@ module weir_card
       .DigestEntries(DigestEntries),
       .SliceBytes(SliceBytes),
       .Heartbeat(Heartbeat),
+      .Hold(Hold),
       .FlushClocks(FlushClocks),
       .HorizonNs(HorizonNs)
   ) datapath (

@@ -25,6 +25,8 @@ module weir_datapath
     parameter int SliceBytes = 128,
     // Clocks without a heartbeat until bypass takes over.
     parameter int Heartbeat = 3_000_000,
+    // Clocks that frames are held (weir_inline).
+    parameter int Hold = 0,
     parameter int FlushClocks = 30_000,
     parameter int HorizonNs = 2048,
     localparam int Ports = 2
@@ -189,7 +191,8 @@ module weir_datapath
     logic [9:0] inline_level;
     // verilator lint_on UNUSEDSIGNAL
     weir_inline #(
-        .Heartbeat(Heartbeat)
+        .Heartbeat(Heartbeat),
+        .Hold(Hold)
     ) wire_path (
         .clk,
         .rst,

@@ -12,7 +12,7 @@ from registers import Registers
 from weir_datapath import CARD_MAC, CLIENT, RECORD_MAC, SECOND, SERVER, START, Card, connection, expected, play
 from weir_records import Kind
 
-HEARTBEAT = stream.config()["Heartbeat"]
+HEARTBEAT, HOLD = (stream.config()[name] for name in ("Heartbeat", "Hold"))
 
 
 class WholeCard(Card):
@@ -132,7 +132,7 @@ async def faults_leave_the_wires_alone(dut):
     for port in (0, 1):
         assert card.sent[1 - port] == expected(packets + again + again, port)
         gaps = {out - at for at, out in zip(card.arrivals[port], card.departures[1 - port], strict=True)}
-        assert len(gaps) == 1, f"latency of port {port}: {gaps}"
+        assert gaps == {HOLD + 7}, f"latency of port {port}: {gaps}"
         assert await card.read(f"inline.port[{port}].takeovers") == 1
 
 
