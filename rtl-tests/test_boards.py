@@ -46,6 +46,18 @@ def vivado(board, tmp_path):
     return run
 
 
+@pytest.fixture
+def hls(tmp_path):
+    """Run the script that makes a kernel's IP."""
+
+    def run(*arguments):
+        script = ROOT / "hw" / "hls" / "run_hls.tcl"
+        command = ["tclsh", ROOT / "rtl-tests" / "boards" / "vitis_hls.tcl", script, *arguments]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True)
+
+    return run
+
+
 def words(line):
     """A Tcl list without nested lists."""
     return [quoted or plain for quoted, plain in re.findall(r"\{([^{}]*)\}|(\S+)", line)]
@@ -116,3 +128,20 @@ def test_build_script_runs_to_its_end(board, vivado, tmp_path):
     expected += [ROOT / "hw" / "hls" / "weir_kernels.sv", *(ROOT / "hw/boards/u250").glob("*.sv")]
     assert sorted(" ".join(read).split()) == sorted(map(str, expected))
     assert said(run, "write_bitstream")
+
+
+def test_kernels_are_made_for_the_part_of_the_board(hls):
+    board = (ROOT / "hw" / "boards" / "u250" / "build.tcl").read_text()
+    (part,) = re.findall(r"^create_project .*-part (\S+)$", board, re.M)
+    assert f"-tclargs $kernel {part})" in (ROOT / "docs" / "src" / "bring-up.md").read_text()
+    for kernel in ("bursts", "histograms", "talkers"):
+        run = hls("-f", "run_hls.tcl", "-tclargs", kernel, part)
+        assert said(run, "set_top") == [[f"weir_kernel_{kernel}"]]
+        assert said(run, "set_part") == [[part]]
+        # What this names is all that a reset of the IP sets back.
+        source = (ROOT / "hw" / "hls" / f"weir_kernel_{kernel}.cpp").read_text()
+        assert source.count("static weir::Control control;\n#pragma HLS RESET variable = control\n") == 1
+        assert said(run, "config_rtl") == [["-reset", "control", "-reset_level", "low"]]
+    for arguments in (["bursts"], ["nothing", part], [part, "bursts"]):
+        run = hls("-f", "run_hls.tcl", "-tclargs", *arguments)
+        assert run.returncode == 2 and "the part of the board" in run.stderr

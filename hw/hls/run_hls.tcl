@@ -1,17 +1,16 @@
 # C simulation, synthesis and co-simulation of one kernel with the vendor's tool (Vitis HLS 2022.2 or later):
 #
-#   cd build/hls && vitis_hls -f ../../hw/hls/run_hls.tcl -tclargs bursts        (histograms, talkers)
+#   cd build/hls && vitis_hls -f ../../hw/hls/run_hls.tcl -tclargs bursts xcu250-figd2104-2L-e      (histograms, talkers)
 #
 # The vectors are those of the open C simulation (make hls-test). The IP is left in <kernel>/solution/impl/ip; it takes the
 # place of hw/hls/dpi/weir_kernel_<kernel>.sv.
 
 set hls [file dirname [file normalize [info script]]]
-set part xcu55c-fsvh2892-2L-e
 set period_ns 3.333
 
-set kernel [lindex $argv end]
-if {$kernel ni {bursts histograms talkers}} {
-    puts stderr "a kernel: bursts, histograms or talkers"
+lassign [lrange $argv end-1 end] kernel part
+if {$kernel ni {bursts histograms talkers} || ![regexp {^xc} $part]} {
+    puts stderr "a kernel (bursts, histograms or talkers) and the part of the board, as its build.tcl has it"
     exit 2
 }
 
@@ -27,7 +26,7 @@ open_solution -reset solution -flow_target vivado
 set_part $part
 create_clock -period $period_ns
 set_clock_uncertainty 12%
-# Control registers only: memories are cleared by the kernel itself after reset.
+# Of the kernel's state, what it names itself (RESET pragma): with that, it clears its memories after reset.
 config_rtl -reset control -reset_level low
 config_interface -register_io off
 

@@ -39,12 +39,12 @@ PortCounts counted(PortCounts counts, const Word &word, uint32_t threshold)
 
 } // namespace
 
-void burst_step(BurstState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
+void burst_step(Control &control, BurstState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
                 ap_uint<32 * PORTS> threshold)
 {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable = state.counts complete dim = 0
-    const Turn turn = take_turn<PORTS>(state.control, s_word, m_result);
+    const Turn turn = take_turn<PORTS>(control, s_word, m_result);
     const uint8_t port = turn.word.port % PORTS;
     const uint8_t walked = turn.at;
     const PortCounts result = state.counts[!turn.bank][walked];
@@ -67,8 +67,8 @@ void burst_step(BurstState &state, hls::stream<word_t> &s_word, hls::stream<resu
             burst.longest = result.longest;
             burst.above = result.above;
             burst.threshold = threshold.range(32 * walked + 31, 32 * walked).to_uint();
-            burst.lost = state.control.lost;
-            write_result(state.control, make_result(burst, walked, state.control.walked_start), turn.last);
+            burst.lost = control.lost;
+            write_result(control, make_result(burst, walked, control.walked_start), turn.last);
         }
     }
 }
@@ -84,6 +84,8 @@ void weir_kernel_bursts(hls::stream<weir::word_t> &s_word, hls::stream<weir::res
 #pragma HLS STABLE variable = threshold
 #pragma HLS INTERFACE mode = ap_ctrl_none port = return
 #pragma HLS PIPELINE II = 1
+    static weir::Control control;
+#pragma HLS RESET variable = control
     static weir::BurstState state;
-    weir::burst_step(state, s_word, m_result, threshold);
+    weir::burst_step(control, state, s_word, m_result, threshold);
 }

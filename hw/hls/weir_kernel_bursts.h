@@ -34,7 +34,6 @@ struct PortCounts {
 };
 
 struct BurstState {
-    Control control;
     PortCounts counts[BOTH_BANKS][PORTS];
 };
 static_assert(std::is_trivially_default_constructible<BurstState>::value, "state has no constructors");
@@ -49,7 +48,7 @@ inline ap_uint<7> bin_of(ap_uint<24> offset)
 }
 
 // One clock. threshold: that of port p in bits 32 p + 31 .. 32 p.
-void burst_step(BurstState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
+void burst_step(Control &control, BurstState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
                 ap_uint<32 * PORTS> threshold);
 
 } // namespace weir

@@ -60,8 +60,8 @@ ap_uint<BUCKET_WIDTH> bucket_of(ap_uint<LIMIT_WIDTH> ns)
     return bucket;
 }
 
-void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
-                    ap_uint<16 * (SERVICES - 1)> services)
+void histogram_step(Control &control, HistogramState &state, hls::stream<word_t> &s_word,
+                    hls::stream<result_t> &m_result, ap_uint<16 * (SERVICES - 1)> services)
 {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable = state.round_trips complete dim = 1
@@ -69,7 +69,7 @@ void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::str
 #pragma HLS ARRAY_PARTITION variable = state.eight complete
 #pragma HLS ARRAY_PARTITION variable = state.samples complete
 #pragma HLS BIND_STORAGE variable = state.requests.cells type = ram_t2p impl = uram
-    const Turn turn = take_turn<HISTOGRAM_STEPS>(state.control, s_word, m_result);
+    const Turn turn = take_turn<HISTOGRAM_STEPS>(control, s_word, m_result);
     const Word &word = turn.word;
     const ap_uint<3> service = turn.count ? service_of(word.server_port, services) : ap_uint<3>(0);
 
@@ -119,8 +119,8 @@ void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::str
 #pragma HLS UNROLL
             end.samples[i] = state.samples[i];
         }
-        end.lost = state.control.lost;
-        write_result(state.control, make_result(end, 0, state.control.walked_start), true);
+        end.lost = control.lost;
+        write_result(control, make_result(end, 0, control.walked_start), true);
     } else if (place == 7 && any != 0) {
         Histogram eight;
         for (int i = 0; i < 8; i++) {
@@ -130,7 +130,7 @@ void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::str
         eight.port = port_of(walked_service, services);
         eight.first_bucket = first_bucket;
         const uint8_t arg = metric * 16 + walked_service;
-        write_result(state.control, make_result(eight, arg, state.control.walked_start), false);
+        write_result(control, make_result(eight, arg, control.walked_start), false);
     }
 }
 
@@ -145,6 +145,8 @@ void weir_kernel_histograms(hls::stream<weir::word_t> &s_word, hls::stream<weir:
 #pragma HLS STABLE variable = services
 #pragma HLS INTERFACE mode = ap_ctrl_none port = return
 #pragma HLS PIPELINE II = 1
+    static weir::Control control;
+#pragma HLS RESET variable = control
     static weir::HistogramState state;
-    weir::histogram_step(state, s_word, m_result, services);
+    weir::histogram_step(control, state, s_word, m_result, services);
 }

@@ -34,10 +34,10 @@ const int HISTOGRAM_STEPS = ROUND_TRIP_CELLS + RESPONSE_CELLS;
 const int LIMIT_WIDTH = 38;
 
 struct HistogramState {
-    Control control;
     Ram<uint32_t, ROUND_TRIP_CELLS> round_trips[BOTH_BANKS];
     Ram<uint32_t, RESPONSE_CELLS> responses[BOTH_BANKS];
-    // Time of the client's last new data; bit 63: the server has not answered it yet.
+    // Time of the client's last new data; bit 63: the server has not answered it yet. The boot leaves it: the packet that
+    // opens a flow is the first to look at its cell, and takes no notice of what it holds.
     Ram<uint64_t, 1 << INDEX_WIDTH> requests;
     // The walk's counts until there are eight.
     uint32_t eight[8];
@@ -48,8 +48,8 @@ static_assert(std::is_trivially_default_constructible<HistogramState>::value, "s
 ap_uint<BUCKET_WIDTH> bucket_of(ap_uint<LIMIT_WIDTH> ns);
 
 // One clock. services: port of service s in bits 16 s + 15 .. 16 s.
-void histogram_step(HistogramState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
-                    ap_uint<16 * (SERVICES - 1)> services);
+void histogram_step(Control &control, HistogramState &state, hls::stream<word_t> &s_word,
+                    hls::stream<result_t> &m_result, ap_uint<16 * (SERVICES - 1)> services);
 
 } // namespace weir
 

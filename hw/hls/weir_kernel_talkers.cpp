@@ -140,7 +140,7 @@ Counters estimate_of(const TalkerState &state, int bank, uint64_t high, uint64_t
     return estimate;
 }
 
-void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
+void talker_step(Control &control, TalkerState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
                  ap_uint<SEED_WIDTH> seed)
 {
 #pragma HLS INLINE
@@ -148,7 +148,7 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
 #pragma HLS ARRAY_PARTITION variable = state.rows complete dim = 2
 #pragma HLS ARRAY_PARTITION variable = state.top complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = state.totals complete dim = 0
-    const Turn turn = take_turn<COLUMNS>(state.control, s_word, m_result);
+    const Turn turn = take_turn<COLUMNS>(control, s_word, m_result);
     const Word &word = turn.word;
     const bool count = turn.count && (word.class_ == CLASS_TCP || word.class_ == CLASS_OTHER);
     const bool syn = word.class_ == CLASS_TCP && (word.flags & SYN_AND_ACK) == SYN;
@@ -204,9 +204,9 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
         end.packets = state.totals[walked].of[0];
         end.bytes = state.totals[walked].of[1];
         end.syns = state.totals[walked].of[2];
-        end.lost = state.control.lost;
+        end.lost = control.lost;
         forget(state, walked);
-        write_result(state.control, make_result(end, 0, state.control.walked_start), true);
+        write_result(control, make_result(end, 0, control.walked_start), true);
     } else if (turn.at < WEIGHTS * TOP && place < state.top[walked][weight].used) {
         const TopEntry &entry = state.top[walked][weight].entries[place];
         Top top;
@@ -215,7 +215,7 @@ void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<re
         top.packets = entry.estimates.of[0];
         top.bytes = entry.estimates.of[1];
         top.syns = entry.estimates.of[2];
-        write_result(state.control, make_result(top, weight, state.control.walked_start), false);
+        write_result(control, make_result(top, weight, control.walked_start), false);
     }
 }
 
@@ -230,6 +230,8 @@ void weir_kernel_talkers(hls::stream<weir::word_t> &s_word, hls::stream<weir::re
 #pragma HLS STABLE variable = seed
 #pragma HLS INTERFACE mode = ap_ctrl_none port = return
 #pragma HLS PIPELINE II = 1
+    static weir::Control control;
+#pragma HLS RESET variable = control
     static weir::TalkerState state;
-    weir::talker_step(state, s_word, m_result, seed);
+    weir::talker_step(control, state, s_word, m_result, seed);
 }

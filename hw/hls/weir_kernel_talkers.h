@@ -59,7 +59,6 @@ struct Totals {
 };
 
 struct TalkerState {
-    Control control;
     Ram<Counters, COLUMNS> rows[BOTH_BANKS][ROWS];
     TopTable top[BOTH_BANKS][WEIGHTS];
     Totals totals[BOTH_BANKS];
@@ -75,7 +74,7 @@ uint64_t columns_of(uint64_t high, uint64_t low, ap_uint<SEED_WIDTH> seed);
 Counters estimate_of(const TalkerState &state, int bank, uint64_t high, uint64_t low, ap_uint<SEED_WIDTH> seed);
 
 // One clock. The seed may change between intervals only.
-void talker_step(TalkerState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
+void talker_step(Control &control, TalkerState &state, hls::stream<word_t> &s_word, hls::stream<result_t> &m_result,
                  ap_uint<SEED_WIDTH> seed);
 
 } // namespace weir

@@ -85,8 +85,8 @@ async def clocks(dut, results, count, stall=None):
             results.append((int(dut.m_data.value).to_bytes(64, "little"), bool(dut.m_last.value)))
 
 
-async def play(dut, stall=None):
-    """Some intervals of the capture; the results, and what they must be."""
+async def play(dut, stall=None, most=None):
+    """Some intervals of the capture; the results, and what they must be. Or `most` words, and then nothing."""
     settings, intervals = expected()
     dut.s_valid.value = 0
     dut.m_ready.value = 0
@@ -97,7 +97,9 @@ async def play(dut, stall=None):
     results = []
     await clocks(dut, results, WALK + 20, stall)
     start = None
-    for fields, number in words():
+    for place, (fields, number) in enumerate(words()):
+        if place == most:
+            return results, []
         interval = fields["fine_start"] - fields["fine_digit"] * 10_000_000
         if interval == intervals[INTERVALS]["start"]:
             break
@@ -174,6 +176,14 @@ async def results_are_those_of_the_exact_reference(dut):
 @cocotb.test()
 async def results_may_wait(dut):
     check(*await play(dut, stream.randomly(0.5)))
+
+
+@cocotb.test()
+async def nothing_of_before_a_reset(dut):
+    """A reset within an interval, and within a walk: the first results after it have nothing of what was counted before."""
+    for most in (100, 300):
+        await play(dut, most=most)
+        check(*await play(dut))
 
 
 @cocotb.test()

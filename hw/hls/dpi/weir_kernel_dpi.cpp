@@ -33,20 +33,23 @@ struct Kernel {
 };
 
 template <class State, int ConfigWidth,
-          void (*Step)(State &, hls::stream<weir::word_t> &, hls::stream<weir::result_t> &, ap_uint<ConfigWidth>)>
+          void (*Step)(weir::Control &, State &, hls::stream<weir::word_t> &, hls::stream<weir::result_t> &,
+                       ap_uint<ConfigWidth>)>
 struct Model : Kernel {
+    weir::Control control{};
     std::unique_ptr<State> state = std::make_unique<State>();
 
+    // What the reset of the IP does: streams, and what the RESET pragma names.
     void reset() override
     {
-        state = std::make_unique<State>();
+        control = weir::Control();
         while (!input.empty())
             input.read();
         while (!output.empty())
             output.read();
     }
 
-    void clock(const uint32_t *config) override { Step(*state, input, output, bits<ConfigWidth>(config)); }
+    void clock(const uint32_t *config) override { Step(control, *state, input, output, bits<ConfigWidth>(config)); }
 };
 
 } // namespace

@@ -1,16 +1,17 @@
 // What the kernels have in common: the turn of a clock (take a word, change banks, walk), and a RAM that may be read,
 // changed and written in each clock.
 //
-// A kernel is a function that is called once per clock (function pipeline, II = 1, ap_ctrl_none). Its state is one
-// structure of plain numbers, without constructors: in the hardware it is zero from the bitstream, in C++ it is static
-// or set to zero by its owner.
+// A kernel is a function that is called once per clock (function pipeline, II = 1, ap_ctrl_none). Its state is Control and
+// one structure more, of plain numbers, without constructors: in the hardware they are zero from the bitstream, in C++
+// they are static or set to zero by their owner. A reset sets Control to zero and nothing else (the tool resets no static
+// that a RESET pragma does not name): the kernel then boots, which clears the rest.
 //
 // Two banks. Words are counted in one bank; when a word of another 100 ms comes, the banks change places, and the other
 // one is walked: one address per clock is read, written out where it says something, and set to zero. So counting goes
 // on while results leave, and no word is lost for clearing. A word that ends an interval while a walk is on its way
 // waits at the input; the walk takes no more clocks than its addresses, whatever becomes of its results: from then on,
 // results that find no room are lost and counted. 100 ms are 30 million clocks at 300 MHz, a walk 4,096: on a wire no
-// word waits. After power-up both banks are walked before the first word is taken.
+// word waits. After power-up and reset both banks are walked before the first word is taken: the boot.
 //
 // Loops. What a clock leaves for the next one is computed in that clock: a comparison of 64 bits decides whether a word
 // waits; in memories, the choice among RAM_WINDOW + 1 values and a sum of 32 bits. All else goes forward and may take as
@@ -62,7 +63,7 @@ struct Turn {
     // Walk address `at` of the other bank.
     bool walk;
     uint16_t at;
-    // At power-up: of both banks.
+    // After power-up and reset: of both banks.
     bool boot;
     bool last;
     // Which of the two counts.

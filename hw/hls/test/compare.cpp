@@ -27,15 +27,17 @@ namespace
 template <class State, auto Step, class Setting>
 std::vector<test::Word> run(const Vectors &vectors, const Setting &setting)
 {
+    weir::Control control{};
     auto state = std::make_unique<State>();
     return test::play(vectors.words, [&](auto &input, auto &output) {
-        Step(*state, input, output, setting);
-        return state->control.has_held != 0;
+        Step(control, *state, input, output, setting);
+        return control.has_held != 0;
     });
 }
 
 // Estimates of all destinations before the interval is over.
-void compare_estimates(const Vectors &vectors, const Interval &wanted, const weir::TalkerState &state, Figures &figures)
+void compare_estimates(const Vectors &vectors, const Interval &wanted, const weir::TalkerState &state, int bank,
+                       Figures &figures)
 {
     test::Sent totals{}, over{};
     for (const auto &[key, sent] : wanted.talkers) {
@@ -43,7 +45,7 @@ void compare_estimates(const Vectors &vectors, const Interval &wanted, const wei
             totals[w] += sent[w];
     }
     for (const auto &[key, sent] : wanted.talkers) {
-        const auto estimate = weir::estimate_of(state, state.control.bank, key[0], key[1], vectors.seed);
+        const auto estimate = weir::estimate_of(state, bank, key[0], key[1], vectors.seed);
         for (int w = 0; w < 3; w++) {
             if (estimate.of[w] < sent[w])
                 fail("an estimate is below the truth" + at(wanted));
@@ -65,21 +67,22 @@ void compare_estimates(const Vectors &vectors, const Interval &wanted, const wei
 Figures compare_talkers(const Vectors &vectors)
 {
     Figures figures;
+    weir::Control control{};
     auto state = std::make_unique<weir::TalkerState>();
     size_t interval = 0;
     const auto results = test::play(
         vectors.words,
         [&](auto &input, auto &output) {
-            weir::talker_step(*state, input, output, vectors.seed);
-            return state->control.has_held != 0;
+            weir::talker_step(control, *state, input, output, vectors.seed);
+            return control.has_held != 0;
         },
         [&](size_t i) {
             const weir::Word word = weir::unpack(vectors.words[i].data());
             const uint64_t start = word.timestamp / 100000000 * 100000000;
-            if (state->control.counting && (start != state->control.start || word.kind == weir::WORD_END)) {
+            if (control.counting && (start != control.start || word.kind == weir::WORD_END)) {
                 if (interval >= vectors.intervals.size())
                     fail("more intervals than there are");
-                compare_estimates(vectors, vectors.intervals[interval++], *state, figures);
+                compare_estimates(vectors, vectors.intervals[interval++], *state, control.bank, figures);
             }
         });
     if (interval != vectors.intervals.size())

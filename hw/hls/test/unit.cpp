@@ -57,31 +57,36 @@ Word packet(uint64_t time, unsigned length) { return Word(weir::WORD_PACKET, tim
 Word end(uint64_t time) { return Word(weir::WORD_END, time); }
 
 template <class State> struct Kernel {
+    weir::Control control{};
     std::unique_ptr<State> state = std::make_unique<State>();
-    void (*step)(State &, hls::stream<weir::word_t> &, hls::stream<weir::result_t> &);
+    void (*function)(weir::Control &, State &, hls::stream<weir::word_t> &, hls::stream<weir::result_t> &);
+    void step(hls::stream<weir::word_t> &input, hls::stream<weir::result_t> &output)
+    {
+        function(control, *state, input, output);
+    }
     test::Clock clock()
     {
         return [this](auto &input, auto &output) {
-            step(*state, input, output);
-            return state->control.has_held != 0;
+            step(input, output);
+            return control.has_held != 0;
         };
     }
-    explicit Kernel(decltype(step) function) : step(function) {}
+    explicit Kernel(decltype(function) step) : function(step) {}
 };
 
 const uint32_t THRESHOLD = 1000;
 
 Kernel<weir::BurstState> bursts()
 {
-    return Kernel<weir::BurstState>([](auto &state, auto &input, auto &output) {
-        weir::burst_step(state, input, output, (ap_uint<32>(THRESHOLD), ap_uint<32>(THRESHOLD)));
+    return Kernel<weir::BurstState>([](auto &control, auto &state, auto &input, auto &output) {
+        weir::burst_step(control, state, input, output, (ap_uint<32>(THRESHOLD), ap_uint<32>(THRESHOLD)));
     });
 }
 
 Kernel<weir::HistogramState> histograms()
 {
-    return Kernel<weir::HistogramState>([](auto &state, auto &input, auto &output) {
-        weir::histogram_step(state, input, output, ap_uint<112>(443) << 16 | 80);
+    return Kernel<weir::HistogramState>([](auto &control, auto &state, auto &input, auto &output) {
+        weir::histogram_step(control, state, input, output, ap_uint<112>(443) << 16 | 80);
     });
 }
 
@@ -96,8 +101,9 @@ ap_uint<192> seed()
 
 Kernel<weir::TalkerState> talkers()
 {
-    return Kernel<weir::TalkerState>(
-        [](auto &state, auto &input, auto &output) { weir::talker_step(state, input, output, seed()); });
+    return Kernel<weir::TalkerState>([](auto &control, auto &state, auto &input, auto &output) {
+        weir::talker_step(control, state, input, output, seed());
+    });
 }
 
 // A bin is 3,125 times 32 ns: the low five bits say nothing.
@@ -250,21 +256,21 @@ template <class Make> void disturbed(Make make)
     for (int clock = 0; clock < 200000; clock++) {
         if (next < words.size() && input.size() < 2 && random() % 64 == 0)
             input.write(test::packed(words[next++]));
-        kernel.step(*kernel.state, input, output);
+        kernel.step(input, output);
         if (!output.empty() && random() % 3 == 0)
             got.push_back(test::unpacked(output.read()));
     }
     for (int clock = 0; clock < 100000; clock++) {
         while (next < words.size() && input.size() < 2)
             input.write(test::packed(words[next++]));
-        kernel.step(*kernel.state, input, output);
+        kernel.step(input, output);
         if (!output.empty())
             got.push_back(test::unpacked(output.read()));
     }
     check(next == words.size() && input.empty(), "all words were taken");
     if (!same(got, expected)) {
         // Results may be lost, counted, where an interval ended before they were out.
-        check(kernel.state->control.lost > 0, "other results without loss");
+        check(kernel.control.lost > 0, "other results without loss");
     }
 }
 
@@ -283,25 +289,25 @@ void full_output()
     hls::stream<weir::result_t> output;
     output.set_room(0);
     for (int i = 0; i < 2 * weir::COLUMNS; i++)
-        kernel.step(*kernel.state, input, output);
+        kernel.step(input, output);
     const int intervals = 5, keys = 10;
     for (int i = 0; i < intervals; i++) {
         for (int key = 0; key < keys; key++) {
             input.write(test::packed(packet(START + i * INTERVAL + key, 100).set_destination_low(key)));
             int waited = 0;
-            for (; (!input.empty() || kernel.state->control.has_held) && waited < 2 * weir::COLUMNS; waited++)
-                kernel.step(*kernel.state, input, output);
+            for (; (!input.empty() || kernel.control.has_held) && waited < 2 * weir::COLUMNS; waited++)
+                kernel.step(input, output);
             check(waited <= weir::COLUMNS + 2, "a word waited for " + std::to_string(waited) + " clocks");
         }
     }
     // Of each interval but the last: two tops and the end; one word found room on the way out.
-    check(kernel.state->control.lost == (intervals - 2) * (2 * keys + 1) - 1,
-          std::to_string(kernel.state->control.lost) + " results are counted as lost");
+    check(kernel.control.lost == (intervals - 2) * (2 * keys + 1) - 1,
+          std::to_string(kernel.control.lost) + " results are counted as lost");
 
     output.set_room(1000000);
     input.write(test::packed(end(START + intervals * INTERVAL)));
     for (int i = 0; i < 3 * weir::COLUMNS; i++)
-        kernel.step(*kernel.state, input, output);
+        kernel.step(input, output);
     std::map<uint64_t, int> words;
     test::Word last{};
     while (!output.empty()) {
@@ -377,6 +383,34 @@ void clearing()
     equal(test::play(thrice, third.clock()), "talkers");
 }
 
+// A reset at any clock, within a boot, a count, a walk: what comes after is as of a new kernel.
+template <class Make> void reset_within(Make make, const char *what)
+{
+    const auto words = mixed(300, 200000);
+    auto fresh = make();
+    const auto expected = test::play(words, fresh.clock());
+    check(!expected.empty(), "there are results");
+    const auto before = mixed(2000, 300000);
+    for (const int clocks : {1, 2, 7, 3000, 4097, 5000, 7000, 9000, 12000, 20000}) {
+        auto kernel = make();
+        hls::stream<weir::word_t> input;
+        hls::stream<weir::result_t> output;
+        for (const Lanes &word : before)
+            input.write(test::packed(word));
+        for (int i = 0; i < clocks; i++)
+            kernel.step(input, output);
+        kernel.control = weir::Control();
+        check(same(test::play(words, kernel.clock()), expected), what);
+    }
+}
+
+void reset()
+{
+    reset_within(bursts, "bursts");
+    reset_within(histograms, "histograms");
+    reset_within(talkers, "talkers");
+}
+
 void saturation()
 {
     check(weir::add_saturating(0xfffffff0, 0xf) == 0xffffffff && weir::add_saturating(0xfffffff0, 0x10) == 0xffffffff &&
@@ -432,7 +466,7 @@ int main(int count, char **arguments)
         {"bins", bins},       {"buckets", buckets},   {"columns", columns},
         {"hazards", hazards}, {"bubbles", bubbles},   {"full_output", full_output},
         {"edges", edges},     {"clearing", clearing}, {"saturation", saturation},
-        {"tops", tops},
+        {"tops", tops},       {"reset", reset},
     };
     const std::string name = count > 1 ? arguments[1] : "";
     const auto found = tests.find(name);
