@@ -501,6 +501,11 @@ impl Fit {
         self.pieces.is_empty()
     }
 
+    /// In how many pieces the clocks ran evenly.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// Clock of `to` minus clock of `from` at `time` of `from`, ns. Outside of all pieces the nearest one goes on.
     pub fn offset(&self, time: u64) -> Option<i64> {
         let t = time.wrapping_sub(self.base_time) as i64 as f64 / 1e9;

@@ -242,6 +242,7 @@ mod tests {
             ack,
             len,
             tsval: 0,
+            sack: 0,
             flow: 0,
             number: 0,
             window: 1000,

@@ -23,7 +23,7 @@ use weir_record::Record;
 
 use clock::Fit;
 use delays::Delays;
-use pair::{Fate, Matches, Pair, Side};
+use pair::{Fate, Matches, Pair, Side, Trust};
 use sightings::Seen;
 pub use sightings::{Between, Elsewhere, Pass, Passage, Sighting, Sightings};
 use tap::{Grouped, Map, Offer, Place, Tap, map};
@@ -152,6 +152,8 @@ pub struct Aligner {
     /// Taps along the path, the client first, once packets have matched.
     order: Option<Vec<usize>>,
     fits: Vec<Fit>,
+    /// What bounds the clocks of a pair and has a delay.
+    least: Vec<Trust>,
     /// The article's view of the first and of the last tap, of connections that both have.
     traces: [Trace; 2],
     shares: Shares,
@@ -191,6 +193,7 @@ impl Aligner {
             .collect();
         Self {
             fits: pairs.iter().map(|pair: &Pair| pair.clock.fit()).collect(),
+            least: vec![Trust::Alone; pairs.len()],
             only_here: vec![0; taps.len()],
             taps,
             pairs,
@@ -244,14 +247,14 @@ impl Aligner {
     /// A capture has ended.
     pub fn end(&mut self, tap: usize) {
         if let Some(tap) = self.taps.get_mut(tap) {
-            tap.ended = true;
+            tap.end();
         }
     }
 
     /// All captures have ended: the answer.
     pub fn finish(mut self) -> Result<Alignment, NothingInCommon> {
         for tap in &mut self.taps {
-            tap.ended = true;
+            tap.end();
         }
         self.step(None);
         let sightings = self.take_sightings();
@@ -310,9 +313,19 @@ impl Aligner {
             matches.push(pair.compare(a, &groups[pair.a], b, &groups[pair.b]));
         }
         for (k, pair) in self.pairs.iter().enumerate() {
-            let mut clock = pair.clock.clone();
-            feed(&mut clock, pair, &self.taps, &matches[k], &mut |_| true);
-            self.fits[k] = clock.fit();
+            let fit = |least: Trust| {
+                let mut clock = pair.clock.clone();
+                feed(&mut clock, pair, &self.taps, &matches[k], least, &mut |_| true);
+                clock.fit()
+            };
+            (self.fits[k], self.least[k]) = (fit(Trust::Alone), Trust::Alone);
+            // Where captures begin and end apart, the same number of packets may be others: they count if they fit.
+            if matches[k].trust.contains(&Trust::Counted) {
+                let more = fit(Trust::Counted);
+                if self.fits[k].is_empty() || more.pieces() <= self.fits[k].pieces() {
+                    (self.fits[k], self.least[k]) = (more, Trust::Counted);
+                }
+            }
         }
         if self.order.is_none() {
             self.order = self.find_order();
@@ -320,7 +333,7 @@ impl Aligner {
         let ripe = self.ripe(full);
         for (k, pair) in self.pairs.iter_mut().enumerate() {
             let mut clock = std::mem::replace(&mut pair.clock, clock::Clock::new());
-            feed(&mut clock, pair, &self.taps, &matches[k], &mut |first| {
+            feed(&mut clock, pair, &self.taps, &matches[k], self.least[k], &mut |first| {
                 ripe[first.0][first.1]
             });
             pair.clock = clock;
@@ -455,7 +468,7 @@ impl Aligner {
 
     /// Delays of matched packets.
     fn measure(&mut self, k: usize, matches: &Matches, ripe_a: &[bool], ripe_b: &[bool]) {
-        let (pair, found, fit) = (&self.pairs[k], &mut self.found[k], &self.fits[k]);
+        let (pair, found, fit, least) = (&self.pairs[k], &mut self.found[k], &self.fits[k], self.least[k]);
         let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
         let mut measured = |at_a: usize, at_b: usize, pieces: bool| {
             let (x, y) = (&a.window[at_a], &b.window[at_b]);
@@ -469,7 +482,7 @@ impl Aligner {
             let upstream = if backward { y } else { x };
             found.tally.copies[usize::from(backward)].arrived += u64::from(upstream.is_copy() && upstream.ip_id != 0);
             found.pieces += u64::from(pieces);
-            if !a.believable(at_a) || !b.believable(at_b) {
+            if matches.trust[at_a] < least || !a.believable(at_a) || !b.believable(at_b) {
                 return;
             }
             let Some(offset) = fit.offset(x.time) else { return };
@@ -638,17 +651,18 @@ impl Aligner {
     }
 }
 
-/// Differences of matched packets to a clock, in the order of time; `wanted` is asked about the first sighting.
+/// Differences of matched packets to a clock, in the order of time, of those that are trusted; `wanted` is asked about the first sighting.
 fn feed(
     clock: &mut clock::Clock,
     pair: &Pair,
     taps: &[Tap],
     matches: &Matches,
+    least: Trust,
     wanted: &mut dyn FnMut((usize, usize)) -> bool,
 ) {
     let (a, b) = (&taps[pair.a], &taps[pair.b]);
     for (at, &fate) in matches.a.fate.iter().enumerate() {
-        if !matches!(fate, Fate::Matched | Fate::Pieces) {
+        if !matches!(fate, Fate::Matched | Fate::Pieces) || matches.trust[at] < least {
             continue;
         }
         let partner = matches.a.partner[at] as usize;

@@ -28,6 +28,18 @@ pub(crate) enum Fate {
     Copy,
 }
 
+/// How sure it is that two packets are the same one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trust {
+    /// There are several alike, not as many at one tap as at the other: it may be another one of them.
+    Guess,
+    /// There are several alike, as many at both taps.
+    Counted,
+    /// No other is like it.
+    #[default]
+    Alone,
+}
+
 /// Partner of each packet of a window, or [`NONE`], and what became of it.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
@@ -40,6 +52,14 @@ impl Side {
         Self {
             partner: vec![NONE; len],
             fate: vec![Fate::Alone; len],
+        }
+    }
+
+    /// A further copy of the packet whose partner at the other tap this is.
+    fn copy(&mut self, at: u32, original: Option<u32>) {
+        if let Some(original) = original {
+            self.fate[at as usize] = Fate::Copy;
+            self.partner[at as usize] = original;
         }
     }
 }
@@ -71,6 +91,8 @@ fn is_later(x: &TapFlow, y: &TapFlow) -> bool {
 pub(crate) struct Matches {
     pub a: Side,
     pub b: Side,
+    /// Of packets of `a` that are in both.
+    pub trust: Vec<Trust>,
     /// Holes in large segments of `a` and of `b`.
     pub holes: [Vec<Hole>; 2],
 }
@@ -107,6 +129,15 @@ impl Tally {
     fn trusted(self) -> bool {
         self.equal > 0 && self.equal * (20 - TRUSTED_OF_20) >= self.different * TRUSTED_OF_20
     }
+}
+
+/// What a box between the taps leaves as it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    ip_ids: Tally,
+    stamps: Tally,
+    windows: Tally,
+    sacks: Tally,
 }
 
 /// A flow that both taps saw.
@@ -148,8 +179,7 @@ pub(crate) struct Pair {
     pub flows: Map<u32, FlowPair>,
     /// Place in `b` to place in `a`.
     reverse: Map<u32, u32>,
-    ip_ids: Tally,
-    stamps: Tally,
+    kept: Kept,
     pub clock: Clock,
     /// Some packet was in both.
     pub has_common: bool,
@@ -167,8 +197,7 @@ impl Pair {
             bit,
             flows: map(),
             reverse: map(),
-            ip_ids: Tally::default(),
-            stamps: Tally::default(),
+            kept: Kept::default(),
             clock: Clock::new(),
             has_common: false,
             votes: [0; 2],
@@ -321,6 +350,7 @@ impl Pair {
         let mut matches = Matches {
             a: Side::new(a.window.len()),
             b: Side::new(b.window.len()),
+            trust: vec![Trust::default(); a.window.len()],
             holes: [Vec::new(), Vec::new()],
         };
         let mut places: Vec<u32> = self.flows.keys().copied().collect();
@@ -350,10 +380,10 @@ impl Pair {
                         ack: flow.delta[1 - side],
                     };
                     if learn {
-                        compared.learn(&mut self.ip_ids, &mut self.stamps);
+                        compared.learn(&mut self.kept);
                     } else {
-                        compared.packets(self.ip_ids.trusted(), self.stamps.trusted(), &mut matches);
-                        compared.pieces(self.stamps.trusted(), &mut matches);
+                        compared.packets(&self.kept, &mut matches);
+                        compared.pieces(self.kept.stamps.trusted(), &mut matches);
                     }
                 }
                 if !learn {
@@ -397,12 +427,23 @@ impl Pair {
         let mut last: [Option<(u64, i64)>; 2] = [None; 2];
         let mut turn = None;
         let (mut near_a, mut near_b, mut matched) = (0u64, 0u64, 0);
+        let in_both = |at: usize| matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces);
+        // The best that there is of both sides.
+        let best = [0, 1].map(|side: usize| {
+            let of_side = group.iter().map(|&at| at as usize);
+            let of_side = of_side.filter(|&at| in_both(at) && a.window[at].side() == side);
+            of_side.map(|at| matches.trust[at]).max().unwrap_or(Trust::Guess)
+        });
+        let least = best[0].min(best[1]).max(Trust::Counted);
         for &at in group {
             let at = at as usize;
-            if !matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces) {
+            if !in_both(at) {
                 continue;
             }
             matched += 1;
+            if matches.trust[at] < least {
+                continue;
+            }
             let other = b.window[matches.a.partner[at] as usize].time;
             let side = a.window[at].side();
             let time = a.window[at].time;
@@ -508,95 +549,93 @@ impl Compared<'_> {
             .collect();
         xs.sort_unstable();
         ys.sort_unstable();
-        let (mut xs, mut ys) = (xs.as_slice(), ys.as_slice());
-        while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
-            match x.cmp(&y) {
-                std::cmp::Ordering::Less => xs = &xs[1..],
-                std::cmp::Ordering::Greater => ys = &ys[1..],
-                std::cmp::Ordering::Equal => {
-                    let (n, m) = (
-                        xs.partition_point(|(key, _)| *key == x),
-                        ys.partition_point(|(key, _)| *key == x),
-                    );
-                    each(&xs[..n], &ys[..m]);
-                    (xs, ys) = (&xs[n..], &ys[m..]);
-                }
-            }
-        }
+        common(&xs, &ys, |xs, ys| each(xs, ys));
     }
 
-    /// Do IP ids and timestamps come through?
-    fn learn(&self, ip_ids: &mut Tally, stamps: &mut Tally) {
+    /// What comes through as it was?
+    fn learn(&self, kept: &mut Kept) {
         self.groups(|xs, ys| {
             if let ([(_, x)], [(_, y)]) = (xs, ys) {
                 let (x, y) = (&self.a[*x as usize], &self.b[*y as usize]);
                 if x.ip_id != 0 || y.ip_id != 0 {
-                    ip_ids.add(x.ip_id == y.ip_id);
+                    kept.ip_ids.add(x.ip_id == y.ip_id);
                 }
                 if x.timestamps() && y.timestamps() {
-                    stamps.add(x.tsval == y.tsval);
+                    kept.stamps.add(x.tsval == y.tsval);
+                }
+                kept.windows.add(x.window == y.window);
+                if x.sack != 0 || y.sack != 0 {
+                    kept.sacks.add(x.sack == y.sack);
                 }
             }
         });
     }
 
     /// Match packets that are the same in every respect that can be trusted.
-    fn packets(&self, ids: bool, stamps: bool, matches: &mut Matches) {
+    fn packets(&self, kept: &Kept, matches: &mut Matches) {
+        let (ids, stamps) = (kept.ip_ids.trusted(), kept.stamps.trusted());
+        let (windows, sacks) = (kept.windows.trusted(), kept.sacks.trusted());
         let transmission = |p: &Digest| (if ids { p.ip_id } else { 0 }, if stamps { p.tsval } else { 0 });
+        let said = |p: &Digest| (if windows { p.window } else { 0 }, if sacks { p.sack } else { 0 });
         let (mut gx, mut gy) = (Vec::new(), Vec::new());
+        let (mut rest_x, mut rest_y) = (Vec::new(), Vec::new());
         self.groups(|xs, ys| {
-            gx.clear();
-            gx.extend(xs.iter().map(|&(_, x)| (transmission(&self.a[x as usize]), x)));
-            gx.sort_unstable();
-            gy.clear();
-            gy.extend(ys.iter().map(|&(_, y)| (transmission(&self.b[y as usize]), y)));
-            gy.sort_unstable();
-            let (mut xs, mut ys) = (gx.as_slice(), gy.as_slice());
-            while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
-                if x < y {
-                    xs = &xs[1..];
-                } else if y < x {
-                    ys = &ys[1..];
+            keyed(xs.iter().map(|&(_, x)| x), self.a, transmission, &mut gx);
+            keyed(ys.iter().map(|&(_, y)| y), self.b, transmission, &mut gy);
+            common(&gx, &gy, |xs, ys| {
+                if xs[0].0.0 != 0 {
+                    // Copies of one packet, the first of which went ahead.
+                    self.copies(xs, ys, matches);
+                } else if xs.len() == 1 && ys.len() == 1 {
+                    matched(matches, xs[0].1, ys[0].1, Trust::Alone);
                 } else {
-                    let (n, m) = (
-                        xs.partition_point(|(key, _)| *key == x),
-                        ys.partition_point(|(key, _)| *key == x),
-                    );
-                    self.transmissions(&xs[..n], &ys[..m], ids, matches);
-                    (xs, ys) = (&xs[n..], &ys[m..]);
+                    keyed(xs.iter().map(|&(_, x)| x), self.a, said, &mut rest_x);
+                    keyed(ys.iter().map(|&(_, y)| y), self.b, said, &mut rest_y);
+                    common(&rest_x, &rest_y, |xs, ys| last_of(xs, ys, matches));
+                    rest_x.retain(|(_, x)| matches.a.fate[*x as usize] == Fate::Alone);
+                    rest_y.retain(|(_, y)| matches.b.fate[*y as usize] == Fate::Alone);
+                    // What a box has changed on the way.
+                    rest_x.sort_unstable_by_key(|(_, x)| *x);
+                    rest_y.sort_unstable_by_key(|(_, y)| *y);
+                    let n = rest_x.len().min(rest_y.len());
+                    let of_x = rest_x.drain(rest_x.len() - n..);
+                    for ((_, x), (_, y)) in of_x.zip(rest_y.drain(rest_y.len() - n..)) {
+                        matched(matches, x, y, Trust::Guess);
+                    }
+                    let at_once = |group: &[(_, u32)], window: &[Digest], at: u32| {
+                        let near = |other: u32| {
+                            other != at && window[other as usize].time.abs_diff(window[at as usize].time) < COPY
+                        };
+                        group.iter().any(|&(_, other)| near(other))
+                    };
+                    let (first_x, first_y) = (first_matched(xs, &matches.a), first_matched(ys, &matches.b));
+                    for &(_, x) in &rest_x {
+                        if at_once(xs, self.a, x) {
+                            matches.a.copy(x, first_x);
+                        }
+                    }
+                    for &(_, y) in &rest_y {
+                        if at_once(ys, self.b, y) {
+                            matches.b.copy(y, first_y);
+                        }
+                    }
                 }
-            }
+            });
         });
     }
 
-    /// Match packets that nothing but their order tells apart.
-    fn transmissions(&self, xs: &[((u16, u32), u32)], ys: &[((u16, u32), u32)], ids: bool, matches: &mut Matches) {
-        // With IP ids they are copies of one packet, the first of which went ahead. Without, they may be
-        // retransmissions, and the last one arrived: after it there was no need for another.
-        let n = xs.len().min(ys.len());
-        let (skip_x, skip_y) = if ids { (0, 0) } else { (xs.len() - n, ys.len() - n) };
-        for ((_, x), (_, y)) in xs[skip_x..].iter().zip(&ys[skip_y..]) {
-            let (x, y) = (*x as usize, *y as usize);
-            matches.a.partner[x] = y as u32;
-            matches.b.partner[y] = x as u32;
-            matches.a.fate[x] = Fate::Matched;
-            matches.b.fate[y] = Fate::Matched;
+    /// Match packets with one IP id.
+    fn copies<K>(&self, xs: &[(K, u32)], ys: &[(K, u32)], matches: &mut Matches) {
+        for ((_, x), (_, y)) in xs.iter().zip(ys) {
+            matched(matches, *x, *y, Trust::Alone);
         }
-        let mark = |group: &[((u16, u32), u32)], skip: usize, window: &[Digest], original: u32, side: &mut Side| {
-            for (k, (_, at)) in group.iter().enumerate() {
-                if (skip..skip + n).contains(&k) {
-                    continue;
-                }
-                let time = |k: usize| window[group[k].1 as usize].time;
-                let near = |k: usize| group.get(k).is_some() && time(k).abs_diff(window[*at as usize].time) < COPY;
-                if ids || near(k.wrapping_sub(1)) || near(k + 1) {
-                    side.fate[*at as usize] = Fate::Copy;
-                    side.partner[*at as usize] = original;
-                }
-            }
-        };
-        mark(xs, skip_x, self.a, ys[skip_y].1, &mut matches.a);
-        mark(ys, skip_y, self.b, xs[skip_x].1, &mut matches.b);
+        let n = xs.len().min(ys.len());
+        for (_, x) in &xs[n..] {
+            matches.a.copy(*x, Some(ys[0].1));
+        }
+        for (_, y) in &ys[n..] {
+            matches.b.copy(*y, Some(xs[0].1));
+        }
     }
 
     /// Match what is left by byte range: one large segment at one tap is several at the other (segmentation offload).
@@ -631,9 +670,13 @@ impl Compared<'_> {
         };
         let mut overlaps = overlaps(&xs, &ys, same);
         overlaps.sort_unstable();
+        let (twice_x, twice_y) = (sent_twice(&xs), sent_twice(&ys));
         for &(x, y) in &overlaps {
             pieces_of(x, y, &mut matches.a);
             pieces_of(y, x, &mut matches.b);
+            if twice_x.contains_key(&x) || twice_y.contains_key(&y) {
+                matches.trust[x as usize] = Trust::Guess;
+            }
         }
         holes(&xs, &ys, self.a, overlaps.iter().copied(), &mut matches.holes[0]);
         let mut turned: Vec<_> = overlaps.iter().map(|&(x, y)| (y, x)).collect();
@@ -642,8 +685,82 @@ impl Compared<'_> {
     }
 }
 
+/// Places of packets with what tells them apart, ascending.
+fn keyed<K: Ord>(
+    places: impl Iterator<Item = u32>,
+    window: &[Digest],
+    key: impl Fn(&Digest) -> K,
+    out: &mut Vec<(K, u32)>,
+) {
+    out.clear();
+    out.extend(places.map(|at| (key(&window[at as usize]), at)));
+    out.sort_unstable();
+}
+
+/// Groups with one key on both sides, which ascend.
+fn common<K: Ord + Copy>(mut xs: &[(K, u32)], mut ys: &[(K, u32)], mut each: impl FnMut(&[(K, u32)], &[(K, u32)])) {
+    while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
+        match x.cmp(&y) {
+            std::cmp::Ordering::Less => xs = &xs[1..],
+            std::cmp::Ordering::Greater => ys = &ys[1..],
+            std::cmp::Ordering::Equal => {
+                let n = xs.partition_point(|(key, _)| *key == x);
+                let m = ys.partition_point(|(key, _)| *key == x);
+                each(&xs[..n], &ys[..m]);
+                (xs, ys) = (&xs[n..], &ys[m..]);
+            }
+        }
+    }
+}
+
+fn matched(matches: &mut Matches, x: u32, y: u32, trust: Trust) {
+    matches.a.partner[x as usize] = y;
+    matches.b.partner[y as usize] = x;
+    matches.a.fate[x as usize] = Fate::Matched;
+    matches.b.fate[y as usize] = Fate::Matched;
+    matches.trust[x as usize] = trust;
+}
+
+/// Match packets that nothing but their order tells apart: they may be retransmissions, and the last one arrived: after it there was no
+/// need for another. Any of repeated ACKs may be the one that is lacking.
+fn last_of<K>(xs: &[(K, u32)], ys: &[(K, u32)], matches: &mut Matches) {
+    let trust = match (xs.len(), ys.len()) {
+        (1, 1) => Trust::Alone,
+        (n, m) if n == m => Trust::Counted,
+        _ => Trust::Guess,
+    };
+    for ((_, x), (_, y)) in xs.iter().rev().zip(ys.iter().rev()) {
+        matched(matches, *x, *y, trust);
+    }
+}
+
+/// Partner of the first one that has one.
+fn first_matched<K>(group: &[(K, u32)], side: &Side) -> Option<u32> {
+    let mut fates = group.iter().map(|&(_, at)| at as usize);
+    let first = fates.find(|&at| side.fate[at] == Fate::Matched)?;
+    Some(side.partner[first])
+}
+
 /// From and to, as distances, and the place in the window.
 type Range = (i64, i64, u32);
+
+/// Places whose bytes others have, too: which of them came through is not known. `ranges` ascend.
+fn sent_twice(ranges: &[Range]) -> Map<u32, ()> {
+    let mut twice = map();
+    let mut furthest: Option<Range> = None;
+    for &range in ranges {
+        if let Some((_, to, at)) = furthest
+            && range.0 < to
+        {
+            twice.insert(at, ());
+            twice.insert(range.2, ());
+        }
+        if furthest.is_none_or(|before| range.1 > before.1) {
+            furthest = Some(range);
+        }
+    }
+    twice
+}
 
 /// Which ranges carry the same bytes: pairs of places. Each byte of `ys` is taken once, by the latest of `xs` that has
 /// it: an earlier one was lost.

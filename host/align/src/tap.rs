@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use weir_record::{Kind, Open, OpenMore, Packet, Record, Setup, SetupMore, setup_bit};
+use weir_record::{Kind, Open, OpenMore, Packet, PacketMore, Record, Setup, SetupMore, setup_bit};
 
 use crate::ends::Ends;
 
@@ -19,6 +19,8 @@ const TCP: u8 = 6;
 /// Bits of [`Digest::bits`].
 const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
+/// In [`Packet::option_bits`]: a continuation with SACK blocks follows.
+const SACK_FOLLOWS: u8 = 2;
 /// From here on: how late after the first it came, as one of [`LATE`] and 1; 0: it is no copy.
 const COPY_SHIFT: u32 = 2;
 /// A mirror port's copy comes within so many ns; without an IP id, which tells it from what is sent twice, within the first alone.
@@ -42,6 +44,8 @@ pub(crate) struct Digest {
     pub ack: u32,
     pub len: u32,
     pub tsval: u32,
+    /// What its SACK blocks say, whatever a box adds to sequence numbers; 0: it has none.
+    pub sack: u32,
     /// Place in [`Tap::flows`].
     pub flow: u32,
     /// Of the frame in its capture, from 1.
@@ -87,13 +91,14 @@ impl Digest {
         self.ip_id == other.ip_id
             && (self.flow, self.seq, self.ack, self.len) == (other.flow, other.seq, other.ack, other.len)
             && (self.tsval, self.window, self.flags) == (other.tsval, other.window, other.flags)
+            && self.sack == other.sack
             && self.side() == other.side()
     }
 
     /// Where [`Recent`] has it: the same for its copies.
     fn place(&self) -> usize {
         let fields = (
-            self.flow, self.seq, self.ack, self.len, self.tsval, self.ip_id, self.flags,
+            self.flow, self.seq, self.ack, self.len, self.tsval, self.ip_id, self.flags, self.sack,
         );
         FixedState::default().hash_one(fields) as usize % (1 << RECENT_BITS)
     }
@@ -155,6 +160,22 @@ impl Recent {
         }
         late
     }
+}
+
+/// SACK blocks as distances from the acknowledgment number, in one number other than 0.
+fn sack_of(packet: &Record, more: &Record) -> u32 {
+    let (ack, more) = (Packet::decode(packet).ack, PacketMore::decode(more));
+    let blocks = [
+        (more.left0, more.right0),
+        (more.left1, more.right1),
+        (more.left2, more.right2),
+        (more.left3, more.right3),
+    ];
+    let known = blocks.iter().take(more.sack_count.into());
+    let distances: Vec<u32> = known
+        .flat_map(|&(l, r)| [l.wrapping_sub(ack), r.wrapping_sub(ack)])
+        .collect();
+    (FixedState::default().hash_one(distances) as u32).max(1)
 }
 
 /// Address and port.
@@ -241,6 +262,8 @@ pub(crate) struct Tap {
     /// Packets from clients and from servers.
     sides: [Sent; 2],
     recent: Recent,
+    /// A packet whose SACK blocks are in the next record.
+    waiting: Option<Record>,
     /// Copies of a mirror port, left out.
     pub mirrored: u64,
     /// Connections by what they tell of the tap's place.
@@ -271,6 +294,7 @@ impl Tap {
             repeats: 0,
             sides: Default::default(),
             recent: Recent::default(),
+            waiting: None,
             mirrored: 0,
             places_seen: map(),
         }
@@ -284,8 +308,15 @@ impl Tap {
     /// Take in records in order.
     pub fn push(&mut self, records: &[Record]) {
         for r in records {
+            if let Some(waiting) = self.waiting.take() {
+                let is_more = r.kind() == Some(Kind::Packet) && r.is_continuation();
+                let sack = if is_more { sack_of(&waiting, r) } else { 0 };
+                self.packet(&waiting, sack);
+            }
             match r.kind() {
-                Some(Kind::Packet) if !r.is_continuation() => self.packet(r),
+                Some(Kind::Packet) if r.is_continuation() => {}
+                Some(Kind::Packet) if Packet::decode(r).option_bits & SACK_FOLLOWS != 0 => self.waiting = Some(*r),
+                Some(Kind::Packet) => self.packet(r, 0),
                 Some(Kind::Open) => self.open(r),
                 Some(Kind::Setup) => self.setup(r),
                 Some(Kind::Close) if !r.is_continuation() => {
@@ -298,6 +329,14 @@ impl Tap {
                 _ => {}
             }
         }
+    }
+
+    /// The capture has ended.
+    pub fn end(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            self.packet(&waiting, 0);
+        }
+        self.ended = true;
     }
 
     fn open(&mut self, r: &Record) {
@@ -378,7 +417,7 @@ impl Tap {
             once.map(|(bit, count)| (setup.bits & bit != 0 && count == 1).then_some(Offer { scale: 0, mss: 0 }));
     }
 
-    fn packet(&mut self, r: &Record) {
+    fn packet(&mut self, r: &Record, sack: u32) {
         let time = r.time();
         if self.first.is_some() && time == self.last {
             self.repeats += 1;
@@ -402,6 +441,7 @@ impl Tap {
             ack: if p.tcp_flags & flag::ACK != 0 { p.ack } else { 0 },
             len: p.length,
             tsval: p.tsval,
+            sack,
             flow: place,
             number: u32::try_from(p.number).unwrap_or(u32::MAX),
             window: p.window,

@@ -87,3 +87,70 @@ fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
     assert!(offset.abs() <= width && width < 20e-6, "{offset} ± {width}");
     assert!((leg.skew_ppm.unwrap() - PPM).abs() < 0.2, "{:?}", leg.skew_ppm);
 }
+
+/// IPv6 without timestamps: nothing but their number tells keep-alives, or repeated ACKs, from each other. Some are lost.
+#[test]
+fn what_is_alike_and_lacking_bounds_no_clock() {
+    for every in [0, 7, 40] {
+        // From the client, when it was sent, whether it is lost.
+        let mut packets = Vec::new();
+        let mut sent = 0u64;
+        let mut add = |(from_client, meta): (bool, Meta), alike: bool| {
+            sent += u64::from(alike);
+            let lost = alike && every > 0 && sent % every == 3;
+            packets.push((from_client, Meta { ip_id: 0, ..meta }, lost));
+        };
+        let ack = tcp::ACK;
+        for n in 0..5u64 {
+            let (port, at) = (1024 + n as u16, n * 100 * MS);
+            add(packet(port, at, true, tcp::SYN, 1000, 0, 0), false);
+            add(packet(port, at + 15 * MS, false, tcp::SYN | ack, 5000, 1001, 0), false);
+            add(packet(port, at + 30 * MS, true, ack, 1001, 5001, 0), false);
+            add(packet(port, at + 31 * MS, true, ack | tcp::PSH, 1001, 5001, 100), false);
+            add(
+                packet(port, at + 45 * MS, false, ack | tcp::PSH, 5001, 1101, 900),
+                false,
+            );
+            add(packet(port, at + 60 * MS, true, ack, 1101, 5901, 0), false);
+            for beat in 1..16 {
+                let at = at + beat * 45_000 * MS;
+                add(packet(port, at, true, ack, 1100, 5901, 0), true);
+                add(packet(port, at + 15 * MS, false, ack, 5901, 1101, 0), true);
+            }
+        }
+        let lost = [true, false].map(|side| packets.iter().filter(|p| p.0 == side && p.2).count() as u64);
+        let taps = [true, false].map(|near| {
+            let mut seen: Vec<Meta> = packets
+                .iter()
+                .filter(|(from_client, _, lost)| *from_client == near || !lost)
+                .map(|(from_client, meta, _)| {
+                    let passed = if *from_client == near {
+                        0
+                    } else {
+                        5 * MS + meta.time % 1000
+                    };
+                    let time = meta.time + passed;
+                    let drift = if near { 0 } else { 3000 * MS + (time - T0) / 50_000 };
+                    Meta {
+                        time: time + drift,
+                        ..*meta
+                    }
+                })
+                .collect();
+            seen.sort_by_key(|meta| meta.time);
+            support::records_of(&seen)
+        });
+        let answer = support::align(&taps).unwrap();
+        let leg = &answer.legs[0];
+        assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 1), "{leg:?}");
+        assert_eq!([leg.lost_forward, leg.lost_backward], lost, "{leg:?}");
+        let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
+        assert!(
+            (offset - 3.0).abs() <= width / 2.0 && width < 15e-3,
+            "{offset} ± {width}"
+        );
+        for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
+            assert!(delay.min_seconds > 4e-3 && delay.max_seconds < 6e-3, "{delay:?}");
+        }
+    }
+}
