@@ -21,9 +21,12 @@ const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
 /// In [`Packet::option_bits`]: a continuation with SACK blocks follows.
 const SACK_FOLLOWS: u8 = 2;
-/// From here on: how late after the first it came, as one of [`LATE`] and 1; 0: it is no copy.
+/// From here on, three bits: how late after the first it came, as one of [`LATE`] and 1; 0: it came alone.
 const COPY_SHIFT: u32 = 2;
-/// A mirror port's copy comes within so many ns; without an IP id, which tells it from what is sent twice, within the first alone.
+const COPY_MASK: u8 = 7;
+/// It is no copy: the one before has had its own, if this is not it.
+const IS_NEXT: u8 = 32;
+/// A mirror port's copy comes within so many ns.
 pub(crate) const LATE: [u64; 6] = [100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000];
 /// Packets that are remembered for that, 48 bytes each: in a place, and log2 of the places (0.8 MB a capture).
 const WAYS: usize = 4;
@@ -83,7 +86,12 @@ impl Digest {
 
     /// Which of [`LATE`] it came within, if it is a copy.
     fn late(&self) -> Option<usize> {
-        usize::from(self.bits >> COPY_SHIFT).checked_sub(1)
+        self.behind().filter(|_| self.bits & IS_NEXT == 0)
+    }
+
+    /// Which of [`LATE`] it came within behind one that is the same.
+    fn behind(&self) -> Option<usize> {
+        usize::from(self.bits >> COPY_SHIFT & COPY_MASK).checked_sub(1)
     }
 
     /// The same fields.
@@ -113,6 +121,7 @@ impl Digest {
 /// Packets from one side, and how many of them are copies of another one, by how late they came.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
+    /// Of which nothing else can look like them, all and copies.
     packets: u64,
     copies: [u64; LATE.len()],
 }
@@ -136,8 +145,9 @@ impl Sent {
 struct Recent(Vec<[Digest; WAYS]>);
 
 impl Recent {
-    /// Which of [`LATE`] it came within, if this is the copy of one of them. It is one of them from now on.
-    fn late(&mut self, digest: &Digest) -> Option<usize> {
+    /// Which of [`LATE`] it came within, if one of them is the same, and whether it is the next of the kind and no copy. It is one of them from
+    /// now on. `latest`: within which of [`LATE`] a mirror port's copies come, if there is one.
+    fn late(&mut self, digest: &Digest, latest: Option<usize>) -> Option<(usize, bool)> {
         if self.0.is_empty() {
             let none = Digest {
                 flow: NONE,
@@ -148,17 +158,30 @@ impl Recent {
         }
         let known = &mut self.0[digest.place()];
         let same = known.iter().position(|known| digest.is_copy_of(known));
-        let within = if digest.ip_id != 0 { &LATE[..] } else { &LATE[..1] };
         let late = same.and_then(|same| {
             let after = digest.time.saturating_sub(known[same].time);
-            within.iter().position(|most| after < *most)
+            LATE.iter().position(|most| after < *most)
         });
+        if digest.ip_id == 0 {
+            // Its sender may say the same again as soon: each has one copy. Repeated ACKs do not tell how late copies may be.
+            let is_alone = digest.is_alone_of_its_kind();
+            let late = late.filter(|late| is_alone || latest.is_none_or(|latest| *late <= latest));
+            let is_next = late.is_some() && same.is_some_and(|same| known[same].bits & IS_NEXT != 0);
+            let oldest = (0..WAYS).min_by_key(|way| known[*way].time);
+            let known = &mut known[same.or(oldest).unwrap_or(0)];
+            if late.is_none() || is_next {
+                *known = *digest;
+            } else {
+                known.bits |= IS_NEXT;
+            }
+            return late.map(|late| (late, is_next));
+        }
         // A network's copy has one of the mirror, too.
         if late != Some(0) {
             let oldest = (0..WAYS).min_by_key(|way| known[*way].time);
             known[same.or(oldest).unwrap_or(0)] = *digest;
         }
-        late
+        late.map(|late| (late, false))
     }
 }
 
@@ -467,13 +490,18 @@ impl Tap {
             }
         }
         let side = &mut self.sides[digest.side()];
-        side.packets += 1;
-        match self.recent.late(&digest) {
-            Some(late) => {
-                side.copies[late] += u64::from(digest.is_alone_of_its_kind());
-                digest.bits |= (late as u8 + 1) << COPY_SHIFT;
-            }
-            None => flow.ends.packet(&digest),
+        let is_alone = digest.is_alone_of_its_kind();
+        side.packets += u64::from(is_alone);
+        let latest = side.latest_copy();
+        let late = self.recent.late(&digest, latest);
+        if let Some((late, is_next)) = late {
+            side.copies[late] += u64::from(is_alone && !is_next);
+            digest.bits |= (late as u8 + 1) << COPY_SHIFT | if is_next { IS_NEXT } else { 0 };
+        }
+        // Without an IP id, it may be sent again as late.
+        let is_certain = |late| late == 0 || digest.ip_id != 0 || latest.is_some_and(|latest| late <= latest);
+        if !digest.late().is_some_and(is_certain) {
+            flow.ends.packet(&digest);
         }
         if self.repeats >= STUCK {
             self.clamped += 1;
@@ -488,6 +516,14 @@ impl Tap {
 
     /// Whether the stamp at `at` of the window stands alone enough to be believed.
     pub fn believable(&self, at: usize) -> bool {
+        let digest = &self.window[at];
+        // It may be the copy of the one before, and that copy it.
+        if digest.bits & IS_NEXT != 0
+            && let Some(latest) = self.sides[digest.side()].latest_copy()
+            && digest.behind().is_some_and(|behind| behind <= latest)
+        {
+            return false;
+        }
         if self.clamped == 0 {
             return true;
         }

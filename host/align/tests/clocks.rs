@@ -154,3 +154,77 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
         }
     }
 }
+
+/// Downloads without IP ids, whose lost segments are sent again after three ACKs that are alike; from where to where, and lost on the leg.
+fn downloads() -> Vec<(bool, Meta, bool)> {
+    let (mut packets, ack) = (Vec::new(), tcp::ACK);
+    let mut add = |at: u64, from_client: bool, flags: u8, numbers: (u32, u32), len: u32, lost: bool| {
+        let port = 1024 + (at / (1000 * MS)) as u16;
+        let (_, meta) = packet(port, at, from_client, flags, numbers.0, numbers.1, len);
+        packets.push((from_client, Meta { ip_id: 0, ..meta }, lost));
+    };
+    for n in 0..30u64 {
+        let at = n * 1000 * MS;
+        add(at, true, tcp::SYN, (1000, 0), 0, false);
+        add(at + 15 * MS, false, tcp::SYN | ack, (5000, 1001), 0, false);
+        add(at + 30 * MS, true, ack, (1001, 5001), 0, false);
+        add(at + 31 * MS, true, ack | tcp::PSH, (1001, 5001), 100, false);
+        for k in 0..40u32 {
+            let (at, seq) = (at + 50 * MS + u64::from(k) * 20 * MS, 5001 + k * 1000);
+            let is_lost = k % 13 == 7;
+            add(at, false, ack, (seq, 1101), 1000, is_lost);
+            if is_lost {
+                for again in 0..4 {
+                    add(at + 7 * MS + again * MS / 20, true, ack, (1101, seq), 0, again == 2);
+                }
+                add(at + 8 * MS, false, ack, (seq, 1101), 1000, false);
+            }
+            add(at + 15 * MS, true, ack, (1101, seq + 1000), 0, false);
+        }
+        add(at + 900 * MS, true, ack | tcp::FIN, (1101, 45_001), 0, false);
+        add(at + 915 * MS, false, ack | tcp::FIN, (45_001, 1102), 0, false);
+        add(at + 930 * MS, true, ack, (1102, 45_002), 0, false);
+    }
+    packets
+}
+
+/// Most packets of the one direction are ACKs, which without an IP id may be sent twice: that the rest comes twice tells of the mirror port.
+#[test]
+fn copies_of_a_mirror_port_are_found_without_ids() {
+    let packets = downloads();
+    let lost = [true, false].map(|side| packets.iter().filter(|p| p.0 == side && p.2).count() as u64);
+    for (mirrored, delay) in [(0, 20_000), (0, 300_000), (1, 20_000), (1, 300_000)] {
+        let taps = [0, 1].map(|tap| {
+            let mut seen = Vec::new();
+            for (from_client, meta, lost) in &packets {
+                let is_first = *from_client == (tap == 0);
+                if *lost && !is_first {
+                    continue;
+                }
+                let passed = if is_first { 0 } else { 5 * MS + meta.time % 1000 };
+                let time = meta.time + passed + tap as u64 * 3000 * MS;
+                seen.push(Meta { time, ..*meta });
+                if tap == mirrored {
+                    let time = time + delay;
+                    seen.push(Meta { time, ..*meta });
+                }
+            }
+            seen.sort_by_key(|meta| meta.time);
+            support::records_of(&seen)
+        });
+        let answer = support::align(&taps).unwrap();
+        let leg = &answer.legs[0];
+        let case = format!("tap {mirrored}, {delay} ns: {leg:?}");
+        assert_eq!([leg.lost_forward, leg.lost_backward], lost, "{case}");
+        let copied = leg.duplicated_forward + leg.duplicated_backward;
+        assert_eq!((leg.undecided, leg.outside, copied), (0, 0, 0), "{case}");
+        let error = (leg.offset_seconds.unwrap() - 3.0).abs();
+        assert!(
+            error < 2e-6 && error <= leg.offset_width_seconds.unwrap() / 2.0,
+            "{case}"
+        );
+        for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
+            assert!(delay.min_seconds > 4.9e-3 && delay.max_seconds < 5.1e-3, "{case}");
+        }
+    }
+}
