@@ -8,6 +8,8 @@
 //! possible, or the floors of both directions jump by the same amount in opposite senses, a clock was set or changed
 //! its pace, and a new piece begins (after Zhang, Liu, Xia 2002, who find such points in one direction's hull).
 //!
+//! Stamps in steps may be wrong by a step: lines that cross the clouds by no more than the steps of both taps are possible, too.
+//!
 //! Memory is bounded: of each block of packets the fastest one of either direction is kept, and blocks are joined in
 //! pairs when there are many. Constraints left out make the interval wider, never wrong.
 
@@ -144,12 +146,13 @@ impl Clock {
         self.links[usize::from(backward)].add(sent, seen, wire);
     }
 
-    /// The pieces in which the clocks ran evenly.
-    pub fn fit(&self) -> Fit {
+    /// The pieces in which the clocks ran evenly; the steps of the stamps of both taps together are `coarse` ns.
+    pub fn fit(&self, coarse: u64) -> Fit {
+        let coarse = coarse as f64;
         let mut parts = Vec::new();
-        cut(&self.blocks, &mut parts);
+        cut(&self.blocks, coarse, &mut parts);
         let passages = self.links.each_ref().map(Link::passage);
-        let piece = |part| Some(Piece::of(part)?.without(passages));
+        let piece = |part| Some(Piece::of(part, coarse)?.without(passages));
         let pieces = parts.into_iter().filter_map(piece).collect();
         Fit {
             base_time: self.base_time,
@@ -161,23 +164,23 @@ impl Clock {
 
 /// Parts of blocks in which the clocks ran evenly. The block at a cut may hold packets of both sides of it, and is left
 /// out.
-fn cut<'a>(blocks: &'a [Block], parts: &mut Vec<&'a [Block]>) {
+fn cut<'a>(blocks: &'a [Block], coarse: f64, parts: &mut Vec<&'a [Block]>) {
     if blocks.len() < 2 {
         parts.push(blocks);
         return;
     }
-    let Some(k) = jump(blocks).or_else(|| impossible(blocks)) else {
+    let Some(k) = jump(blocks, coarse).or_else(|| impossible(blocks, coarse)) else {
         parts.push(blocks);
         return;
     };
-    cut(&blocks[..k], parts);
+    cut(&blocks[..k], coarse, parts);
     let rest = if k + 1 < blocks.len() { k + 1 } else { k };
-    cut(&blocks[rest..], parts);
+    cut(&blocks[rest..], coarse, parts);
 }
 
 /// If no line is possible: the cut after which both neighbourhoods have most room.
-fn impossible(blocks: &[Block]) -> Option<usize> {
-    let possible = |part: &[Block]| Bounds::of(part).widest().is_none_or(|(_, room)| room >= 0.0);
+fn impossible(blocks: &[Block], coarse: f64) -> Option<usize> {
+    let possible = |part: &[Block]| Bounds::of(part, coarse).widest().is_none_or(|(_, room)| room >= 0.0);
     if possible(blocks) {
         return None;
     }
@@ -191,7 +194,11 @@ fn impossible(blocks: &[Block]) -> Option<usize> {
             bad = middle;
         }
     }
-    let room = |part: &[Block]| Bounds::of(part).widest().map_or(f64::INFINITY, |(_, room)| room);
+    let room = |part: &[Block]| {
+        Bounds::of(part, coarse)
+            .widest()
+            .map_or(f64::INFINITY, |(_, room)| room)
+    };
     let score = |k: usize| {
         let before = room(&blocks[k.saturating_sub(NEIGHBOURS)..k]);
         // The block at the cut may hold packets of both sides.
@@ -255,7 +262,7 @@ fn round_trip(floors: &[Floors]) -> f64 {
 
 /// A step: the floors of both directions move by the same amount, in opposite senses, at once; before and after it, the round trip is
 /// the smallest. Queues fill and drain by and by, and make it longer.
-fn jump(blocks: &[Block]) -> Option<usize> {
+fn jump(blocks: &[Block], coarse: f64) -> Option<usize> {
     let slope = trend(blocks);
     let floors = floors(blocks, slope);
     let lowest = |part: &[Floors]| {
@@ -266,7 +273,7 @@ fn jump(blocks: &[Block]) -> Option<usize> {
         Some((of(|f| f.0)?, of(|f| f.1)?))
     };
     let spread = spread(&floors);
-    let threshold = SMALLEST_JUMP.max(4.0 * spread);
+    let threshold = SMALLEST_JUMP.max(4.0 * spread).max(2.0 * coarse);
     let mut best: Option<(f64, usize)> = None;
     let quick = round_trip(&floors);
     let moved = |k: usize| {
@@ -302,12 +309,15 @@ fn jump(blocks: &[Block]) -> Option<usize> {
 struct Bounds {
     above: Vec<Point>,
     below: Vec<Point>,
+    /// What stamps may be wrong by, ns.
+    coarse: f64,
 }
 
 impl Bounds {
     /// Only points of the hulls can bound a line.
-    fn of(blocks: &[Block]) -> Self {
+    fn of(blocks: &[Block], coarse: f64) -> Self {
         Self {
+            coarse,
             above: hull(blocks.iter().filter_map(|b| b.above), 1.0),
             below: hull(blocks.iter().filter_map(|b| b.below), -1.0),
         }
@@ -317,7 +327,7 @@ impl Bounds {
     fn ceiling(&self, slope: f64, t: f64) -> f64 {
         self.above
             .iter()
-            .map(|p| p.1 - slope * (p.0 - t))
+            .map(|p| p.1 - slope * (p.0 - t) + self.coarse)
             .fold(f64::INFINITY, f64::min)
     }
 
@@ -325,7 +335,7 @@ impl Bounds {
     fn floor(&self, slope: f64, t: f64) -> f64 {
         self.below
             .iter()
-            .map(|p| p.1 - slope * (p.0 - t))
+            .map(|p| p.1 - slope * (p.0 - t) - self.coarse)
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
@@ -415,12 +425,12 @@ pub(crate) struct Piece {
     /// Whole width of the slopes that leave nearly as much room.
     slope_width: f64,
     /// Room between both clouds: the smallest round trip.
-    room: f64,
+    round_trip: f64,
 }
 
 impl Piece {
-    fn of(blocks: &[Block]) -> Option<Self> {
-        let bounds = Bounds::of(blocks);
+    fn of(blocks: &[Block], coarse: f64) -> Option<Self> {
+        let bounds = Bounds::of(blocks, coarse);
         let start = blocks.first()?.start;
         let end = blocks.iter().fold(start, |end, b| end.max(b.end));
         let (best, room) = bounds.widest()?;
@@ -432,8 +442,9 @@ impl Piece {
         let noise = if blocks.len() < ENOUGH {
             room
         } else {
+            let least = RESOLUTION.max(coarse / 2.0);
             (spread(&floors(blocks, best)) / 2.0)
-                .clamp(RESOLUTION, MOST_NOISE)
+                .clamp(least, MOST_NOISE.max(least))
                 .min(room)
         };
         let slope = if f(0.0) >= room - noise { 0.0 } else { best };
@@ -442,8 +453,10 @@ impl Piece {
         let lowest = peak(low, high, |s| -bounds.floor(s, start));
         let top = bounds.ceiling(highest, start);
         let bottom = bounds.floor(lowest, start);
+        let round_trip = (room - 2.0 * coarse).max(0.0);
         // Five percent less room, and what the resolution of stamps hides.
-        let (slow, fast) = level(-MAX_SLOPE, slope, MAX_SLOPE, 0.95 * room - 2_000.0, f);
+        let enough = room - 0.05 * round_trip - coarse.max(2.0 * RESOLUTION);
+        let (slow, fast) = level(-MAX_SLOPE, slope, MAX_SLOPE, enough, f);
         let offset = bounds.ceiling(slope, start).midpoint(bounds.floor(slope, start));
         Some(Self {
             start,
@@ -453,13 +466,13 @@ impl Piece {
             // Symmetric around the line, so that the stated interval holds all that is possible.
             width: 2.0 * (top - offset).max(offset - bottom),
             slope_width: fast - slow,
-            room,
+            round_trip,
         })
     }
 
     /// The fastest packets of each direction needed so long for the slowest link of it, ns. The truth is still where it can be without that.
     fn without(mut self, [forward, backward]: [f64; 2]) -> Self {
-        if forward + backward <= self.room {
+        if forward + backward <= self.round_trip {
             let later = (backward - forward) / 2.0;
             self.offset += later;
             self.width += 2.0 * later.abs();
@@ -528,7 +541,7 @@ impl Fit {
                 width: p.width / 1e9,
                 skew_ppm: p.slope / 1e3,
                 skew_width_ppm: p.slope_width / 1e3,
-                round_trip: p.room / 1e9,
+                round_trip: p.round_trip / 1e9,
             })
             .collect()
     }
@@ -590,7 +603,7 @@ mod tests {
             };
             clock.add(START + (t * 1e9) as u64, (truth(t) + apparent).round() as i64, backward);
         }
-        clock.fit()
+        clock.fit(0)
     }
 
     fn offset_at(fit: &Fit, t: f64) -> f64 {
@@ -660,7 +673,7 @@ mod tests {
                 let difference = (t * ppm * 1e3 + apparent).round() as i64;
                 clock.add(START + (t * 1e9) as u64, difference, backward);
             }
-            for s in clock.fit().stretches() {
+            for s in clock.fit(0).stretches() {
                 let truth = (s.start - START) as f64 / 1e9 * ppm * 1e3;
                 let error = (s.offset * 1e9 - truth).abs();
                 assert!(error <= 0.5e9 * s.width + 1.0, "seed {seed}: {error} ns, {s:?}");
@@ -764,7 +777,7 @@ mod tests {
             clock.add(START + k * 100_000, difference as i64, backward);
         }
         assert!(clock.blocks.len() <= MAX_BLOCKS);
-        assert!((offset_at(&clock.fit(), 20.0) - 7e9).abs() < 5e3);
+        assert!((offset_at(&clock.fit(0), 20.0) - 7e9).abs() < 5e3);
     }
 
     /// 10 ms there and back, and forward a link that takes `each` ns for a byte: bursts of a small packet and ten large ones, and an
@@ -787,7 +800,7 @@ mod tests {
                 clock.passed([back, there(answered)], 66, true);
             }
         }
-        let fit = clock.fit();
+        let fit = clock.fit(0);
         let middle = START + 25 * 200_000_000;
         let offset = fit.offset(middle).expect("both directions") - truth;
         (offset as f64, fit.stretches()[0].width * 1e9)

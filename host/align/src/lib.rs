@@ -192,7 +192,7 @@ impl Aligner {
             })
             .collect();
         Self {
-            fits: pairs.iter().map(|pair: &Pair| pair.clock.fit()).collect(),
+            fits: pairs.iter().map(|pair: &Pair| pair.clock.fit(0)).collect(),
             least: vec![Trust::Alone; pairs.len()],
             only_here: vec![0; taps.len()],
             taps,
@@ -313,10 +313,11 @@ impl Aligner {
             matches.push(pair.compare(a, &groups[pair.a], b, &groups[pair.b]));
         }
         for (k, pair) in self.pairs.iter().enumerate() {
+            let coarse = pair.coarse(&self.taps);
             let fit = |least: Trust| {
                 let mut clock = pair.clock.clone();
                 feed(&mut clock, pair, &self.taps, &matches[k], least, &mut |_| true);
-                clock.fit()
+                clock.fit(coarse)
             };
             (self.fits[k], self.least[k]) = (fit(Trust::Alone), Trust::Alone);
             // Where captures begin and end apart, the same number of packets may be others: they count if they fit.
@@ -470,6 +471,7 @@ impl Aligner {
     fn measure(&mut self, k: usize, matches: &Matches, ripe_a: &[bool], ripe_b: &[bool]) {
         let (pair, found, fit, least) = (&self.pairs[k], &mut self.found[k], &self.fits[k], self.least[k]);
         let (a, b) = (&self.taps[pair.a], &self.taps[pair.b]);
+        let coarse = pair.coarse(&self.taps).cast_signed();
         let mut measured = |at_a: usize, at_b: usize, pieces: bool| {
             let (x, y) = (&a.window[at_a], &b.window[at_b]);
             let Some(flow) = pair.flows.get(&x.flow) else { return };
@@ -487,7 +489,10 @@ impl Aligner {
             }
             let Some(offset) = fit.offset(x.time) else { return };
             let apparent = (y.time.wrapping_sub(x.time) as i64).wrapping_sub(offset);
-            found.delays[usize::from(backward)].add(if backward { -apparent } else { apparent });
+            let delay = if backward { -apparent } else { apparent };
+            // No packet arrives before it was sent: what looks so is the step of the stamps.
+            let delay = if (-coarse..0).contains(&delay) { 0 } else { delay };
+            found.delays[usize::from(backward)].add(delay);
         };
         for (at, &fate) in matches.a.fate.iter().enumerate() {
             if matches!(fate, Fate::Matched | Fate::Pieces) {

@@ -1,6 +1,6 @@
 //! Two taps: which flow of one is which flow of the other, and which packet which.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use crate::clock::{Clock, MAX_SLOPE};
 use crate::tap::{Digest, End, Grouped, Map, NONE, Tap, TapFlow, flag, map};
@@ -153,6 +153,8 @@ pub(crate) struct FlowPair {
     hosts: [[u8; 16]; 2],
     /// The client is on `a`'s side of the leg, as its own packets show; `None`: they do not.
     client_near_a: Option<bool>,
+    /// What its packets seem to show, within the steps of the stamps, has been counted.
+    is_counted: bool,
     pub matched: u64,
 }
 
@@ -205,6 +207,11 @@ impl Pair {
         }
     }
 
+    /// Steps of the stamps of both taps together, ns.
+    pub fn coarse(&self, taps: &[Tap]) -> u64 {
+        taps[self.a].coarse() + taps[self.b].coarse()
+    }
+
     /// Most clients are on `a`'s side.
     pub fn a_first(&self) -> bool {
         self.votes[0] >= self.votes[1]
@@ -249,6 +256,7 @@ impl Pair {
                 delta,
                 hosts: [flows.0.client.0, flows.0.server.0],
                 client_near_a: None,
+                is_counted: false,
                 matched: 0,
             },
         );
@@ -391,42 +399,47 @@ impl Pair {
                 }
             }
         }
-        self.votes = [0; 2];
+        let mut votes = [0; 2];
         for flow in self.flows.values() {
-            if let Some(near_a) = flow.client_near_a {
-                self.votes[usize::from(!near_a)] += flow.matched;
+            if let Some(near_a) = self.client_near_a(flow) {
+                votes[usize::from(!near_a)] += flow.matched;
             }
         }
-        // For want of round trips, each router takes one from the TTL.
-        if self.votes == [0; 2] {
-            for flow in self.flows.values() {
-                let (Some(x), Some(y)) = (&a.flows[flow.a as usize], &b.flows[flow.b as usize]) else {
-                    continue;
-                };
-                let [to_server, to_client] = [0, 1].map(|side: usize| {
-                    let (x, y) = (x.place.ttls[side], y.place.ttls[side ^ usize::from(flow.flipped)]);
-                    if x == 0 || y == 0 {
-                        std::cmp::Ordering::Equal
-                    } else {
-                        x.cmp(&y)
-                    }
-                });
-                match to_server.then(to_client.reverse()) {
-                    std::cmp::Ordering::Greater => self.votes[0] += 1,
-                    std::cmp::Ordering::Less => self.votes[1] += 1,
-                    std::cmp::Ordering::Equal => {}
-                }
-            }
-        }
+        self.votes = match votes {
+            [0, 0] => self.by_ttl(a, b),
+            votes => votes,
+        };
         matches
     }
 
+    /// For want of round trips: each router takes one from the TTL.
+    fn by_ttl(&self, a: &Tap, b: &Tap) -> [u64; 2] {
+        let mut votes = [0; 2];
+        for flow in self.flows.values() {
+            let (Some(x), Some(y)) = (&a.flows[flow.a as usize], &b.flows[flow.b as usize]) else {
+                continue;
+            };
+            let [to_server, to_client] = [0, 1].map(|side: usize| {
+                let (x, y) = (x.place.ttls[side], y.place.ttls[side ^ usize::from(flow.flipped)]);
+                if x == 0 || y == 0 { Ordering::Equal } else { x.cmp(&y) }
+            });
+            match to_server.then(to_client.reverse()) {
+                Ordering::Greater => votes[0] += 1,
+                Ordering::Less => votes[1] += 1,
+                Ordering::Equal => {}
+            }
+        }
+        votes
+    }
+
     /// On which side of the leg is the client? Whatever the clocks say, a packet and its answer cross the leg and come
-    /// back: the sum of both differences is a round trip, and its sign tells who is first.
+    /// back: the sum of both differences is a round trip, and its sign tells who is first. What the steps of the stamps may have made of it
+    /// counts for its hosts together.
     fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
         let mut last: [Option<(u64, i64)>; 2] = [None; 2];
         let mut turn = None;
-        let (mut near_a, mut near_b, mut matched) = (0u64, 0u64, 0);
+        let (mut near, mut perhaps, mut matched) = ([0u64; 2], [0u64; 2], 0);
+        let coarse = a.coarse() + b.coarse();
         let in_both = |at: usize| matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces);
         // The best that there is of both sides.
         let best = [0, 1].map(|side: usize| {
@@ -454,17 +467,22 @@ impl Pair {
                 && let [Some((asked, client)), Some((answered, server))] = last
                 && client.abs_diff(server) as f64 > asked.abs_diff(answered) as f64 * (MAX_SLOPE / 1e9)
             {
-                near_a += u64::from(client > server);
-                near_b += u64::from(client < server);
+                let is_clear = client.abs_diff(server) > coarse;
+                let votes = if is_clear { &mut near } else { &mut perhaps };
+                votes[0] += u64::from(client > server);
+                votes[1] += u64::from(client < server);
             }
             turn = Some(side);
         }
         let Some(flow) = self.flows.get_mut(&place) else { return };
         flow.matched += matched;
         self.has_common |= matched > 0;
-        if near_a != near_b && flow.client_near_a.is_none() {
+        let is_clear = near[0] != near[1];
+        let [near_a, near_b] = if is_clear { near } else { perhaps };
+        if near_a != near_b && flow.client_near_a.is_none() && (is_clear || !flow.is_counted) {
             let is_near_a = near_a > near_b;
-            flow.client_near_a = Some(is_near_a);
+            flow.client_near_a = is_clear.then_some(is_near_a);
+            flow.is_counted = true;
             for (host, on_a) in flow.hosts.into_iter().zip([is_near_a, !is_near_a]) {
                 if self.hosts.len() < HOSTS || self.hosts.contains_key(&host) {
                     self.hosts.entry(host).or_default()[usize::from(!on_a)] += 1;
@@ -701,9 +719,9 @@ fn keyed<K: Ord>(
 fn common<K: Ord + Copy>(mut xs: &[(K, u32)], mut ys: &[(K, u32)], mut each: impl FnMut(&[(K, u32)], &[(K, u32)])) {
     while let (Some(&(x, _)), Some(&(y, _))) = (xs.first(), ys.first()) {
         match x.cmp(&y) {
-            std::cmp::Ordering::Less => xs = &xs[1..],
-            std::cmp::Ordering::Greater => ys = &ys[1..],
-            std::cmp::Ordering::Equal => {
+            Ordering::Less => xs = &xs[1..],
+            Ordering::Greater => ys = &ys[1..],
+            Ordering::Equal => {
                 let n = xs.partition_point(|(key, _)| *key == x);
                 let m = ys.partition_point(|(key, _)| *key == x);
                 each(&xs[..n], &ys[..m]);

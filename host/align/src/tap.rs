@@ -36,6 +36,8 @@ const MIRROR_PART: u64 = 5;
 const MIRROR_LEAST: u64 = 8;
 /// And where it goes on being so many, the same port is later.
 const MIRROR_REST: u64 = 20;
+/// Few packets may be further apart by chance than any clock's steps, ns.
+const COARSEST: u64 = 100_000_000;
 /// No flow.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -281,6 +283,8 @@ pub(crate) struct Tap {
     pub given_up: u64,
     /// Packets whose stamp equals the one before: moved there because their own ran backwards.
     pub clamped: u64,
+    /// The greatest step in which all stamps are apart, ns; 0: there is one.
+    step: u64,
     repeats: u32,
     /// Packets from clients and from servers.
     sides: [Sent; 2],
@@ -291,6 +295,14 @@ pub(crate) struct Tap {
     pub mirrored: u64,
     /// Connections by what they tell of the tap's place.
     pub places_seen: Map<Place, u64>,
+}
+
+/// Greatest common divisor.
+const fn common_step(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// So many equal stamps in a row are no coincidence: the capture's clock was set back, and the engine, for which time
@@ -314,6 +326,7 @@ impl Tap {
             connections: 0,
             given_up: 0,
             clamped: 0,
+            step: 0,
             repeats: 0,
             sides: Default::default(),
             recent: Recent::default(),
@@ -447,8 +460,12 @@ impl Tap {
         } else {
             self.repeats = 0;
         }
-        self.first.get_or_insert(time);
+        let first = *self.first.get_or_insert(time);
         self.last = self.last.max(time);
+        let after = time.abs_diff(first);
+        if !after.is_multiple_of(self.step) {
+            self.step = common_step(self.step, after);
+        }
         let Some(place) = self.place(r) else { return };
         let Some(flow) = &mut self.flows[place as usize] else {
             return;
@@ -512,6 +529,11 @@ impl Tap {
             *ttl = digest.ttl;
         }
         self.window.push(digest);
+    }
+
+    /// What its stamps may be wrong by, ns.
+    pub fn coarse(&self) -> u64 {
+        self.step.min(COARSEST)
     }
 
     /// Whether the stamp at `at` of the window stands alone enough to be believed.

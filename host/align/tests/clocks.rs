@@ -4,6 +4,7 @@
 mod support;
 
 use support::end;
+use weir_align::Alignment;
 use weir_engine::meta::tcp;
 use weir_engine::{Key, Meta, Options};
 
@@ -98,7 +99,8 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
         let mut add = |(from_client, meta): (bool, Meta), alike: bool| {
             sent += u64::from(alike);
             let lost = alike && every > 0 && sent % every == 3;
-            packets.push((from_client, Meta { ip_id: 0, ..meta }, lost));
+            let time = meta.time + packets.len() as u64 * 7919;
+            packets.push((from_client, Meta { time, ip_id: 0, ..meta }, lost));
         };
         let ack = tcp::ACK;
         for n in 0..5u64 {
@@ -226,5 +228,69 @@ fn copies_of_a_mirror_port_are_found_without_ids() {
         for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
             assert!(delay.min_seconds > 4.9e-3 && delay.max_seconds < 5.1e-3, "{case}");
         }
+    }
+}
+
+/// Requests and their answers of so many connections, `gap` ns apart, over a leg of `leg` ns, where the taps' stamps are multiples of these steps.
+fn in_steps(gap: u64, leg: u64, steps: [u64; 2], ppm: u64) -> Alignment {
+    let (mut packets, ack) = (Vec::new(), tcp::ACK);
+    for n in 0..1000u64 {
+        // At no time of any step more often than at another.
+        let (port, at) = (1024 + n as u16, n * gap + n * 7919 * 1009 % gap);
+        let mut add = |after: u64, from_client: bool, flags: u8, seq: u32, ack: u32, len: u32| {
+            packets.push(packet(port, at + after, from_client, flags, seq, ack, len));
+        };
+        add(0, true, tcp::SYN, 1000, 0, 0);
+        add(leg + 31_000, false, tcp::SYN | ack, 5000, 1001, 0);
+        add(2 * leg + 67_000, true, ack, 1001, 5001, 0);
+        add(2 * leg + 300_000, true, ack | tcp::PSH, 1001, 5001, 100);
+        add(3 * leg + 900_000, false, ack | tcp::PSH, 5001, 1101, 900);
+        add(4 * leg + 2 * MS, true, ack | tcp::FIN, 1101, 5901, 0);
+        add(5 * leg + 3 * MS, false, ack | tcp::FIN, 5901, 1102, 0);
+        add(6 * leg + 4 * MS, true, ack, 1102, 5902, 0);
+    }
+    let taps = [0, 1].map(|tap| {
+        let stamp = |(from_client, meta): &(bool, Meta)| {
+            let passed = if *from_client == (tap == 0) {
+                0
+            } else {
+                leg + meta.time % 97
+            };
+            let time = meta.time - T0 + passed;
+            let time = time + tap as u64 * (5000 * MS + time * ppm / 1_000_000);
+            Meta {
+                time: T0 + time / steps[tap] * steps[tap],
+                ..*meta
+            }
+        };
+        let mut seen: Vec<Meta> = packets.iter().map(stamp).collect();
+        seen.sort_by_key(|meta| meta.time);
+        support::records_of(&seen)
+    });
+    support::align(&taps).unwrap()
+}
+
+/// Taps on one switch, stamps in µs; a leg of 200 µs, stamps in ms.
+#[test]
+fn steps_of_the_stamps_are_no_clock_that_was_set() {
+    for (gap, leg, steps, ppm) in [
+        (60 * MS, 400, [1000, 1000], 14),
+        (60 * MS, 400, [1000, 1], 14),
+        (60 * MS, 300, [1000, 1000], 0),
+        (13 * MS, 200_000, [1000, MS], 0),
+        (13 * MS, 200_000, [1, MS], 0),
+        (13 * MS, 200_000, [MS, 1000], 40),
+        (13 * MS, 2 * MS, [10 * MS, 10 * MS], 0),
+    ] {
+        let answer = in_steps(gap, leg, steps, ppm);
+        let leg = &answer.legs[0];
+        let case = format!("{gap} {steps:?} {ppm}: {leg:?}");
+        assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 1), "{case}");
+        let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
+        assert!((offset - 5.0).abs() <= width / 2.0, "{case}");
+        for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
+            assert!(delay.min_seconds >= 0.0, "{case}");
+        }
+        assert_eq!((leg.only_from, leg.only_to), (0, 0), "{case}");
     }
 }
