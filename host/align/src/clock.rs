@@ -30,6 +30,8 @@ const ENOUGH: usize = 8;
 /// Room that no drift is believed for is at least the resolution of common stamps and at most this, ns.
 const RESOLUTION: f64 = 1_000.0;
 const MOST_NOISE: f64 = 20_000.0;
+/// Round trips of so many steps of the stamps are longer than these can hide.
+const MANY_STEPS: f64 = 8.0;
 /// Jumps below this are not looked for, ns.
 const SMALLEST_JUMP: f64 = 100_000.0;
 
@@ -148,12 +150,17 @@ impl Clock {
 
     /// The pieces in which the clocks ran evenly; the steps of the stamps of both taps together are `coarse` ns.
     pub fn fit(&self, coarse: u64) -> Fit {
-        let coarse = coarse as f64;
+        let steps = Steps::of(&self.blocks, coarse as f64);
         let mut parts = Vec::new();
-        cut(&self.blocks, coarse, &mut parts);
+        cut(&self.blocks, steps, &mut parts);
         let passages = self.links.each_ref().map(Link::passage);
-        let piece = |part| Some(Piece::of(part, coarse)?.without(passages));
-        let pieces = parts.into_iter().filter_map(piece).collect();
+        let last = parts.len() - 1;
+        let piece = |(k, part): (usize, &[Block])| {
+            let mut piece = Piece::of(part, steps)?.without(passages);
+            piece.leave_cuts(part, [k > 0, k < last]);
+            Some(piece)
+        };
+        let pieces = parts.into_iter().enumerate().filter_map(piece).collect();
         Fit {
             base_time: self.base_time,
             base: self.base,
@@ -162,25 +169,45 @@ impl Clock {
     }
 }
 
+/// Steps of the stamps of both taps together, ns.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    coarse: f64,
+    /// How far a line may cross a cloud before it is impossible.
+    slack: f64,
+}
+
+impl Steps {
+    /// Round trips that are many steps leave room, whatever the steps are: a line that crosses a cloud there is of a clock that was set.
+    fn of(blocks: &[Block], coarse: f64) -> Self {
+        let quick = round_trip(&floors(blocks, trend(blocks)));
+        let is_near = quick <= MANY_STEPS * coarse || quick.is_infinite();
+        Self {
+            coarse,
+            slack: if is_near { coarse } else { 0.0 },
+        }
+    }
+}
+
 /// Parts of blocks in which the clocks ran evenly. The block at a cut may hold packets of both sides of it, and is left
 /// out.
-fn cut<'a>(blocks: &'a [Block], coarse: f64, parts: &mut Vec<&'a [Block]>) {
+fn cut<'a>(blocks: &'a [Block], steps: Steps, parts: &mut Vec<&'a [Block]>) {
     if blocks.len() < 2 {
         parts.push(blocks);
         return;
     }
-    let Some(k) = jump(blocks, coarse).or_else(|| impossible(blocks, coarse)) else {
+    let Some(k) = jump(blocks, steps.coarse).or_else(|| impossible(blocks, steps.slack)) else {
         parts.push(blocks);
         return;
     };
-    cut(&blocks[..k], coarse, parts);
+    cut(&blocks[..k], steps, parts);
     let rest = if k + 1 < blocks.len() { k + 1 } else { k };
-    cut(&blocks[rest..], coarse, parts);
+    cut(&blocks[rest..], steps, parts);
 }
 
 /// If no line is possible: the cut after which both neighbourhoods have most room.
-fn impossible(blocks: &[Block], coarse: f64) -> Option<usize> {
-    let possible = |part: &[Block]| Bounds::of(part, coarse).widest().is_none_or(|(_, room)| room >= 0.0);
+fn impossible(blocks: &[Block], slack: f64) -> Option<usize> {
+    let possible = |part: &[Block]| Bounds::of(part, slack).widest().is_none_or(|(_, room)| room >= 0.0);
     if possible(blocks) {
         return None;
     }
@@ -194,11 +221,7 @@ fn impossible(blocks: &[Block], coarse: f64) -> Option<usize> {
             bad = middle;
         }
     }
-    let room = |part: &[Block]| {
-        Bounds::of(part, coarse)
-            .widest()
-            .map_or(f64::INFINITY, |(_, room)| room)
-    };
+    let room = |part: &[Block]| Bounds::of(part, slack).widest().map_or(f64::INFINITY, |(_, room)| room);
     let score = |k: usize| {
         let before = room(&blocks[k.saturating_sub(NEIGHBOURS)..k]);
         // The block at the cut may hold packets of both sides.
@@ -424,17 +447,19 @@ pub(crate) struct Piece {
     width: f64,
     /// Whole width of the slopes that leave nearly as much room.
     slope_width: f64,
+    /// A packet of its time is on its side of all cuts.
+    is_certain: bool,
     /// Room between both clouds: the smallest round trip.
     round_trip: f64,
 }
 
 impl Piece {
-    fn of(blocks: &[Block], coarse: f64) -> Option<Self> {
+    fn of(blocks: &[Block], Steps { coarse, slack }: Steps) -> Option<Self> {
         let bounds = Bounds::of(blocks, coarse);
         let start = blocks.first()?.start;
         let end = blocks.iter().fold(start, |end, b| end.max(b.end));
         let (best, room) = bounds.widest()?;
-        if room < 0.0 {
+        if room < 2.0 * (coarse - slack) {
             return None; // a block at a cut
         }
         let f = |slope| bounds.room(slope);
@@ -466,8 +491,23 @@ impl Piece {
             // Symmetric around the line, so that the stated interval holds all that is possible.
             width: 2.0 * (top - offset).max(offset - bottom),
             slope_width: fast - slow,
+            is_certain: true,
             round_trip,
         })
+    }
+
+    /// A block beside a cut may hold packets of the other side that bound no line: the piece says nothing of their time.
+    fn leave_cuts(&mut self, blocks: &[Block], [before, behind]: [bool; 2]) {
+        let from = usize::from(before);
+        let kept = blocks.len().saturating_sub(from + usize::from(behind));
+        if kept == 0 {
+            self.is_certain = !(before || behind);
+            return;
+        }
+        let kept = &blocks[from..from + kept];
+        let start = kept[0].start;
+        self.offset += self.slope * (start - self.start);
+        (self.start, self.end) = (start, kept.iter().fold(start, |end, b| end.max(b.end)));
     }
 
     /// The fastest packets of each direction needed so long for the slowest link of it, ns. The truth is still where it can be without that.
@@ -521,11 +561,28 @@ impl Fit {
 
     /// Clock of `to` minus clock of `from` at `time` of `from`, ns. Outside of all pieces the nearest one goes on.
     pub fn offset(&self, time: u64) -> Option<i64> {
-        let t = time.wrapping_sub(self.base_time) as i64 as f64 / 1e9;
+        self.nearest(time).map(|(_, offset)| offset)
+    }
+
+    /// The same, where a piece says it: between two of them a clock was set, who knows when.
+    pub fn certain_offset(&self, time: u64) -> Option<i64> {
+        let is_inside = |p: &Piece, t: f64| p.is_certain && (p.start..=p.end).contains(&t);
+        let (piece, offset) = self.nearest(time)?;
+        is_inside(piece, self.after_base(time)).then_some(offset)
+    }
+
+    /// s after the base.
+    fn after_base(&self, time: u64) -> f64 {
+        time.wrapping_sub(self.base_time) as i64 as f64 / 1e9
+    }
+
+    /// The nearest piece, and what it says.
+    fn nearest(&self, time: u64) -> Option<(&Piece, i64)> {
+        let t = self.after_base(time);
         let distance = |p: &Piece| (p.start - t).max(t - p.end).max(0.0);
         let piece = self.pieces.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
         let above = piece.offset + piece.slope * (t - piece.start);
-        Some(self.base.wrapping_add(above.round() as i64))
+        Some((piece, self.base.wrapping_add(above.round() as i64)))
     }
 
     /// The pieces in plain units.

@@ -487,7 +487,9 @@ impl Aligner {
             if matches.trust[at_a] < least || !a.believable(at_a) || !b.believable(at_b) {
                 return;
             }
-            let Some(offset) = fit.offset(x.time) else { return };
+            let Some(offset) = fit.certain_offset(x.time) else {
+                return;
+            };
             let apparent = (y.time.wrapping_sub(x.time) as i64).wrapping_sub(offset);
             let delay = if backward { -apparent } else { apparent };
             // No packet arrives before it was sent: what looks so is the step of the stamps.

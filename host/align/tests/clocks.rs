@@ -231,8 +231,8 @@ fn copies_of_a_mirror_port_are_found_without_ids() {
     }
 }
 
-/// Requests and their answers of so many connections, `gap` ns apart, over a leg of `leg` ns, where the taps' stamps are multiples of these steps.
-fn in_steps(gap: u64, leg: u64, steps: [u64; 2], ppm: u64) -> Alignment {
+/// Requests and their answers of 1,000 connections, `gap` ns apart, over a leg of `leg` ns, on these clocks.
+fn requests(gap: u64, leg: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
     let (mut packets, ack) = (Vec::new(), tcp::ACK);
     for n in 0..1000u64 {
         // At no time of any step more often than at another.
@@ -250,24 +250,30 @@ fn in_steps(gap: u64, leg: u64, steps: [u64; 2], ppm: u64) -> Alignment {
         add(6 * leg + 4 * MS, true, ack, 1102, 5902, 0);
     }
     let taps = [0, 1].map(|tap| {
-        let stamp = |(from_client, meta): &(bool, Meta)| {
-            let passed = if *from_client == (tap == 0) {
+        let passed = |(from_client, meta): &(bool, Meta)| {
+            let later = if *from_client == (tap == 0) {
                 0
             } else {
                 leg + meta.time % 97
             };
-            let time = meta.time - T0 + passed;
-            let time = time + tap as u64 * (5000 * MS + time * ppm / 1_000_000);
-            Meta {
-                time: T0 + time / steps[tap] * steps[tap],
-                ..*meta
-            }
+            (meta.time - T0 + later, *meta)
         };
-        let mut seen: Vec<Meta> = packets.iter().map(stamp).collect();
-        seen.sort_by_key(|meta| meta.time);
-        support::records_of(&seen)
+        let mut seen: Vec<(u64, Meta)> = packets.iter().map(passed).collect();
+        seen.sort_by_key(|(time, _)| *time);
+        let stamped = seen.iter().map(|(time, meta)| Meta {
+            time: T0 + clocks[tap](*time),
+            ..*meta
+        });
+        support::records_of(&stamped.collect::<Vec<_>>())
     });
     support::align(&taps).unwrap()
+}
+
+/// Stamps that are multiples of these steps; the clock of the second drifts.
+fn in_steps(gap: u64, leg: u64, steps: [u64; 2], ppm: u64) -> Alignment {
+    let near = |time: u64| time / steps[0] * steps[0];
+    let far = |time: u64| (time + 5000 * MS + time * ppm / 1_000_000) / steps[1] * steps[1];
+    requests(gap, leg, [&near, &far])
 }
 
 /// Taps on one switch, stamps in µs; a leg of 200 µs, stamps in ms.
@@ -292,5 +298,38 @@ fn steps_of_the_stamps_are_no_clock_that_was_set() {
             assert!(delay.min_seconds >= 0.0, "{case}");
         }
         assert_eq!((leg.only_from, leg.only_to), (0, 0), "{case}");
+    }
+}
+
+/// The second clock is set after 30 s, by so many ms, while packets come: none has a delay by the line of the other side of that.
+#[test]
+fn packets_around_a_clock_that_was_set_have_no_delay() {
+    let leg = 5 * MS;
+    for (k, by) in [-50, 50, -500, -17, 800].into_iter().enumerate() {
+        let set_at = 30_000 * MS + k as u64 * 7 * MS;
+        let near = |time: u64| time;
+        let far = |time: u64| {
+            let time_there = 2000 * MS + time + time / 70_000;
+            if time < set_at {
+                time_there
+            } else {
+                time_there.wrapping_add_signed(by * 1_000_000)
+            }
+        };
+        let answer = requests(60 * MS, leg, [&near, &far]);
+        let leg = &answer.legs[0];
+        let case = format!("{by} ms: {leg:?}");
+        assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 2), "{case}");
+        for (piece, is_before) in leg.clock.iter().zip([true, false]) {
+            let at = |stamp: weir_messages::Timestamp| weir_record::time::tai_from_utc(stamp.unix_nanos() as u64) - T0;
+            let (start, end) = (at(piece.start.unwrap()), at(piece.end.unwrap()));
+            assert_eq!((start < set_at, end < set_at), (is_before, is_before), "{case}");
+            let error = (far(start) as f64 - start as f64) / 1e9 - piece.offset_seconds;
+            assert!(error.abs() <= piece.offset_width_seconds / 2.0, "{error} {case}");
+        }
+        for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
+            assert!(delay.min_seconds > 4e-3 && delay.max_seconds < 6e-3, "{case}");
+            assert!(delay.samples > 2900, "{case}");
+        }
     }
 }
