@@ -189,19 +189,23 @@ impl Steps {
     }
 }
 
-/// Parts of blocks in which the clocks ran evenly. The block at a cut may hold packets of both sides of it, and is left
+/// Parts of blocks in which the clocks ran evenly. The blocks at a cut, one or two, may hold packets of both sides of it, and are left
 /// out.
 fn cut<'a>(blocks: &'a [Block], steps: Steps, parts: &mut Vec<&'a [Block]>) {
     if blocks.len() < 2 {
         parts.push(blocks);
         return;
     }
-    let Some(k) = jump(blocks, steps.coarse).or_else(|| impossible(blocks, steps.slack)) else {
+    let jump = [1, 2].into_iter().find_map(|mixed| {
+        let k = jump(blocks, mixed, steps.coarse)?;
+        Some((k, k + mixed))
+    });
+    let Some((k, rest)) = jump.or_else(|| impossible(blocks, steps.slack).map(|k| (k, k + 1))) else {
         parts.push(blocks);
         return;
     };
     cut(&blocks[..k], steps, parts);
-    let rest = if k + 1 < blocks.len() { k + 1 } else { k };
+    let rest = if rest < blocks.len() { rest } else { k };
     cut(&blocks[rest..], steps, parts);
 }
 
@@ -284,8 +288,9 @@ fn round_trip(floors: &[Floors]) -> f64 {
 }
 
 /// A step: the floors of both directions move by the same amount, in opposite senses, at once; before and after it, the round trip is
-/// the smallest. Queues fill and drain by and by, and make it longer.
-fn jump(blocks: &[Block], coarse: f64) -> Option<usize> {
+/// the smallest. Queues fill and drain by and by, and make it longer. So many blocks may be `mixed`, with packets of both sides: two,
+/// where what was on its way is in both.
+fn jump(blocks: &[Block], mixed: usize, coarse: f64) -> Option<usize> {
     let slope = trend(blocks);
     let floors = floors(blocks, slope);
     let lowest = |part: &[Floors]| {
@@ -301,23 +306,29 @@ fn jump(blocks: &[Block], coarse: f64) -> Option<usize> {
     let quick = round_trip(&floors);
     let moved = |k: usize| {
         let before = lowest(&floors[k.saturating_sub(NEIGHBOURS)..k])?;
-        let after = lowest(&floors[k + 1..(k + 1 + NEIGHBOURS).min(floors.len())])?;
+        let after = lowest(&floors[k + mixed..(k + mixed + NEIGHBOURS).min(floors.len())])?;
         let longer = (before.0 + before.1).max(after.0 + after.1) - quick;
         Some((after.0 - before.0, after.1 - before.1, longer))
     };
     let next = |k: usize| {
-        let ((a, b), (c, d)) = (floors[k - 1], floors[k + 1]);
+        let ((a, b), (c, d)) = (floors[k - 1], floors[k + mixed]);
         Some((c? - a?, d? - b?))
     };
-    for k in 1..blocks.len() - 1 {
+    for k in 1..blocks.len().saturating_sub(mixed) {
         let (Some((up, down, longer)), Some(next)) = (moved(k), next(k)) else {
             continue;
         };
         let size = up.abs().min(down.abs());
         let opposite = up.signum() != down.signum() && (up + down).abs() <= 0.25 * size;
+        // Packets of both sides make a round trip shorter than any.
+        let is_mixed = |at: usize| {
+            let (up, down) = floors[at];
+            up.zip(down).is_some_and(|(up, down)| up + down <= quick - 0.5 * size)
+        };
         let at_once = (next.0 * up.signum()).min(next.1 * down.signum()) >= 0.75 * size;
         if opposite
             && at_once
+            && (mixed == 1 || (k..k + mixed).any(is_mixed))
             && longer <= 0.25 * size
             && size > threshold
             && best.is_none_or(|(other, _)| size > other)
