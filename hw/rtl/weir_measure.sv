@@ -266,7 +266,6 @@ module weir_measure
       .trouble_valid,
       .trouble_index,
       .trouble_time,
-      .opened,
       .left_out
   );
 
@@ -275,6 +274,7 @@ module weir_measure
   logic [TrackerLatency-1:0] passing;
   logic job_passed;
   assign job_passed = passing[TrackerLatency-1];
+  assign opened = job_passed && job.order.opened;
   always_ff @(posedge clk) begin
     passing <= {passing[TrackerLatency-2:0], looked_up};
     if (rst) passing <= '0;

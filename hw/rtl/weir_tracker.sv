@@ -44,8 +44,6 @@ module weir_tracker
     output logic                              trouble_valid,
     output index_t                            trouble_index,
     output logic            [     47:0]       trouble_time,
-    // A packet opened a flow in the context trouble_index.
-    output logic                              opened,
     // Records left out, a pulse each.
     output shed_t                             left_out
 );
@@ -507,7 +505,6 @@ module weir_tracker
   always_ff @(posedge clk) begin
     m_valid <= records != '0;
     trouble_valid <= valid[Write] && interval.trouble;
-    opened <= valid[Write] && o.opened;
     trouble_index <= lookup[Write].index;
     trouble_time <= word[Write].meta.timestamp[47:0];
     left_out.packet <= valid[Write] && (f.tcp || f.other) && wants_digest[Write] && f.shed.packet;
@@ -532,7 +529,6 @@ module weir_tracker
     if (rst) begin
       m_valid <= 1'b0;
       trouble_valid <= 1'b0;
-      opened <= 1'b0;
     end
   end
 

@@ -46,7 +46,6 @@ module weir_tracker_chain
       .trouble_valid(),
       .trouble_index(),
       .trouble_time(),
-      .opened(),
       .left_out
   );
   weir_formatter formatter (
