@@ -165,9 +165,9 @@ rtl-coverage: ## lines and branches that the hardware's tests reach, and what of
 	@rtl-tests/coverage.py
 
 .PHONY: synth
-synth: ## synthesis estimates of what changed against hw/synth/report.md; ONLY=weir_fifo for some modules, ALL=1 for all
+synth: ## synthesis estimates of what changed against hw/synth/report.md; ONLY=weir_fifo for some modules, ALL=1 for all; WRITE=1 renews them there
 	@pytest -q -rs rtl-tests/test_synth.py
-	@hw/synth/synth.py --check $(if $(ONLY),--only $(ONLY),$(if $(ALL),,--changed))
+	@hw/synth/synth.py $(if $(WRITE),--write,--check) $(if $(ONLY),--only $(ONLY),$(if $(ALL),,--changed))
 
 .PHONY: synth-ecp5
 synth-ecp5: ## the same with place and route on ECP5; WRITE=1 renews hw/synth/report.md

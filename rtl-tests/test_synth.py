@@ -183,10 +183,23 @@ def line(**changes):
 
 
 def test_check_accepts_what_was_committed():
-    committed = synth.report([line()], [], [])
+    committed = synth.report(["m"], [line()], [], [])
     assert synth.regressions([line()], [], committed) == []
     assert synth.regressions([line(LUT=110, FF=90)], [], committed) == []
     assert synth.unacceptable(line()) == []
+
+
+def test_what_a_run_leaves_out_stays_in_the_report():
+    memory = {"queue": {"RAMB36E2": 1}, "contexts": {"URAM288": 4}}
+    both = [line(id="a", memories=memory, loops=[["x", 2, 7]]), line(id="weir_fifo/small", LUT=7)]
+    routed = {"id": "a", "parameters": "default", "MHz": 200.0, "LUT": 1, "FF": 1, "DP16KD": 0, "critical": ""}
+    ids = ["a", "weir_fifo/small"]
+    committed = synth.report(ids, both, [line(memories=memory)], [routed])
+    assert synth.report(ids, [], [], [], committed) == committed
+    renewed = synth.report([*ids, "new"], [both[1] | {"LUT": 8}, line(id="new")], [], [], committed)
+    rows = synth.table(renewed, "| module | parameters | LUT")
+    assert {name: row["LUT"] for name, row in rows.items()} == {"a": "100", "weir_fifo/small": "8", "new": "100"}
+    assert synth.report(["a"], [], [], [], renewed) == synth.report(["a"], both[:1], [line(memories=memory)], [routed])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +208,7 @@ def test_check_accepts_what_was_committed():
     ids=lambda c: "-".join(c),
 )
 def test_check_finds_regressions(changes):
-    assert synth.regressions([line(**changes)], [], synth.report([line()], [], []))
+    assert synth.regressions([line(**changes)], [], synth.report(["m"], [line()], [], []))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +221,7 @@ def test_check_refuses_whatever_was_committed(changes):
 
 
 def test_what_is_no_longer_synthesised_is_told():
-    committed = synth.report([line()], [], [])
+    committed = synth.report(["m"], [line()], [], [])
     assert synth.regressions([], [], committed, {"m"}) == []
     assert synth.regressions([], [], committed, {"n"})
 
@@ -234,7 +247,7 @@ def test_changed_sources_are_synthesised(tmp_path, monkeypatch):
 
 def test_fmax_that_falls_is_a_regression():
     routed = {"id": "m", "parameters": "default", "MHz": 200.0, "LUT": 1, "FF": 1, "DP16KD": 0, "critical": ""}
-    committed = synth.report([line()], [], [routed])
+    committed = synth.report(["m"], [line()], [], [routed])
     assert synth.regressions([line()], [routed], committed) == []
     assert synth.regressions([line()], [routed | {"MHz": 170.0}], committed)
 

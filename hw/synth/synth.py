@@ -3,7 +3,8 @@
 
     hw/synth/synth.py                     synthesise what changed, print the table and the worst paths
     hw/synth/synth.py --only weir_hash    these modules alone (also weir_fifo/deep); --paths 10 prints more paths
-    hw/synth/synth.py --write             write hw/synth/report.md, and what it was made from to report.sources.json
+    hw/synth/synth.py --write             write hw/synth/report.md, and what it was made from to report.sources.json; what
+                                          --only, --changed or no --ecp5 leaves out stays as it is there
     hw/synth/synth.py --check             compare with hw/synth/report.md: exit 1 when LUT, FF, RAMs or levels grew by
                                           more than 10 %, on a latch, a combinational loop, a path over the limit
     hw/synth/synth.py --check --changed   only modules whose sources are not those of the report, and three others
@@ -481,7 +482,41 @@ def path_text(path):
     return f"{path['levels']} levels{carry}: `{path['start']}` → `{path['end']}`"
 
 
-def report(results, full, ecp5):
+def section(text, heading):
+    """{id: its lines} of the list or table under a heading of the report."""
+    lines = {}
+    for line in text.partition(f"\n{heading}\n")[2].partition("\n## ")[0].splitlines():
+        found = re.match(r"(?:- ([\w/]+):|\| ([\w/]+) \|) ", line)
+        if found and found[2] != "module":
+            lines.setdefault(found[1] or found[2], []).append(line)
+    return lines
+
+
+def report(ids, results, full, ecp5, committed=""):
+    """The report on these tops; lines of those that are not among the results are those of the committed one."""
+    by_id = {r["id"]: r for r in results}
+
+    def of(heading, lines):
+        old = section(committed, heading)
+        return [line for of_id in ids for line in (lines(by_id[of_id]) if of_id in by_id else old.get(of_id, []))]
+
+    def row(r):
+        return [f"| {r['id']} | {r['parameters']} | {' | '.join(str(r[c]) for c in COLUMNS)} |"]
+
+    def deepest(r):
+        paths = [path for path in r["paths"][:2] + r["port paths"][:1] if path["levels"] > 1]
+        return [f"- {r['id']}: {path_text(path)}" for path in paths]
+
+    def recurrences(r):
+        return [
+            f"- {r['id']}: `{name}` {levels} levels" + (f" + {carry} carry bits" if carry else "")
+            for name, levels, carry in shown_loops(r)
+        ]
+
+    def memories(r):
+        cells = {name: ", ".join(f"{n} {kind}" for kind, n in sorted(of.items())) for name, of in r["memories"].items()}
+        return [f"| {r['id']} | `{name}` | {cells[name]} |" for name in sorted(cells)]
+
     lines = [
         "<!-- Written by hw/synth/synth.py --write; do not edit. -->",
         "# Synthesis estimates",
@@ -492,32 +527,25 @@ def report(results, full, ecp5):
         "",
         f"| module | parameters | {' | '.join(COLUMNS)} |",
         f"|---|---|{'--:|' * len(COLUMNS)}",
+        *of("# Synthesis estimates", row),
     ]
-    for r in results:
-        lines.append(f"| {r['id']} | {r['parameters']} | {' | '.join(str(r[c]) for c in COLUMNS)} |")
     if EXCEPTIONS:
         lines += ["", f"Paths over {LEVEL_LIMIT} levels, accepted:", ""]
         lines += [f"- {top}: {why}" for top, why in EXCEPTIONS.items()]
-    lines += ["", "## Deepest paths", ""]
-    for r in results:
-        for path in r["paths"][:2] + r["port paths"][:1]:
-            if path["levels"] > 1:
-                lines.append(f"- {r['id']}: {path_text(path)}")
-    lines += ["", "## One-clock recurrences", ""]
-    for r in results:
-        for name, levels, carry in shown_loops(r):
-            lines.append(f"- {r['id']}: `{name}` {levels} levels" + (f" + {carry} carry bits" if carry else ""))
-    lines += ["", "## Memories", "", "| module | memory | cells |", "|---|---|---|"]
-    for r in results:
-        for name, kinds in sorted(r["memories"].items()):
-            lines.append(f"| {r['id']} | `{name}` | {', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))} |")
-    lines += ["", "## Room for the flows", "", *budget(full)[0]]
-    lines += ["", "## Place and route on ECP5 (85k, speed 8)", ""]
+    lines += ["", "## Deepest paths", "", *of("## Deepest paths", deepest)]
+    lines += ["", "## One-clock recurrences", "", *of("## One-clock recurrences", recurrences)]
+    lines += ["", "## Memories", "", "| module | memory | cells |", "|---|---|---|", *of("## Memories", memories)]
+    room = "## Room for the flows"
+    of_full = budget(full)[0] if full else committed.partition(f"\n{room}\n\n")[2].partition("\n\n## ")[0].splitlines()
+    lines += ["", room, "", *of_full]
+    routed = "## Place and route on ECP5 (85k, speed 8)"
+    old = [line for rows in section(committed, routed).values() for line in rows]
+    lines += ["", routed, ""]
     lines += ["| module | parameters | MHz | LUT | FF | DP16KD | critical path |", "|---|---|--:|--:|--:|--:|---|"]
-    for r in ecp5:
-        lines.append(
-            f"| {r['id']} | {r['parameters']} | {r['MHz']} | {r['LUT']} | {r['FF']} | {r['DP16KD']} | {r['critical']} |"
-        )
+    lines += [
+        f"| {r['id']} | {r['parameters']} | {r['MHz']} | {r['LUT']} | {r['FF']} | {r['DP16KD']} | {r['critical']} |"
+        for r in ecp5
+    ] or old
     return "\n".join(lines) + "\n"
 
 
@@ -676,10 +704,14 @@ def main():
     if options.check:
         failures += regressions(results, ecp5, committed, None if options.only else {t.id for t in all_tops()})
     if options.write:
-        if options.only or options.changed or not options.ecp5 or any("error" in f for f in failures):
-            sys.exit("--write needs all modules, --ecp5, and no errors")
-        REPORT.write_text(report(results, full, ecp5))
-        SOURCES.write_text(json.dumps(sources_of([*tops, *full_size], [*results, *full]), indent=1) + "\n")
+        if any("error" in f for f in failures):
+            sys.exit("--write: nothing is written with errors")
+        there = [t for t in all_tops() if (RTL / f"{t.module}.sv").exists()]
+        REPORT.write_text(report([t.id for t in there], results, full, ecp5, committed))
+        known = json.loads(SOURCES.read_text()) if SOURCES.exists() else {}
+        known |= sources_of([*tops, *full_size], [*results, *full])
+        known = {t.id: known[t.id] for t in [*there, *FULL_SIZE] if t.id in known}
+        SOURCES.write_text(json.dumps(known, indent=1) + "\n")
     for line in failures:
         print(f"synth: {line}", file=sys.stderr)
     return 1 if failures else 0
