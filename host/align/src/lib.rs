@@ -456,10 +456,9 @@ impl Aligner {
             fit: &self.fits[k],
             ripe: [&ripe[pair.a], &ripe[pair.b]],
             came: self.found[k].came,
-            apart: match self.fits[k].stretches().is_empty() {
-                true => Some(matches[k].apart(&self.taps[pair.a], &self.taps[pair.b])),
-                false => None,
-            },
+            apart: self.fits[k]
+                .is_empty()
+                .then(|| matches[k].apart(&self.taps[pair.a], &self.taps[pair.b])),
             longest: [0, 1].map(|from| self.found[k].delays[from].most()),
             tap_beyond: beyond.map(|beyond| !beyond.is_empty()),
             seen_beyond: &seen_beyond,
@@ -496,10 +495,8 @@ impl Aligner {
             let delay = if (-coarse..0).contains(&delay) { 0 } else { delay };
             found.delays[usize::from(backward)].add(delay);
         };
-        for (at, &fate) in matches.a.fate.iter().enumerate() {
-            if matches!(fate, Fate::Matched | Fate::Pieces) {
-                measured(at, matches.a.partner[at] as usize, fate == Fate::Pieces);
-            }
+        for (at, partner) in matches.a.in_both() {
+            measured(at, partner, matches.a.fate[at] == Fate::Pieces);
         }
     }
 
@@ -668,11 +665,10 @@ fn feed(
     wanted: &mut dyn FnMut((usize, usize)) -> bool,
 ) {
     let (a, b) = (&taps[pair.a], &taps[pair.b]);
-    for (at, &fate) in matches.a.fate.iter().enumerate() {
-        if !matches!(fate, Fate::Matched | Fate::Pieces) || matches.trust[at] < least {
+    for (at, partner) in matches.a.in_both() {
+        if matches.trust[at] < least {
             continue;
         }
-        let partner = matches.a.partner[at] as usize;
         let (x, y) = (&a.window[at], &b.window[partner]);
         let Some(flow) = pair.flows.get(&x.flow) else { continue };
         // A packet whose way is not known would bound the offset from the wrong side.
@@ -686,7 +682,7 @@ fn feed(
         }
         if a.believable(at) && b.believable(partner) {
             clock.add(x.time, y.time.wrapping_sub(x.time) as i64, backward);
-            if fate == Fate::Matched && x.wire == y.wire {
+            if matches.a.fate[at] == Fate::Matched && x.wire == y.wire {
                 clock.passed([x.time, y.time], x.wire, backward);
             }
         }

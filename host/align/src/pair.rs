@@ -55,6 +55,18 @@ impl Side {
         }
     }
 
+    /// Whether a packet is in both captures.
+    pub fn is_in_both(&self, at: usize) -> bool {
+        matches!(self.fate[at], Fate::Matched | Fate::Pieces)
+    }
+
+    /// Packets that are in both captures, with their partners.
+    pub fn in_both(&self) -> impl Iterator<Item = (usize, usize)> {
+        let partners = self.partner.iter().enumerate();
+        let partners = partners.map(|(at, &partner)| (at, partner as usize));
+        partners.filter(|&(at, _)| self.is_in_both(at))
+    }
+
     /// A further copy of the packet whose partner at the other tap this is.
     fn copy(&mut self, at: u32, original: Option<u32>) {
         if let Some(original) = original {
@@ -101,11 +113,8 @@ impl Matches {
     /// The clock of `b` less that of `a`, ns, as far as matched packets tell it without a round trip: the median of the
     /// differences, with a delay; 0 of none.
     pub fn apart(&self, a: &Tap, b: &Tap) -> i64 {
-        let matched = self.a.fate.iter().zip(&self.a.partner).enumerate();
-        let mut differences: Vec<i64> = matched
-            .filter(|(_, (fate, _))| matches!(fate, Fate::Matched | Fate::Pieces))
-            .map(|(at, (_, &partner))| b.window[partner as usize].time.wrapping_sub(a.window[at].time) as i64)
-            .collect();
+        let difference = |(x, y): (usize, usize)| b.window[y].time.wrapping_sub(a.window[x].time) as i64;
+        let mut differences: Vec<i64> = self.a.in_both().map(difference).collect();
         let middle = differences.len() / 2;
         match differences.is_empty() {
             true => 0,
@@ -440,17 +449,16 @@ impl Pair {
         let mut turn = None;
         let (mut near, mut perhaps, mut matched) = ([0u64; 2], [0u64; 2], 0);
         let coarse = a.coarse() + b.coarse();
-        let in_both = |at: usize| matches!(matches.a.fate[at], Fate::Matched | Fate::Pieces);
         // The best that there is of both sides.
         let best = [0, 1].map(|side: usize| {
             let of_side = group.iter().map(|&at| at as usize);
-            let of_side = of_side.filter(|&at| in_both(at) && a.window[at].side() == side);
+            let of_side = of_side.filter(|&at| matches.a.is_in_both(at) && a.window[at].side() == side);
             of_side.map(|at| matches.trust[at]).max().unwrap_or(Trust::Guess)
         });
         let least = best[0].min(best[1]).max(Trust::Counted);
         for &at in group {
             let at = at as usize;
-            if !in_both(at) {
+            if !matches.a.is_in_both(at) {
                 continue;
             }
             matched += 1;

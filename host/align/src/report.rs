@@ -1,8 +1,8 @@
 //! What was found, as messages.
 
 use weir_analysis::pie::article;
-use weir_messages::{Timestamp, v1};
-use weir_record::time::utc_from_tai;
+use weir_analysis::{seconds, timestamp};
+use weir_messages::v1;
 
 use crate::clock::Stretch;
 use crate::tap::{Map, Tap, most};
@@ -276,14 +276,6 @@ fn mac(mac: [u8; 6]) -> String {
         return String::new();
     }
     mac.map(|byte| format!("{byte:02x}")).join(":")
-}
-
-fn timestamp(tai: u64) -> Timestamp {
-    Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 fn pie(method: &str, total: u64, [client, server]: [u64; 2], uncertainty: f64) -> v1::Pie {

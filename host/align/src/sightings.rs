@@ -219,8 +219,7 @@ impl Aligner {
                 };
                 let partner = |&other: &usize| {
                     let side = self.side(tap, other, matches);
-                    let has = matches!(side.fate[at], Fate::Matched | Fate::Pieces);
-                    has.then(|| (other, side.partner[at]))
+                    side.is_in_both(at).then(|| (other, side.partner[at]))
                 };
                 let behind = order[place + 1..].iter().rev().find_map(partner);
                 let last = behind.filter(|_| !packet.from_server).unwrap_or((tap, at as u32));
@@ -271,10 +270,7 @@ impl Aligner {
         let other = pair.a + pair.b - tap;
         let is_a = tap == pair.a;
         let side = if is_a { &matches.a } else { &matches.b };
-        let fates = side.fate.iter().zip(&side.partner).enumerate();
-        let matched = fates.filter(|(_, (fate, _))| matches!(fate, Fate::Matched | Fate::Pieces));
-        matched.filter_map(move |(at, (_, &partner))| {
-            let partner = partner as usize;
+        side.in_both().filter_map(move |(at, partner)| {
             let (x, y) = (&self.taps[tap].window[at], &self.taps[other].window[partner]);
             let of_a = if is_a { x } else { y };
             let flow = pair.flows.get(&of_a.flow)?;

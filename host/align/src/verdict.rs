@@ -220,14 +220,12 @@ impl Court<'_> {
             last_sent: 0,
             first_seen: u64::MAX,
         }; 2];
-        for (at, p) in self.a.window.iter().enumerate() {
-            if !matches!(self.matches.a.fate[at], Fate::Matched | Fate::Pieces) {
-                continue;
-            }
+        for (at, partner) in self.matches.a.in_both() {
+            let p = &self.a.window[at];
             let Some(flow) = self.pair.flows.get(&p.flow) else {
                 continue;
             };
-            let there = self.b.window[self.matches.a.partner[at] as usize].time;
+            let there = self.b.window[partner].time;
             let up = usize::from(!self.pair.a_upstream(flow, p.side()));
             let (sent, seen) = if up == 0 { (p.time, there) } else { (there, p.time) };
             through[up].last_sent = through[up].last_sent.max(sent);
