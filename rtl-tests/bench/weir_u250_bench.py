@@ -383,6 +383,14 @@ async def links_come_and_go(dut):
     assert first.sent == [frame]
 
 
+async def measure_anew(host):
+    """Reset measuring, with the CPU held, until it is ready."""
+    await host.write("system.control", cpu_reset=1, measure_reset=1)
+    await host.write("system.control", cpu_reset=1)
+    while not await host.read("system.status", "ready"):
+        pass
+
+
 @cocotb.test()
 async def measuring_is_reset_within_a_slice(dut):
     """The host takes nothing until all that holds packets is full, so that a reset of measuring finds a slice half gone: it
@@ -393,10 +401,7 @@ async def measuring_is_reset_within_a_slice(dut):
     host = board.host
     await host.write("digest.control", mode=1, slices_enable=1)
     await host.write("fault.hold", stop_records=1)
-    await host.write("system.control", cpu_reset=1, measure_reset=1)
-    await host.write("system.control", cpu_reset=1)
-    while not await host.read("system.status", "ready"):
-        pass
+    await measure_anew(host)
     dut.host_takes_data.value = 0
     before = [datagram(bytes(range(100)))] * 100
     for frame in before:
@@ -455,10 +460,7 @@ async def the_host_goes_away(dut):
     await board.aligned()
     host, rng = board.host, stream.seeded()
     await host.write("digest.control", mode=1, slices_enable=1)
-    await host.write("system.control", cpu_reset=1, measure_reset=1)
-    await host.write("system.control", cpu_reset=1)
-    while not await host.read("system.status", "ready"):
-        pass
+    await measure_anew(host)
     dut.host_takes_data.value = 0
     packets = connection() * 8
     for port, frame in packets:

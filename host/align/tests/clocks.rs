@@ -39,6 +39,15 @@ fn packet(port: u16, time: u64, from_client: bool, flags: u8, seq: u32, ack: u32
     (from_client, meta)
 }
 
+/// What two captures say, whose packets are in any order.
+fn align(taps: [Vec<Meta>; 2]) -> Alignment {
+    let records = taps.map(|mut seen| {
+        seen.sort_by_key(|meta| meta.time);
+        support::records_of(&seen)
+    });
+    support::align(&records).unwrap()
+}
+
 /// A SYN that is sent three times and answered by a RST after a minute, or never: what its packets say of the leg is far
 /// apart in time, and the drift in between is many times the leg.
 #[test]
@@ -66,7 +75,7 @@ fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
         }
     }
     let taps = [true, false].map(|near| {
-        let mut seen: Vec<Meta> = packets
+        packets
             .iter()
             .map(|(from_client, meta)| {
                 let passed = if *from_client == near { 0 } else { LEG };
@@ -77,11 +86,9 @@ fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
                     ..*meta
                 }
             })
-            .collect();
-        seen.sort_by_key(|meta| meta.time);
-        support::records_of(&seen)
+            .collect()
     });
-    let answer = support::align(&taps).unwrap();
+    let answer = align(taps);
     let leg = &answer.legs[0];
     assert_eq!(leg.clock.len(), 1, "{:?}", leg.clock);
     let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
@@ -122,7 +129,7 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
         }
         let lost = [true, false].map(|side| packets.iter().filter(|p| p.0 == side && p.2).count() as u64);
         let taps = [true, false].map(|near| {
-            let mut seen: Vec<Meta> = packets
+            packets
                 .iter()
                 .filter(|(from_client, _, lost)| *from_client == near || !lost)
                 .map(|(from_client, meta, _)| {
@@ -138,11 +145,9 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
                         ..*meta
                     }
                 })
-                .collect();
-            seen.sort_by_key(|meta| meta.time);
-            support::records_of(&seen)
+                .collect()
         });
-        let answer = support::align(&taps).unwrap();
+        let answer = align(taps);
         let leg = &answer.legs[0];
         assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 1), "{leg:?}");
         assert_eq!([leg.lost_forward, leg.lost_backward], lost, "{leg:?}");
@@ -211,10 +216,9 @@ fn copies_of_a_mirror_port_are_found_without_ids() {
                     seen.push(Meta { time, ..*meta });
                 }
             }
-            seen.sort_by_key(|meta| meta.time);
-            support::records_of(&seen)
+            seen
         });
-        let answer = support::align(&taps).unwrap();
+        let answer = align(taps);
         let leg = &answer.legs[0];
         let case = format!("tap {mirrored}, {delay} ns: {leg:?}");
         assert_eq!([leg.lost_forward, leg.lost_backward], lost, "{case}");
