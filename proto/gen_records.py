@@ -83,6 +83,8 @@ def rust(spec):
     out = [note("//"), "//! Record layouts, field by field (see `docs/src/records.md`).", ""]
     out += ["use crate::raw::{BYTES, Header, Record, bytes, get, put};", ""]
     out += ["/// Layout version in every header.", f"pub const VERSION: u8 = {spec['version']};", ""]
+    for name, value, kind, doc in spec["constants"]:
+        out += [f"/// {doc}", f"pub const {name}: {kind} = {value:_};", ""]
     for name, enum in spec["enums"].items():
         if "values" in enum:
             out += [f"/// {enum['doc']}"]
@@ -106,7 +108,7 @@ def rust(spec):
             module = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
             out += [f"/// {enum['doc']}", f"pub mod {module} {{"]
             for bit, number, doc in enum["bits"]:
-                width = "u8" if name == "Flag" else "u16" if name == "SetupBit" else "u32"
+                width = {"Flag": "u8", "TcpFlag": "u8", "SetupBit": "u16"}.get(name, "u32")
                 out += [f"    /// {doc}", f"    pub const {bit}: {width} = 1 << {number};"]
             out += ["    /// Bits and their names, lowest first."]
             out += [f"    pub const NAMES: &[({width}, &str)] = &["]
@@ -211,6 +213,9 @@ def systemverilog(spec):
         f"  localparam int FrameMaxRecords = {spec['frame']['max_records']};",
         "",
     ]
+    for name, value, _, doc in spec["constants"]:
+        out += [*comment(doc, 2, "// "), f"  localparam int Record{camel(name)} = {value:_};"]
+    out += [""]
     for name, enum in spec["enums"].items():
         out += comment(enum["doc"], 2, "// ")
         snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
@@ -264,6 +269,9 @@ def c_header(spec):
         "",
     ]
     out += [f"#define WEIR_RECORD_BYTES {spec['record_bytes']}u", f"#define WEIR_RECORD_VERSION {spec['version']}u", ""]
+    for name, value, _, doc in spec["constants"]:
+        out += [*comment(doc, 0, "// "), f"#define WEIR_RECORD_{name} {value}u"]
+    out += [""]
     for name, enum in spec["enums"].items():
         snake = "WEIR_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
         out += comment(enum["doc"], 0, "// ")
@@ -361,7 +369,8 @@ def python(spec):
     frame = spec["frame"]
     out += [f"RECORD_BYTES = {spec['record_bytes']}", f"VERSION = {spec['version']}"]
     out += [f"FRAME_VERSION = {frame['version']}", f"FRAME_ETHERTYPE = 0x{frame['ethertype']:04X}"]
-    out += [f"FRAME_MAX_RECORDS = {frame['max_records']}", ""]
+    out += [f"FRAME_MAX_RECORDS = {frame['max_records']}"]
+    out += [f"{name} = {value:_}  # {doc}" for name, value, _, doc in spec["constants"]] + [""]
     for name, enum in spec["enums"].items():
         if "values" in enum:
             out += ["", f"class {name}(enum.IntEnum):", *comment(f'"""{enum["doc"]}"""', 4, ""), ""]
@@ -489,6 +498,8 @@ def markdown(spec):
         "|---|---|---|---|",
     ]
     out += [f"| {off} | `{n}` | {k} | {d} |" for n, k, d, off, _ in layout(frame, 0)]
+    out += ["", "## Numbers", "", "| name | value | meaning |", "|---|---|---|"]
+    out += [f"| `{n}` | {v:,} | {d} |" for n, v, _, d in spec["constants"]]
     out += ["", "## Codes", ""]
     for name, enum in spec["enums"].items():
         column = "value" if "values" in enum else "bit"

@@ -8,6 +8,13 @@ VERSION = 1
 FRAME_VERSION = 1
 FRAME_ETHERTYPE = 0x88B5
 FRAME_MAX_RECORDS = 139
+LANES = 16  # Lanes that a header can name.
+PROTOCOL_TCP = 6  # `protocol` of TCP (IANA protocol numbers).
+NO_SCALE = 255  # `client_scale`, `server_scale` and `scale` of a SYN without the option.
+SINCE_DATA_NS = 64  # Unit of `since_data`.
+INTERVAL_RTT_NS = 1_024  # Unit of an interval's `rtt_min` and `rtt_max`.
+FINE_INTERVAL_NS = 10_000_000  # Length of a fine interval. Intervals begin at multiples of it.
+INTERVAL_NS = 100_000_000  # Others end at the next multiple of this.
 
 
 class Kind(enum.IntEnum):
@@ -127,6 +134,19 @@ class What(enum.IntFlag):
     WILD_ACK = 1 << 27
     IDS_SKIPPED = 1 << 28
     ACKS_MORE = 1 << 29
+
+
+class TcpFlag(enum.IntFlag):
+    """TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1)."""
+
+    FIN = 1 << 0
+    SYN = 1 << 1
+    RST = 1 << 2
+    PSH = 1 << 3
+    ACK = 1 << 4
+    URG = 1 << 5
+    ECE = 1 << 6
+    CWR = 1 << 7
 
 
 class CloseCause(enum.IntEnum):

@@ -11,6 +11,21 @@
 #define WEIR_RECORD_BYTES 64u
 #define WEIR_RECORD_VERSION 1u
 
+// Lanes that a header can name.
+#define WEIR_RECORD_LANES 16u
+// `protocol` of TCP (IANA protocol numbers).
+#define WEIR_RECORD_PROTOCOL_TCP 6u
+// `client_scale`, `server_scale` and `scale` of a SYN without the option.
+#define WEIR_RECORD_NO_SCALE 255u
+// Unit of `since_data`.
+#define WEIR_RECORD_SINCE_DATA_NS 64u
+// Unit of an interval's `rtt_min` and `rtt_max`.
+#define WEIR_RECORD_INTERVAL_RTT_NS 1024u
+// Length of a fine interval. Intervals begin at multiples of it.
+#define WEIR_RECORD_FINE_INTERVAL_NS 10000000u
+// Others end at the next multiple of this.
+#define WEIR_RECORD_INTERVAL_NS 100000000u
+
 // Record kinds.
 enum weir_kind {
     WEIR_KIND_OPEN = 1,
@@ -115,6 +130,16 @@ enum weir_rtt_how {
 #define WEIR_WHAT_WILD_ACK (1u << 27)
 #define WEIR_WHAT_IDS_SKIPPED (1u << 28)
 #define WEIR_WHAT_ACKS_MORE (1u << 29)
+
+// TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1).
+#define WEIR_TCP_FLAG_FIN (1u << 0)
+#define WEIR_TCP_FLAG_SYN (1u << 1)
+#define WEIR_TCP_FLAG_RST (1u << 2)
+#define WEIR_TCP_FLAG_PSH (1u << 3)
+#define WEIR_TCP_FLAG_ACK (1u << 4)
+#define WEIR_TCP_FLAG_URG (1u << 5)
+#define WEIR_TCP_FLAG_ECE (1u << 6)
+#define WEIR_TCP_FLAG_CWR (1u << 7)
 
 // CLOSE.arg.
 enum weir_close_cause {

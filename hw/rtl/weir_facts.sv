@@ -25,10 +25,10 @@ module weir_facts
   logic ports_tell;
 
   assign packet = word.kind == WORD_PACKET && lookup.tracked;
-  assign syn = word.meta.flags[TcpSynBit];
-  assign ack = word.meta.flags[TcpAckBit];
-  assign rst = word.meta.flags[TcpRstBit];
-  assign fin = word.meta.flags[TcpFinBit];
+  assign syn = word.meta.flags[TcpFlagSynBit];
+  assign ack = word.meta.flags[TcpFlagAckBit];
+  assign rst = word.meta.flags[TcpFlagRstBit];
+  assign fin = word.meta.flags[TcpFlagFinBit];
 
   // Section 4.6: hash of the first SACK block and the ack; a D-SACK (RFC 2883 4).
   assign left = word.meta.options.sack[0].left;
@@ -60,18 +60,18 @@ module weir_facts
     facts.is_rst = rst;
     facts.is_ack = ack && !rst;
     facts.fin = fin;
-    facts.push = word.meta.flags[TcpPshBit];
+    facts.push = word.meta.flags[TcpFlagPshBit];
     facts.has_payload = word.meta.payload != 0;
     facts.occupies = word.meta.payload != 0 || fin || syn;
     facts.has_id = word.meta.ip_id != 0 && !rst;
-    facts.ecn = word.meta.flags[TcpEceBit] && (word.meta.flags[TcpCwrBit] != ack);
+    facts.ecn = word.meta.flags[TcpFlagEceBit] && (word.meta.flags[TcpFlagCwrBit] != ack);
     facts.idle_before = word.meta.timestamp[31:0] - 32'(BlockIdleNs);
     facts.payload_end = word.meta.seq + 32'(word.meta.payload);
     facts.segment_end = word.meta.seq + 32'(word.meta.payload) + 32'(syn) + 32'(fin);
     facts.next_value = facts.occupies ? facts.segment_end : word.meta.seq;
     facts.seq_1 = word.meta.seq + 1;
     facts.block_length = word.meta.payload > 20'h3fff ? 14'h3fff : word.meta.payload[13:0];
-    if (word.meta.options.scale == 8'hff) facts.scale = NoScale;
+    if (word.meta.options.scale == 8'(RecordNoScale)) facts.scale = NoScale;
     else if (word.meta.options.scale > 14) facts.scale = 4'd14;
     else facts.scale = word.meta.options.scale[3:0];
     if (word.meta.options.sack_count != 0) facts.sack_hash = hash[11:0] == 0 ? 12'd1 : hash[11:0];

@@ -44,7 +44,7 @@ module weir_formatter
   endfunction
 
   function automatic logic [7:0] shift(logic [3:0] scale);
-    return scale == NoScale ? 8'hff : 8'(scale);
+    return scale == NoScale ? 8'(RecordNoScale) : 8'(scale);
   endfunction
 
   // The job in work and its records still to come.
@@ -178,7 +178,7 @@ module weir_formatter
     record_interval_t r;
     r = '0;
     r.header = header(KIND_INTERVAL, 1'b0, 1'b0, side, 1'b0, how, job.old.order.generation);
-    r.start = job.word.fine_start - 64'(intervals_back) * 64'(FineIntervalNs);
+    r.start = job.word.fine_start - 64'(intervals_back) * 64'(RecordFineIntervalNs);
     r.packets = job.old.counters[side].packets;
     r.payload = 48'(job.old.counters[side].payload);
     r.flight_max = 32'(job.old.interval.side[side].flight_max);

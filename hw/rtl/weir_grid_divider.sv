@@ -10,6 +10,7 @@
 
 module weir_grid_divider
   import weir_pkg::*;
+  import weir_records_pkg::*;
 (
     input var logic clk,
     input var logic rst,
@@ -24,7 +25,7 @@ module weir_grid_divider
     output var logic [63:0] second_start
 );
 
-  localparam logic [23:0] Fine = 24'(FineIntervalNs);
+  localparam logic [23:0] Fine = 24'(RecordFineIntervalNs);
   localparam logic [29:0] Second = 30'd1_000_000_000;
 
   // Long division, one bit of the quotients per clock, highest first.
@@ -76,9 +77,9 @@ module weir_grid_divider
 `ifndef SYNTHESIS
   a_fine :
   assert property (@(posedge clk) disable iff (rst) done |->
-      fine_start == s_time - s_time % 64'(FineIntervalNs) &&
-      fine_number == 16'(s_time / 64'(FineIntervalNs)) &&
-      64'(fine_digit) == s_time / 64'(FineIntervalNs) % 10);
+      fine_start == s_time - s_time % 64'(RecordFineIntervalNs) &&
+      fine_number == 16'(s_time / 64'(RecordFineIntervalNs)) &&
+      64'(fine_digit) == s_time / 64'(RecordFineIntervalNs) % 10);
   a_second :
   assert property (@(posedge clk) disable iff (rst) done |-> second_start == s_time - s_time % 64'(Second));
 `endif

@@ -4,6 +4,7 @@
 
 package weir_kernel_pkg;
   import weir_pkg::*;
+  import weir_records_pkg::*;
 
   // Bits without a name are 0.
   typedef struct packed {
@@ -74,8 +75,8 @@ package weir_kernel_pkg;
       out.index = lookup.index;
       out.from_server = word.meta.from_low != facts.client_is_low;
       out.server_port = facts.client_is_low ? word.meta.key.high.port : word.meta.key.low.port;
-      out.new_data = facts.new_bytes && word.meta.class_ == CLASS_TCP && !word.meta.flags[TcpSynBit] &&
-          !word.meta.flags[TcpRstBit];
+      out.new_data = facts.new_bytes && word.meta.class_ == CLASS_TCP && !word.meta.flags[TcpFlagSynBit] &&
+          !word.meta.flags[TcpFlagRstBit];
       out.rtt_valid = facts.rtt_valid;
       out.rtt_of_server = facts.rtt_valid && facts.rtt_of_server;
       out.rtt = facts.rtt_valid ? facts.rtt : '0;

@@ -105,7 +105,7 @@ module weir_parser_transport
     end
     if (tcp_1) begin
       m_transport.seq <= words_1[1];
-      m_transport.ack <= words_1[3][16+TcpAckBit] ? words_1[2] : '0;
+      m_transport.ack <= words_1[3][16+TcpFlagAckBit] ? words_1[2] : '0;
       m_transport.flags <= words_1[3][23:16];
       m_transport.window <= words_1[3][15:0];
     end

@@ -22,19 +22,8 @@ package weir_pkg;
   localparam int ScanWidth = 18;
   localparam int VisitShift = 10;
 
-  localparam int FineIntervalNs = 10_000_000;
   // Reasons of untracked frames that PORT counts.
   localparam int UntrackedReasons = 10;
-
-  // Bits of byte 13 of the TCP header.
-  localparam int TcpFinBit = 0;
-  localparam int TcpSynBit = 1;
-  localparam int TcpRstBit = 2;
-  localparam int TcpPshBit = 3;
-  localparam int TcpAckBit = 4;
-  localparam int TcpUrgBit = 5;
-  localparam int TcpEceBit = 6;
-  localparam int TcpCwrBit = 7;
 
   typedef logic [IndexWidth-1:0] index_t;
 

@@ -14,6 +14,21 @@ package weir_records_pkg;
   localparam int FrameEtherType = 'h88B5;
   localparam int FrameMaxRecords = 139;
 
+  // Lanes that a header can name.
+  localparam int RecordLanes = 16;
+  // `protocol` of TCP (IANA protocol numbers).
+  localparam int RecordProtocolTcp = 6;
+  // `client_scale`, `server_scale` and `scale` of a SYN without the option.
+  localparam int RecordNoScale = 255;
+  // Unit of `since_data`.
+  localparam int RecordSinceDataNs = 64;
+  // Unit of an interval's `rtt_min` and `rtt_max`.
+  localparam int RecordIntervalRttNs = 1_024;
+  // Length of a fine interval. Intervals begin at multiples of it.
+  localparam int RecordFineIntervalNs = 10_000_000;
+  // Others end at the next multiple of this.
+  localparam int RecordIntervalNs = 100_000_000;
+
   // Record kinds.
   typedef enum logic [7:0] {
     KIND_OPEN = 8'd1,
@@ -118,6 +133,16 @@ package weir_records_pkg;
   localparam int WhatWildAckBit = 27;
   localparam int WhatIdsSkippedBit = 28;
   localparam int WhatAcksMoreBit = 29;
+
+  // TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1).
+  localparam int TcpFlagFinBit = 0;
+  localparam int TcpFlagSynBit = 1;
+  localparam int TcpFlagRstBit = 2;
+  localparam int TcpFlagPshBit = 3;
+  localparam int TcpFlagAckBit = 4;
+  localparam int TcpFlagUrgBit = 5;
+  localparam int TcpFlagEceBit = 6;
+  localparam int TcpFlagCwrBit = 7;
 
   // CLOSE.arg.
   typedef enum logic [7:0] {

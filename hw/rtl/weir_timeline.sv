@@ -22,6 +22,7 @@
 
 module weir_timeline
   import weir_pkg::*;
+  import weir_records_pkg::*;
 #(
     parameter int Ports = 2,
     parameter int DrainClocks = 64
@@ -42,7 +43,7 @@ module weir_timeline
 );
 
   localparam logic [63:0] Second = 64'd1_000_000_000;
-  localparam logic [63:0] Fine = 64'(FineIntervalNs);
+  localparam logic [63:0] Fine = 64'(RecordFineIntervalNs);
   localparam logic [63:0] MaxTime = 64'h8000_0000_0000_0000;
   localparam logic [63:0] DrainNs = 64'd1 << 20;
   localparam int IdleWidth = $clog2(DrainClocks + 1);

@@ -12,6 +12,7 @@
 
 module weir_tracker_bench
   import weir_pkg::*;
+  import weir_records_pkg::*;
   import weir_tracker_pkg::*;
 #(
     // Flows at a time; contexts, so that each run has its own.
@@ -164,14 +165,14 @@ module weir_tracker_bench
     item.word.meta.flags = flags;
     item.word.meta.from_low = low;
     item.word.meta.payload = 20'(payload);
-    item.word.meta.seq = next[index][low] - 32'(flags[TcpSynBit] && phase[index] > 3);
+    item.word.meta.seq = next[index][low] - 32'(flags[TcpFlagSynBit] && phase[index] > 3);
     if (is_odd) item.word.meta.seq = displaced(item.word.meta.seq, payload);
-    if (flags[TcpAckBit]) begin
+    if (flags[TcpFlagAckBit]) begin
       item.word.meta.ack = next[index][!low] - (percent(30) ? 32'(below(4) * 1460) : 32'd0);
       if (percent(int'(odd))) item.word.meta.ack = displaced(item.word.meta.ack, 1460);
     end
     if (!is_odd || percent(50)) begin
-      next[index][low] = item.word.meta.seq + 32'(payload) + 32'(flags[TcpSynBit]) + 32'(flags[TcpFinBit]);
+      next[index][low] = item.word.meta.seq + 32'(payload) + 32'(flags[TcpFlagSynBit]) + 32'(flags[TcpFlagFinBit]);
     end
     case (below(
         8
@@ -222,9 +223,9 @@ module weir_tracker_bench
     item.word.meta.wire_length = 20'(60 + below(1459));
     item.word.meta.cut = percent(5);
     item.word.clamped = percent(5);
-    item.word.fine_start = now - now % 64'(FineIntervalNs);
-    item.word.fine_number = 16'(now / 64'(FineIntervalNs));
-    item.word.fine_digit = 4'(now / 64'(FineIntervalNs) % 10);
+    item.word.fine_start = now - now % 64'(RecordFineIntervalNs);
+    item.word.fine_number = 16'(now / 64'(RecordFineIntervalNs));
+    item.word.fine_digit = 4'(now / 64'(RecordFineIntervalNs) % 10);
     item.digest = percent(20);
     if (percent(int'(sheds))) item.shed = shed_t'(draw());
     item.lookup.index = base + index_t'(index);

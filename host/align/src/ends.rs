@@ -6,7 +6,8 @@
 //! it, unless that ACK is what it waited for. What is charged to neither is the network's, once: each end's times are
 //! measured on the clock of the tap beside it, so no offset of clocks enters.
 
-use crate::tap::{Digest, flag};
+use crate::tap::Digest;
+use weir_record::tcp_flag;
 
 /// Data that follows an ACK by less waited for the ACK.
 const ACK_CLOCKED: u64 = 1_000_000;
@@ -70,13 +71,13 @@ impl Ends {
         if self.reset {
             return;
         }
-        if p.flags & flag::RST != 0 {
+        if p.flags & tcp_flag::RST != 0 {
             self.sent(s, p.time, true);
             self.reset = true;
             return;
         }
         // First: an answer that acknowledges is a round trip, too.
-        if p.flags & flag::ACK != 0 {
+        if p.flags & tcp_flag::ACK != 0 {
             self.acknowledge(r, p);
         }
         let end = p.end();
@@ -103,7 +104,7 @@ impl Ends {
             }
         }
         if news {
-            if p.flags & flag::SYN == 0 {
+            if p.flags & tcp_flag::SYN == 0 {
                 self.count_turn(s, bytes);
             }
             self.sent(s, p.time, bytes > 0);
@@ -132,7 +133,7 @@ impl Ends {
                 }));
             }
         }
-        if p.flags & flag::SYN == 0 {
+        if p.flags & tcp_flag::SYN == 0 {
             half.closed = if p.window == 0 {
                 half.closed.or(Some(p.time))
             } else {
@@ -249,7 +250,7 @@ mod tests {
             wire: 0,
             ip_id: 0,
             done: 0,
-            flags: flag::ACK,
+            flags: tcp_flag::ACK,
             ttl: 64,
             bits: u8::from(from_server),
         }

@@ -1,12 +1,13 @@
 //! Two taps: which flow of one is which flow of the other, and which packet which.
 
 use std::cmp::{Ordering, Reverse};
+use weir_record::tcp_flag;
 
 use crate::clock::{Clock, MAX_SLOPE};
-use crate::tap::{Digest, End, Grouped, Map, NONE, Tap, TapFlow, flag, map};
+use crate::tap::{Digest, End, Grouped, Map, NONE, Tap, TapFlow, map};
 
 /// Flags that say what a packet is; boxes that merge segments may change PSH, routers the ECN flags.
-const IDENTITY: u8 = flag::SYN | flag::FIN | flag::RST | flag::ACK;
+const IDENTITY: u8 = tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST | tcp_flag::ACK;
 /// Copies that follow each other by less are copies made by the network, ns.
 const COPY: u64 = 3_000_000;
 /// Hosts whose side of the leg is kept.
@@ -549,7 +550,7 @@ struct Compared<'a> {
 type Identity = (u64, u64);
 
 fn identity(p: &Digest, seq: u32, ack: u32) -> Identity {
-    let ack = if p.flags & flag::ACK != 0 {
+    let ack = if p.flags & tcp_flag::ACK != 0 {
         p.ack.wrapping_add(ack)
     } else {
         0

@@ -3,13 +3,12 @@
 use weir_analysis::pie::article;
 use weir_analysis::{seconds, timestamp};
 use weir_messages::v1;
+use weir_record::NO_SCALE;
 
 use crate::clock::Stretch;
 use crate::tap::{Map, Tap, most};
 use crate::{Aligner, Alignment, Findings, NothingInCommon, Shares, Sightings};
 
-/// No window scale, as records have it.
-const NO_SCALE: u8 = 255;
 /// Taps between which a packet and its answer need less are at one place, s.
 const ONE_PLACE: f64 = 100e-6;
 

@@ -2,6 +2,7 @@
 //! the others; of more than two taps, when those between them saw it, and what only these saw.
 
 use std::collections::BTreeMap;
+use weir_record::tcp_flag;
 
 use crate::pair::{Fate, Matches};
 use crate::tap::{Digest, Map};
@@ -156,7 +157,7 @@ impl Aligner {
             time: p.time,
             number: p.number,
             seq: to_near(p.seq, side_of_a),
-            ack: match p.flags & tap::flag::ACK {
+            ack: match p.flags & tcp_flag::ACK {
                 0 => 0,
                 _ => to_near(p.ack, 1 - side_of_a),
             },

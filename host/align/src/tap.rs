@@ -3,19 +3,12 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use weir_record::{Kind, Open, OpenMore, Packet, PacketMore, Record, Setup, SetupMore, setup_bit};
+use weir_record::{
+    Kind, Open, OpenMore, PROTOCOL_TCP, Packet, PacketMore, Record, Setup, SetupMore, setup_bit, tcp_flag,
+};
 
 use crate::ends::Ends;
 
-/// TCP flags.
-pub(crate) mod flag {
-    pub const FIN: u8 = 1;
-    pub const SYN: u8 = 2;
-    pub const RST: u8 = 4;
-    pub const ACK: u8 = 16;
-}
-
-const TCP: u8 = 6;
 /// Bits of [`Digest::bits`].
 const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
@@ -78,7 +71,7 @@ impl Digest {
 
     /// Nothing else can look like it so soon: an ACK without an IP id may be sent twice.
     const fn is_alone_of_its_kind(&self) -> bool {
-        self.ip_id != 0 || self.len > 0 || self.flags & (flag::SYN | flag::FIN | flag::RST) != 0
+        self.ip_id != 0 || self.len > 0 || self.flags & (tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST) != 0
     }
 
     /// Whether it came again as it was, and soon.
@@ -115,7 +108,7 @@ impl Digest {
 
     /// Sequence number after it: payload, SYN and FIN count.
     pub const fn end(&self) -> u32 {
-        let marks = (self.flags & flag::SYN != 0) as u32 + (self.flags & flag::FIN != 0) as u32;
+        let marks = (self.flags & tcp_flag::SYN != 0) as u32 + (self.flags & tcp_flag::FIN != 0) as u32;
         self.seq.wrapping_add(self.len).wrapping_add(marks)
     }
 }
@@ -189,16 +182,10 @@ impl Recent {
 
 /// SACK blocks as distances from the acknowledgment number, in one number other than 0.
 fn sack_of(packet: &Record, more: &Record) -> u32 {
-    let (ack, more) = (Packet::decode(packet).ack, PacketMore::decode(more));
-    let blocks = [
-        (more.left0, more.right0),
-        (more.left1, more.right1),
-        (more.left2, more.right2),
-        (more.left3, more.right3),
-    ];
-    let known = blocks.iter().take(more.sack_count.into());
-    let distances: Vec<u32> = known
-        .flat_map(|&(l, r)| [l.wrapping_sub(ack), r.wrapping_sub(ack)])
+    let ack = Packet::decode(packet).ack;
+    let distances: Vec<u32> = PacketMore::decode(more)
+        .sack()
+        .flat_map(|(left, right)| [left.wrapping_sub(ack), right.wrapping_sub(ack)])
         .collect();
     (FixedState::default().hash_one(distances) as u32).max(1)
 }
@@ -391,7 +378,7 @@ impl Tap {
             self.places.resize(index + 1, (0, NONE));
         }
         self.places[index] = (r.flow().0, NONE);
-        if open.protocol != TCP {
+        if open.protocol != PROTOCOL_TCP {
             return;
         }
         self.connections += 1;
@@ -478,7 +465,7 @@ impl Tap {
         let mut digest = Digest {
             time,
             seq: p.seq,
-            ack: if p.tcp_flags & flag::ACK != 0 { p.ack } else { 0 },
+            ack: if p.tcp_flags & tcp_flag::ACK != 0 { p.ack } else { 0 },
             len: p.length,
             tsval: p.tsval,
             sack,
@@ -500,7 +487,7 @@ impl Tap {
         }
         let largest = &mut flow.largest[digest.side()];
         *largest = digest.len.max(*largest);
-        if digest.flags & flag::SYN != 0 {
+        if digest.flags & tcp_flag::SYN != 0 {
             flow.isn[digest.side()].get_or_insert(digest.seq);
             if digest.side() == 0 {
                 flow.syn_mark.get_or_insert((digest.tsval, digest.ip_id));

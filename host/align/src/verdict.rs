@@ -3,7 +3,8 @@
 use crate::Passage;
 use crate::clock::Fit;
 use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
-use crate::tap::{Digest, Grouped, LATE, Map, Tap, flag, map};
+use crate::tap::{Digest, Grouped, LATE, Map, Tap, map};
+use weir_record::tcp_flag;
 
 /// A capture that proves to have missed a packet may have missed ACKs around it, ns.
 const AROUND_MISSED: u64 = 1_000_000_000;
@@ -547,7 +548,7 @@ impl Evidence {
         let longest = data.iter().map(|p| p.1 - p.0).max().unwrap_or(0);
         let mut acked: Vec<(i64, u64)> = Vec::new();
         for p in d.answers.iter().map(|&at| &tap.window[at as usize]) {
-            if p.flags & flag::ACK != 0 && p.flags & flag::RST == 0 {
+            if p.flags & tcp_flag::ACK != 0 && p.flags & tcp_flag::RST == 0 {
                 let ack = distance(p.ack);
                 if acked.last().is_none_or(|&(highest, _)| ack > highest) {
                     acked.push((ack, p.time));

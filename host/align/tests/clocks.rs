@@ -5,8 +5,8 @@ mod support;
 
 use support::end;
 use weir_align::Alignment;
-use weir_engine::meta::tcp;
 use weir_engine::{Key, Meta, Options};
+use weir_record::tcp_flag;
 
 const MS: u64 = 1_000_000;
 const T0: u64 = 1_700_000_037_000_000_000;
@@ -31,7 +31,7 @@ fn packet(port: u16, time: u64, from_client: bool, flags: u8, seq: u32, ack: u32
         ip_id: (time / 1000 % 65_521) as u16 + 1,
         ttl: 64,
         options: Options {
-            mss: if flags & tcp::SYN != 0 { 1460 } else { 0 },
+            mss: if flags & tcp_flag::SYN != 0 { 1460 } else { 0 },
             ..Options::default()
         },
         ..Meta::default()
@@ -55,23 +55,23 @@ fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
     let mut packets = Vec::new();
     for n in 0..1200u64 {
         let (port, at) = (1024 + n as u16, n * 100 * MS);
-        let ack = tcp::ACK;
-        packets.push(packet(port, at, true, tcp::SYN, 1000, 0, 0));
-        packets.push(packet(port, at + MS / 5, false, tcp::SYN | ack, 5000, 1001, 0));
+        let ack = tcp_flag::ACK;
+        packets.push(packet(port, at, true, tcp_flag::SYN, 1000, 0, 0));
+        packets.push(packet(port, at + MS / 5, false, tcp_flag::SYN | ack, 5000, 1001, 0));
         packets.push(packet(port, at + MS / 4, true, ack, 1001, 5001, 0));
-        packets.push(packet(port, at + MS / 2, true, ack | tcp::PSH, 1001, 5001, 100));
-        packets.push(packet(port, at + MS, false, ack | tcp::PSH, 5001, 1101, 900));
-        packets.push(packet(port, at + 2 * MS, true, ack | tcp::FIN, 1101, 5901, 0));
-        packets.push(packet(port, at + 3 * MS, false, ack | tcp::FIN, 5901, 1102, 0));
+        packets.push(packet(port, at + MS / 2, true, ack | tcp_flag::PSH, 1001, 5001, 100));
+        packets.push(packet(port, at + MS, false, ack | tcp_flag::PSH, 5001, 1101, 900));
+        packets.push(packet(port, at + 2 * MS, true, ack | tcp_flag::FIN, 1101, 5901, 0));
+        packets.push(packet(port, at + 3 * MS, false, ack | tcp_flag::FIN, 5901, 1102, 0));
         packets.push(packet(port, at + 4 * MS, true, ack, 1102, 5902, 0));
     }
     for n in 0..20u64 {
         let (port, at) = (10_000 + n as u16, 40_000 * MS + n * 7 * MS);
         for wait in [0, 3000, 9000] {
-            packets.push(packet(port, at + wait * MS, true, tcp::SYN, 77, 0, 0));
+            packets.push(packet(port, at + wait * MS, true, tcp_flag::SYN, 77, 0, 0));
         }
         if n % 2 == 0 {
-            packets.push(packet(port, at + 69_000 * MS, false, tcp::RST, 0, 0, 0));
+            packets.push(packet(port, at + 69_000 * MS, false, tcp_flag::RST, 0, 0, 0));
         }
     }
     let taps = [true, false].map(|near| {
@@ -109,15 +109,21 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
             let time = meta.time + packets.len() as u64 * 7919;
             packets.push((from_client, Meta { time, ip_id: 0, ..meta }, lost));
         };
-        let ack = tcp::ACK;
+        let ack = tcp_flag::ACK;
         for n in 0..5u64 {
             let (port, at) = (1024 + n as u16, n * 100 * MS);
-            add(packet(port, at, true, tcp::SYN, 1000, 0, 0), false);
-            add(packet(port, at + 15 * MS, false, tcp::SYN | ack, 5000, 1001, 0), false);
-            add(packet(port, at + 30 * MS, true, ack, 1001, 5001, 0), false);
-            add(packet(port, at + 31 * MS, true, ack | tcp::PSH, 1001, 5001, 100), false);
+            add(packet(port, at, true, tcp_flag::SYN, 1000, 0, 0), false);
             add(
-                packet(port, at + 45 * MS, false, ack | tcp::PSH, 5001, 1101, 900),
+                packet(port, at + 15 * MS, false, tcp_flag::SYN | ack, 5000, 1001, 0),
+                false,
+            );
+            add(packet(port, at + 30 * MS, true, ack, 1001, 5001, 0), false);
+            add(
+                packet(port, at + 31 * MS, true, ack | tcp_flag::PSH, 1001, 5001, 100),
+                false,
+            );
+            add(
+                packet(port, at + 45 * MS, false, ack | tcp_flag::PSH, 5001, 1101, 900),
                 false,
             );
             add(packet(port, at + 60 * MS, true, ack, 1101, 5901, 0), false);
@@ -164,7 +170,7 @@ fn what_is_alike_and_lacking_bounds_no_clock() {
 
 /// Downloads without IP ids, whose lost segments are sent again after three ACKs that are alike; from where to where, and lost on the leg.
 fn downloads() -> Vec<(bool, Meta, bool)> {
-    let (mut packets, ack) = (Vec::new(), tcp::ACK);
+    let (mut packets, ack) = (Vec::new(), tcp_flag::ACK);
     let mut add = |at: u64, from_client: bool, flags: u8, numbers: (u32, u32), len: u32, lost: bool| {
         let port = 1024 + (at / (1000 * MS)) as u16;
         let (_, meta) = packet(port, at, from_client, flags, numbers.0, numbers.1, len);
@@ -172,10 +178,10 @@ fn downloads() -> Vec<(bool, Meta, bool)> {
     };
     for n in 0..30u64 {
         let at = n * 1000 * MS;
-        add(at, true, tcp::SYN, (1000, 0), 0, false);
-        add(at + 15 * MS, false, tcp::SYN | ack, (5000, 1001), 0, false);
+        add(at, true, tcp_flag::SYN, (1000, 0), 0, false);
+        add(at + 15 * MS, false, tcp_flag::SYN | ack, (5000, 1001), 0, false);
         add(at + 30 * MS, true, ack, (1001, 5001), 0, false);
-        add(at + 31 * MS, true, ack | tcp::PSH, (1001, 5001), 100, false);
+        add(at + 31 * MS, true, ack | tcp_flag::PSH, (1001, 5001), 100, false);
         for k in 0..40u32 {
             let (at, seq) = (at + 50 * MS + u64::from(k) * 20 * MS, 5001 + k * 1000);
             let is_lost = k % 13 == 7;
@@ -188,8 +194,8 @@ fn downloads() -> Vec<(bool, Meta, bool)> {
             }
             add(at + 15 * MS, true, ack, (1101, seq + 1000), 0, false);
         }
-        add(at + 900 * MS, true, ack | tcp::FIN, (1101, 45_001), 0, false);
-        add(at + 915 * MS, false, ack | tcp::FIN, (45_001, 1102), 0, false);
+        add(at + 900 * MS, true, ack | tcp_flag::FIN, (1101, 45_001), 0, false);
+        add(at + 915 * MS, false, ack | tcp_flag::FIN, (45_001, 1102), 0, false);
         add(at + 930 * MS, true, ack, (1102, 45_002), 0, false);
     }
     packets
@@ -237,20 +243,20 @@ fn copies_of_a_mirror_port_are_found_without_ids() {
 
 /// Requests and their answers of 1,000 connections, `gap` ns apart, over a leg of `leg` ns, on these clocks.
 fn requests(gap: u64, leg: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
-    let (mut packets, ack) = (Vec::new(), tcp::ACK);
+    let (mut packets, ack) = (Vec::new(), tcp_flag::ACK);
     for n in 0..1000u64 {
         // At no time of any step more often than at another.
         let (port, at) = (1024 + n as u16, n * gap + n * 7919 * 1009 % gap);
         let mut add = |after: u64, from_client: bool, flags: u8, seq: u32, ack: u32, len: u32| {
             packets.push(packet(port, at + after, from_client, flags, seq, ack, len));
         };
-        add(0, true, tcp::SYN, 1000, 0, 0);
-        add(leg + 31_000, false, tcp::SYN | ack, 5000, 1001, 0);
+        add(0, true, tcp_flag::SYN, 1000, 0, 0);
+        add(leg + 31_000, false, tcp_flag::SYN | ack, 5000, 1001, 0);
         add(2 * leg + 67_000, true, ack, 1001, 5001, 0);
-        add(2 * leg + 300_000, true, ack | tcp::PSH, 1001, 5001, 100);
-        add(3 * leg + 900_000, false, ack | tcp::PSH, 5001, 1101, 900);
-        add(4 * leg + 2 * MS, true, ack | tcp::FIN, 1101, 5901, 0);
-        add(5 * leg + 3 * MS, false, ack | tcp::FIN, 5901, 1102, 0);
+        add(2 * leg + 300_000, true, ack | tcp_flag::PSH, 1001, 5001, 100);
+        add(3 * leg + 900_000, false, ack | tcp_flag::PSH, 5001, 1101, 900);
+        add(4 * leg + 2 * MS, true, ack | tcp_flag::FIN, 1101, 5901, 0);
+        add(5 * leg + 3 * MS, false, ack | tcp_flag::FIN, 5901, 1102, 0);
         add(6 * leg + 4 * MS, true, ack, 1102, 5902, 0);
     }
     let taps = [0, 1].map(|tap| {

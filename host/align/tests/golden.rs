@@ -6,9 +6,9 @@ mod support;
 use support::end;
 use weir_align::Alignment;
 use weir_analysis::{Analyzer, Config};
-use weir_engine::meta::tcp;
 use weir_engine::{Config as EngineConfig, Engine, Key, Meta, Options};
 use weir_messages::v1;
+use weir_record::tcp_flag;
 
 const T0: u64 = 1_700_000_037_000_000_000;
 const MSS: u32 = 1460;
@@ -43,15 +43,15 @@ impl TwoTaps {
         let (key, from_low) = Key::new(ends[usize::from(!client)], ends[usize::from(client)], 6);
         let bits = flags.chars().fold(0, |bits, letter| {
             bits | match letter {
-                'S' => tcp::SYN,
-                'A' => tcp::ACK,
-                'P' => tcp::PSH,
+                'S' => tcp_flag::SYN,
+                'A' => tcp_flag::ACK,
+                'P' => tcp_flag::PSH,
                 other => panic!("no flag {other}"),
             }
         });
         let id = &mut self.ids[usize::from(!client)];
         *id += 1;
-        let is_syn = bits & tcp::SYN != 0;
+        let is_syn = bits & tcp_flag::SYN != 0;
         let meta = Meta {
             key,
             from_low,

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use support::end;
 use weir_align::{Alignment, Passage};
-use weir_engine::meta::tcp;
 use weir_engine::{End, Key, Meta, Options};
 use weir_record::Record;
+use weir_record::tcp_flag;
 
 const MS: u64 = 1_000_000;
 const T0: u64 = 1_700_000_037_000_000_000;
@@ -159,23 +159,33 @@ impl World {
                 wire: 54 + len,
                 payload: len,
                 seq: sides[from].next,
-                ack: if flags & tcp::ACK != 0 { sides[1 - from].next } else { 0 },
+                ack: if flags & tcp_flag::ACK != 0 {
+                    sides[1 - from].next
+                } else {
+                    0
+                },
                 flags,
                 window: 60_000,
                 ttl: 64,
                 options: Options {
-                    mss: if flags & tcp::SYN != 0 { 1460 } else { 0 },
+                    mss: if flags & tcp_flag::SYN != 0 { 1460 } else { 0 },
                     scale: 255,
                     ..Options::default()
                 },
                 ..Meta::default()
             }
         };
-        let mut now = self.deliver(random, path, start, true, packet(&sides, 0, tcp::SYN, 0));
+        let mut now = self.deliver(random, path, start, true, packet(&sides, 0, tcp_flag::SYN, 0));
         sides[0].next = sides[0].next.wrapping_add(1);
-        now = self.deliver(random, path, now, false, packet(&sides, 1, tcp::SYN | tcp::ACK, 0));
+        now = self.deliver(
+            random,
+            path,
+            now,
+            false,
+            packet(&sides, 1, tcp_flag::SYN | tcp_flag::ACK, 0),
+        );
         sides[1].next = sides[1].next.wrapping_add(1);
-        self.send(random, path, now, true, packet(&sides, 0, tcp::ACK, 0));
+        self.send(random, path, now, true, packet(&sides, 0, tcp_flag::ACK, 0));
         for turn in 0..6 + random.below(6) {
             let from = (turn % 2) as usize;
             now += random.below(20) * MS;
@@ -187,19 +197,31 @@ impl World {
                 } else {
                     MSS
                 };
-                let meta = packet(&sides, from, tcp::ACK, len);
+                let meta = packet(&sides, from, tcp_flag::ACK, len);
                 // 8 µs apart on a link of 1 Gbit/s.
                 arrivals.push(self.deliver(random, path, now + k * 8_000, from == 0, meta));
                 sides[from].next = sides[from].next.wrapping_add(len);
                 // The receiver acknowledges every second segment that came in order.
                 if k % 2 == 1 {
                     let so_far = *arrivals.iter().max().unwrap();
-                    self.send(random, path, so_far, from != 0, packet(&sides, 1 - from, tcp::ACK, 0));
+                    self.send(
+                        random,
+                        path,
+                        so_far,
+                        from != 0,
+                        packet(&sides, 1 - from, tcp_flag::ACK, 0),
+                    );
                 }
             }
             now = arrivals.into_iter().max().unwrap();
             // All of it, so that there is evidence whatever comes next.
-            self.deliver(random, path, now + MS, from != 0, packet(&sides, 1 - from, tcp::ACK, 0));
+            self.deliver(
+                random,
+                path,
+                now + MS,
+                from != 0,
+                packet(&sides, 1 - from, tcp_flag::ACK, 0),
+            );
             now += 60 * MS;
         }
         for from in 0..2 {
@@ -208,11 +230,11 @@ impl World {
                 path,
                 now,
                 from == 0,
-                packet(&sides, from, tcp::FIN | tcp::ACK, 0),
+                packet(&sides, from, tcp_flag::FIN | tcp_flag::ACK, 0),
             );
             sides[from].next = sides[from].next.wrapping_add(1);
         }
-        self.deliver(random, path, now, true, packet(&sides, 0, tcp::ACK, 0));
+        self.deliver(random, path, now, true, packet(&sides, 0, tcp_flag::ACK, 0));
     }
 
     fn new(seed: u64, path: Path) -> Self {
@@ -620,7 +642,7 @@ fn behind_box(packets: &mut [Meta], translate: bool, client_shift: u32, server_s
             (server_shift, client_shift)
         };
         meta.seq = meta.seq.wrapping_add(own);
-        if meta.flags & tcp::ACK != 0 {
+        if meta.flags & tcp_flag::ACK != 0 {
             meta.ack = meta.ack.wrapping_add(other);
         }
     }
@@ -662,8 +684,8 @@ fn boxes_that_translate_and_rewrite() {
 fn a_box_that_changes_what_syns_offer_is_said() {
     let world = World::new(36, Path { copies: 0.0, ..PATH });
     let offers = |mut packets: Vec<Meta>, mss: u16, answered: u8| {
-        for meta in packets.iter_mut().filter(|meta| meta.flags & tcp::SYN != 0) {
-            let is_answer = meta.flags & tcp::ACK != 0;
+        for meta in packets.iter_mut().filter(|meta| meta.flags & tcp_flag::SYN != 0) {
+            let is_answer = meta.flags & tcp_flag::ACK != 0;
             meta.options.scale = if is_answer { answered } else { 7 };
             meta.options.mss = if is_answer { 1460 } else { mss };
         }

@@ -4,9 +4,9 @@
 use std::time::Instant;
 
 use weir_analysis::{Analyzer, Config, Sink};
-use weir_engine::meta::tcp;
 use weir_engine::{Config as EngineConfig, End, Engine, Key, Meta};
 use weir_messages::v1;
+use weir_record::tcp_flag;
 
 /// Counts and forgets.
 #[derive(Default)]
@@ -39,26 +39,26 @@ fn main() {
     let mut time = 1_700_000_000_000_000_000u64;
     // 20 packets each, as the normal connections of a busy web server; 64 at once.
     let script: [(bool, u8, u32, u32, u32); 20] = [
-        (true, tcp::SYN, 0, 0, 0),
-        (false, tcp::SYN | tcp::ACK, 0, 1, 0),
-        (true, tcp::ACK, 1, 1, 0),
-        (true, tcp::ACK | tcp::PSH, 1, 1, 127),
-        (false, tcp::ACK, 1, 128, 1460),
-        (false, tcp::ACK, 1461, 128, 1460),
-        (true, tcp::ACK, 128, 2921, 0),
-        (false, tcp::ACK | tcp::PSH, 2921, 128, 111),
-        (true, tcp::ACK | tcp::PSH, 128, 3032, 158),
-        (false, tcp::ACK | tcp::PSH, 3032, 286, 6),
-        (false, tcp::ACK | tcp::PSH, 3038, 286, 45),
-        (true, tcp::ACK, 286, 3083, 0),
-        (true, tcp::ACK | tcp::PSH, 286, 3083, 178),
-        (true, tcp::ACK | tcp::PSH, 464, 3083, 1284),
-        (false, tcp::ACK, 3083, 1748, 0),
-        (false, tcp::ACK | tcp::PSH, 3083, 1748, 245),
-        (true, tcp::ACK | tcp::FIN, 1748, 3328, 0),
-        (false, tcp::ACK, 3328, 1749, 0),
-        (false, tcp::ACK | tcp::FIN, 3328, 1749, 0),
-        (true, tcp::ACK, 1749, 3329, 0),
+        (true, tcp_flag::SYN, 0, 0, 0),
+        (false, tcp_flag::SYN | tcp_flag::ACK, 0, 1, 0),
+        (true, tcp_flag::ACK, 1, 1, 0),
+        (true, tcp_flag::ACK | tcp_flag::PSH, 1, 1, 127),
+        (false, tcp_flag::ACK, 1, 128, 1460),
+        (false, tcp_flag::ACK, 1461, 128, 1460),
+        (true, tcp_flag::ACK, 128, 2921, 0),
+        (false, tcp_flag::ACK | tcp_flag::PSH, 2921, 128, 111),
+        (true, tcp_flag::ACK | tcp_flag::PSH, 128, 3032, 158),
+        (false, tcp_flag::ACK | tcp_flag::PSH, 3032, 286, 6),
+        (false, tcp_flag::ACK | tcp_flag::PSH, 3038, 286, 45),
+        (true, tcp_flag::ACK, 286, 3083, 0),
+        (true, tcp_flag::ACK | tcp_flag::PSH, 286, 3083, 178),
+        (true, tcp_flag::ACK | tcp_flag::PSH, 464, 3083, 1284),
+        (false, tcp_flag::ACK, 3083, 1748, 0),
+        (false, tcp_flag::ACK | tcp_flag::PSH, 3083, 1748, 245),
+        (true, tcp_flag::ACK | tcp_flag::FIN, 1748, 3328, 0),
+        (false, tcp_flag::ACK, 3328, 1749, 0),
+        (false, tcp_flag::ACK | tcp_flag::FIN, 3328, 1749, 0),
+        (true, tcp_flag::ACK, 1749, 3329, 0),
     ];
     for group in 0..connections.div_ceil(64) {
         for (client, flags, seq, ack, len) in script {

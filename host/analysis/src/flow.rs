@@ -1,8 +1,8 @@
 //! State per flow, addressed by the flow's context index.
 
 use weir_record::{
-    Block, BlockEnd, ClientHow, EPHEMERAL, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt,
-    Setup, what, width,
+    Block, BlockEnd, ClientHow, EPHEMERAL, Event, EventMore, FINE_INTERVAL_NS, FlowId, INTERVAL_NS, Interval, Kind,
+    NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
 };
 
 use crate::handshake::Handshake;
@@ -97,7 +97,9 @@ impl Trouble {
     fn interval_ids(&mut self, s: usize, r: &Record, packets: u32, by_connection: bool) -> Option<Step> {
         let (i, time) = (Interval::decode(r), r.time());
         if packets > 0 {
-            let last = i.start.saturating_add(if i.fine != 0 { FINE } else { NORMAL });
+            let last = i
+                .start
+                .saturating_add(if i.fine != 0 { FINE_INTERVAL_NS } else { INTERVAL_NS });
             self.heard[s] = self.heard[s].max(last.min(time));
         }
         let whole = self.losses[s].is_whole();
@@ -107,9 +109,6 @@ impl Trouble {
     }
 }
 
-/// Lengths of an interval, ns (`docs/src/flow-engine.md`).
-const NORMAL: u64 = 100_000_000;
-const FINE: u64 = 10_000_000;
 /// Segments in flight, or round trips of a direction, from which on a transfer is watched.
 const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
@@ -199,8 +198,6 @@ impl Extras {
     }
 }
 
-/// TCP's protocol number.
-pub(crate) const TCP: u8 = 6;
 /// Bits of a flow: the client sent FIN or RST (as in CLOSE); the server's stand one higher.
 const FIN: u8 = 1 << 0;
 const RST: u8 = 1 << 2;
@@ -212,8 +209,6 @@ const FIRST_IS_SERVERS: u8 = 1 << 6;
 const IS_TWIN: u8 = 1 << 7;
 /// Any FIN or RST.
 const ENDS: u8 = FIN | FIN << 1 | RST | RST << 1;
-/// The ACK flag in `EVENT.tcp_flags`.
-const ACK: u8 = 0x10;
 
 impl Flow {
     pub fn open(id: FlowId, time: u64, how: u8, open: &Open) -> Self {
@@ -232,7 +227,7 @@ impl Flow {
             ),
             extras: Extras::default(),
             rtt: RoundTrips::default(),
-            bits: if open.protocol == TCP { IS_TCP } else { 0 },
+            bits: if open.protocol == PROTOCOL_TCP { IS_TCP } else { 0 },
             how,
             places: [TablePlace::default(); 3],
             turn: None,
@@ -514,7 +509,7 @@ impl Flow {
                 if pending && answer == 0 && s == 0 {
                     self.setup.syn_repeat(time, opened);
                 }
-                if answer == 0 && more.is_some_and(|m| m.scale == crate::setup::NO_SCALE) {
+                if answer == 0 && more.is_some_and(|m| m.scale == NO_SCALE) {
                     trouble.scale_dropped |= first_scale.is_some() || pending;
                 }
             }
@@ -579,7 +574,7 @@ impl Flow {
             max_segment: e.length.min(u32::from(u16::MAX)) as u16,
             window: 0,
             ttl: e.ttl,
-            known: u8::from(e.tcp_flags & ACK != 0),
+            known: u8::from(e.tcp_flags & tcp_flag::ACK != 0),
         };
         Some((end, block))
     }
@@ -699,7 +694,7 @@ impl Flow {
             }
             if lost {
                 sent.again(time, e.expected, e.expected.wrapping_sub(e.acked), &own);
-                let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * 64);
+                let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * SINCE_DATA_NS);
                 sent.loss(silent, time, &own);
             } else if e.what & what::GAP != 0 {
                 sent.gap(time, &own);

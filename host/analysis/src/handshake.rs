@@ -1,11 +1,11 @@
 //! Which packet of a handshake was lost, and the sentence that an expert would write about it
 //! (`docs/src/losses.md`).
 
-use weir_record::{Event, EventMore, Setup, setup_bit, what};
+use weir_record::{Event, EventMore, NO_SCALE, Setup, setup_bit, what};
 
 use crate::losses::Counts;
 use crate::numbers::duration;
-use crate::setup::{NO_SCALE, Outcome, SetupState};
+use crate::setup::{Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
 /// Repeats kept; the SYN timers of all stacks give up sooner.

@@ -1,9 +1,6 @@
 //! Records of each lane in their order: what is missing, and which record continues which.
 
-use weir_record::{Kind, Record, flag};
-
-/// Lanes of a header.
-const LANES: usize = 16;
+use weir_record::{Kind, LANES, Record, flag};
 
 /// Counters of the record stream itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,8 +54,8 @@ mod writes;
 
 use weir_messages::v1;
 use weir_record::{
-    Block, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Interval, Kind, Open, OpenMore, Record, Rtt, RttHow,
-    Setup, SetupEnd, SetupMore, VERSION, what,
+    Block, Close, CloseCause, CloseMore, Event, EventMore, FlowId, Interval, Kind, NO_SCALE, Open, OpenMore, Record,
+    Rtt, RttHow, Setup, SetupEnd, SetupMore, VERSION, tcp_flag, what,
 };
 
 pub use closing::Kind as CloseKind;
@@ -122,9 +122,6 @@ pub struct Analyzer {
 
 /// Flows from which on they are more than the processor's cache holds.
 const MANY_FLOWS: usize = 1 << 13;
-/// TCP flags of a first packet.
-const SYN: u8 = 2;
-const ACK: u8 = 16;
 
 /// Everything behind the pairing of records.
 #[derive(Debug, Default)]
@@ -296,7 +293,8 @@ impl State {
                 id: flow.id,
                 time: flow.first,
                 ends: flow.ends(),
-                is_syn: more.is_some_and(|more| more.first_tcp_flags & (SYN | ACK) == SYN),
+                is_syn: more
+                    .is_some_and(|more| more.first_tcp_flags & (tcp_flag::SYN | tcp_flag::ACK) == tcp_flag::SYN),
             });
             if let Some(more) = &more {
                 if self.twins.is_one(flow.first_packet(more)) {
@@ -688,8 +686,8 @@ const NO_OPTIONS: SetupMore = SetupMore {
     server_mss: 0,
     client_window: 0,
     server_window: 0,
-    client_scale: setup::NO_SCALE,
-    server_scale: setup::NO_SCALE,
+    client_scale: NO_SCALE,
+    server_scale: NO_SCALE,
 };
 
 /// A request that the capture missed may have gone behind this transaction's, and its response be two. `own`: round trip to the server, ns.

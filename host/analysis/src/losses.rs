@@ -21,7 +21,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-use weir_record::{Event, what};
+use weir_record::{Event, SINCE_DATA_NS, what};
 
 use crate::ids::Counted;
 use crate::seq::Range;
@@ -29,7 +29,7 @@ use crate::verdict::{Cause, Class, Place};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
-use event::{SINCE_UNIT, since_data};
+use event::since_data;
 use gaps::{Gap, Late};
 use order::is_older;
 pub(crate) use path::Path;
@@ -204,6 +204,6 @@ impl Losses {
 
     /// The data segment before this one was none below the expected.
     fn follows_new(&self, e: &Event, time: u64) -> bool {
-        time.saturating_sub(since_data(e)) > self.last_below + 2 * SINCE_UNIT
+        time.saturating_sub(since_data(e)) > self.last_below + 2 * SINCE_DATA_NS
     }
 }

@@ -1,6 +1,7 @@
 //! Round trips of both directions of a flow: exact while they are few, a histogram after that.
 
 use crate::seq::before;
+use weir_record::INTERVAL_RTT_NS;
 
 /// Samples that most connections do not exceed.
 const FEW: usize = 8;
@@ -12,7 +13,7 @@ const PER_OCTAVE: f32 = 16.0;
 const FIRST_OCTAVE: f32 = -20.0;
 const BUCKETS: usize = 512;
 /// Unit of `INTERVAL.rtt_min`, s.
-const INTERVAL_UNIT: f64 = 1024e-9;
+const INTERVAL_UNIT: f64 = INTERVAL_RTT_NS as f64 * 1e-9;
 
 /// Round trips are shorter, ns. The engine's are below half of it, the time limit (`docs/src/flow-engine.md` 4.6).
 pub(crate) const LONGEST: u64 = 1 << 39;

@@ -1,6 +1,6 @@
 //! The TCP handshake: outcome, description, times (`docs/src/transactions.md`).
 
-use weir_record::{Setup, SetupEnd, SetupMore, setup_bit};
+use weir_record::{NO_SCALE, Setup, SetupEnd, SetupMore, setup_bit};
 
 use crate::limits::TIMESTAMPS;
 use crate::message::seconds;
@@ -12,8 +12,6 @@ use crate::signature::decimal;
 pub(crate) const FIRST_TIMEOUT: u64 = 1_000_000_000;
 /// The same in older stacks (RFC 2988 2.1); Windows kept it.
 const LONG_FIRST_TIMEOUT: u64 = 3_000_000_000;
-/// Option absent.
-pub(crate) const NO_SCALE: u8 = 255;
 
 /// How the handshake went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

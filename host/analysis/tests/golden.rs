@@ -4,8 +4,8 @@
 mod support;
 
 use support::{C, Conversation, S, analyze, near, only};
-use weir_engine::meta::tcp;
 use weir_messages::v1;
+use weir_record::tcp_flag;
 
 /// Times are s after 01:52:00.
 fn megalodon_normal() -> Conversation {
@@ -608,9 +608,9 @@ fn fast_retransmission_of_a_download() {
 #[test]
 fn data_flow_in_action() {
     let mut c = Conversation::new(50_006);
-    c.syn(39.510_548, C, 0, 0, Some(8)).flags |= tcp::ECE | tcp::CWR;
+    c.syn(39.510_548, C, 0, 0, Some(8)).flags |= tcp_flag::ECE | tcp_flag::CWR;
     let answer = c.syn(39.511_748, S, 0, 1, Some(8));
-    answer.flags |= tcp::ECE;
+    answer.flags |= tcp_flag::ECE;
     (answer.window, answer.options.mss) = (65_535, 8960);
     c.packet(39.511_807, C, "A", 1, 1, 0);
     for i in 0..10 {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::watch;
 use weir_record::raw::BYTES;
-use weir_record::{Gap, Header, Kind, Record};
+use weir_record::{Gap, Header, Kind, LANES, Record};
 
 pub use error::LogError;
 use segment::{HEADER_BYTES, Head, Segment};
@@ -39,8 +39,6 @@ pub const MIN_LIMIT_BYTES: u64 = 8 * 1024;
 const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 /// `Gap::reason`: lost between the engine and the log.
 const LOST_BEFORE_LOG: u8 = 1;
-/// Lanes in the header's four bits.
-const LANES: usize = 16;
 
 /// Where the log is and how large it may become.
 #[derive(Clone, Debug)]

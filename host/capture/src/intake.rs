@@ -3,8 +3,8 @@
 //! Each lane is followed by the numbers of its frames. What is missing becomes a GAP record in its place and is
 //! counted; what cannot be used is counted by reason ([`Refusal`]) and changes nothing.
 
-use weir_record::frame::{self, LANES, Refusal};
-use weir_record::{FrameHeader, Gap, Header, Kind, Port, PortMore, Record};
+use weir_record::frame::{self, Refusal};
+use weir_record::{FrameHeader, Gap, Header, Kind, LANES, Port, PortMore, Record};
 
 /// `Gap::reason`: lost between card and host.
 const LOST: u8 = 1;

@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use weir_engine::meta::{Class, End, tcp};
+use weir_engine::meta::{Class, End};
 use weir_engine::{Meta, Servers};
-use weir_record::EPHEMERAL;
+use weir_record::{EPHEMERAL, tcp_flag};
 
 /// An end with so many others is a server; a client's port seldom has two at a time.
 const OTHERS: usize = 3;
@@ -25,14 +25,14 @@ pub(crate) struct Ends {
 
 impl Ends {
     pub fn packet(&mut self, meta: &Meta) {
-        if meta.class != Class::Tcp || meta.flags & tcp::RST != 0 {
+        if meta.class != Class::Tcp || meta.flags & tcp_flag::RST != 0 {
             return;
         }
         let (source, destination) = match meta.from_low {
             true => (meta.key.low, meta.key.high),
             false => (meta.key.high, meta.key.low),
         };
-        match (meta.flags & tcp::SYN != 0, meta.flags & tcp::ACK != 0) {
+        match (meta.flags & tcp_flag::SYN != 0, meta.flags & tcp_flag::ACK != 0) {
             (true, true) => {
                 if self.answered.len() < MOST {
                     self.answered.insert(source);

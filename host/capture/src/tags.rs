@@ -2,9 +2,10 @@
 //! in overlays with a VNI for each way they do, and with tags in the key each connection would be two halves.
 
 use std::collections::HashMap;
+use weir_record::tcp_flag;
 
 use weir_engine::Meta;
-use weir_engine::meta::{Class, End, tcp};
+use weir_engine::meta::{Class, End};
 
 /// Connections that are remembered at most, and different tags of a direction.
 const MOST: usize = 1 << 14;
@@ -58,7 +59,7 @@ pub(crate) struct Tags {
 
 impl Tags {
     pub fn packet(&mut self, meta: &Meta) {
-        if meta.class != Class::Tcp || meta.flags & tcp::RST != 0 {
+        if meta.class != Class::Tcp || meta.flags & tcp_flag::RST != 0 {
             return;
         }
         self.any |= meta.key.vlans != 0 || meta.key.overlay != 0;
@@ -69,13 +70,13 @@ impl Tags {
         let seen = self.connections.entry(ends).or_default();
         let (from, to) = if meta.from_low { (0, 1) } else { (1, 0) };
         let other = seen.sides[to];
-        seen.is_answered |= other.tags[0].is_some() && meta.flags & tcp::ACK != 0 && is_near(other.next, meta.ack);
+        seen.is_answered |= other.tags[0].is_some() && meta.flags & tcp_flag::ACK != 0 && is_near(other.next, meta.ack);
         let side = &mut seen.sides[from];
         let tags = Some((meta.key.vlans, meta.key.overlay));
         if let Some(place) = side.tags.iter_mut().find(|place| place.is_none() || **place == tags) {
             *place = tags;
         }
-        let takes = meta.payload + u32::from(meta.flags & tcp::SYN != 0);
+        let takes = meta.payload + u32::from(meta.flags & tcp_flag::SYN != 0);
         side.next = meta.seq.wrapping_add(takes);
     }
 

@@ -3,25 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// TCP flag bits as in byte 13 of the header.
-pub mod tcp {
-    /// FIN.
-    pub const FIN: u8 = 0x01;
-    /// SYN.
-    pub const SYN: u8 = 0x02;
-    /// RST.
-    pub const RST: u8 = 0x04;
-    /// PSH.
-    pub const PSH: u8 = 0x08;
-    /// ACK.
-    pub const ACK: u8 = 0x10;
-    /// URG.
-    pub const URG: u8 = 0x20;
-    /// ECE.
-    pub const ECE: u8 = 0x40;
-    /// CWR.
-    pub const CWR: u8 = 0x80;
-}
+use weir_record::NO_SCALE;
 
 /// One end of a flow. IPv4 addresses are IPv4-mapped; ordering is bytewise, address then port.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialOrd, Ord)]
@@ -111,7 +93,7 @@ pub type SackBlock = (u32, u32);
 pub struct Options {
     /// MSS option; 0 = absent.
     pub mss: u16,
-    /// Window scale option as sent; 255 = absent.
+    /// Window scale option as sent, or [`NO_SCALE`].
     pub scale: u8,
     /// SACK permitted option.
     pub sack_permitted: bool,
@@ -129,7 +111,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mss: 0,
-            scale: 255,
+            scale: NO_SCALE,
             sack_permitted: false,
             timestamps: None,
             sack_count: 0,
@@ -162,7 +144,7 @@ pub struct Meta {
     pub seq: u32,
     /// TCP acknowledgment number (0 without the ACK flag).
     pub ack: u32,
-    /// TCP flags ([`tcp`]).
+    /// TCP flags ([`weir_record::tcp_flag`]).
     pub flags: u8,
     /// TCP window, raw.
     pub window: u16,

@@ -19,12 +19,12 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 use weir_record::{
     BlockEnd, ClientHow, CloseCause, Event, FlowId, Open, OpenMore, Port, PortMore, Record, SetupEnd, Untracked, flag,
-    what,
+    tcp_flag, what,
 };
 
 use crate::config::{Config, SECOND};
 use crate::flow::{Flow, NO_VISIT, PlainKey, State, StoredKey, TIME_LIMIT, V4_PREFIX, bit, pair, side};
-use crate::meta::{Class, Key, Meta, tcp};
+use crate::meta::{Class, Key, Meta};
 use crate::servers::Servers;
 use crate::table::Table;
 use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
@@ -564,8 +564,8 @@ impl Engine {
     /// Section 4.3: open a flow in a context that is free or was just closed for the same key.
     fn open(&mut self, index: u32, meta: &Meta, time: u64, out: &mut Vec<Record>) {
         let key = self.key(meta);
-        let is_syn = meta.class == Class::Tcp && meta.flags & (tcp::SYN | tcp::RST) == tcp::SYN;
-        let (how, state, sender_is_client) = if is_syn && meta.flags & tcp::ACK == 0 {
+        let is_syn = meta.class == Class::Tcp && meta.flags & (tcp_flag::SYN | tcp_flag::RST) == tcp_flag::SYN;
+        let (how, state, sender_is_client) = if is_syn && meta.flags & tcp_flag::ACK == 0 {
             (ClientHow::Syn, State::Syn, true)
         } else if is_syn {
             (ClientHow::SynAck, State::SynAck, false)

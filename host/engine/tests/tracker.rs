@@ -5,8 +5,8 @@ mod support;
 
 use proptest::prelude::*;
 use support::{T0, run, tcp, v4};
-use weir_engine::meta::tcp::{ACK, FIN, PSH, RST, SYN};
 use weir_engine::{Class, Config, Engine, Key, Meta};
+use weir_record::tcp_flag::{ACK, FIN, PSH, RST, SYN};
 use weir_record::*;
 
 fn with_scale(mut meta: Meta, mss: u16, scale: u8) -> Meta {

@@ -1,6 +1,7 @@
 //! Connections as biflows: IPFIX messages (RFC 7011) whose records tell both directions (RFC 5103).
 
 use std::net::IpAddr;
+use weir_record::PROTOCOL_TCP;
 
 use weir_messages::v1::{Connection, Direction};
 
@@ -12,7 +13,6 @@ const SET_HEADER: usize = 4;
 const TEMPLATES: u16 = 2;
 /// Enterprise number whose elements tell the reverse direction (RFC 5103 6.1).
 const REVERSE: u32 = 29305;
-const TCP: u8 = 6;
 /// Fits into a frame of 1500 bytes with IPv6 and UDP (RFC 7011 10.3.3).
 pub const LONGEST_MESSAGE: usize = 1400;
 
@@ -192,7 +192,7 @@ fn record(connection: &Connection) -> Result<(usize, Vec<u8>), Unfit> {
     };
     record.extend(client_port.to_be_bytes());
     record.extend(server_port.to_be_bytes());
-    record.push(TCP);
+    record.push(PROTOCOL_TCP);
     record.push(direction(&connection.client_known_by));
     let kind = connection.close.as_ref().map_or("", |close| &close.kind);
     record.push(end_reason(kind));

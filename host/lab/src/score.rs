@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use weir_analysis::{Class, Connection, Ends, Place, Sink, Transaction, Verdict};
+use weir_record::SINCE_DATA_NS;
 use weir_record::time::utc_from_tai;
 
 /// What a segment at the tap truly was.
@@ -126,9 +127,6 @@ const SYN_ACK_TIMER_LEAST: u64 = 500_000_000;
 /// Before what is sent again by a timer, ns; and the most ids that are taken for those of packets lost before it.
 const SHORTEST_TIMER: u64 = 1 << 20;
 const MOST_SKIPPED: u16 = 17;
-
-/// Of `EVENT.since_data`, ns.
-const SINCE_UNIT: u64 = 64;
 
 /// Linux takes timestamps that are older by so much.
 const PAWS_WINDOW: i32 = 1;
@@ -508,7 +506,7 @@ impl Judge<'_> {
 
     fn answer(&self, seq: u32, time_ns: u64) -> (Answer, Option<&Verdict>) {
         // Of a segment that a later one explains, the time is known to a unit of `EVENT.since_data`.
-        let verdict = (time_ns..time_ns + SINCE_UNIT).find_map(|time| self.answers.segments.get(&(time, seq)));
+        let verdict = (time_ns..time_ns + SINCE_DATA_NS).find_map(|time| self.answers.segments.get(&(time, seq)));
         (verdict.map_or(Answer::Nothing, answer), verdict)
     }
 

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 use weir_align::{Between, Passage, Sightings};
+use weir_record::tcp_flag;
 
 use crate::batch;
 use crate::dataset::Dataset;
 use crate::error::Refused;
-use crate::packets::{KINDS, Kind, Packet, Packets, Unwrap, flag};
+use crate::packets::{KINDS, Kind, Packet, Packets, Unwrap};
 use crate::params::{Params, shown};
 use crate::reply::Reply;
 use crate::span::{Span, seconds};
@@ -114,7 +115,7 @@ impl<'a> Trace<'a> {
             let packet = packets.get(*place);
             let side = packet.side();
             first[side].get_or_insert(packet.seq);
-            if packet.has(flag::ACK) && first[1 - side].is_none() {
+            if packet.has(tcp_flag::ACK) && first[1 - side].is_none() {
                 // A side whose packets come later begins where the other has heard of it.
                 first[1 - side] = all
                     .iter()
@@ -131,19 +132,19 @@ impl<'a> Trace<'a> {
             .map(|place| {
                 let packet = packets.get(*place);
                 let side = packet.side();
-                let is_syn = packet.has(flag::SYN);
+                let is_syn = packet.has(tcp_flag::SYN);
                 // The window of a SYN is never scaled (RFC 7323 2.2).
                 let scale = if is_syn { Some(0) } else { scales[side] };
                 Row {
                     // A RST's number may be anything.
-                    seq: match packet.has(flag::RST) {
+                    seq: match packet.has(tcp_flag::RST) {
                         true => {
                             let mut aside = numbers[side];
                             aside.at(packet.seq)
                         }
                         false => numbers[side].at(packet.seq),
                     },
-                    ack: packet.has(flag::ACK).then(|| match packet.has(flag::RST) {
+                    ack: packet.has(tcp_flag::ACK).then(|| match packet.has(tcp_flag::RST) {
                         true => {
                             let mut aside = acks[1 - side];
                             aside.at(packet.ack)
@@ -171,7 +172,7 @@ impl<'a> Trace<'a> {
             .partition_point(|other| self.packets.get(*other).time <= packet.time);
         let last = self.all[..before].iter().rposition(|other| {
             let other = self.packets.get(*other);
-            other.side() == side && other.has(flag::ACK) && !other.has(flag::RST)
+            other.side() == side && other.has(tcp_flag::ACK) && !other.has(tcp_flag::RST)
         });
         let far = |number: u32, from: u32| i64::from(number.wrapping_sub(from) as i32);
         let numbers = last.map(|last| (self.packet(last), self.rows[last]));
@@ -185,14 +186,14 @@ impl<'a> Trace<'a> {
                 self.first[1 - side].map(|first| far(packet.ack, first)),
             ),
         };
-        let scale = if packet.has(flag::SYN) {
+        let scale = if packet.has(tcp_flag::SYN) {
             Some(0)
         } else {
             self.scales[side]
         };
         Row {
             seq,
-            ack: ack.filter(|_| packet.has(flag::ACK)),
+            ack: ack.filter(|_| packet.has(tcp_flag::ACK)),
             window: scale.map(|scale| u64::from(packet.window) << scale),
         }
     }
@@ -212,9 +213,8 @@ impl<'a> Trace<'a> {
         let ack = shown.row.ack?;
         let near = |edge: u32| ack + i64::from(edge.wrapping_sub(shown.packet.ack) as i32);
         let blocks: Vec<_> = sack
-            .blocks()
-            .iter()
-            .map(|(left, right)| format!("{}-{}", near(*left), near(*right)))
+            .sack()
+            .map(|(left, right)| format!("{}-{}", near(left), near(right)))
             .collect();
         Some(blocks.join(" "))
     }
@@ -488,13 +488,13 @@ pub fn sequence(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, R
         column.last = packet.time;
         column.all += 1;
         if from_sender {
-            if packet.room() > 0 && !packet.has(flag::RST) {
+            if packet.room() > 0 && !packet.has(tcp_flag::RST) {
                 column.seq.add(numbers.seq, numbers.seq + i64::from(packet.room()));
                 column.packets += u32::from(packet.length > 0);
                 column.bytes += u64::from(packet.length);
                 column.retransmitted += u32::from(packet.kind == Kind::Retransmission);
             }
-        } else if let Some(ack) = numbers.ack.filter(|_| !packet.has(flag::RST)) {
+        } else if let Some(ack) = numbers.ack.filter(|_| !packet.has(tcp_flag::RST)) {
             column.ack.add(ack, ack);
             column.sacks += u32::from(packets.sack(trace.all[place]).is_some());
             if let Some(window) = numbers.window {
@@ -545,7 +545,7 @@ struct Flight {
 
 impl Flight {
     fn add(&mut self, packet: &Packet, numbers: Row, from_sender: bool) {
-        if packet.has(flag::RST) {
+        if packet.has(tcp_flag::RST) {
             return;
         }
         let (slot, value) = match from_sender {

@@ -6,24 +6,16 @@ use std::ops::Range;
 use weir_align::Elsewhere;
 use weir_analysis::{Class, Verdict};
 use weir_record::time::utc_from_tai;
-use weir_record::{Block, Event, Kind as RecordKind, Open, Packet as Digest, PacketMore, Record, what};
+use weir_record::{
+    Block, Event, Kind as RecordKind, Open, PROTOCOL_TCP, Packet as Digest, PacketMore, Record, tcp_flag, what,
+};
 
 /// No packet, no connection.
 pub const NONE: u32 = u32::MAX;
-/// Protocol number of TCP.
-const TCP: u8 = 6;
 /// Data packets of a direction that a block may turn out to end with.
 const RECENT: usize = 4;
 /// Earlier packets that are looked at for the bytes of a retransmission.
 const LOOK_BACK: usize = 8;
-
-/// Bits of `Packet::flags`.
-pub mod flag {
-    pub const FIN: u8 = 1;
-    pub const SYN: u8 = 2;
-    pub const RST: u8 = 4;
-    pub const ACK: u8 = 16;
-}
 
 /// What a packet is drawn as: the first that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +81,7 @@ impl Packet {
 
     /// Sequence numbers that it takes.
     pub fn room(&self) -> u32 {
-        self.length + u32::from(self.has(flag::SYN)) + u32::from(self.has(flag::FIN))
+        self.length + u32::from(self.has(tcp_flag::SYN)) + u32::from(self.has(tcp_flag::FIN))
     }
 
     pub fn side(&self) -> usize {
@@ -124,24 +116,15 @@ impl Packet {
 
     /// What its flags alone make it.
     fn marked_kind(&self) -> Option<Kind> {
-        let kinds = [(flag::RST, Kind::Rst), (flag::SYN, Kind::Syn), (flag::FIN, Kind::Fin)];
+        let kinds = [
+            (tcp_flag::RST, Kind::Rst),
+            (tcp_flag::SYN, Kind::Syn),
+            (tcp_flag::FIN, Kind::Fin),
+        ];
         kinds
             .into_iter()
             .find(|(flag, _)| self.has(*flag))
             .map(|(_, kind)| kind)
-    }
-}
-
-/// SACK blocks of a packet, as on the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct Sack {
-    count: u8,
-    edges: [(u32, u32); 4],
-}
-
-impl Sack {
-    pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.edges[..usize::from(self.count).min(self.edges.len())]
     }
 }
 
@@ -162,7 +145,7 @@ pub struct Gather {
     ids: Vec<u64>,
     open: Vec<Pending>,
     packets: Vec<Packet>,
-    sacks: Vec<(u32, Sack)>,
+    sacks: Vec<(u32, PacketMore)>,
     notes: Vec<(u32, u32)>,
     blocks: Vec<(u32, u32)>,
 }
@@ -215,7 +198,7 @@ impl Gather {
     pub fn record(&mut self, r: &Record) {
         let is_first = !r.is_continuation();
         if r.kind() == Some(RecordKind::Open) && is_first {
-            if Open::decode(r).protocol == TCP {
+            if Open::decode(r).protocol == PROTOCOL_TCP {
                 self.flows.insert(r.flow().0, self.ids.len() as u32);
                 self.ids.push(r.flow().0);
                 self.open.push(Pending {
@@ -296,22 +279,10 @@ impl Gather {
             }
             (Some(RecordKind::Packet), false) if pending.kept => {
                 let more = PacketMore::decode(r);
-                let edges = [
-                    (more.left0, more.right0),
-                    (more.left1, more.right1),
-                    (more.left2, more.right2),
-                    (more.left3, more.right3),
-                ];
                 // It follows its packet.
                 let place = self.packets.len() as u32 - 1;
                 if more.sack_count > 0 {
-                    self.sacks.push((
-                        place,
-                        Sack {
-                            count: more.sack_count,
-                            edges,
-                        },
-                    ));
+                    self.sacks.push((place, more));
                 }
             }
             _ => {}
@@ -452,7 +423,7 @@ pub struct Packets {
     begins: Vec<u32>,
     by_flow: Vec<u32>,
     // The rest by packet.
-    sacks: Vec<(u32, Sack)>,
+    sacks: Vec<(u32, PacketMore)>,
     notes: Vec<(u32, u32)>,
     blocks: Vec<(u32, u32)>,
     verdicts: Vec<(u32, u32)>,
@@ -486,7 +457,7 @@ impl Packets {
         &self.all[packet as usize]
     }
 
-    pub fn sack(&self, packet: u32) -> Option<Sack> {
+    pub fn sack(&self, packet: u32) -> Option<PacketMore> {
         find(&self.sacks, packet)
     }
 
@@ -516,7 +487,7 @@ impl Packets {
     pub fn memory(&self) -> usize {
         self.all.capacity() * size_of::<Packet>()
             + self.by_flow.capacity() * 4
-            + self.sacks.capacity() * size_of::<(u32, Sack)>()
+            + self.sacks.capacity() * size_of::<(u32, PacketMore)>()
             + (self.notes.capacity() + self.blocks.capacity() + self.verdicts.capacity() + self.originals.capacity())
                 * 8
     }

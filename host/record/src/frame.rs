@@ -3,11 +3,8 @@
 //! [`open`] looks at all that a frame says of itself before any record of it is used: a frame is good as a whole or
 //! not at all.
 
-use crate::layout::{FrameHeader, Kind, VERSION};
+use crate::layout::{FrameHeader, Kind, LANES, VERSION};
 use crate::raw::{BYTES, FlowId, Record};
-
-/// Lanes that records can name.
-pub const LANES: usize = 16;
 
 /// Why a frame is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

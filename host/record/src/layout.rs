@@ -6,6 +6,27 @@ use crate::raw::{BYTES, Header, Record, bytes, get, put};
 /// Layout version in every header.
 pub const VERSION: u8 = 1;
 
+/// Lanes that a header can name.
+pub const LANES: usize = 16;
+
+/// `protocol` of TCP (IANA protocol numbers).
+pub const PROTOCOL_TCP: u8 = 6;
+
+/// `client_scale`, `server_scale` and `scale` of a SYN without the option.
+pub const NO_SCALE: u8 = 255;
+
+/// Unit of `since_data`.
+pub const SINCE_DATA_NS: u64 = 64;
+
+/// Unit of an interval's `rtt_min` and `rtt_max`.
+pub const INTERVAL_RTT_NS: u64 = 1_024;
+
+/// Length of a fine interval. Intervals begin at multiples of it.
+pub const FINE_INTERVAL_NS: u64 = 10_000_000;
+
+/// Others end at the next multiple of this.
+pub const INTERVAL_NS: u64 = 100_000_000;
+
 /// Record kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -450,6 +471,37 @@ pub mod what {
         (WILD_ACK, "WILD_ACK"),
         (IDS_SKIPPED, "IDS_SKIPPED"),
         (ACKS_MORE, "ACKS_MORE"),
+    ];
+}
+
+/// TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1).
+pub mod tcp_flag {
+    /// No more data from sender.
+    pub const FIN: u8 = 1 << 0;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 1 << 1;
+    /// Reset the connection.
+    pub const RST: u8 = 1 << 2;
+    /// Push.
+    pub const PSH: u8 = 1 << 3;
+    /// The acknowledgment number is significant.
+    pub const ACK: u8 = 1 << 4;
+    /// The urgent pointer is significant.
+    pub const URG: u8 = 1 << 5;
+    /// ECN echo.
+    pub const ECE: u8 = 1 << 6;
+    /// Congestion window reduced.
+    pub const CWR: u8 = 1 << 7;
+    /// Bits and their names, lowest first.
+    pub const NAMES: &[(u8, &str)] = &[
+        (FIN, "FIN"),
+        (SYN, "SYN"),
+        (RST, "RST"),
+        (PSH, "PSH"),
+        (ACK, "ACK"),
+        (URG, "URG"),
+        (ECE, "ECE"),
+        (CWR, "CWR"),
     ];
 }
 

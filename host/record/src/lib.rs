@@ -11,6 +11,7 @@ pub mod frame;
 #[allow(clippy::cast_lossless)]
 pub mod layout;
 pub mod raw;
+mod sack;
 pub mod time;
 
 pub use layout::*;

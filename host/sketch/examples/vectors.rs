@@ -14,9 +14,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::meta::tcp;
 use weir_engine::{Class, Engine, Parser, Profile};
 use weir_record::Metric;
+use weir_record::tcp_flag;
 use weir_sketch::histogram::NAMED;
 use weir_sketch::word::FIELDS;
 use weir_sketch::{Config, INTERVAL_NS, Interval, Kind, Statistics, Word, WordMaker};
@@ -157,9 +157,9 @@ fn of_nothing(kind: &str, packets: u64, seed: u64) -> Result<Vec<Word>, Box<dyn 
             wire: if flood { 60 } else { 60 + random.below(1455) as u32 },
             class: Some(if tcp_packet { Class::Tcp } else { Class::Other }),
             flags: if flood || random.below(30) == 0 {
-                tcp::SYN
+                tcp_flag::SYN
             } else {
-                tcp::ACK
+                tcp_flag::ACK
             },
             destination: keys[if flood { count / 2 } else { rank }],
             source: keys[random.below(count as u64) as usize],

@@ -163,8 +163,8 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_engine::meta::tcp;
     use weir_engine::{Class, End, Key};
+    use weir_record::tcp_flag;
     use weir_record::{Kind as RecordKind, Weight};
 
     const START: u64 = 1_800_000_000_000_000_000;
@@ -227,11 +227,11 @@ mod tests {
             thresholds: [100, 0],
             services: [80, 0, 0, 0, 0, 0, 0],
         });
-        bench.segment(true, 0, tcp::SYN, 100, 0, 0);
-        bench.segment(false, 5_000, tcp::SYN | tcp::ACK, 500, 101, 0);
-        bench.segment(true, 7_000, tcp::ACK, 101, 501, 0);
-        bench.segment(true, 8_000, tcp::ACK | tcp::PSH, 101, 501, 10);
-        bench.segment(false, 11_000, tcp::ACK | tcp::PSH, 501, 111, 20);
+        bench.segment(true, 0, tcp_flag::SYN, 100, 0, 0);
+        bench.segment(false, 5_000, tcp_flag::SYN | tcp_flag::ACK, 500, 101, 0);
+        bench.segment(true, 7_000, tcp_flag::ACK, 101, 501, 0);
+        bench.segment(true, 8_000, tcp_flag::ACK | tcp_flag::PSH, 101, 501, 10);
+        bench.segment(false, 11_000, tcp_flag::ACK | tcp_flag::PSH, 501, 111, 20);
         assert!(bench.taken().is_empty(), "the interval goes on");
         bench.engine.time(START + 100_000_000, &mut bench.records);
         bench.recorder.time(&bench.engine, &mut bench.records);
@@ -295,14 +295,14 @@ mod tests {
     fn buckets_are_told_in_groups_of_eight() {
         let mut bench = Bench::new(Config::default());
         // Responses of 1 us to 1 s: ever other buckets, and of a service without an entry.
-        bench.segment(true, 0, tcp::ACK, 100, 0, 1);
+        bench.segment(true, 0, tcp_flag::ACK, 100, 0, 1);
         let (mut client, mut server, mut time) = (101, 500, 0);
         for power in 10..24 {
             time += 1 << power;
-            bench.segment(false, time, tcp::ACK, server, client, 1);
+            bench.segment(false, time, tcp_flag::ACK, server, client, 1);
             server += 1;
             time += 10;
-            bench.segment(true, time, tcp::ACK, client, server, 1);
+            bench.segment(true, time, tcp_flag::ACK, client, server, 1);
             client += 1;
         }
         bench.recorder.finish(&mut bench.records);

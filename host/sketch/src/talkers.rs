@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_engine::Class;
-use weir_engine::meta::tcp;
+use weir_record::tcp_flag;
 
 use crate::Word;
 
@@ -28,7 +28,7 @@ impl Talkers {
         let Some(class @ (Class::Tcp | Class::Other)) = word.class else {
             return;
         };
-        let syn = class == Class::Tcp && word.flags & (tcp::SYN | tcp::ACK) == tcp::SYN;
+        let syn = class == Class::Tcp && word.flags & (tcp_flag::SYN | tcp_flag::ACK) == tcp_flag::SYN;
         let sent = self.0.entry(word.destination).or_default();
         sent[0] += 1;
         sent[1] += u64::from(word.wire);
@@ -87,10 +87,15 @@ mod tests {
     #[test]
     fn a_syn_ack_is_no_syn() {
         let mut talkers = Talkers::default();
-        for flags in [tcp::SYN, tcp::SYN | tcp::ACK, tcp::ACK, tcp::SYN | tcp::ECE | tcp::CWR] {
+        for flags in [
+            tcp_flag::SYN,
+            tcp_flag::SYN | tcp_flag::ACK,
+            tcp_flag::ACK,
+            tcp_flag::SYN | tcp_flag::ECE | tcp_flag::CWR,
+        ] {
             talkers.add(&packet(1, 60, flags));
         }
-        talkers.add(&packet(2, 1000, tcp::ACK));
+        talkers.add(&packet(2, 1000, tcp_flag::ACK));
         assert_eq!(talkers.totals(), [5, 1240, 2]);
         assert_eq!(talkers.top(2, 16), [([1; 16], [4, 240, 2])]);
         assert_eq!(talkers.top(1, 1), [([2; 16], [1, 1000, 0])]);

@@ -219,8 +219,8 @@ impl WordMaker {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weir_engine::meta::tcp;
     use weir_engine::{Config, End, Key};
+    use weir_record::tcp_flag;
 
     const CLIENT: u8 = 9;
     const SERVER: u8 = 3;
@@ -268,30 +268,30 @@ mod tests {
     fn a_connection_is_told_as_the_tracker_sees_it() {
         let mut bench = Bench::new();
         let start = 1_800_000_000_000_000_000;
-        let syn = bench.segment(CLIENT, start, tcp::SYN, 100, 0, 0);
+        let syn = bench.segment(CLIENT, start, tcp_flag::SYN, 100, 0, 0);
         assert!(syn.tracked && syn.fresh && !syn.from_server && !syn.new_data);
         assert_eq!(
             (syn.server_port, syn.destination, syn.source),
             (80, [SERVER; 16], [CLIENT; 16])
         );
 
-        let syn_ack = bench.segment(SERVER, start + 5_000, tcp::SYN | tcp::ACK, 500, 101, 0);
+        let syn_ack = bench.segment(SERVER, start + 5_000, tcp_flag::SYN | tcp_flag::ACK, 500, 101, 0);
         assert!(!syn_ack.fresh && syn_ack.from_server);
         assert_eq!((syn_ack.rtt, syn_ack.rtt_of_server), (Some(5_000), false));
-        let ack = bench.segment(CLIENT, start + 7_000, tcp::ACK, 101, 501, 0);
+        let ack = bench.segment(CLIENT, start + 7_000, tcp_flag::ACK, 101, 501, 0);
         assert_eq!((ack.rtt, ack.rtt_of_server), (Some(2_000), true));
 
-        let request = bench.segment(CLIENT, start + 8_000, tcp::ACK | tcp::PSH, 101, 501, 10);
+        let request = bench.segment(CLIENT, start + 8_000, tcp_flag::ACK | tcp_flag::PSH, 101, 501, 10);
         assert!(request.new_data && !request.from_server);
-        let again = bench.segment(CLIENT, start + 9_000, tcp::ACK | tcp::PSH, 101, 501, 10);
+        let again = bench.segment(CLIENT, start + 9_000, tcp_flag::ACK | tcp_flag::PSH, 101, 501, 10);
         assert!(again.tracked && !again.new_data, "a repeat brings nothing new");
-        let more = bench.segment(CLIENT, start + 9_500, tcp::ACK | tcp::PSH, 101, 501, 20);
+        let more = bench.segment(CLIENT, start + 9_500, tcp_flag::ACK | tcp_flag::PSH, 101, 501, 20);
         assert!(more.new_data, "a repeat with new bytes behind");
-        let late = bench.segment(SERVER, start + 1, tcp::ACK, 501, 121, 100);
+        let late = bench.segment(SERVER, start + 1, tcp_flag::ACK, 501, 121, 100);
         assert!(late.new_data && late.from_server);
         assert_eq!(late.time, start + 9_500, "time does not run backwards");
 
-        let reused = bench.segment(CLIENT, start + 10_000, tcp::SYN, 900_000, 0, 0);
+        let reused = bench.segment(CLIENT, start + 10_000, tcp_flag::SYN, 900_000, 0, 0);
         assert!(reused.fresh && !reused.new_data);
     }
 
@@ -302,7 +302,7 @@ mod tests {
             contexts: 0,
             ..Config::appliance()
         });
-        let word = bench.segment(CLIENT, 5, tcp::SYN, 1, 0, 0);
+        let word = bench.segment(CLIENT, 5, tcp_flag::SYN, 1, 0, 0);
         assert!(!word.tracked && word.class == Some(Class::Tcp));
         assert_eq!(word.destination, [SERVER; 16]);
     }

@@ -10,16 +10,13 @@ use weir_engine::Config;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow, SackBlock};
 use weir_record::time::utc_from_tai;
-use weir_record::{Block, Event, FlowId, Kind, Open, Packet, PacketMore, Record, what};
+use weir_record::{Block, Event, FlowId, Kind, Open, PROTOCOL_TCP, Packet, PacketMore, Record, what};
 use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs};
 use crate::error::Failure;
 use crate::format::{seconds, time_of_day};
 use crate::{analyze, output, source, text};
-
-/// TCP's protocol number.
-const TCP: u8 = 6;
 
 /// Run the command.
 pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
@@ -104,7 +101,10 @@ fn read(
 fn only_connection(args: &PacketsArgs) -> Result<FlowId, Failure> {
     let (mut first, mut count) = (None, 0u64);
     read(&args.input, &args.flow, false, |record| {
-        if record.kind() == Some(Kind::Open) && !record.is_continuation() && Open::decode(record).protocol == TCP {
+        if record.kind() == Some(Kind::Open)
+            && !record.is_continuation()
+            && Open::decode(record).protocol == PROTOCOL_TCP
+        {
             first.get_or_insert(record.flow());
             count += 1;
         }
@@ -189,16 +189,9 @@ impl Table {
                 });
             }
             (Some(Kind::Packet), true) => {
-                let more = PacketMore::decode(r);
-                let blocks = [
-                    (more.left0, more.right0),
-                    (more.left1, more.right1),
-                    (more.left2, more.right2),
-                    (more.left3, more.right3),
-                ];
-                let blocks = &blocks[..usize::from(more.sack_count).min(blocks.len())];
+                let blocks = PacketMore::decode(r).sack();
                 if let Some(row) = self.rows.last_mut() {
-                    row.sack = blocks.iter().map(|&(left, right)| SackBlock { left, right }).collect();
+                    row.sack = blocks.map(|(left, right)| SackBlock { left, right }).collect();
                 }
             }
             _ => {}

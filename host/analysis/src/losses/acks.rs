@@ -1,9 +1,8 @@
 //! What the receiver says: ACKs, SACK blocks and D-SACKs, and which verdicts they change.
 
-use weir_record::{Event, EventMore, what};
+use weir_record::{Event, EventMore, tcp_flag, what};
 
 use super::entry::Entry;
-use super::event::{ACK, RST};
 use super::path::Path;
 use super::{Losses, MIRRORED};
 use crate::seq::{Range, at_or_before, before};
@@ -13,7 +12,7 @@ impl Losses {
     /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
     pub fn heard(&mut self, e: &Event, more: Option<&EventMore>, time: u64, path: Path) {
         let unused = what::WILD_ACK | what::SYN_OTHER;
-        if e.what & unused != 0 || e.tcp_flags & RST != 0 {
+        if e.what & unused != 0 || e.tcp_flags & tcp_flag::RST != 0 {
             return;
         }
         // A D-SACK alone asks for nothing.
@@ -21,7 +20,7 @@ impl Losses {
         if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
             self.evidence = time;
         }
-        if e.tcp_flags & ACK != 0 {
+        if e.tcp_flags & tcp_flag::ACK != 0 {
             self.newly_acknowledged(e.ack).for_each(|entry| entry.tell(time));
         }
         if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
@@ -29,7 +28,7 @@ impl Losses {
             self.note_standing_holes(e.ack, path);
             self.sack(e, more, time, path);
         }
-        if e.tcp_flags & ACK != 0 {
+        if e.tcp_flags & tcp_flag::ACK != 0 {
             self.acknowledge(e.ack, time, path);
             if self.acked == Some(e.ack) {
                 self.acked_time = time;
@@ -119,14 +118,7 @@ impl Losses {
     }
 
     fn sack(&mut self, e: &Event, more: &EventMore, time: u64, path: Path) {
-        let blocks = [
-            (more.left0, more.right0),
-            (more.left1, more.right1),
-            (more.left2, more.right2),
-            (more.left3, more.right3),
-        ];
-        let blocks = &blocks[..usize::from(more.sack_count.min(4))];
-        let mut new = blocks.iter().map(|&(from, to)| Range { from, to });
+        let mut new = more.sack().map(|(from, to)| Range { from, to });
         if e.what & what::DSACK != 0 {
             // RFC 2883 4: the first block names a segment that arrived twice.
             if let Some(twice) = new.next() {
@@ -228,9 +220,7 @@ impl Losses {
 /// A SACK block above the ACK leaves a hole.
 fn says_hole(e: &Event, more: &EventMore) -> bool {
     let skipped = usize::from(e.what & what::DSACK != 0);
-    let ends = [more.right0, more.right1, more.right2, more.right3];
-    let ends = &ends[..usize::from(more.sack_count.min(4))];
-    ends.iter().skip(skipped).any(|right| before(e.ack, *right))
+    more.sack().skip(skipped).any(|(_, right)| before(e.ack, right))
 }
 
 #[cfg(test)]

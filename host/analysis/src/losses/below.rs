@@ -1,9 +1,9 @@
 //! What a segment below the next expected is: a probe, late, a copy or a retransmission.
 
-use weir_record::{Event, what};
+use weir_record::{Event, tcp_flag, what};
 
 use super::entry::{Entry, tally};
-use super::event::{FIN, is_asked_twice, is_first, since_data};
+use super::event::{is_asked_twice, is_first, since_data};
 use super::gaps::{Gap, Late, reordering};
 use super::path::{Path, REORDERING};
 use super::{FAR, Losses, MIRRORED};
@@ -28,7 +28,7 @@ impl Losses {
     /// The precedence follows Wireshark: keep-alive, spurious, fast, out of order, the rest.
     pub(super) fn below(&mut self, e: &Event, time: u64, path: Path) -> Segment {
         let path = self.with_sack(path);
-        let fin = e.tcp_flags & FIN != 0;
+        let fin = e.tcp_flags & tcp_flag::FIN != 0;
         let fin_repeat = e.what & what::FIN_REPEAT != 0;
         let data = Range {
             from: e.seq,

@@ -1,13 +1,6 @@
 //! What an EVENT record tells by itself.
 
-use weir_record::{Event, what};
-
-/// Unit of `EVENT.since_data`, ns.
-pub(super) const SINCE_UNIT: u64 = 64;
-/// TCP flag FIN in `EVENT.tcp_flags`, RST, ACK.
-pub(super) const FIN: u8 = 0x01;
-pub(super) const RST: u8 = 0x04;
-pub(super) const ACK: u8 = 0x10;
+use weir_record::{Event, SINCE_DATA_NS, what};
 
 /// The first that is not acknowledged.
 pub(super) fn is_first(e: &Event) -> bool {
@@ -23,6 +16,6 @@ pub(super) fn since_data(e: &Event) -> u64 {
     if e.what & what::IDLE_BEFORE != 0 {
         u64::MAX
     } else {
-        u64::from(e.since_data) * SINCE_UNIT
+        u64::from(e.since_data) * SINCE_DATA_NS
     }
 }

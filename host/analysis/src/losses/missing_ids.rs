@@ -1,17 +1,15 @@
 //! IP ids that the tap did not see: those of segments that were lost before it, and of their receiver's answers.
 
-use weir_record::{Event, what};
+use weir_record::{Event, FINE_INTERVAL_NS, tcp_flag, what};
 
 use super::entry::Entry;
-use super::event::{FIN, since_data};
+use super::event::since_data;
 use super::path::Path;
 use super::{Losses, OPEN};
 use crate::ids::Counted;
 use crate::seq::{Range, before};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
-/// Intervals begin on this grid, ns.
-const INTERVAL_GRID: u64 = 10_000_000;
 /// Among more packets of the receiver, a missing id need not be that of the ACK.
 const FEW: i32 = 4;
 
@@ -41,7 +39,10 @@ impl Losses {
         };
         let range = Range {
             from: e.seq,
-            to: e.seq.wrapping_add(e.length).wrapping_add(u32::from(e.tcp_flags & FIN)),
+            to: e
+                .seq
+                .wrapping_add(e.length)
+                .wrapping_add(u32::from(e.tcp_flags & tcp_flag::FIN)),
         };
         let entry = Entry {
             lost_at: if waited_from == 0 { time } else { waited_from },
@@ -68,7 +69,7 @@ impl Losses {
         for entry in &mut self.open {
             if time <= entry.time {
                 entry.ids = ids;
-            } else if entry.answered.is_none() && entry.time < start.saturating_add(INTERVAL_GRID) {
+            } else if entry.answered.is_none() && entry.time < start.saturating_add(FINE_INTERVAL_NS) {
                 entry.answered = Some(ids);
             }
         }

@@ -1,8 +1,8 @@
 //! Records that no engine writes; and paths, events and recoveries for the tests of all parts.
 
-use super::event::ACK;
 use super::*;
 use crate::verdict::Place;
+use weir_record::{SINCE_DATA_NS, tcp_flag};
 
 pub(super) const PATH: Path = Path {
     rtt: None,
@@ -29,7 +29,7 @@ pub(super) fn event(what: u32, seq: u32, expected: u32, length: u32) -> Event {
         dup_acks: 0,
         id_step: 0,
         ttl: 64,
-        tcp_flags: ACK,
+        tcp_flags: tcp_flag::ACK,
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn again(from: u32, acked: u32, dup_acks: u8, expected: u32, since: u
         what: what::BELOW,
         acked: acked * 1000,
         dup_acks,
-        since_data: (since / SINCE_UNIT) as u32,
+        since_data: (since / SINCE_DATA_NS) as u32,
         ..event(0, from * 1000, expected * 1000, 1000)
     }
 }

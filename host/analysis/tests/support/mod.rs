@@ -2,10 +2,10 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use weir_analysis::{Analyzer, Config};
-use weir_engine::meta::tcp;
 use weir_engine::{Config as EngineConfig, End, Engine, Key, Meta, Options};
 use weir_messages::v1;
 use weir_record::Record;
+use weir_record::tcp_flag;
 
 /// TAI ns of second 0 of a test.
 pub const T0: u64 = 1_700_000_037_000_000_000;
@@ -55,11 +55,11 @@ impl Conversation {
         let (key, from_low) = Key::new(from, to, 6);
         let bits = flags.chars().fold(0, |bits, c| {
             bits | match c {
-                'S' => tcp::SYN,
-                'A' => tcp::ACK,
-                'F' => tcp::FIN,
-                'R' => tcp::RST,
-                'P' => tcp::PSH,
+                'S' => tcp_flag::SYN,
+                'A' => tcp_flag::ACK,
+                'F' => tcp_flag::FIN,
+                'R' => tcp_flag::RST,
+                'P' => tcp_flag::PSH,
                 other => panic!("no flag {other}"),
             }
         });

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_capture::{CaptureFile, Feed};
-use weir_engine::meta::tcp;
 use weir_engine::{Config, Engine, Parser, Profile};
+use weir_record::tcp_flag;
 use weir_record::{
     BlockEnd, ClientHow, CloseCause, CloseMore, Event, IdStep, Interval, Kind, Packet, Record, RttHow, Setup, SetupEnd,
     Untracked, flag, setup_bit, what,
@@ -246,8 +246,8 @@ impl Coverage {
 
     fn ids(&mut self, event: &Event) {
         let elsewhere = what::GAP | what::BELOW | what::WILD | what::ACK_UNSEEN | what::EXPECTED_UNKNOWN | what::RST;
-        let syn = event.tcp_flags & tcp::SYN != 0;
-        let data = !syn && (event.length > 0 || event.tcp_flags & tcp::FIN != 0);
+        let syn = event.tcp_flags & tcp_flag::SYN != 0;
+        let data = !syn && (event.length > 0 || event.tcp_flags & tcp_flag::FIN != 0);
         let in_sequence = data && event.what & elsewhere == 0;
         let (skipped, step, pause) = (event.what & what::IDS_SKIPPED != 0, event.id_step, event.since_data);
         let (enough, paused) = ((2..=17).contains(&step), pause >= LEAST_PAUSE);

@@ -1,8 +1,8 @@
 //! TCP header and options.
 
 use super::{Step, Stop, TCP_CAPTURED, Walk, be16, be32, ip::protocol, stop};
-use crate::meta::{Class, Meta, Options, tcp};
-use weir_record::Untracked;
+use crate::meta::{Class, Meta, Options};
+use weir_record::{Untracked, tcp_flag};
 
 /// Header without options (RFC 9293 3.1).
 pub(super) const HEADER: u32 = 20;
@@ -49,7 +49,7 @@ pub(super) fn segment(meta: &mut Meta, h: &[u8; TCP_CAPTURED], payload: u32) {
     meta.payload = payload;
     meta.seq = be32(h, 4);
     meta.flags = h[13];
-    meta.ack = if h[13] & tcp::ACK != 0 { be32(h, 8) } else { 0 };
+    meta.ack = if h[13] & tcp_flag::ACK != 0 { be32(h, 8) } else { 0 };
     meta.window = be16(h, 14);
 }
 

@@ -2,9 +2,9 @@
 //! Frames built by hand, one for each encapsulation; then properties over all of them.
 
 use super::*;
-use crate::meta::{Options, tcp as flag};
+use crate::meta::Options;
 use proptest::prelude::*;
-use weir_record::TunnelKind;
+use weir_record::{TunnelKind, tcp_flag};
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [192, 168, 0, 2];
@@ -26,7 +26,7 @@ fn tcp_with(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
 }
 
 fn tcp() -> Vec<u8> {
-    tcp_with(flag::ACK | flag::PSH, STAMPS, PAYLOAD)
+    tcp_with(tcp_flag::ACK | tcp_flag::PSH, STAMPS, PAYLOAD)
 }
 
 fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
@@ -110,7 +110,7 @@ fn assert_segment(m: &Meta) {
     assert!(m.from_low);
     assert_eq!(m.payload as usize, PAYLOAD.len());
     assert_eq!((m.seq, m.ack, m.window), (0x1000, 0x2000, 256));
-    assert_eq!(m.flags, flag::ACK | flag::PSH);
+    assert_eq!(m.flags, tcp_flag::ACK | tcp_flag::PSH);
     assert_eq!(m.options.timestamps, Some((7, 9)));
     assert!(!m.options.incomplete);
 }
@@ -436,7 +436,7 @@ fn short_captures_count_right() {
 #[test]
 fn headers_bound_what_is_inside_and_the_capture_does_not() {
     // PPPoE says 40 bytes of IP, IP says more.
-    let bare = tcp_with(flag::ACK, &[], &[0; 6]);
+    let bare = tcp_with(tcp_flag::ACK, &[], &[0; 6]);
     let body = join(&[&[0x11, 0, 0, 77, 0, 42, 0, 0x21], &ip4(6, &bare)]);
     assert_eq!(meta(full(LinkType::Ethernet, &ethernet(0x8864, &body))).payload, 0);
     // An outer packet of 20 + 40 bytes cannot hold more than 40.
@@ -478,11 +478,11 @@ fn malformed_headers() {
 #[test]
 fn syn_options() {
     let options = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
-    let o = meta(full(LinkType::RawIp, &ip4(6, &tcp_with(flag::SYN, &options, &[])))).options;
+    let o = meta(full(LinkType::RawIp, &ip4(6, &tcp_with(tcp_flag::SYN, &options, &[])))).options;
     assert_eq!((o.mss, o.scale, o.sack_permitted), (1460, 7, true));
     assert_eq!(o.timestamps, Some((1, 0)));
     assert!(!o.incomplete);
-    let m = meta(full(LinkType::RawIp, &ip4(6, &tcp_with(flag::SYN, &options, &[]))));
+    let m = meta(full(LinkType::RawIp, &ip4(6, &tcp_with(tcp_flag::SYN, &options, &[]))));
     assert_eq!(m.ack, 0, "no ACK flag, no acknowledgment number");
 }
 
@@ -511,7 +511,10 @@ fn broken_options_leave_the_packet() {
         &[1, 1, 1, 3],
         &[2, 3, 1, 0],
     ] {
-        let m = meta(full(LinkType::RawIp, &ip4(6, &tcp_with(flag::ACK, options, PAYLOAD))));
+        let m = meta(full(
+            LinkType::RawIp,
+            &ip4(6, &tcp_with(tcp_flag::ACK, options, PAYLOAD)),
+        ));
         assert!(m.options.incomplete, "{options:?}");
         assert_eq!(m.payload as usize, PAYLOAD.len());
     }
@@ -757,7 +760,7 @@ proptest! {
     /// The two profiles agree on what both can do.
     #[test]
     fn nic_is_full_without_tunnels(tags in 0usize..3, payload in 0usize..1200, six in any::<bool>()) {
-        let segment = tcp_with(flag::ACK, STAMPS, &vec![0; payload]);
+        let segment = tcp_with(tcp_flag::ACK, STAMPS, &vec![0; payload]);
         let (kind, packet) = if six { (0x86dd_u16, ip6(6, &segment)) } else { (0x0800, ip4(6, &segment)) };
         let mut body = packet;
         let mut outer = kind;

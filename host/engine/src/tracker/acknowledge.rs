@@ -1,11 +1,11 @@
 //! Acknowledgments: section 4.6.
 
-use weir_record::{RttHow, what, width};
+use weir_record::{RttHow, tcp_flag, what, width};
 
 use super::arithmetic::{after, saturate_u16};
 use super::packet::Step;
 use crate::flow::{CHAIN_MAX, Side, TIME_LIMIT, side};
-use crate::meta::{Meta, tcp};
+use crate::meta::Meta;
 
 /// Hash of what a SACK option says (section 4.6); 0 without one.
 pub(super) const fn sack_hash(meta: &Meta) -> u16 {
@@ -75,7 +75,7 @@ pub(super) fn acknowledge(
 
     let hash = sack_hash(meta);
     let new_sack = hash != 0 && hash != sender.sack_hash;
-    let pure = meta.payload == 0 && meta.flags & (tcp::SYN | tcp::FIN) == 0;
+    let pure = meta.payload == 0 && meta.flags & (tcp_flag::SYN | tcp_flag::FIN) == 0;
     if pure
         && had_ack
         && meta.ack == una

@@ -1,12 +1,12 @@
 //! Windows, blocks, round trips and flight: section 4.8.
 
-use weir_record::{BlockEnd, what, width};
+use weir_record::{BlockEnd, tcp_flag, what, width};
 
 use super::arithmetic::saturate_u16;
 use super::order::segment_end;
 use super::packet::Step;
 use crate::flow::{NO_SCALE, ShortTime, Side, TIME_LIMIT, flight, side};
-use crate::meta::{Meta, tcp};
+use crate::meta::Meta;
 
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -69,8 +69,8 @@ pub(super) fn data(
     own_block: bool,
     step: &mut Step,
 ) -> Option<BlockEnd> {
-    let fin = meta.flags & tcp::FIN != 0;
-    let push = meta.flags & tcp::PSH != 0;
+    let fin = meta.flags & tcp_flag::FIN != 0;
+    let push = meta.flags & tcp_flag::PSH != 0;
     if meta.payload > 0 {
         if step.what & (what::BELOW | what::COPY) == what::BELOW {
             sender.set(side::SLOT, false);

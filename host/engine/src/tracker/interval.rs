@@ -1,25 +1,24 @@
 //! INTERVAL: section 5.
 
-use weir_record::{Interval, width};
+use weir_record::{FINE_INTERVAL_NS, Interval, width};
 
 use super::out::{Out, direction};
 use crate::flow::{Flow, NO_RTT, bit, flight};
 
-const FINE_INTERVAL: u64 = 10_000_000;
 /// A normal interval in units of a fine one.
 const NORMAL_SPAN: u64 = 10;
 
 pub(super) const fn interval_end(flow: &Flow) -> u64 {
-    flow.interval + flow.span as u64 * FINE_INTERVAL
+    flow.interval + flow.span as u64 * FINE_INTERVAL_NS
 }
 
 pub(super) fn begin_interval(flow: &mut Flow, time: u64) {
     let fine = flow.is(bit::TROUBLE);
-    let unit = time / FINE_INTERVAL;
+    let unit = time / FINE_INTERVAL_NS;
     flow.set(bit::FINE, fine);
     flow.set(bit::TROUBLE, false);
     // Never 0, which stands for no interval: UTC 1970 is TAI 10 s.
-    flow.interval = unit * FINE_INTERVAL;
+    flow.interval = unit * FINE_INTERVAL_NS;
     flow.span = if fine {
         1
     } else {

@@ -1,17 +1,17 @@
 //! Where a segment stands in its stream: section 4.5.
 
-use weir_record::what;
+use weir_record::{tcp_flag, what};
 
 use super::acknowledge::sack_hash;
 use super::arithmetic::after;
 use super::packet::Step;
 use crate::flow::{Side, side};
-use crate::meta::{Meta, tcp};
+use crate::meta::Meta;
 
 /// Sequence number after the segment.
 #[inline]
 pub(super) fn segment_end(meta: &Meta) -> u32 {
-    let controls = u32::from(meta.flags & tcp::SYN != 0) + u32::from(meta.flags & tcp::FIN != 0);
+    let controls = u32::from(meta.flags & tcp_flag::SYN != 0) + u32::from(meta.flags & tcp_flag::FIN != 0);
     meta.seq.wrapping_add(meta.payload).wrapping_add(controls)
 }
 
@@ -22,7 +22,7 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
         what: if is_copy { what::COPY } else { 0 },
         ..Step::default()
     };
-    let fin = meta.flags & tcp::FIN != 0;
+    let fin = meta.flags & tcp_flag::FIN != 0;
     let end = segment_end(meta);
     let mut used = true;
     if meta.payload > 0 || fin {
@@ -91,10 +91,10 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
 /// COPY of section 4.5, against the sender's state before the packet.
 #[inline]
 pub(super) fn is_copy(before: &Side, meta: &Meta) -> bool {
-    if meta.ip_id == 0 || before.ip_id != meta.ip_id || meta.flags & tcp::RST != 0 {
+    if meta.ip_id == 0 || before.ip_id != meta.ip_id || meta.flags & tcp_flag::RST != 0 {
         return false;
     }
-    let occupies = meta.payload > 0 || meta.flags & (tcp::FIN | tcp::SYN) != 0;
+    let occupies = meta.payload > 0 || meta.flags & (tcp_flag::FIN | tcp_flag::SYN) != 0;
     if occupies {
         before.is(side::HAS_NEXT) && segment_end(meta) == before.next
     } else {

@@ -1,6 +1,6 @@
 //! What one packet does to its flow: section 4, in the order of its parts.
 
-use weir_record::{BlockEnd, RttHow, what, width};
+use weir_record::{BlockEnd, RttHow, tcp_flag, what, width};
 
 use super::acknowledge::acknowledge;
 use super::arithmetic::saturate_u16;
@@ -12,7 +12,7 @@ use super::out::Out;
 use super::records::{close_blocks, end_block, write_block_of_one, write_event, write_packet, write_rtt};
 use super::setup::{acks_this_setup, reset, setup_end, syn};
 use crate::flow::{Flow, Low40, Side, State, bit, pair, side};
-use crate::meta::{Class, Meta, tcp};
+use crate::meta::{Class, Meta};
 
 /// Conditions that make the next interval fine (section 5).
 const TROUBLE: u32 = what::GAP
@@ -95,7 +95,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
     if !is_overtaken {
         sender.ip_id = meta.ip_id;
     }
-    if is_set_up && meta.flags & (tcp::SYN | tcp::RST) == 0 {
+    if is_set_up && meta.flags & (tcp_flag::SYN | tcp_flag::RST) == 0 {
         let step = segment(sender, receiver, s, meta, time, is_copy);
         tell(flow, s, meta, &before, false, step, out)
     } else {
@@ -107,7 +107,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
 #[inline]
 fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: u64, is_copy: bool) -> Step {
     let mut step = order(sender, receiver.is(side::ZERO), meta, is_copy);
-    if meta.flags & tcp::ACK != 0 {
+    if meta.flags & tcp_flag::ACK != 0 {
         acknowledge(sender, receiver, s, meta, time, false, &mut step);
     }
     // Windows and data change state now; their BLOCK records come after EVENT and RTT.
@@ -122,7 +122,7 @@ fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: 
 #[inline(never)]
 fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: bool, out: &mut Out<'_>) -> bool {
     let was_pending = flow.pending();
-    if meta.flags & tcp::RST != 0 {
+    if meta.flags & tcp_flag::RST != 0 {
         let bits = reset(flow, s, meta, out);
         conditions(flow, s, meta, before, was_pending, bits, out);
         if bits & what::WILD == 0 {
@@ -131,7 +131,7 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         return false;
     }
     let time = out.time;
-    let is_syn = meta.flags & tcp::SYN != 0;
+    let is_syn = meta.flags & tcp_flag::SYN != 0;
     let mut step = if is_syn {
         syn(flow, s, meta, time, is_copy)
     } else {
@@ -139,7 +139,7 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         order(sender, receiver.is(side::ZERO), meta, is_copy)
     };
     let (sender, receiver) = pair(&mut flow.sides, s);
-    if meta.flags & tcp::ACK != 0 && !step.other_syn {
+    if meta.flags & tcp_flag::ACK != 0 && !step.other_syn {
         if was_pending && s == 1 && !acks_this_setup(receiver, meta.ack) {
             step.what |= what::WILD_ACK; // a challenge ACK of an earlier connection (RFC 9293 3.5.1)
         } else {
@@ -222,7 +222,7 @@ fn conditions(
     // A packet changes nothing of its receiver that EVENT tells of.
     let receiver = &flow.sides[1 - s];
     for (on, bit) in [
-        (meta.flags & tcp::PSH != 0, what::PUSH),
+        (meta.flags & tcp_flag::PSH != 0, what::PUSH),
         (before.idle(), what::IDLE_BEFORE),
         (before.flags & side::HAS_NEXT == 0, what::EXPECTED_UNKNOWN),
         (!receiver.is(side::HAS_ACK), what::ACKED_UNKNOWN),

@@ -117,7 +117,11 @@ pub(super) fn write_setup(sides: &[Side; 2], cause: SetupEnd, end: u64, end_wind
     out.records.push(setup.encode(header));
     let header = out.header(0, cause as u8);
     let scale = |side: &Side| {
-        if side.scale == NO_SCALE { 255 } else { side.scale }
+        if side.scale == NO_SCALE {
+            weir_record::NO_SCALE
+        } else {
+            side.scale
+        }
     };
     let known_isn = client.chain > 0 || server.chain > 0;
     let more = SetupMore {

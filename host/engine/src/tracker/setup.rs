@@ -1,6 +1,6 @@
 //! Handshakes and resets: sections 4.4, 4.7 and 4.9.
 
-use weir_record::{RttHow, SetupEnd, what};
+use weir_record::{RttHow, SetupEnd, tcp_flag, what};
 
 use super::arithmetic::after;
 use super::data::block_max;
@@ -9,7 +9,7 @@ use super::out::Out;
 use super::packet::{Step, Timed};
 use super::records::write_setup;
 use crate::flow::{CHAIN_MAX, Flow, NO_SCALE, ShortTime, Side, State, TIME_LIMIT, side};
-use crate::meta::{Meta, tcp};
+use crate::meta::Meta;
 
 /// A server that goes on this long after its SYN-ACK was answered, whether we saw it or not.
 const ONE_SIDED_AFTER: u64 = 1 << 32;
@@ -23,7 +23,7 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
         ..Step::default()
     };
     let end = segment_end(meta);
-    let is_ack = meta.flags & tcp::ACK != 0;
+    let is_ack = meta.flags & tcp_flag::ACK != 0;
     let state = flow.state;
     let repeats = flow.sides[s].repeats(meta.seq);
     let no_reply_yet = flow.sides[1].chain == 0;
@@ -34,7 +34,10 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
     if !is_ack && s == 0 && matches!(state, State::Syn | State::SynAck) {
         if sender.chain == 0 {
             take_options(sender, meta, pending);
-            sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE | tcp::CWR);
+            sender.set(
+                side::ECN,
+                meta.flags & (tcp_flag::ECE | tcp_flag::CWR) == tcp_flag::ECE | tcp_flag::CWR,
+            );
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
             sender.block_first = ShortTime::new(time);
@@ -54,7 +57,7 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
         }
     } else if is_ack && s == 1 && matches!(state, State::Syn | State::SynAck) && sender.chain == 0 && answers {
         take_options(sender, meta, pending);
-        sender.set(side::ECN, meta.flags & (tcp::ECE | tcp::CWR) == tcp::ECE);
+        sender.set(side::ECN, meta.flags & (tcp_flag::ECE | tcp_flag::CWR) == tcp_flag::ECE);
         sender.next = end;
         sender.set(side::HAS_NEXT, true);
         sender.slot_time = ShortTime::new(time);
@@ -118,7 +121,7 @@ pub(super) fn acks_this_setup(client: &Side, ack: u32) -> bool {
 
 fn take_options(sender: &mut Side, meta: &Meta, pending: bool) {
     sender.mss = meta.options.mss;
-    sender.scale = if meta.options.scale == 255 {
+    sender.scale = if meta.options.scale == weir_record::NO_SCALE {
         NO_SCALE
     } else {
         meta.options.scale.min(14)
@@ -133,7 +136,7 @@ fn take_options(sender: &mut Side, meta: &Meta, pending: bool) {
 /// Section 4.7: the packet ends the setup that is pending, if it does; the RTT of the SYN-ACK.
 #[inline(never)]
 pub(super) fn setup_end(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -> Option<Timed> {
-    if meta.flags & tcp::ACK == 0 {
+    if meta.flags & tcp_flag::ACK == 0 {
         return None;
     }
     let time = out.time;

@@ -1,11 +1,11 @@
 //! What ends a flow, and when there is something to do for it: sections 2, 4.2 and 5.
 
-use weir_record::{CloseCause, SetupEnd};
+use weir_record::{CloseCause, SetupEnd, tcp_flag};
 
 use super::interval::interval_end;
 use crate::config::{Config, SECOND};
 use crate::flow::{Flow, State, TIME_LIMIT, side};
-use crate::meta::{Class, Meta, tcp};
+use crate::meta::{Class, Meta};
 
 /// Block idle time (section 5).
 pub(super) const BLOCK_IDLE: u64 = SECOND;
@@ -87,14 +87,14 @@ pub(super) const fn setup_begun(flow: &Flow, now: u64) -> u64 {
 /// Section 4.2: whether the packet is a SYN or SYN-ACK that begins a new connection on this key.
 #[inline]
 fn begins_anew(flow: &Flow, meta: &Meta) -> bool {
-    if meta.flags & (tcp::SYN | tcp::RST) != tcp::SYN || meta.class != Class::Tcp {
+    if meta.flags & (tcp_flag::SYN | tcp_flag::RST) != tcp_flag::SYN || meta.class != Class::Tcp {
         return false;
     }
     let s = flow.sender(meta.from_low);
     if flow.sides[s].repeats(meta.seq) {
         return false;
     }
-    if meta.flags & tcp::ACK != 0 {
+    if meta.flags & tcp_flag::ACK != 0 {
         return matches!(flow.state, State::ClosedFin | State::ClosedRst);
     }
     let simultaneous = flow.state == State::Syn && s == 1;

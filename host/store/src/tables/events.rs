@@ -1,9 +1,9 @@
 //! Table `events`: each packet at which something happened, with the evidence (EVENT records).
 
-use weir_record::{Event as Content, EventMore, Record, flag, what};
+use weir_record::{Event as Content, EventMore, NO_SCALE, Record, SINCE_DATA_NS, flag, tcp_flag, what};
 
 use super::column::{Cell, Column, utc};
-use super::tcp::{ACK, flags, left, right};
+use super::tcp::flags;
 use super::{Row, Table};
 
 /// An EVENT record with its continuation.
@@ -93,7 +93,7 @@ impl Row for Event {
             ),
             Column::known(
                 "ack",
-                Cell::U32(|e| (e.content.tcp_flags & ACK != 0).then_some(e.content.ack)),
+                Cell::U32(|e| (e.content.tcp_flags & tcp_flag::ACK != 0).then_some(e.content.ack)),
                 "Acknowledgment number of the packet; NULL without the flag.",
             ),
             Column::known(
@@ -106,7 +106,7 @@ impl Row for Event {
                 // Units of 64 ns.
                 Cell::F64(|e| {
                     let known = !e.is(what::IDLE_BEFORE | what::ICMP) && e.content.since_data != u32::MAX;
-                    known.then(|| f64::from(e.content.since_data) * 64e-9)
+                    known.then(|| f64::from(e.content.since_data) * SINCE_DATA_NS as f64 * 1e-9)
                 }),
                 "Time since the previous data segment of this direction; NULL: not known, or above 274 s.",
             ),
@@ -143,10 +143,26 @@ impl Row for Event {
             ),
             Column::always(
                 "sack_left",
-                Cell::U32s(|e| left(e.sack())),
+                Cell::U32s(|e| {
+                    e.sack()
+                        .into_iter()
+                        .flat_map(EventMore::sack)
+                        .map(|(left, _)| left)
+                        .collect()
+                }),
                 "Left edges of the SACK blocks (RFC 2018), the first being the D-SACK if there is one.",
             ),
-            Column::always("sack_right", Cell::U32s(|e| right(e.sack())), "Right edges."),
+            Column::always(
+                "sack_right",
+                Cell::U32s(|e| {
+                    e.sack()
+                        .into_iter()
+                        .flat_map(EventMore::sack)
+                        .map(|(_, right)| right)
+                        .collect()
+                }),
+                "Right edges.",
+            ),
             Column::known(
                 "syn_mss",
                 Cell::U16(|e| Some(e.syn()?.mss).filter(|mss| *mss != 0)),
@@ -154,7 +170,7 @@ impl Row for Event {
             ),
             Column::known(
                 "syn_window_scale",
-                Cell::U8(|e| Some(e.syn()?.scale).filter(|scale| *scale != u8::MAX)),
+                Cell::U8(|e| Some(e.syn()?.scale).filter(|scale| *scale != NO_SCALE)),
                 "Window scale of a SYN or SYN-ACK.",
             ),
             Column::known(

@@ -1,6 +1,6 @@
 //! Table `intervals`: each direction of a flow, each 100 ms (10 ms in trouble) in which it had packets (INTERVAL).
 
-use weir_record::{Interval as Content, Record, flag};
+use weir_record::{INTERVAL_RTT_NS, Interval as Content, Record, flag};
 
 use super::column::{Cell, Column, utc};
 use super::{Row, Table};
@@ -27,7 +27,7 @@ impl Interval {
 
     /// Units of 1,024 ns.
     fn rtt(&self, units: u32) -> Option<f64> {
-        (self.content.rtt_count > 0).then(|| f64::from(units) * 1024e-9)
+        (self.content.rtt_count > 0).then(|| f64::from(units) * INTERVAL_RTT_NS as f64 * 1e-9)
     }
 }
 

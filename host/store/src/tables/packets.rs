@@ -1,9 +1,9 @@
 //! Table `packets`: a digest of each packet, when digests are on (PACKET records).
 
-use weir_record::{Packet as Content, PacketMore, Record};
+use weir_record::{Packet as Content, PacketMore, Record, tcp_flag};
 
 use super::column::{Cell, Column, utc};
-use super::tcp::{ACK, flags, left, right};
+use super::tcp::flags;
 use super::{Row, Table};
 
 /// Bit of the option bits: the timestamps option is there.
@@ -69,7 +69,7 @@ impl Row for Packet {
             ),
             Column::known(
                 "ack",
-                Cell::U32(|p| (p.content.tcp_flags & ACK != 0).then_some(p.content.ack)),
+                Cell::U32(|p| (p.content.tcp_flags & tcp_flag::ACK != 0).then_some(p.content.ack)),
                 "Acknowledgment number; NULL without the flag.",
             ),
             Column::always("length", Cell::U32(|p| Some(p.content.length)), "Payload in bytes."),
@@ -95,10 +95,20 @@ impl Row for Packet {
             ),
             Column::always(
                 "sack_left",
-                Cell::U32s(|p| left(p.more.as_ref())),
+                Cell::U32s(|p| p.more.iter().flat_map(PacketMore::sack).map(|(left, _)| left).collect()),
                 "Left edges of the SACK blocks (RFC 2018).",
             ),
-            Column::always("sack_right", Cell::U32s(|p| right(p.more.as_ref())), "Right edges."),
+            Column::always(
+                "sack_right",
+                Cell::U32s(|p| {
+                    p.more
+                        .iter()
+                        .flat_map(PacketMore::sack)
+                        .map(|(_, right)| right)
+                        .collect()
+                }),
+                "Right edges.",
+            ),
             Column::always(
                 "ip_id",
                 Cell::U16(|p| Some(p.content.ip_id)),
