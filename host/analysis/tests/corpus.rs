@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 
 fn corpus() -> Option<PathBuf> {
@@ -25,27 +25,8 @@ fn corpus() -> Option<PathBuf> {
 fn analyze_file(path: &Path) -> v1::Analysis {
     let mut out = v1::Analysis::default();
     let mut analyzer = Analyzer::new(Config::default());
-    let Ok(mut file) = CaptureFile::open(path) else {
-        return out;
-    };
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    loop {
-        let more = feed.read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => {
-                engine.untracked(word.port, word.time, word.wire, word.captured, reason, &mut records)
-            }
-        });
-        analyzer.push(&records, &mut out);
-        records.clear();
-        if !matches!(more, Ok(true)) {
-            break;
-        }
-    }
-    engine.finish(&mut records);
-    analyzer.push(&records, &mut out);
+    // A file that cannot be read to its end is analysed as far as it goes.
+    let _ = records(path, EngineConfig::file(), |records| analyzer.push(records, &mut out));
     out.summary = Some(analyzer.finish(&mut out));
     out
 }

@@ -3,6 +3,7 @@
 //!
 //! [`file::CaptureFile`] yields raw frames; [`feed::Feed`] parses them, puts IP fragments together
 //! and gives words for the flow engine. [`intake::Intake`] takes the record frames of a card instead.
+//! [`records()`] is the whole way of a file.
 #![forbid(unsafe_code)]
 
 mod beginning;
@@ -15,6 +16,7 @@ mod input;
 pub mod intake;
 mod pcap;
 mod pcapng;
+mod records;
 mod servers;
 mod tags;
 
@@ -23,3 +25,4 @@ pub use error::{CaptureError, Cause};
 pub use feed::{Feed, Item, Word};
 pub use file::{CaptureFile, Frame};
 pub use intake::Intake;
+pub use records::records;

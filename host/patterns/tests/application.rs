@@ -1,61 +1,19 @@
 //! What applications do wrong: power and false alarms of its detectors, over scenarios whose truth is their own text.
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+mod support;
 
-use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
+use tempfile::tempdir;
 use weir_messages::v1::{Analysis, Finding, finding_value::Value};
-use weir_patterns::Watched;
 use weir_scenario::{Scenario, config::Span, run};
 
-/// A folder that goes when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("weir-application-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use support::value;
 
 /// The analysis of what a tap of the scenario saw.
 fn analyze(scenario: &Scenario, tap: usize) -> Analysis {
-    let folder = Folder::new();
-    let report = run(scenario, 1.0, &folder.0).unwrap();
-    let mut watched = Watched::new(Analysis::default());
-    let mut analyzer = Analyzer::new(Config::default());
-    let mut file = CaptureFile::open(&report.captures[tap]).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {
-        analyzer.push(&records, &mut watched);
-        records.clear();
-    }
-    engine.finish(&mut records);
-    analyzer.push(&records, &mut watched);
-    let summary = analyzer.finish(&mut watched);
-    watched.complete();
-    watched.inner.summary = Some(summary);
-    watched.inner
+    let folder = tempdir().unwrap();
+    let report = run(scenario, 1.0, folder.path()).unwrap();
+    support::analyze(&report.captures[tap])
 }
 
 fn built_in(name: &str, scale: f64, seed: u64) -> Scenario {
@@ -71,13 +29,6 @@ fn of_kind<'a>(analysis: &'a Analysis, kind: &str) -> Vec<&'a Finding> {
         .iter()
         .filter(|finding| finding.kind == kind)
         .collect()
-}
-
-fn number(finding: &Finding, key: &str) -> f64 {
-    match finding.values.get(key).and_then(|value| value.value.as_ref()) {
-        Some(Value::Number(number)) => *number,
-        other => panic!("{key} of {finding:?} is {other:?}"),
-    }
 }
 
 fn text<'a>(finding: &'a Finding, key: &str) -> &'a str {
@@ -218,7 +169,7 @@ fn sleeps_of_either_side_and_of_both_have_their_length_and_period() {
             .filter_map(|(name, address)| hosts.contains(&name).then_some(address))
             .collect();
         assert_eq!(told, expected, "{case}");
-        let (gap, period) = (number(found[0], "gapSeconds"), number(found[0], "periodSeconds"));
+        let (gap, period) = (value(found[0], "gapSeconds"), value(found[0], "periodSeconds"));
         println!("{case}: {gap:.3} s every {period:.2} s");
         assert!(is_near(gap, ms / 1e3, 0.05), "{case}: {gap} s");
         // The mean of what was drawn is not the middle of where it was drawn from.
@@ -436,10 +387,10 @@ fn dribbled_responses_have_their_size_and_cost() {
         let found = of_kind(&analysis, "TINY_SEGMENTS");
         assert_eq!(found.len(), 1, "{writes}, seed {seed}: {found:?}");
         println!("{writes}, seed {seed}: {:?}", found[0].evidence);
-        assert_eq!(number(found[0], "bytes"), bytes);
-        assert!(is_near(number(found[0], "share"), share, 0.05), "{writes}: {found:?}");
-        let segments = number(found[0], "segments") / number(found[0], "share");
-        let rest = segments - number(found[0], "extraSegments");
+        assert_eq!(value(found[0], "bytes"), bytes);
+        assert!(is_near(value(found[0], "share"), share, 0.05), "{writes}: {found:?}");
+        let segments = value(found[0], "segments") / value(found[0], "share");
+        let rest = segments - value(found[0], "extraSegments");
         let each = segments / (share_of(writes));
         assert!(is_near(rest / each, needed, 0.05), "{writes}: {rest} of {segments}");
     }
@@ -478,8 +429,8 @@ fn waits_for_delayed_acks_have_their_length() {
         let found = of_kind(&analysis, "DELAYED_ACK");
         assert_eq!(found.len(), 1, "{stack} {ms} ms, seed {seed}: {found:?}");
         println!("{stack} {ms} ms, seed {seed}: {:?}", found[0].evidence);
-        assert!(is_near(number(found[0], "seconds"), ms / 1e3, 0.05), "{found:?}");
-        assert!(is_near(number(found[0], "share"), 1.0 / 3.0, 0.1), "{found:?}");
+        assert!(is_near(value(found[0], "seconds"), ms / 1e3, 0.05), "{found:?}");
+        assert!(is_near(value(found[0], "share"), 1.0 / 3.0, 0.1), "{found:?}");
         assert!(
             of_kind(&analysis, "RESPONSE_BANDS").is_empty(),
             "the same waits are not told twice"
@@ -504,7 +455,7 @@ fn keep_alives_have_their_interval_and_closed_windows_their_host() {
     let found = of_kind(&analysis, "KEEP_ALIVE_STORM");
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].who, "10.2.1.10");
-    assert!(is_near(number(found[0], "intervalSeconds"), 1.0, 0.1), "{found:?}");
+    assert!(is_near(value(found[0], "intervalSeconds"), 1.0, 0.1), "{found:?}");
     let analysis = analyze(&built_in("zero-window", 0.5, 502), 0);
     let found = of_kind(&analysis, "ZERO_WINDOW");
     assert_eq!(found.len(), 1, "{found:?}");
@@ -575,13 +526,13 @@ fn one_of_two_tiers_sleeps_and_the_other_is_not_blamed() {
         let found = of_kind(&analysis, "APPLICATION_SLEEP");
         assert_eq!(found.len(), 1, "{host}: {found:?}");
         assert_eq!(found[0].who, address, "{found:?}");
-        let (gap, period) = (number(found[0], "gapSeconds"), number(found[0], "periodSeconds"));
+        let (gap, period) = (value(found[0], "gapSeconds"), value(found[0], "periodSeconds"));
         println!("{host}: {gap:.3} s every {period:.2} s");
         assert!(is_near(gap, seconds, 0.05), "{gap}");
         assert!(is_near(period, 4.5, 0.05), "{period}");
         let found = of_kind(&analysis, "PERIODIC_LOSS");
         assert_eq!(found.len(), 1, "{host}: {found:?}");
-        let (rate, lost) = (number(found[0], "rateInside"), number(found[0], "lostInside"));
+        let (rate, lost) = (value(found[0], "rateInside"), value(found[0], "lostInside"));
         println!("{host}: {lost} lost, {rate:.4} of all");
         assert!(is_near(rate, 0.012, 0.03 + 2.0 / lost.sqrt()), "{rate} of {lost}");
     }
@@ -730,7 +681,7 @@ fn tiers_that_sleep_have_their_length_and_hosts() {
         let analysis = tiers_with_sleep(&tiers);
         let found = of_kind(&analysis, "APPLICATION_SLEEP");
         assert_eq!(found.len(), 1, "{:?}: {found:?}", tiers.hosts);
-        let (gap, told) = (number(found[0], "gapSeconds"), text(found[0], "hosts"));
+        let (gap, told) = (value(found[0], "gapSeconds"), text(found[0], "hosts"));
         println!("{:?}: {told} {gap:.3} s", tiers.hosts);
         let address = |host: &&str| match *host {
             "users" => "10.8.0.2",
@@ -755,8 +706,8 @@ fn a_third_of_the_megalodon_has_what_its_text_says() {
     };
     let sleep = one("APPLICATION_SLEEP", "10.0.0.10, 192.168.1.1");
     assert_eq!(text(&sleep, "hosts"), "10.0.0.10, 192.168.1.1");
-    assert!(is_near(number(&sleep, "gapSeconds"), 0.3, 0.05), "{sleep:?}");
-    assert!(is_near(number(&sleep, "periodSeconds"), 4.5, 0.05), "{sleep:?}");
+    assert!(is_near(value(&sleep, "gapSeconds"), 0.3, 0.05), "{sleep:?}");
+    assert!(is_near(value(&sleep, "periodSeconds"), 4.5, 0.05), "{sleep:?}");
     let content = "10.0.0.10:5433";
     let bands = numbers(&one("RESPONSE_BANDS", content), "seconds");
     assert_eq!(bands.len(), 3, "{bands:?}");
@@ -767,12 +718,12 @@ fn a_third_of_the_megalodon_has_what_its_text_says() {
             .all(|(told, s)| is_near(*told, s, 0.05)),
         "{bands:?}"
     );
-    assert_eq!(number(&one("TINY_SEGMENTS", content), "bytes"), 29.0);
+    assert_eq!(value(&one("TINY_SEGMENTS", content), "bytes"), 29.0);
     let slowing = one("SLOWING_RESPONSES", content);
     assert!(slowing.evidence[0].starts_with("request blk[127]:"), "{slowing:?}");
     assert!(of_kind(&analysis, "DELAYED_ACK").is_empty());
     // Thirty workers; with the processor's share each has its connection for 0.73 s or so.
     let ceiling = one("CAPACITY_CEILING", content);
-    assert!(is_near(number(&ceiling, "inProgress"), 30.0, 0.1), "{ceiling:?}");
-    assert!(is_near(number(&ceiling, "perSecond"), 30.0 / 0.73, 0.1), "{ceiling:?}");
+    assert!(is_near(value(&ceiling, "inProgress"), 30.0, 0.1), "{ceiling:?}");
+    assert!(is_near(value(&ceiling, "perSecond"), 30.0 / 0.73, 0.1), "{ceiling:?}");
 }

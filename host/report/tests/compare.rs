@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{Folder, Html};
+use support::Html;
 use weir_analysis::{Analyzer, Config};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1::Comparison;
@@ -13,13 +13,14 @@ use weir_report::{Sampler, html};
 use weir_scenario::{Scenario, run};
 
 fn sample(scenario: &Scenario, scale: f64) -> Sampler {
-    let folder = Folder::new(&format!("compare-{}-{}", scenario.name, scenario.seed));
-    let made = run(scenario, scale, &folder.0).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let made = run(scenario, scale, folder.path()).unwrap();
     let mut sampler = Watched::new(Sampler::default());
     let mut analyzer = Analyzer::new(Config::default());
-    support::records(&made.captures[0], EngineConfig::file(), |records| {
+    weir_capture::records(&made.captures[0], EngineConfig::file(), |records| {
         analyzer.push(records, &mut sampler)
-    });
+    })
+    .unwrap();
     analyzer.finish(&mut sampler);
     sampler.complete();
     sampler.inner

@@ -5,7 +5,8 @@ mod support;
 
 use serde_json::Value;
 use std::collections::HashMap;
-use support::{Folder, analyze, by_client, lines, make, number};
+use support::{analyze, by_client, lines, make, number};
+use tempfile::tempdir;
 
 /// How the setup must look at a tap that saw this much of it.
 fn expected_outcome(line: &Value, seen: &Value) -> &'static str {
@@ -29,11 +30,11 @@ fn a_small_megalodon_is_answered_as_its_truth_says() {
 }
 
 fn check_megalodon(scale: f64, seed: u64, tap: &str) {
-    let folder = Folder::new(&format!("analysis-{seed}-{tap}"));
-    make("megalodon", scale, seed, &folder.0);
-    let app = lines(&folder.0, "megalodon-app.jsonl");
-    let wire = lines(&folder.0, "megalodon-wire.jsonl");
-    let answer = analyze(&folder.0.join(format!("megalodon-{tap}.pcap")));
+    let folder = tempdir().unwrap();
+    make("megalodon", scale, seed, folder.path());
+    let app = lines(folder.path(), "megalodon-app.jsonl");
+    let wire = lines(folder.path(), "megalodon-wire.jsonl");
+    let answer = analyze(&folder.path().join(format!("megalodon-{tap}.pcap")));
 
     let mut transactions: HashMap<u64, Vec<&Value>> = HashMap::new();
     for line in app.iter().filter(|line| line["type"] == "transaction") {
@@ -109,9 +110,9 @@ fn check_megalodon(scale: f64, seed: u64, tap: &str) {
 #[test]
 fn nothing_is_found_where_nothing_is_wrong() {
     for seed in 6001..=6020 {
-        let folder = Folder::new(&format!("analysis-healthy-{seed}"));
-        make("healthy", 0.2, seed, &folder.0);
-        let answer = analyze(&folder.0.join("healthy-web.pcap"));
+        let folder = tempdir().unwrap();
+        make("healthy", 0.2, seed, folder.path());
+        let answer = analyze(&folder.path().join("healthy-web.pcap"));
         assert!(answer.transactions.len() > 300, "seed {seed}");
         let claims = |finding: &&weir_messages::v1::Finding| finding.severity != "INFO" || finding.confidence >= 0.5;
         let claimed: Vec<_> = answer.findings.iter().filter(claims).collect();
@@ -132,9 +133,9 @@ fn nothing_is_found_where_nothing_is_wrong() {
 /// The buffer of the server is full: its tap is behind 20 ms, and 1 ms from it.
 #[test]
 fn a_full_send_buffer_is_told() {
-    let folder = Folder::new("analysis-sender-limited");
-    make("sender-limited", 1.0, 3, &folder.0);
-    let answer = analyze(&folder.0.join("sender-limited-tap.pcap"));
+    let folder = tempdir().unwrap();
+    make("sender-limited", 1.0, 3, folder.path());
+    let answer = analyze(&folder.path().join("sender-limited-tap.pcap"));
     let limits = |c: &weir_messages::v1::Connection| c.server_to_client.as_ref()?.limit_seconds;
     let limits: Vec<_> = answer.connections.iter().filter_map(limits).collect();
     let sender: f64 = limits.iter().map(|l| l.sender).sum();

@@ -5,7 +5,8 @@ mod support;
 
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use support::{Folder, Frame, frames, lines, make};
+use support::{Frame, frames, lines, make};
+use tempfile::tempdir;
 use weir_scenario::packet::flag::{ACK, RST, SYN};
 use weir_scenario::{Report, Scenario};
 
@@ -20,13 +21,13 @@ struct Ran {
 
 impl Ran {
     fn new(name: &str) -> Ran {
-        let folder = Folder::new(&format!("behaviour-{name}"));
-        let report = make(name, 1.0, 11, &folder.0);
+        let folder = tempdir().unwrap();
+        let report = make(name, 1.0, 11, folder.path());
         Ran {
             frames: frames(&report.captures[0]),
-            app: lines(&folder.0, &format!("{name}-app.jsonl")),
-            wire: lines(&folder.0, &format!("{name}-wire.jsonl")),
-            again: lines(&folder.0, &format!("{name}-again.jsonl")),
+            app: lines(folder.path(), &format!("{name}-app.jsonl")),
+            wire: lines(folder.path(), &format!("{name}-wire.jsonl")),
+            again: lines(folder.path(), &format!("{name}-again.jsonl")),
             report,
         }
     }

@@ -5,7 +5,8 @@
 mod support;
 
 use std::process::ExitCode;
-use support::{Folder, Frame, Pair, frames, since_first};
+use support::{Frame, Pair, frames, since_first};
+use tempfile::tempdir;
 use weir_lab::{LabConfig, LabError, Scenario};
 use weir_scenario::packet::flag::ACK;
 
@@ -38,14 +39,14 @@ fn main() -> ExitCode {
 
 /// Frames at the lab's middle tap.
 fn lab(text: &str) -> Result<Vec<Frame>, LabError> {
-    let folder = Folder::new("kernel");
+    let folder = tempdir().unwrap();
     let config = LabConfig {
         scenario: Scenario::parse(text, "test")?,
-        output: folder.0.clone(),
+        output: folder.path().to_owned(),
         program: std::env::current_exe().unwrap(),
     };
     weir_lab::run(&config)?;
-    Ok(frames(&folder.0.join("lab.pcap")))
+    Ok(frames(&folder.path().join("lab.pcap")))
 }
 
 fn data_of_server(frames: &[Frame]) -> Vec<&Frame> {

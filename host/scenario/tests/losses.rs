@@ -8,7 +8,8 @@ mod support;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use support::{Folder, analyze, by_client, frames, lines, make, number};
+use support::{analyze, by_client, frames, lines, make, number};
+use tempfile::tempdir;
 use weir_messages::v1;
 
 /// Why a tap cannot know where a packet was lost.
@@ -78,9 +79,9 @@ fn overlap(a: &Value, b: &Value) -> bool {
 
 impl Tally {
     fn add(&mut self, name: &str, scale: f64, seed: u64, tap: &str) {
-        let folder = Folder::new(&format!("losses-{name}-{scale}-{tap}-{seed}"));
-        make(name, scale, seed, &folder.0);
-        let file = folder.0.join(format!("{name}-{tap}.pcap"));
+        let folder = tempdir().unwrap();
+        make(name, scale, seed, folder.path());
+        let file = folder.path().join(format!("{name}-{tap}.pcap"));
         let answer = analyze(&file);
         let mut once = HashSet::new();
         for frame in frames(&file) {
@@ -89,7 +90,7 @@ impl Tally {
             let is_first = !has_space || once.insert((t.src, t.src_port, t.dst, t.dst_port, t.seq, t.ip_id));
             self.copies[0] += u64::from(!is_first);
         }
-        let truth = |what: &str| lines(&folder.0, &format!("{name}-{what}.jsonl"));
+        let truth = |what: &str| lines(folder.path(), &format!("{name}-{what}.jsonl"));
         self.judge(&truth("app"), &truth("wire"), &truth("again"), &answer, tap);
     }
 

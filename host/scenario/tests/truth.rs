@@ -6,7 +6,8 @@ mod support;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use support::{Folder, lines, make};
+use support::{lines, make};
+use tempfile::{TempDir, tempdir};
 use weir_lab::frame::{TCP_SYN, TcpSummary};
 use weir_lab::pcap;
 use weir_scenario::Scenario;
@@ -23,11 +24,11 @@ fn files(folder: &Path) -> HashMap<String, Vec<u8>> {
 
 #[test]
 fn a_seed_means_the_same_files_and_another_means_others() {
-    let folders: Vec<Folder> = ["a", "b", "c"].map(|name| Folder::new(&format!("seed-{name}"))).into();
+    let folders: Vec<TempDir> = ["a", "b", "c"].map(|_| tempdir().unwrap()).into();
     for (folder, seed) in folders.iter().zip([3, 3, 4]) {
-        make("megalodon", 0.01, seed, &folder.0);
+        make("megalodon", 0.01, seed, folder.path());
     }
-    let [a, b, c] = [0, 1, 2].map(|place| files(&folders[place].0));
+    let [a, b, c] = [0, 1, 2].map(|place| files(folders[place].path()));
     assert_eq!(a.len(), 7);
     for (name, bytes) in &a {
         assert!(bytes == &b[name], "{name} differs between two runs of one seed");
@@ -52,13 +53,13 @@ struct Counted {
 
 #[test]
 fn captures_hold_what_the_truth_says() {
-    let folder = Folder::new("captures");
-    let report = make("megalodon", 0.02, 5, &folder.0);
-    let app = lines(&folder.0, "megalodon-app.jsonl");
-    let wire = lines(&folder.0, "megalodon-wire.jsonl");
+    let folder = tempdir().unwrap();
+    let report = make("megalodon", 0.02, 5, folder.path());
+    let app = lines(folder.path(), "megalodon-app.jsonl");
+    let wire = lines(folder.path(), "megalodon-wire.jsonl");
     assert!(wire.len() > 100, "{} losses", wire.len());
     for tap in ["web", "content"] {
-        let file = std::fs::read(folder.0.join(format!("megalodon-{tap}.pcap"))).unwrap();
+        let file = std::fs::read(folder.path().join(format!("megalodon-{tap}.pcap"))).unwrap();
         let frames = pcap::read(&file).unwrap();
         assert_eq!(frames.len() as u64, report.totals.taps[tap].packets);
         assert!(
@@ -136,12 +137,12 @@ fn captures_hold_what_the_truth_says() {
 
 #[test]
 fn transactions_are_whole_and_in_order() {
-    let folder = Folder::new("healthy");
-    make("healthy", 0.2, 1, &folder.0);
-    let app = lines(&folder.0, "healthy-app.jsonl");
+    let folder = tempdir().unwrap();
+    make("healthy", 0.2, 1, folder.path());
+    let app = lines(folder.path(), "healthy-app.jsonl");
     let transactions: Vec<&Value> = app.iter().filter(|line| line["type"] == "transaction").collect();
     assert!(transactions.len() > 300);
-    assert!(lines(&folder.0, "healthy-wire.jsonl").is_empty());
+    assert!(lines(folder.path(), "healthy-wire.jsonl").is_empty());
     let mut pages = HashMap::new();
     for line in &transactions {
         let order = [

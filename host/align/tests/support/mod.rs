@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_align::{Aligner, Alignment, NothingInCommon, Passage, Sighting, Sightings};
-use weir_capture::{CaptureFile, Feed};
+use weir_capture::records;
 use weir_engine::{Config, End, Engine, Meta};
 use weir_record::Record;
 
@@ -16,28 +16,23 @@ pub fn end(address: [u8; 4], port: u16) -> End {
     End { addr, port }
 }
 
-fn engine() -> Engine {
-    Engine::new(Config {
+fn digests() -> Config {
+    Config {
         digests: true,
         ..Config::file()
-    })
+    }
 }
 
 /// Records of a capture file, PACKET records with them.
 pub fn records_of_file(path: &Path) -> Vec<Record> {
-    let mut file = CaptureFile::open(path).unwrap();
-    let (mut feed, mut engine, mut records) = (Feed::default(), engine(), Vec::new());
-    while feed
-        .read(&mut file, 4096, |word| word.enter(&mut engine, &mut records))
-        .unwrap()
-    {}
-    engine.finish(&mut records);
-    records
+    let mut all = Vec::new();
+    records(path, digests(), |some| all.extend_from_slice(some)).unwrap();
+    all
 }
 
 /// Records of packets in the order given.
 pub fn records_of(packets: &[Meta]) -> Vec<Record> {
-    let (mut engine, mut records) = (engine(), Vec::new());
+    let (mut engine, mut records) = (Engine::new(digests()), Vec::new());
     for meta in packets {
         engine.packet(meta, meta.wire, &mut records);
     }

@@ -15,8 +15,8 @@ use axum::http::{Method, Request, StatusCode};
 use serde_json::Value;
 use tower::ServiceExt;
 use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed};
-use weir_engine::{Config as EngineConfig, Engine, Parser, Profile};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1::Analysis;
 use weir_page::{Captures, Collector, Limits, Progress, Reading, Site, router};
 use weir_patterns::Watched;
@@ -39,27 +39,19 @@ pub fn megalodon(folder: &Path) -> PathBuf {
 
 /// All records of a file, with a PACKET for each packet; the error if it could not be read to its end.
 pub fn read_records(path: &Path, mut take: impl FnMut(&[Record])) -> Result<Option<String>, String> {
-    let mut file = CaptureFile::open(path).map_err(|error| error.to_string())?;
-    let mut feed = Feed::new(Parser::new(Profile::Full));
-    let mut engine = Engine::new(EngineConfig {
+    let config = EngineConfig {
         digests: true,
         ..EngineConfig::file()
-    });
-    let mut records = Vec::new();
-    let error = loop {
-        let read = feed.read(&mut file, 256, |word| word.enter(&mut engine, &mut records));
-        take(&records);
-        records.clear();
-        match read {
-            Ok(true) => {}
-            Ok(false) => break None,
-            Err(error) if file.frames() == 0 => return Err(error.to_string()),
-            Err(error) => break Some(error.to_string()),
-        }
     };
-    engine.finish(&mut records);
-    take(&records);
-    Ok(error)
+    let mut is_capture = false;
+    let read = records(path, config, |some| {
+        is_capture |= !some.is_empty();
+        take(some);
+    });
+    match read {
+        Err(error) if !is_capture => Err(error.to_string()),
+        read => Ok(read.err().map(|error| error.to_string())),
+    }
 }
 
 /// What `weir view` does.

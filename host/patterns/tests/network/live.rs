@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tempfile::tempdir;
 use weir_analysis::{Analyzer, Config as AnalysisConfig};
 use weir_capture::{CaptureFile, Feed, Item};
 use weir_engine::{Config, Engine};
@@ -12,8 +13,6 @@ use weir_patterns::Watched;
 use weir_patterns::changes::{Changes, HOLD};
 use weir_record::time::tai_from_utc;
 use weir_scenario::{Scenario, run};
-
-use crate::support::Folder;
 
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -106,20 +105,20 @@ impl Daemon {
     }
 }
 
-fn capture(name: &str, scale: f64, folder: &Folder) -> (PathBuf, u64) {
+fn capture(name: &str, scale: f64, folder: &Path) -> (PathBuf, u64) {
     let mut scenario = Scenario::load(name).unwrap();
     scenario.scale(scale);
     scenario.seed = 5;
     let start = tai_from_utc(scenario.start_unix_s * SECOND);
-    (run(&scenario, scale, &folder.0).unwrap().captures.remove(0), start)
+    (run(&scenario, scale, folder).unwrap().captures.remove(0), start)
 }
 
 #[test]
 fn findings_open_and_close_and_memory_stays() {
-    let folder = Folder::new();
-    let (healthy, start) = capture("healthy", 0.2, &folder);
-    let (flood, _) = capture("syn-flood", 0.2, &folder);
-    let (refused, _) = capture("refused", 1.0, &folder);
+    let folder = tempdir().unwrap();
+    let (healthy, start) = capture("healthy", 0.2, folder.path());
+    let (flood, _) = capture("syn-flood", 0.2, folder.path());
+    let (refused, _) = capture("refused", 1.0, folder.path());
     let mut daemon = Daemon::new();
     let mut sizes = BTreeMap::new();
     // Minutes 10 and 40 have a flood, minute 20 a service that is down.
@@ -176,9 +175,9 @@ fn findings_open_and_close_and_memory_stays() {
 /// SYNs are lost in batches from 20 to 45 s on.
 #[test]
 fn batches_of_lost_syns_are_told_while_they_come() {
-    let folder = Folder::new();
-    let (healthy, start) = capture("healthy", 0.2, &folder);
-    let (syn_loss, _) = capture("syn-loss", 1.0, &folder);
+    let folder = tempdir().unwrap();
+    let (healthy, start) = capture("healthy", 0.2, folder.path());
+    let (syn_loss, _) = capture("syn-loss", 1.0, folder.path());
     let mut daemon = Daemon::new();
     daemon.take(&healthy, 0);
     daemon.take(&syn_loss, MINUTE);

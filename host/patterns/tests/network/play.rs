@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use tempfile::tempdir;
 use weir_analysis::{Analyzer, Config};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1::{Analysis, Finding};
 use weir_patterns::Watched;
 use weir_record::Record;
 use weir_scenario::{Report, Scenario, run};
-
-use crate::support::{Folder, each_record};
 
 /// A scenario that ran, as the records of its first tap.
 pub struct Played {
@@ -25,15 +26,16 @@ pub const HEADER: usize = 16;
 pub fn play_edited(mut scenario: Scenario, scale: f64, seed: u64, edit: impl FnMut(&mut [u8]) -> bool) -> Played {
     scenario.scale(scale);
     scenario.seed = seed;
-    let folder = Folder::new();
-    let report = run(&scenario, scale, &folder.0).unwrap();
+    let folder = tempdir().unwrap();
+    let report = run(&scenario, scale, folder.path()).unwrap();
     let capture = &report.captures[0];
     rewrite(capture, edit);
-    let records = records(capture);
+    let mut all = Vec::new();
+    records(capture, EngineConfig::file(), |some| all.extend_from_slice(some)).unwrap();
     Played {
         start: scenario.start_unix_s as f64,
         report,
-        records,
+        records: all,
     }
 }
 
@@ -54,12 +56,6 @@ fn rewrite(path: &Path, mut edit: impl FnMut(&mut [u8]) -> bool) {
         rest = after;
     }
     std::fs::write(path, out).unwrap();
-}
-
-fn records(path: &Path) -> Vec<Record> {
-    let mut all = Vec::new();
-    each_record(path, |records| all.extend_from_slice(records));
-    all
 }
 
 /// Everything that the analysis finds in the records.

@@ -1,39 +1,19 @@
 //! Scenarios run and analysed in this process, in folders that go when the test is over.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
+use tempfile::{TempDir, tempdir};
 use weir_analysis::{Analyzer, Config, Sink};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1::{Analysis, Finding, Summary, finding_value};
 use weir_patterns::Watched;
-use weir_record::Record;
 use weir_scenario::{Report, Scenario, run};
-
-/// A folder that goes when the test is over.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("weir-patterns-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A scenario that ran: its files, and what the analysis of one tap says.
 pub struct Run {
-    pub folder: Folder,
+    pub folder: TempDir,
     pub report: Report,
     pub answer: Analysis,
     /// UTC, s.
@@ -45,8 +25,8 @@ pub struct Run {
 pub fn play(mut scenario: Scenario, scale: f64, seed: u64) -> Run {
     scenario.scale(scale);
     scenario.seed = seed;
-    let folder = Folder::new();
-    let report = run(&scenario, scale, &folder.0).unwrap();
+    let folder = tempdir().unwrap();
+    let report = run(&scenario, scale, folder.path()).unwrap();
     let answer = analyze(&report.captures[0]);
     Run {
         folder,
@@ -65,7 +45,7 @@ pub fn built_in(name: &str, scale: f64, seed: u64) -> Run {
 impl Run {
     /// Lines of the truth file `NAME-kind.jsonl`.
     pub fn truth(&self, kind: &str) -> Vec<serde_json::Value> {
-        let path = self.folder.0.join(format!("{}-{kind}.jsonl", self.name));
+        let path = self.folder.path().join(format!("{}-{kind}.jsonl", self.name));
         let text = std::fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -101,26 +81,6 @@ pub fn analyze(path: &Path) -> Analysis {
 /// Give a sink the facts of a capture.
 pub fn tell(path: &Path, out: &mut impl Sink) -> Summary {
     let mut analyzer = Analyzer::new(Config::default());
-    each_record(path, |records| analyzer.push(records, out));
+    records(path, EngineConfig::file(), |records| analyzer.push(records, out)).unwrap();
     analyzer.finish(out)
-}
-
-/// The records of a capture, some at a time.
-pub fn each_record(path: &Path, mut take: impl FnMut(&[Record])) {
-    let mut file = CaptureFile::open(path).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {
-        take(&records);
-        records.clear();
-    }
-    engine.finish(&mut records);
-    take(&records);
 }

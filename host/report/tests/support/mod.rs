@@ -2,35 +2,18 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use tempfile::tempdir;
 use weir_analysis::{Analyzer, Config};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 use weir_patterns::Watched;
-use weir_record::Record;
 use weir_report::{Collector, Document, Input, Timing, Trace, report};
 use weir_scenario::{Scenario, run};
-
-/// A folder that goes when the test is over.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("weir-report-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// What a capture has to say.
 pub struct Read {
@@ -83,8 +66,8 @@ pub fn scenario(name: &str, scale: f64, seed: u64, tap: usize) -> Read {
 }
 
 pub fn read_scenario(scenario: &Scenario, scale: f64, tap: usize) -> Read {
-    let folder = Folder::new(&format!("{}-{}", scenario.name, scenario.seed));
-    let made = run(scenario, scale, &folder.0).unwrap();
+    let folder = tempdir().unwrap();
+    let made = run(scenario, scale, folder.path()).unwrap();
     read(&made.captures[tap])
 }
 
@@ -92,7 +75,7 @@ pub fn read_scenario(scenario: &Scenario, scale: f64, tap: usize) -> Read {
 pub fn read(path: &Path) -> Read {
     let mut facts = Watched::new(Collector::default());
     let mut analyzer = Analyzer::new(Config::default());
-    records(path, EngineConfig::file(), |records| analyzer.push(records, &mut facts));
+    records(path, EngineConfig::file(), |records| analyzer.push(records, &mut facts)).unwrap();
     let summary = facts.finish(&mut analyzer);
     let mut timing = facts.inner.timing();
     if let Some(timing) = &mut timing {
@@ -102,7 +85,8 @@ pub fn read(path: &Path) -> Read {
         };
         records(path, digests, |records| {
             records.iter().for_each(|record| timing.record(record))
-        });
+        })
+        .unwrap();
     }
     Read {
         files: vec![path.file_name().unwrap().to_string_lossy().into_owned()],
@@ -110,26 +94,6 @@ pub fn read(path: &Path) -> Read {
         summary,
         timing,
     }
-}
-
-/// The records of a capture file.
-pub fn records(path: &Path, config: EngineConfig, mut take: impl FnMut(&[Record])) {
-    let mut file = CaptureFile::open(path).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(config);
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {
-        take(&records);
-        records.clear();
-    }
-    engine.finish(&mut records);
-    take(&records);
 }
 
 /// Elements of an HTML text.

@@ -3,31 +3,15 @@
 
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use tempfile::tempdir;
 use weir_analysis::{Analyzer, Config, Ends, Sink, Verdict};
-use weir_capture::{CaptureFile, Feed, Item};
-use weir_engine::{Config as EngineConfig, Engine};
+use weir_capture::records;
+use weir_engine::Config as EngineConfig;
 use weir_lab::frame::TcpSummary;
 use weir_lab::pcap;
 use weir_messages::v1;
 use weir_scenario::{Report, Scenario, run};
-
-/// A folder that goes when the test is over.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("weir-scenario-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Runs a built-in scenario.
 pub fn make(name: &str, scale: f64, seed: u64, folder: &Path) -> Report {
@@ -72,22 +56,7 @@ impl Sink for Everything {
 pub fn analyze(path: &Path) -> v1::Analysis {
     let mut out = Everything::default();
     let mut analyzer = Analyzer::new(Config::default());
-    let mut file = CaptureFile::open(path).unwrap();
-    let mut feed = Feed::default();
-    let mut engine = Engine::new(EngineConfig::file());
-    let mut records = Vec::new();
-    while feed
-        .read(&mut file, 4096, |word| match word.item {
-            Item::Packet(meta) => engine.packet(meta, word.captured, &mut records),
-            Item::Untracked(reason) => panic!("a frame was not tracked: {reason:?}"),
-        })
-        .unwrap()
-    {
-        analyzer.push(&records, &mut out);
-        records.clear();
-    }
-    engine.finish(&mut records);
-    analyzer.push(&records, &mut out);
+    records(path, EngineConfig::file(), |records| analyzer.push(records, &mut out)).unwrap();
     let summary = analyzer.finish(&mut out);
     out.0.summary = Some(summary);
     out.0
@@ -250,9 +219,9 @@ users = {users}
             dialogue = self.dialogue,
             users = self.users,
         );
-        let folder = Folder::new(name);
+        let folder = tempdir().unwrap();
         let scenario = Scenario::parse(&text, name).unwrap();
-        let report = run(&scenario, 1.0, &folder.0).unwrap();
+        let report = run(&scenario, 1.0, folder.path()).unwrap();
         frames(&report.captures[0])
     }
 }
