@@ -20,6 +20,8 @@ export interface Series {
     low?: ArrayLike<number>;
     /** The mean, for the table's average. */
     mean?: ArrayLike<number>;
+    /** The average of all time shown, where it is not that of the columns: of shares, which have different wholes. */
+    average?: number;
 }
 
 export interface Statistics {
@@ -30,8 +32,26 @@ export interface Statistics {
     p95: number;
 }
 
+/** The sum of all. */
+function sum(values: ArrayLike<number>): number {
+    return Array.from(values).reduce((all, value) => all + value, 0);
+}
+
+/** Each column's amount as a share of another, and the same of all columns together. */
+export function shares(amounts: ArrayLike<number>, of: ArrayLike<number>): Pick<Series, "values" | "average"> {
+    return { values: ratio(amounts, of), average: sum(amounts) / sum(of) };
+}
+
+/** Each column's amount by something of the column: a second, or another amount. NaN where that is 0 or unknown. */
+export function ratio(amounts: ArrayLike<number>, by: ArrayLike<number> | number): Float64Array {
+    return Float64Array.from({ length: amounts.length }, (_, i) => {
+        const divisor = typeof by === "number" ? by : (by[i] as number);
+        return divisor > 0 ? (amounts[i] as number) / divisor : NaN;
+    });
+}
+
 /** Over the columns of what is known; null when nothing is. */
-export function statistics(series: Pick<Series, "values" | "low" | "mean">): Statistics | null {
+export function statistics(series: Pick<Series, "values" | "low" | "mean" | "average">): Statistics | null {
     const known = Array.from(series.values).filter((value) => !Number.isNaN(value));
     if (known.length === 0) return null;
     const means = series.mean ? Array.from(series.mean).filter((value) => !Number.isNaN(value)) : known;
@@ -40,7 +60,7 @@ export function statistics(series: Pick<Series, "values" | "low" | "mean">): Sta
         min: extent(series.low ?? known)?.[0] ?? NaN,
         max: sorted.at(-1) as number,
         last: known.at(-1) as number,
-        average: means.reduce((sum, value) => sum + value, 0) / means.length,
+        average: series.average ?? sum(means) / means.length,
         p95: sorted[Math.ceil(0.95 * sorted.length) - 1] as number,
     };
 }

@@ -1,5 +1,5 @@
 /** The capture over time: how much was under way, how fast, how much was lost. */
-import { SeriesChart } from "../chart/SeriesChart";
+import { ratio, SeriesChart, shares } from "../chart/SeriesChart";
 import { FilterBox } from "../components/FilterBox";
 import { Loading } from "../components/load";
 import { useTimeline, type Timeline } from "../components/timeline";
@@ -13,14 +13,6 @@ const NAMES = [
     ..."client_retransmitted server_retransmitted client_lost server_lost syn_repeats syn_ack_repeats".split(" "),
     "missed_by_capture",
 ];
-
-/** Each column's amount by something of the column: a second, or another amount. NaN where that is 0 or unknown. */
-export function ratio(amounts: ArrayLike<number>, by: ArrayLike<number> | number): Float64Array {
-    return Float64Array.from({ length: amounts.length }, (_, i) => {
-        const divisor = typeof by === "number" ? by : (by[i] as number);
-        return divisor > 0 ? (amounts[i] as number) / divisor : NaN;
-    });
-}
 
 export default function TimeLines() {
     const loaded = useTimeline(NAMES);
@@ -114,25 +106,25 @@ function Charts(props: { timeline: Timeline }) {
                     {
                         name: "lost, client to server",
                         color: c.blue,
-                        values: ratio(get("client_lost"), get("client_packets")),
+                        ...shares(get("client_lost"), get("client_packets")),
                     },
                     {
                         name: "lost, server to client",
                         color: c.orange,
                         dash: [6, 3],
-                        values: ratio(get("server_lost"), get("server_packets")),
+                        ...shares(get("server_lost"), get("server_packets")),
                     },
                     {
                         name: "sent again, client",
                         color: c.sky,
                         dash: [2, 2],
-                        values: ratio(get("client_retransmitted"), get("client_packets")),
+                        ...shares(get("client_retransmitted"), get("client_packets")),
                     },
                     {
                         name: "sent again, server",
                         color: c.purple,
                         dash: [2, 2],
-                        values: ratio(get("server_retransmitted"), get("server_packets")),
+                        ...shares(get("server_retransmitted"), get("server_packets")),
                     },
                 ]}
                 {...rows}

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
-import { statistics } from "../chart/SeriesChart";
+import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { arrange, rateColor } from "./dialogues";
 import { behind, told, valueName, valueText } from "./overview";
-import { ratio } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
 import { and, FAILED, idsFilter, quoted } from "./open";
@@ -38,6 +37,9 @@ test("figures of a series leave out what is not known", () => {
     expect(statistics({ values: [4, 6], low: [1, 2], mean: [2, 5] })).toMatchObject({ min: 1, average: 3.5, max: 6 });
     expect(statistics({ values: [NaN] })).toBeNull();
     expect([...ratio([4, 1], [2, 0])]).toEqual([2, NaN]);
+    // A moment with nothing but a repeat weighs no more than its one segment.
+    const sentAgain = shares([1, 1, 0], [1, 99, 0]);
+    expect(statistics(sentAgain)).toMatchObject({ max: 1, average: 0.02 });
 });
 
 const side = (bytes: number): DialogueSide => ({
