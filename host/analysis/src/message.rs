@@ -112,6 +112,8 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
     v1::Direction {
         packets: d.packets,
         payload_bytes: d.payload,
+        payload_bits_per_second: (flow.last > flow.first)
+            .then(|| 8.0 * d.payload as f64 / seconds(flow.last - flow.first)),
         retransmitted_packets: counts.retransmitted,
         retransmitted_bytes: counts.retransmitted_bytes,
         fast_retransmissions: counts.fast,

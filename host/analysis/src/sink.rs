@@ -174,6 +174,8 @@ pub struct Ended {
     pub span: (u64, u64),
     /// How the handshake went, if there is one to tell of.
     pub setup: Option<Outcome>,
+    /// See [`Connection::failed`].
+    pub failed: bool,
     /// SYNs and SYN-ACKs seen.
     pub syns: (u8, u8),
     /// First SYN to the end of the setup, ns.
@@ -198,6 +200,7 @@ impl Connection<'_> {
             ends: self.ends(),
             span: self.span(),
             setup: self.setup(),
+            failed: self.failed(),
             syns: (self.flow.setup.syn_count, self.flow.setup.syn_ack_count),
             setup_ns: self.flow.setup.end_ns(),
             answer_ns: self.flow.setup.response_ns(),

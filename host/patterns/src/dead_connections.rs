@@ -188,6 +188,7 @@ mod tests {
             id: FlowId(id),
             ends,
             span: (0, 60_000_000_000),
+            failed: false,
             setup: Some(if handshake { Outcome::Ignored } else { Outcome::Ok }),
             syns: (1, 1),
             setup_ns: None,

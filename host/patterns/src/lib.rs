@@ -18,6 +18,7 @@ mod connection_per_transaction;
 mod dead_connections;
 mod delayed_ack;
 mod detector;
+mod dialogues;
 mod durations;
 mod failing_setups;
 mod frontend_queueing;
@@ -69,6 +70,7 @@ use weir_record::FlowId;
 
 use backlog::Backlog;
 use detector::Detector;
+pub use dialogues::{Dialogue, Dialogues, Pair};
 pub use names::count;
 pub use timeline::{Bin, Loss, Timeline, loss};
 use view::{View, Views};
@@ -144,10 +146,19 @@ impl<S: Sink> Watched<S> {
     /// Add to the summary what shows over time, as of [`Self::complete`].
     pub fn summarize(&self, summary: &mut v1::Summary) {
         let View {
-            timeline, detectors, ..
+            timeline,
+            detectors,
+            dialogues,
+            ..
         } = self.views.get();
         timeline.complete(summary);
+        dialogues.complete(summary);
         detectors.calls.complete(timeline, &mut summary.tiers);
+    }
+
+    /// Who talked to whom, as of [`Self::complete`].
+    pub const fn dialogues(&self) -> &Dialogues {
+        &self.views.get().dialogues
     }
 
     /// What happened when, as of [`Self::complete`].

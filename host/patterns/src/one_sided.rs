@@ -115,6 +115,7 @@ mod tests {
                 id: FlowId(id),
                 ends,
                 span: (0, 1_000_000_000),
+                failed: false,
                 setup: *setup,
                 syns: (1, 0),
                 setup_ns: None,

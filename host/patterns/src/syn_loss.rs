@@ -779,6 +779,7 @@ mod tests {
                 id: FlowId(1),
                 ends: Ends::default(),
                 span: (0, 20_000_000_000),
+                failed: false,
                 setup: Some(Outcome::Ok),
                 syns: (1, syn_acks),
                 setup_ns: Some(seconds * 1_000_000_000),

@@ -5,16 +5,18 @@ use weir_record::FlowId;
 
 use crate::backlog::{Next, Transaction};
 use crate::detector::{Detector, Detectors};
+use crate::dialogues::Dialogues;
 use crate::failing_setups::FailingSetups;
 use crate::losses::Losses;
 use crate::routes::{RouteKey, Routes};
 use crate::timeline::Timeline;
 
-/// A timeline and detectors that began at the same time.
+/// A timeline, dialogues and detectors that began at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub timeline: Timeline,
     pub detectors: Detectors,
+    pub dialogues: Dialogues,
     routes: Routes,
 }
 
@@ -29,7 +31,7 @@ impl View {
                 losses: Losses::live(),
                 ..Detectors::default()
             },
-            routes: Routes::default(),
+            ..Self::default()
         }
     }
 
@@ -52,6 +54,7 @@ impl View {
         let route = self.routes.of(key, &connection.ends);
         self.timeline.connection(connection, route);
         self.detectors.connection(connection, route);
+        self.dialogues.connection(connection);
     }
 
     pub fn transaction(&mut self, transaction: &Transaction<'_>, key: RouteKey) {
@@ -64,6 +67,7 @@ impl View {
         let route = self.routes.of(key, ends);
         self.timeline.segment(verdict, route);
         self.detectors.segment(verdict, ends, route);
+        self.dialogues.segment(verdict, ends);
     }
 
     pub fn opened(&mut self, opened: &Opened, key: RouteKey) {

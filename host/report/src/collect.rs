@@ -1,16 +1,15 @@
-//! A sink that keeps what a report shows, in bounded memory: sums per dialogue and service, marks per pixel of the
+//! A sink that keeps what a report shows, in bounded memory: sums per service, marks per pixel of the
 //! charts (every one of them counts, so outliers stay), and connections to show as examples.
 //!
-//! At most about 70 MB, whatever the capture: 4,096 dialogues, 32 services and 32 kinds of requests with up to 1,024
+//! At most about 70 MB, whatever the capture: 32 services and 32 kinds of requests with up to 1,024
 //! columns each; further ones are counted together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 
-use weir_analysis::{Connection, Ends, Opened, Outcome, Place, Sink, Transaction, TransactionKind, Verdict};
+use weir_analysis::{Connection, Ends, Opened, Outcome, Sink, Transaction, TransactionKind};
 use weir_messages::v1;
 use weir_patterns::bins::Bins;
-use weir_patterns::{Loss, loss};
 
 use crate::scale::{Column, Histogram, row};
 use crate::spent::{SETUP, Spent};
@@ -21,7 +20,6 @@ use crate::waterfall::Waterfalls;
 const FIRST_WIDTH: u64 = 1000;
 /// Columns of a chart.
 const COLUMNS: usize = 1024;
-const MOST_DIALOGUES: usize = 4096;
 const MOST_SERVICES: usize = 32;
 const MOST_KINDS: usize = 32;
 /// Connections of which their time is kept, 48 bytes each: those that end first.
@@ -42,50 +40,8 @@ pub(crate) const OUTCOMES: [(Outcome, &str, &str); 5] = [
     (Outcome::Refused, "REFUSED", "refused at once"),
 ];
 
-/// Client, server and server's port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Pair {
-    pub client: [u8; 16],
-    pub server: [u8; 16],
-    pub port: u16,
-}
-
 /// A server's address and port.
 pub(crate) type Service = ([u8; 16], u16);
-
-/// What passed between a client and a service. Directions: 0 from the client.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dialogue {
-    pub connections: u64,
-    pub failed: u64,
-    pub packets: [u64; 2],
-    pub bytes: [u64; 2],
-    pub data_segments: [u64; 2],
-    pub retransmitted: [u64; 2],
-    pub lost_before: [u64; 2],
-    pub lost_behind: [u64; 2],
-    pub lost_unknown: [u64; 2],
-    pub syn_repeats: [u64; 2],
-    pub missed: [u64; 2],
-    /// Smallest round trip from the tap to the server (0) and to the client (1), ns.
-    pub rtt: [Option<u64>; 2],
-}
-
-impl Dialogue {
-    /// Share of the data packets of a direction that came again; none without data.
-    pub fn rate(&self, side: usize) -> Option<f64> {
-        let all = self.data_segments[side] + self.retransmitted[side];
-        (all > 0).then(|| self.retransmitted[side] as f64 / all as f64)
-    }
-
-    /// Data segments lost between the tap and the server, and between the tap and the client.
-    pub const fn lost(&self) -> (u64, u64) {
-        (
-            self.lost_behind[0] + self.lost_before[1],
-            self.lost_before[0] + self.lost_behind[1],
-        )
-    }
-}
 
 /// What happened to a service in a slice of time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,9 +118,6 @@ pub(crate) struct Life {
 /// See the module.
 #[derive(Debug)]
 pub struct Collector {
-    pub(crate) dialogues: HashMap<Pair, Dialogue>,
-    /// Those beyond the most that are kept.
-    pub(crate) other_dialogues: Dialogue,
     pub(crate) services: HashMap<Service, Bins<Slice>>,
     pub(crate) other_services: Bins<Slice>,
     /// In the order of `OUTCOMES`.
@@ -190,8 +143,6 @@ pub struct Collector {
 impl Default for Collector {
     fn default() -> Self {
         Self {
-            dialogues: HashMap::new(),
-            other_dialogues: Dialogue::default(),
             services: HashMap::new(),
             other_services: columns(),
             setups: OUTCOMES.iter().map(|_| Times::default()).collect(),
@@ -233,18 +184,6 @@ pub(crate) fn masked(request: &str) -> String {
 }
 
 impl Collector {
-    fn dialogue(&mut self, ends: &Ends) -> &mut Dialogue {
-        let pair = Pair {
-            client: ends.client,
-            server: ends.server,
-            port: ends.server_port,
-        };
-        if self.dialogues.len() >= MOST_DIALOGUES && !self.dialogues.contains_key(&pair) {
-            return &mut self.other_dialogues;
-        }
-        self.dialogues.entry(pair).or_default()
-    }
-
     fn slice(&mut self, ends: &Ends, time: u64) -> &mut Slice {
         let service = (ends.server, ends.server_port);
         if self.services.len() >= MOST_SERVICES && !self.services.contains_key(&service) {
@@ -330,19 +269,6 @@ impl Sink for Collector {
         let ends = connection.ends();
         let (first, last) = connection.span();
         self.slice(&ends, last).closed += 1;
-        let dialogue = self.dialogue(&ends);
-        dialogue.connections += 1;
-        dialogue.failed += u64::from(connection.failed());
-        for side in 0..2 {
-            let sent = connection.sent(side);
-            dialogue.packets[side] += sent.packets;
-            dialogue.bytes[side] += sent.payload;
-            dialogue.data_segments[side] += u64::from(sent.data_segments);
-            dialogue.retransmitted[side] += sent.retransmitted;
-            dialogue.missed[side] += sent.missed;
-            let rtt = &mut dialogue.rtt[side];
-            *rtt = rtt.map_or(sent.rtt_min, |old| Some(sent.rtt_min.map_or(old, |new| old.min(new))));
-        }
         let place = OUTCOMES
             .iter()
             .position(|(outcome, _, _)| Some(*outcome) == connection.setup());
@@ -415,18 +341,6 @@ impl Sink for Collector {
 
     fn finding(&mut self, finding: v1::Finding) {
         self.findings.push(finding);
-    }
-
-    fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        let side = usize::from(verdict.from_server);
-        let dialogue = self.dialogue(ends);
-        match (loss(verdict), verdict.place) {
-            (Some(Loss::Setup), _) => dialogue.syn_repeats[side] += 1,
-            (Some(Loss::Data), Place::BeforeTap) => dialogue.lost_before[side] += 1,
-            (Some(Loss::Data), Place::BehindTap) => dialogue.lost_behind[side] += 1,
-            (Some(Loss::Data), _) => dialogue.lost_unknown[side] += 1,
-            (None, _) => {}
-        }
     }
 
     fn opened(&mut self, opened: &Opened) {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use weir_analysis::{address, several};
 use weir_messages::v1;
-use weir_patterns::Timeline;
 use weir_patterns::bins::Bins;
+use weir_patterns::{Dialogue, Dialogues, Pair, Timeline};
 
 use crate::chart::{LARGE_MARK, MARK, Plane, WIDTH, ahead, drawing, n, used_rows};
-use crate::collect::{Collector, Dialogue, OUTCOMES, Pair, Requests, Service, Slice};
+use crate::collect::{Collector, OUTCOMES, Requests, Service, Slice};
 use crate::document::{Figure, Text};
 use crate::format::{bytes, count, seconds};
 use crate::scale::{Column, PER_DECADE};
@@ -46,21 +46,9 @@ pub fn service_name((host, port): Service) -> String {
     }
 }
 
-/// Pairs with most data first.
-pub fn by_volume(facts: &Collector) -> Vec<(Pair, Dialogue)> {
-    let mut pairs: Vec<_> = facts.dialogues.iter().map(|(pair, d)| (*pair, *d)).collect();
-    pairs.sort_by_key(|(pair, d)| {
-        (
-            std::cmp::Reverse((d.bytes[0] + d.bytes[1], d.packets[0] + d.packets[1])),
-            *pair,
-        )
-    });
-    pairs
-}
-
 /// Clients left, servers right; thickness is volume, colour the retransmission rate.
-pub fn dialogues(facts: &Collector) -> Option<Figure> {
-    let all = by_volume(facts);
+pub fn dialogues(dialogues: &Dialogues) -> Option<Figure> {
+    let all = dialogues.by_volume();
     let pairs = &all[..all.len().min(PAIRS)];
     if pairs.is_empty() {
         return None;

@@ -29,7 +29,7 @@ use std::collections::HashSet;
 
 use weir_analysis::{connections, several};
 use weir_messages::v1;
-use weir_patterns::Timeline;
+use weir_patterns::{Dialogues, Timeline};
 
 pub use collect::Collector;
 pub use document::{Block, Document, Drawing, Figure, Item, Row, Section, Span, Table, Text};
@@ -51,6 +51,8 @@ pub struct Input<'a> {
     pub summary: &'a v1::Summary,
     /// What happened when.
     pub timeline: &'a Timeline,
+    /// Who talked to whom.
+    pub dialogues: &'a Dialogues,
     /// What was collected, findings included.
     pub facts: &'a Collector,
     /// Packets of connections to show.
@@ -80,12 +82,7 @@ pub fn next_step(finding: &v1::Finding) -> Option<&str> {
 
 /// Write the report.
 pub fn report(input: &Input<'_>) -> Document {
-    let Input {
-        summary,
-        timeline,
-        facts,
-        ..
-    } = *input;
+    let Input { summary, facts, .. } = *input;
     let evidence = evidence(input);
     let shown: HashSet<u64> = facts.shown().iter().map(|c| c.id).collect();
     let there = anchors(&evidence);
@@ -96,7 +93,7 @@ pub fn report(input: &Input<'_>) -> Document {
             .plain(" ")
             .plain(input.question.unwrap_or(QUESTION)),
     )];
-    answer.extend(observations::answer(&facts.findings, summary, timeline, facts));
+    answer.extend(observations::answer(input));
     let mut sections = vec![Section {
         id: "answer",
         title: "Question and answer".into(),
@@ -179,6 +176,7 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
     let Input {
         summary,
         timeline,
+        dialogues,
         facts,
         ..
     } = *input;
@@ -200,10 +198,13 @@ fn evidence(input: &Input<'_>) -> Vec<Section> {
         add(
             "evidence",
             "Evidence: who talks to whom",
-            [figure(figures::dialogues(facts)), table(tables::dialogues(facts))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            [
+                figure(figures::dialogues(dialogues)),
+                table(tables::dialogues(dialogues)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         );
         add(
             "setups",

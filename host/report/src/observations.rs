@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use weir_messages::v1;
 use weir_messages::v1::finding_value::Value;
-use weir_patterns::Timeline;
+use weir_patterns::{Dialogues, Timeline};
 
-use crate::collect::Collector;
+use crate::Input;
 use crate::document::{Block, Item, Text};
 use crate::figures::{see, service_name};
 use crate::format::{count, seconds};
@@ -73,7 +73,15 @@ fn cost(finding: &v1::Finding) -> Option<f64> {
 }
 
 /// What is wrong, in a paragraph or three.
-pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeline, facts: &Collector) -> Vec<Block> {
+pub fn answer(input: &Input<'_>) -> Vec<Block> {
+    let Input {
+        summary,
+        timeline,
+        dialogues,
+        facts,
+        ..
+    } = *input;
+    let findings = &facts.findings;
     let ranked = ranked(findings);
     let mut out = Vec::new();
     let serious: Vec<_> = ranked.iter().filter(|finding| rank(&finding.severity) > 0).collect();
@@ -118,7 +126,7 @@ pub fn answer(findings: &[v1::Finding], summary: &v1::Summary, timeline: &Timeli
             .plain(".");
     }
     out.push(Block::Paragraph(text));
-    out.extend(where_lost(timeline, facts).map(Block::Paragraph));
+    out.extend(where_lost(timeline, dialogues).map(Block::Paragraph));
     if is_one_sided(findings) {
         let unknown = "Whose time it was is not known: one direction of most connections is not in the capture.";
         out.push(Block::Paragraph(unknown.into()));
@@ -217,7 +225,7 @@ fn anchor(ranked: &[&v1::Finding], finding: &v1::Finding) -> String {
 }
 
 /// On which side of the tap data was lost, and with whom.
-fn where_lost(timeline: &Timeline, facts: &Collector) -> Option<Text> {
+fn where_lost(timeline: &Timeline, dialogues: &Dialogues) -> Option<Text> {
     let (mut server, mut client, mut unknown) = (0u64, 0u64, 0u64);
     for bin in timeline.bins().iter() {
         server += u64::from(bin.lost_behind[0]) + u64::from(bin.lost_before[1]);
@@ -253,12 +261,7 @@ fn where_lost(timeline: &Timeline, facts: &Collector) -> Option<Text> {
             )
         };
     }
-    let most = facts
-        .dialogues
-        .iter()
-        .map(|(pair, dialogue)| (dialogue.lost().0 + dialogue.lost().1, Reverse(*pair)))
-        .max();
-    if let Some((lost, Reverse(pair))) = most.filter(|(lost, _)| *lost > 0 && facts.dialogues.len() > 1) {
+    if let Some((pair, lost)) = dialogues.most_lost() {
         text += &format!(
             " Most of them between {} and {}: {}.",
             weir_analysis::address(pair.client),
@@ -411,6 +414,7 @@ pub fn recommendations(findings: &[v1::Finding]) -> Vec<Item> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Collector;
     use crate::document::Span;
 
     fn critical(kind: &str, values: &[(&str, f64)]) -> v1::Finding {
@@ -453,8 +457,22 @@ mod tests {
             ..v1::Summary::default()
         };
         for (share, is_known) in [(0.1, true), (0.5, false)] {
-            let findings = [critical("ONE_SIDED", &[("share", share)])];
-            let answer = answer(&findings, &summary, &Timeline::default(), &Collector::default());
+            let mut facts = Collector::default();
+            facts.findings.push(critical("ONE_SIDED", &[("share", share)]));
+            let answer = answer(&Input {
+                files: &[],
+                question: None,
+                summary: &summary,
+                timeline: &Timeline::default(),
+                dialogues: &Dialogues::default(),
+                facts: &facts,
+                traces: &[],
+                timing: None,
+                taps: &[],
+                legs: &[],
+                pies: &[],
+                comparison: None,
+            });
             let text = format!("{answer:?}");
             assert_eq!(text.contains("server processing"), is_known, "{text}");
             assert_eq!(text.contains("Whose time it was is not known"), !is_known, "{text}");

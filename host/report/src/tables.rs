@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use weir_analysis::{address, decimal};
 use weir_messages::v1;
+use weir_patterns::{Dialogue, Dialogues};
 
-use crate::collect::{Collector, Dialogue};
+use crate::collect::Collector;
 use crate::document::{Block, Row, Table, Text};
-use crate::figures::{by_volume, service_name};
+use crate::figures::service_name;
 use crate::format::{bytes, count, endpoint, seconds, time_of_day};
 use crate::scale::Histogram;
 
@@ -50,8 +51,8 @@ fn shown_of(shown: usize, all: usize) -> String {
 }
 
 /// Each pair of hosts with both directions.
-pub fn dialogues(facts: &Collector) -> Option<Table> {
-    let all = by_volume(facts);
+pub fn dialogues(dialogues: &Dialogues) -> Option<Table> {
+    let all = dialogues.by_volume();
     if all.is_empty() {
         return None;
     }
@@ -62,9 +63,9 @@ pub fn dialogues(facts: &Collector) -> Option<Table> {
             rows.push(dialogue_row(&address(pair.client), &service, d, side));
         }
     }
-    if facts.other_dialogues.connections > 0 {
+    if let Some(others) = dialogues.others() {
         for side in 0..2 {
-            rows.push(dialogue_row("all others", "", &facts.other_dialogues, side));
+            rows.push(dialogue_row("all others", "", others, side));
         }
     }
     Some(Table {

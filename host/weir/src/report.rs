@@ -48,6 +48,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         question: args.question.as_deref(),
         summary: &read.summary,
         timeline: facts.timeline(),
+        dialogues: facts.dialogues(),
         facts: &facts.inner,
         traces: &traces,
         timing: timing.as_ref(),

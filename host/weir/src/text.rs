@@ -15,7 +15,7 @@ use weir_messages::v1::{
 };
 
 use crate::format::{self, bytes, count, seconds, time_of_day, untracked};
-use crate::text_load;
+use crate::{text_dialogues, text_load};
 
 const BOLD: Style = Style::new().bold();
 /// Directions whose data was under way for less are not worth a row, s.
@@ -133,6 +133,7 @@ impl Collector {
         print_times(summary, out)?;
         print_operations(summary, self.rows, out)?;
         print_setups(&summary.signatures, self.rows, out)?;
+        text_dialogues::print(summary, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
         let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
             std::mem::take(&mut self.first)
@@ -302,11 +303,18 @@ fn print_setups(signatures: &[SignatureStatistics], rows: usize, out: &mut dyn W
     writeln!(out, "{table}")
 }
 
-fn optional(value: Option<f64>) -> String {
+/// A count, if there is any.
+pub fn some(n: u64) -> String {
+    if n == 0 { "·".into() } else { count(n) }
+}
+
+/// Seconds, where they are known.
+pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), seconds)
 }
 
-fn end(endpoint: &Option<weir_messages::v1::Endpoint>) -> String {
+/// Address and port, where they are known.
+pub fn end(endpoint: &Option<weir_messages::v1::Endpoint>) -> String {
     endpoint.as_ref().map_or_else(String::new, format::endpoint)
 }
 
@@ -316,6 +324,11 @@ fn rtt(direction: &Option<Direction>) -> String {
         Some(rtt) if rtt.samples > 0 => format!("{} / {}", optional(rtt.min_seconds), optional(rtt.median_seconds)),
         _ => "-".into(),
     }
+}
+
+fn kilobits(direction: &Direction) -> String {
+    let rate = direction.payload_bits_per_second;
+    rate.map_or_else(|| "-".into(), |rate| count((rate / 1e3).round() as u64))
 }
 
 fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -336,10 +349,14 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
             "←",
             "bytes →",
             "←",
+            "kbit/s →",
+            "←",
+            "sent again →",
+            "←",
             "RTT server min / median",
             "RTT client",
         ],
-        &[5, 6, 7, 8, 9, 10, 11, 12],
+        &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
     );
     for c in shown {
         let (to_server, to_client) = (
@@ -358,6 +375,10 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
             count(to_client.packets),
             bytes(to_server.payload_bytes),
             bytes(to_client.payload_bytes),
+            kilobits(&to_server),
+            kilobits(&to_client),
+            some(to_server.retransmitted_packets),
+            some(to_client.retransmitted_packets),
             rtt(&c.client_to_server),
             rtt(&c.server_to_client),
         ]);
@@ -418,7 +439,7 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
             }
             any = true;
             let mut row = vec![end(from), end(to), count(d.packets)];
-            row.extend(figures.iter().map(|&n| if n == 0 { "·".into() } else { count(n) }));
+            row.extend(figures.iter().map(|&n| some(n)));
             table.add_row(row);
         }
     }
@@ -742,6 +763,8 @@ fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut
     let mut table = table(
         &[
             "count",
+            "1st / 2nd / 3rd / later",
+            "client average",
             "request",
             "server min",
             "average",
@@ -752,11 +775,14 @@ fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut
             "losses",
             "signature",
         ],
-        &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     );
     for s in data.iter().take(rows) {
+        let positions: Vec<_> = s.positions.iter().map(|&n| some(n)).collect();
         table.add_row(vec![
             count(s.count),
+            positions.join(" / "),
+            optional(s.client_average_seconds),
             bytes(s.request_bytes_average.round() as u64),
             optional(s.server_seconds_min),
             optional(s.server_seconds_average),
@@ -764,7 +790,7 @@ fn print_transactions(signatures: &[SignatureStatistics], rows: usize, out: &mut
             bytes(s.response_bytes_average.round() as u64),
             optional(s.end_seconds_average),
             optional(s.end_seconds_max),
-            if s.losses == 0 { "·".into() } else { count(s.losses) },
+            some(s.losses),
             s.signature.clone(),
         ]);
     }

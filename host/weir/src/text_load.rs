@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use weir_messages::Timestamp;
-use weir_messages::v1::{Endpoint, Phase, PhaseService, Summary, Tier, TimePercentiles, TimeSlice};
+use weir_messages::v1::{Phase, PhaseService, Summary, Tier, TimePercentiles, TimeSlice};
 
 use crate::format::{bytes, count, seconds};
-use crate::text::{heading, table};
+use crate::text::{end, heading, table};
 
 /// Print what there is of it.
 pub fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
@@ -68,10 +68,6 @@ fn print_phases(phases: &[Phase], start: Option<&Timestamp>, out: &mut dyn Write
     writeln!(out, "{rows}")
 }
 
-fn name(server: Option<&Endpoint>) -> String {
-    server.map_or_else(String::new, |server| format!("{}:{}", server.address, server.port))
-}
-
 fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
     heading(
         out,
@@ -94,8 +90,8 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
     let mut rows = table(&headers, &[2, 3, 4, 5, 6, 7, 8, 9, 10]);
     for tier in tiers {
         rows.add_row(vec![
-            name(tier.front.as_ref()),
-            name(tier.back.as_ref()),
+            end(&tier.front),
+            end(&tier.back),
             count(tier.requests),
             count(tier.calls),
             format!("{:.1}", tier.calls_per_request),
@@ -112,7 +108,7 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
 
 fn cells(service: &PhaseService) -> Vec<String> {
     let mut cells = vec![
-        name(service.server.as_ref()),
+        end(&service.server),
         count(service.connections),
         format!("{:.1}", service.concurrent_connections),
         format!("{:.1}", service.transactions_in_progress),

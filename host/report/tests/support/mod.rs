@@ -46,6 +46,7 @@ impl Read {
             question: None,
             summary: &self.summary,
             timeline: self.facts.timeline(),
+            dialogues: self.facts.dialogues(),
             facts: &self.facts.inner,
             traces,
             timing: self.timing.as_ref(),

@@ -21,6 +21,11 @@ macro_rules! direction {
                 "TCP payload in bytes, repeats included.",
             ),
             Column::known(
+                concat!($prefix, "_payload_bits_per_second"),
+                Cell::F64(|c| $side(c)?.payload_bits_per_second),
+                "Payload in a second, from the connection's first packet to its last.",
+            ),
+            Column::known(
                 concat!($prefix, "_retransmitted_packets"),
                 Cell::U64(|c| Some($side(c)?.retransmitted_packets)),
                 "Retransmissions.",

@@ -17,7 +17,8 @@ const SHORT: Readonly<Record<string, string>> = {
     payload_bytes: "payload",
     retransmitted_packets: "sent again",
     sack_blocks: "SACKs",
-    ceiling_measured_bits_per_second: "rate",
+    payload_bits_per_second: "rate",
+    ceiling_measured_bits_per_second: "transfer rate",
     request_time: "request at",
 };
 

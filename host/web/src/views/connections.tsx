@@ -19,8 +19,7 @@ const USUAL = [
     ..."client_to_server_payload_bytes server_to_client_payload_bytes".split(" "),
     ..."client_to_server_retransmitted_packets server_to_client_retransmitted_packets".split(" "),
     ..."client_to_server_sack_blocks server_to_client_sack_blocks".split(" "),
-    "client_to_server_ceiling_measured_bits_per_second",
-    "server_to_client_ceiling_measured_bits_per_second",
+    ..."client_to_server_payload_bits_per_second server_to_client_payload_bits_per_second".split(" "),
 ];
 
 const both = (names: string) =>

@@ -8,6 +8,7 @@ import pytest
 from test_pie import NEAR_CLIENT, NEAR_SERVER, WEIR, capture
 
 DEMO = Path(__file__).parents[4] / "docs/demo/demo.pcap"
+SIDES = ["clientToServer", "serverToClient"]
 LISTS = ["connections", "transactions", "findings"]
 
 
@@ -36,6 +37,31 @@ def test_a_file_has_what_is_printed(tmp_path):
     summary = answer["summary"]
     assert len(answer["connections"]) == int(summary["connections"])
     assert len(answer["transactions"]) == int(summary["transactions"])
+
+
+def test_dialogues_are_sums_of_connections():
+    answer = json.loads(printed(DEMO))
+    dialogues = answer["summary"]["dialogues"]
+    assert len(dialogues) == 2
+    volume = [sum(int(d[side]["payloadBytes"]) for side in SIDES) for d in dialogues]
+    assert volume == sorted(volume, reverse=True)
+    for dialogue in dialogues:
+        own = [c for c in answer["connections"] if c["server"] == dialogue["server"]]
+        assert {c["client"]["address"] for c in own} == {dialogue["clientAddress"]}
+        assert len(own) == int(dialogue["connections"])
+        assert sum(c["setup"]["outcome"] == "REFUSED" for c in own) == int(dialogue["failed"])
+        for side in SIDES:
+            sides = [c[side] for c in own]
+            again = int(dialogue[side]["retransmittedPackets"]) + int(dialogue[side]["repeatedSetupPackets"])
+            assert sum(int(one["retransmittedPackets"]) for one in sides) == again
+            for name in ("packets", "payloadBytes", "missedByCapture"):
+                assert sum(int(one[name]) for one in sides) == int(dialogue[side][name])
+            lost = [int(one["lostUpstream"]) + int(one["lostDownstream"]) for one in sides]
+            assert sum(lost) == int(dialogue[side]["lostBeforeTap"]) + int(dialogue[side]["lostBehindTap"])
+            rtts = [one["rtt"]["minSeconds"] for one in sides if "minSeconds" in one["rtt"]]
+            assert dialogue[side].get("rttMinSeconds") == pytest.approx(min(rtts) if rtts else None)
+            for one, rate in ((c[side], c[side].get("payloadBitsPerSecond")) for c in own):
+                assert rate is None or rate > 0 or one["payloadBytes"] == "0"
 
 
 def test_lists_of_a_capture_without_packets_are_empty(tmp_path):
