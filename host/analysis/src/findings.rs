@@ -232,11 +232,7 @@ impl Findings {
     fn rates(&mut self, flow: &Flow) {
         let mut own = Rate::default();
         for side in 0..2 {
-            let counts = flow.counts(side);
-            let data = u64::from(flow.directions[side].data_segments) + counts.sent_without_new();
-            let repeated = counts.retransmitted_data;
-            // A retransmission that also brought new bytes is in the blocks already.
-            let data = data.max(repeated);
+            let (data, repeated) = (flow.data_packets(side), flow.counts(side).retransmitted_data);
             self.rates[side].data += data;
             self.rates[side].repeated += repeated;
             own.data += data;

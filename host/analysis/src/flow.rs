@@ -462,6 +462,14 @@ impl Flow {
             .map_or_else(Counts::default, |t| t.losses[side & 1].counts)
     }
 
+    /// Data packets of a side, repeats included; what the capture alone made is left out.
+    pub fn data_packets(&self, side: usize) -> u64 {
+        let counts = self.counts(side);
+        let data = u64::from(self.directions[side & 1].data_segments) + counts.sent_without_new();
+        // A retransmission that also brought new bytes is in the blocks already.
+        data.max(counts.retransmitted_data)
+    }
+
     /// FIN and RST of an EVENT. Their order is that of the records.
     pub fn ending(&mut self, side: usize, e: &Event, time: u64) {
         let s = side & 1;

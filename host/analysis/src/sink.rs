@@ -147,6 +147,8 @@ pub struct Sent {
     pub payload: u64,
     /// Segments that brought new bytes.
     pub data_segments: u32,
+    /// Data packets, repeats included; what the capture alone made is left out.
+    pub data_packets: u64,
     /// Smallest round trip from the tap to its receiver and back, ns.
     pub rtt_min: Option<u64>,
     /// Keep-alives.
@@ -245,6 +247,7 @@ impl Connection<'_> {
             packets: d.packets,
             payload: d.payload,
             data_segments: d.data_segments,
+            data_packets: self.flow.data_packets(side),
             rtt_min: self.flow.trip(side),
             keep_alives: counts.keep_alives,
             mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),

@@ -46,9 +46,9 @@ pub struct Dialogue {
     pub packets: [u64; 2],
     /// Payload, repeats included.
     pub bytes: [u64; 2],
-    /// Segments that brought new bytes.
-    pub data_segments: [u64; 2],
-    /// Data packets that are retransmissions.
+    /// Data packets, repeats included.
+    pub data_packets: [u64; 2],
+    /// Of them, retransmissions.
     pub retransmitted: [u64; 2],
     /// Data segments lost between their sender and the tap.
     pub lost_before: [u64; 2],
@@ -67,7 +67,7 @@ pub struct Dialogue {
 impl Dialogue {
     /// Share of the data packets of a direction that came again; none without data.
     pub fn rate(&self, side: usize) -> Option<f64> {
-        let all = self.data_segments[side] + self.retransmitted[side];
+        let all = self.data_packets[side];
         (all > 0).then(|| self.retransmitted[side] as f64 / all as f64)
     }
 
@@ -85,7 +85,7 @@ impl Dialogue {
         for (side, sent) in connection.sent.iter().enumerate() {
             self.packets[side] += sent.packets;
             self.bytes[side] += sent.payload;
-            self.data_segments[side] += u64::from(sent.data_segments);
+            self.data_packets[side] += sent.data_packets;
             self.retransmitted[side] += sent.retransmitted;
             self.missed[side] += sent.missed;
             let rtt = &mut self.rtt[side];
@@ -98,7 +98,7 @@ impl Dialogue {
             Some(v1::DialogueSide {
                 packets: self.packets[side],
                 payload_bytes: self.bytes[side],
-                data_segments: self.data_segments[side],
+                data_packets: self.data_packets[side],
                 retransmitted_packets: self.retransmitted[side],
                 retransmission_rate: self.rate(side),
                 lost_before_tap: self.lost_before[side],
