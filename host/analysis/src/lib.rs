@@ -204,8 +204,13 @@ impl Analyzer {
         let state = &mut self.state;
         self.lanes.finish(|record| state.record(record, None, sink));
         let open = std::mem::take(&mut state.flows);
+        let time = open.iter().map(|flow| flow.last).fold(state.totals.end(), u64::max);
         for mut flow in open.drain() {
-            state.end(&mut flow, None, Ending::default(), sink);
+            let ending = Ending {
+                time,
+                ..Ending::default()
+            };
+            state.end(&mut flow, None, ending, sink);
         }
         let summary = self.interim(sink);
         *self = Self::new(self.config);
@@ -560,7 +565,10 @@ impl State {
         flow.directions[0].totals(close.client_packets, close.client_payload);
         flow.directions[1].totals(close.server_packets, close.server_payload);
         flow.last = close.last;
-        let mut ending = Ending::default();
+        let mut ending = Ending {
+            time: r.time(),
+            ..Ending::default()
+        };
         if let Some(more) = more {
             let more = CloseMore::decode(more);
             flow.close_bits(more.bits);
@@ -636,6 +644,7 @@ impl State {
             cause,
             counts: ending.counts,
             link: self.totals.link,
+            told: ending.time,
         });
         self.pool.take_back(flow);
     }
@@ -676,6 +685,8 @@ struct Ending {
     /// The FIN of each side, and so everything before it, was acknowledged.
     acknowledged: [bool; 2],
     counts: [CloseCounts; 2],
+    /// When it was told of, or the input ended, TAI ns; 0: not known.
+    time: u64,
 }
 
 /// Options of a SETUP whose continuation was lost: none known.

@@ -136,6 +136,8 @@ pub struct Connection<'a> {
     pub(crate) cause: Option<CloseCause>,
     pub(crate) counts: [CloseCounts; 2],
     pub(crate) link: Option<f64>,
+    /// When it was told of that it is over, TAI ns.
+    pub(crate) told: u64,
 }
 
 /// What one side of a connection sent, in figures.
@@ -174,6 +176,8 @@ pub struct Ended {
     pub ends: Ends,
     /// First and last packet, TAI ns.
     pub span: (u64, u64),
+    /// Until when it was open, TAI ns: its last packet, or the end of the input where it is not known to have ended.
+    pub until: u64,
     /// How the handshake went, if there is one to tell of.
     pub setup: Option<Outcome>,
     /// See [`Connection::failed`].
@@ -197,16 +201,21 @@ pub struct Ended {
 impl Connection<'_> {
     /// Its figures, to keep.
     pub fn ended(&self) -> Ended {
+        let closing = closing(self.flow, self.cause).0;
         Ended {
             id: self.id(),
             ends: self.ends(),
             span: self.span(),
+            until: match closing {
+                CloseKind::Open => self.told.max(self.flow.last),
+                _ => self.flow.last,
+            },
             setup: self.setup(),
             failed: self.failed(),
             syns: (self.flow.setup.syn_count, self.flow.setup.syn_ack_count),
             setup_ns: self.flow.setup.end_ns(),
             answer_ns: self.flow.setup.response_ns(),
-            closing: closing(self.flow, self.cause).0,
+            closing,
             sent: [self.sent(0), self.sent(1)],
             answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),
             has_trouble: self.flow.extras.trouble().is_some(),

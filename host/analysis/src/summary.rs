@@ -56,6 +56,11 @@ impl Totals {
         self.end = self.end.max(last);
     }
 
+    /// When the last flow was seen last, of those that are over, TAI ns.
+    pub const fn end(&self) -> u64 {
+        self.end
+    }
+
     /// PORT with its continuation: running counters, the latest count.
     pub fn port(&mut self, record: &Record, more: Option<&Record>) {
         let (lane, port) = (record.lane(), record.arg());

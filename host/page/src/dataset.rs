@@ -31,6 +31,8 @@ pub struct Life {
     pub first: u64,
     /// Last packet, ns.
     pub last: u64,
+    /// It was open when the input ended, or is so now.
+    pub open: bool,
     /// Its setup failed.
     pub failed: bool,
     /// Data segments of each side (0: the client) that brought new bytes, and those that did not.
@@ -150,12 +152,13 @@ impl Dataset {
             .map(|connection| {
                 let first = since(first(connection));
                 let outcome = connection.setup.as_ref().map(|setup| setup.outcome.as_str());
-                // A SYN right before the end may still be answered.
-                let is_over = connection.close.as_ref().is_none_or(|close| close.kind != "OPEN");
+                let open = connection.close.as_ref().is_some_and(|close| close.kind == "OPEN");
                 Life {
                     first,
                     last: first + length(connection.duration_seconds),
-                    failed: is_over && outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
+                    open,
+                    // A SYN right before the end may still be answered.
+                    failed: !open && outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
                     segments: [[0; 2]; 2],
                 }
             })

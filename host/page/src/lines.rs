@@ -181,10 +181,10 @@ impl Lines {
             }
         }
         Self {
-            connections: Spells::new(lives().map(|life| (life.first, life.last))),
+            connections: Spells::new(lives().map(|life| (life.first, if life.open { data.end() } else { life.last }))),
             in_progress: Spells::new(ended()),
             opened: Moments::new(lives().map(|life| life.first).collect()),
-            closed: Moments::new(lives().map(|life| life.last).collect()),
+            closed: Moments::new(lives().filter(|life| !life.open).map(|life| life.last).collect()),
             failed: Moments::new(lives().filter(|life| life.failed).map(|life| life.first).collect()),
             requests: Moments::new(requests().map(|t| t.begin).collect()),
             responses: Moments::new(ended().map(|(_, end)| end).collect()),

@@ -189,6 +189,7 @@ mod tests {
             ends,
             span: (0, 60_000_000_000),
             failed: false,
+            until: 60_000_000_000,
             setup: Some(if handshake { Outcome::Ignored } else { Outcome::Ok }),
             syns: (1, 1),
             setup_ns: None,

@@ -116,6 +116,7 @@ mod tests {
                 ends,
                 span: (0, 1_000_000_000),
                 failed: false,
+                until: 1_000_000_000,
                 setup: *setup,
                 syns: (1, 0),
                 setup_ns: None,

@@ -29,7 +29,7 @@ const CLIENTS: usize = 16;
 /// Load of a service in one slice of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load {
-    /// Connections, from the first packet to the last.
+    /// Connections, from the first packet to the last, or to the end of the input where they were open then.
     pub connections: Steps,
     /// Connections that their clients hold: those that were set up, and those that never were until their next SYN was
     /// due.
@@ -325,8 +325,8 @@ impl Services {
 
     /// `heard`: its opening was told.
     pub(crate) fn connection(&mut self, connection: &Ended, route: &mut Route, start: u64, heard: bool) {
-        let (first, last) = connection.span;
-        if last < start {
+        let ((first, last), until) = (connection.span, connection.until);
+        if until < start {
             return;
         }
         if !heard {
@@ -341,18 +341,18 @@ impl Services {
             service.client(route.client);
             service.load.at(start).connections.begin(start);
         }
-        service.load.at(last).connections.end(last);
+        service.load.at(until).connections.end(until);
         let set_up = first.saturating_add(connection.setup_ns.unwrap_or(0));
         let held = match connection.setup {
             Some(Outcome::Ok | Outcome::Retransmitted) => {
-                let begun = set_up.clamp(start, last);
-                if !service.is_stuck(last - begun) {
+                let begun = set_up.clamp(start, until);
+                if last >= begun && !service.is_stuck(last - begun) {
                     let load = service.load.at(begun);
                     load.visits.begin(begun);
                     load.visiting += last - begun;
                     service.load.at(last).visits.end(last);
                 }
-                Some((begun, last))
+                Some((begun, until))
             }
             // When the next SYN was due.
             Some(Outcome::Ignored) => Some((set_up.max(last), set_up.max(last))),

@@ -1,10 +1,11 @@
 //! What the time line adds to the summary.
 
 use weir_analysis::{seconds, timestamp};
-use weir_messages::v1;
+use weir_messages::{Timestamp, v1};
+use weir_record::time::tai_from_utc;
 
 use crate::phases::{Work, phases};
-use crate::steps::levels;
+use crate::steps::{Level, levels};
 use crate::tiers::{Pair, pairs};
 use crate::timeline::Timeline;
 
@@ -14,7 +15,8 @@ impl Timeline {
         summary.phases = self.phases();
         summary.tiers = self.tiers();
         if self.answers().is_some() {
-            summary.timeline = self.slices();
+            let tai = |time: Option<Timestamp>| Some(tai_from_utc(time?.unix_nanos().try_into().ok()?));
+            summary.timeline = self.slices(tai(summary.start), tai(summary.end));
         }
     }
 
@@ -68,8 +70,9 @@ impl Timeline {
         phases(services).iter().map(phase).collect()
     }
 
-    /// Slices of the width that was asked for, or of the next that there is room for.
-    fn slices(&self) -> Vec<v1::TimeSlice> {
+    /// Slices of the width that was asked for, or of the next that there is room for; of the first and the last what lies
+    /// between the first packet of all and the last (TAI ns).
+    fn slices(&self, first: Option<u64>, last: Option<u64>) -> Vec<v1::TimeSlice> {
         let Some(answers) = self.answers() else {
             return Vec::new();
         };
@@ -84,6 +87,8 @@ impl Timeline {
         };
         let connections = levels(&bins, |bin| bin.connections);
         let progress = levels(&bins, |bin| bin.progress);
+        let (_, end) = self.span();
+        let end = last.unwrap_or(end).max(end);
         let slices = bins.iter().zip(connections).zip(progress);
         slices
             .map(|((bin, connections), progress)| {
@@ -93,11 +98,15 @@ impl Timeline {
                         + u64::from(bin.lost_unknown[side])
                 };
                 let times = times(connections.start);
+                let start = connections.start.max(first.unwrap_or(0));
+                let inside = (connections.start + width).min(end).saturating_sub(start);
+                // Nothing is open outside of the input.
+                let mean = |level: Level| level.mean * width as f64 / inside.max(1) as f64;
                 v1::TimeSlice {
-                    start: Some(timestamp(connections.start)),
-                    seconds: seconds(width),
-                    concurrent_connections: connections.mean,
-                    transactions_in_progress: progress.mean,
+                    start: Some(timestamp(start)),
+                    seconds: seconds(inside),
+                    concurrent_connections: mean(connections),
+                    transactions_in_progress: mean(progress),
                     connections_opened: bin.opened.into(),
                     connections_closed: bin.closed.into(),
                     requests: bin.requests.into(),
@@ -133,5 +142,74 @@ fn load(work: &Work, ns: u64) -> v1::PhaseService {
         repeated_setup_packets: work.load.syn_repeats.into(),
         setup: work.answers.setup.message(),
         response: work.answers.response.message(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routes::Route;
+    use weir_analysis::{CloseKind, Ended, Ends, Opened, Outcome, Sent};
+    use weir_record::FlowId;
+
+    const S: u64 = 1_000_000_000;
+    /// No multiple of the width of a slice.
+    const START: u64 = 1_800_000_007 * S;
+
+    /// Connections with first and last packet (s since the start), in a capture of 25 s; those without an end are open.
+    fn slices(connections: &[(u64, u64, Option<u64>)]) -> Vec<v1::TimeSlice> {
+        let mut timeline = Timeline::resolved(10 * S);
+        let ends = Ends::default();
+        let mut route = Route::new(&ends, 0);
+        for (id, &(first, last, end)) in (0..).zip(connections) {
+            let (id, first, last) = (FlowId(id), START + first * S, START + last * S);
+            timeline.opened(
+                &Opened {
+                    id,
+                    time: first,
+                    ends,
+                    is_syn: true,
+                },
+                &mut route,
+            );
+            timeline.connection(
+                &Ended {
+                    id,
+                    ends,
+                    span: (first, last),
+                    until: end.map_or(START + 25 * S, |end| START + end * S),
+                    setup: Some(Outcome::Ok),
+                    syns: (1, 1),
+                    setup_ns: Some(0),
+                    answer_ns: Some(0),
+                    closing: if end.is_some() {
+                        CloseKind::ClientFin
+                    } else {
+                        CloseKind::Open
+                    },
+                    sent: [Sent::default(); 2],
+                    answered: 0,
+                    has_trouble: false,
+                },
+                &mut route,
+            );
+        }
+        timeline.slices(Some(START), Some(START + 25 * S))
+    }
+
+    #[test]
+    fn what_is_open_at_the_end_is_open_until_then_and_slices_are_what_the_capture_has_of_them() {
+        // Three that say nothing after 1 s, and one that ends after 14 s.
+        let slices = slices(&[(0, 1, None), (0, 1, None), (0, 1, None), (4, 14, Some(14))]);
+        let times: Vec<f64> = slices.iter().map(|slice| slice.seconds).collect();
+        assert_eq!(times, [3.0, 10.0, 10.0, 2.0]);
+        let start = slices[0].start.unwrap_or_default();
+        assert_eq!(start, timestamp(START));
+        let open: Vec<f64> = slices.iter().map(|slice| slice.concurrent_connections).collect();
+        for (open, expected) in open.iter().zip([3.0, 3.9, 3.1, 3.0]) {
+            assert!((open - expected).abs() < 1e-9, "{open} {expected}");
+        }
+        let closed: Vec<u64> = slices.iter().map(|slice| slice.connections_closed).collect();
+        assert_eq!(closed, [0, 0, 1, 0]);
     }
 }

@@ -780,6 +780,7 @@ mod tests {
                 ends: Ends::default(),
                 span: (0, 20_000_000_000),
                 failed: false,
+                until: 20_000_000_000,
                 setup: Some(Outcome::Ok),
                 syns: (1, syn_acks),
                 setup_ns: Some(seconds * 1_000_000_000),

@@ -2,7 +2,9 @@
 
 use std::ops::{AddAssign, Range};
 
-use weir_analysis::{Acknowledged, Class, DataBlock, Ended, Finished, Opened, Place, TransactionKind, Verdict, sign};
+use weir_analysis::{
+    Acknowledged, Class, CloseKind, DataBlock, Ended, Finished, Opened, Place, TransactionKind, Verdict, sign,
+};
 
 use crate::backlog::Transaction;
 use crate::bins::Bins;
@@ -18,7 +20,7 @@ const WIDTH: u64 = 10_000_000;
 pub struct Bin {
     /// Connections whose first packet passed.
     pub opened: u32,
-    /// Connections whose last packet passed.
+    /// Connections that ended: their last packet passed.
     pub closed: u32,
     /// Requests begun.
     pub requests: u32,
@@ -50,7 +52,8 @@ pub struct Bin {
     pub acks: [u32; 2],
     /// Delivered, but not in the capture.
     pub missed: u32,
-    /// Connections, from their first packet to their last; those whose opening was not heard begin with the time line.
+    /// Connections, from their first packet to their last, or to the end of the input where they were open then; those
+    /// whose opening was not heard begin with the time line.
     pub connections: Steps,
     /// Requests in progress, from their first packet to the last of the response, where it ended.
     pub progress: Steps,
@@ -163,15 +166,15 @@ impl Timeline {
     }
 
     pub(crate) fn connection(&mut self, connection: &Ended, route: &mut Route) {
-        let (first, last) = connection.span;
+        let (first, until) = (connection.span.0, connection.until);
         let start = self.start;
         let heard = first >= start;
-        if !heard && last >= start {
+        if !heard && until >= start {
             self.at(start).connections.begin(start);
         }
-        let bin = self.at(last);
-        bin.closed += 1;
-        bin.connections.end(last);
+        let bin = self.at(until);
+        bin.closed += u32::from(connection.closing != CloseKind::Open);
+        bin.connections.end(until);
         self.services.connection(connection, route, start, heard);
     }
 

@@ -122,9 +122,9 @@ fn cells(service: &PhaseService) -> Vec<String> {
 }
 
 fn print_timeline(slices: &[TimeSlice], start: Option<&Timestamp>, out: &mut dyn Write) -> io::Result<()> {
-    let width = slices.first().map_or(0.0, |slice| slice.seconds);
+    let width = slices.iter().map(|slice| slice.seconds).fold(0.0, f64::max);
     let note = format!(
-        "slices of {}; connections and transactions at once are means",
+        "slices of {}, of the first and the last what the input has of them; connections and transactions at once are means",
         seconds(width)
     );
     heading(out, "Time line", &note)?;
