@@ -125,6 +125,7 @@ impl<S: Sink> Watched<S> {
     /// The records are over: `inner` is told what is left and what was found; the summary has what shows over time.
     pub fn finish(&mut self, analyzer: &mut Analyzer) -> v1::Summary {
         let mut summary = analyzer.finish(self);
+        self.views.each(|view| view.timeline.set_clamped(summary.clamped_times));
         self.complete();
         self.summarize(&mut summary);
         summary

@@ -485,7 +485,7 @@ impl Detector for Losses {
         }
         out.extend(likely.iter().map(|found| periodic_loss::finding(self, found)));
         loss::findings(self, &periodic, &likely, out);
-        needless::findings(self, out);
+        needless::findings(self, timeline.clamped(), out);
         syn_loss::findings(self, &periodic, timeline, out);
     }
 }

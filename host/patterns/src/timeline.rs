@@ -94,6 +94,8 @@ pub struct Timeline {
     /// Sums of what happened before the start: facts are told when they are over.
     before: Bin,
     services: Services,
+    /// Frames whose time ran backwards, as far as it is known.
+    clamped: u64,
     /// Percentiles need the times themselves: kept when they are asked for.
     answers: Option<Bins<Answers>>,
 }
@@ -106,6 +108,7 @@ impl Default for Timeline {
             end: 0,
             before: Bin::default(),
             services: Services::default(),
+            clamped: 0,
             answers: None,
         }
     }
@@ -137,6 +140,15 @@ impl Timeline {
     /// Load of each service.
     pub const fn services(&self) -> &Services {
         &self.services
+    }
+
+    /// Frames whose time ran backwards.
+    pub(crate) const fn clamped(&self) -> u64 {
+        self.clamped
+    }
+
+    pub(crate) const fn set_clamped(&mut self, frames: u64) {
+        self.clamped = frames;
     }
 
     /// The slices.
