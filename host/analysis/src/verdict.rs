@@ -294,6 +294,12 @@ impl Verdict {
         self.evidence.signs().map(|sign| sign.confidence).fold(0.0, f32::max)
     }
 
+    /// Data that was sent once and is late in the capture: blocks, which are of what is in sequence, do not count it as a
+    /// segment.
+    pub const fn is_late(&self) -> bool {
+        matches!(self.class, Class::Reordered | Class::CaptureOrder) && self.length > 0 && !self.handshake
+    }
+
     /// As a message.
     pub fn message(&self) -> v1::Segment {
         v1::Segment {

@@ -170,10 +170,11 @@ impl Dataset {
                 *new = new.saturating_add(u32::from(block.packets));
             }
         }
-        let is_repeat = |v: &&Verdict| v.class == Class::Retransmission && !v.handshake && v.length > 0;
-        for verdict in verdicts.iter().filter(is_repeat) {
+        let is_repeat = |v: &Verdict| v.class == Class::Retransmission && !v.handshake && v.length > 0;
+        for verdict in verdicts.iter().filter(|v| is_repeat(v) || v.is_late()) {
             if let Some(row) = rows.get(&verdict.connection.0) {
-                lives[*row as usize].segments[usize::from(verdict.from_server)][1] += 1;
+                let which = usize::from(!verdict.is_late());
+                lives[*row as usize].segments[usize::from(verdict.from_server)][which] += 1;
             }
         }
         let exchanges: Vec<Exchange> = transactions

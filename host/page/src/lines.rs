@@ -214,6 +214,10 @@ fn traffic(data: &Dataset, has: &impl Fn(Option<u32>) -> bool) -> Option<[(Weigh
             segments[side].push((at, u64::from(block.packets)));
             bytes[side].push((at, u64::from(block.bytes)));
         }
+        let late = data.verdicts.iter().filter(|verdict| verdict.is_late());
+        for verdict in late.filter(|verdict| has(data.row(verdict.connection.0))) {
+            segments[usize::from(verdict.from_server)].push((data.since_tai(verdict.time), 1));
+        }
     } else {
         return None;
     }

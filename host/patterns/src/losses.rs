@@ -235,6 +235,15 @@ impl Losses {
         (number as u16, &mut self.by_pair[number])
     }
 
+    /// It was sent like those that blocks count.
+    fn late(&mut self, verdict: &Verdict, route: &mut Route) {
+        let side = usize::from(verdict.from_server);
+        let (_, pair) = self.pair(route);
+        pair.overtaken[side] += u64::from(verdict.class == Class::Reordered);
+        pair.segments[side] += 1;
+        pair.sent.at(verdict.time).add(side, 1);
+    }
+
     fn repeat(&mut self, verdict: &Verdict, route: &mut Route) {
         let (number, pair) = self.pair(route);
         pair.repeats += 1;
@@ -443,7 +452,7 @@ impl Detector for Losses {
             return;
         }
         match verdict.class {
-            Class::Reordered => self.pair(route).1.overtaken[usize::from(verdict.from_server)] += 1,
+            _ if verdict.is_late() => self.late(verdict, route),
             Class::Retransmission => self.repeat(verdict, route),
             Class::Lost | Class::Missed => {}
             _ => return,
@@ -802,6 +811,51 @@ mod tests {
             !finding.evidence.iter().any(|line| line.contains("0.00")),
             "{finding:#?}"
         );
+    }
+
+    /// Blocks count what is in sequence. 25 of 1,000 are lost, 400 come late.
+    #[test]
+    fn late_segments_were_sent_as_well() {
+        let (mut losses, mut timeline) = (Losses::default(), Timeline::default());
+        let ends = Ends::default();
+        let mut route = Route::new(&ends, 0);
+        let block = DataBlock {
+            id: FlowId(0),
+            ends,
+            from_server: true,
+            first: START,
+            last: START,
+            bytes: 1_000_000,
+            packets: 575,
+        };
+        losses.block(&block, &mut route);
+        timeline.block(&block);
+        for i in 0..425 {
+            let (class, place) = match i {
+                0..25 => (Class::Retransmission, Place::BehindTap),
+                25..325 => (Class::Reordered, Place::Nowhere),
+                _ => (Class::CaptureOrder, Place::Nowhere),
+            };
+            let verdict = verdict(0, START + i * 1_000_000, class, place);
+            losses.segment(&verdict, &ends, &mut route);
+            timeline.segment(&verdict, &mut route);
+        }
+        let mut out = Vec::new();
+        losses.findings(&timeline, &mut out);
+        let loss = out.iter().find(|finding| finding.kind == "LOSS");
+        let told = loss.is_some_and(|loss| loss.evidence[0].starts_with("25 of 1,000 data segments were lost (2.5 %)"));
+        assert!(told, "{out:#?}");
+        let reordering = out.iter().find(|finding| finding.kind == "REORDERING");
+        let told = reordering.is_some_and(|found| found.evidence[0].starts_with("300 data segments were overtaken"));
+        assert!(told, "{out:#?}");
+        assert_eq!(timeline.bins().iter().map(|bin| bin.segments[1]).sum::<u32>(), 975);
+        // Where the stamps say so, the file alone has them late.
+        for (clamped, is_told) in [(299, true), (300, false)] {
+            timeline.set_clamped(clamped);
+            out.clear();
+            losses.findings(&timeline, &mut out);
+            assert_eq!(out.iter().any(|finding| finding.kind == "REORDERING"), is_told);
+        }
     }
 
     #[test]

@@ -50,9 +50,7 @@ fn fast(of: &[&Needless]) -> u64 {
 fn reordering(all: &Losses, number: usize, needless: &[&Needless], by_file: bool) -> Option<Finding> {
     let pair = &all.by_pair[number];
     let overtaken = pair.overtaken.iter().sum::<u64>();
-    // Blocks count those in sequence.
-    let segments = [0, 1].map(|side: usize| pair.segments[side] + pair.overtaken[side]);
-    let share = overtaken as f64 / segments.iter().sum::<u64>().max(1) as f64;
+    let share = overtaken as f64 / pair.segments.iter().sum::<u64>().max(1) as f64;
     if overtaken < LEAST || share < OVERTAKEN {
         return None;
     }
@@ -61,14 +59,14 @@ fn reordering(all: &Losses, number: usize, needless: &[&Needless], by_file: bool
         return None;
     }
     let (client, server) = all.pairs.names(number);
-    let rates = [0, 1].map(|side: usize| pair.overtaken[side] as f64 / segments[side].max(1) as f64);
+    let rates = [0, 1].map(|side: usize| pair.overtaken[side] as f64 / pair.segments[side].max(1) as f64);
     let mut evidence = vec![format!(
         "{} data segments were overtaken by later ones before the tap: {} of {} from {client}, {} of {} from {server}",
         count(overtaken),
         count(pair.overtaken[0]),
-        count(segments[0]),
+        count(pair.segments[0]),
         count(pair.overtaken[1]),
-        count(segments[1])
+        count(pair.segments[1])
     )];
     if fast > 0 {
         evidence.push(format!(

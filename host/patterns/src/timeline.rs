@@ -32,7 +32,7 @@ pub struct Bin {
     pub setups: u32,
     /// See `setups`.
     pub setup_ns: u64,
-    /// Segments with new data, of blocks that began here.
+    /// Segments with new data: of blocks that began here, and late ones, which blocks do not count.
     pub segments: [u32; 2],
     /// Their payload.
     pub bytes: [u64; 2],
@@ -259,6 +259,9 @@ impl Timeline {
         }
         if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
             self.at(verdict.time).again += 1;
+        }
+        if verdict.is_late() {
+            self.at(verdict.time).segments[side] += 1;
         }
         self.services.segment(verdict, route, self.start);
     }
