@@ -3,7 +3,8 @@
 //! The application of a host shows itself when data of the host begins. A silence is a time without; what opens
 //! connections may go on in it. It is a sleep when it cannot be chance at the rate at which the host sends otherwise, when
 //! at least two connections waited for the host all the time, and when the host's TCP was heard in it: ACKs, SYN-ACKs,
-//! repeats. A link or a capture that stops takes these away, too. Who wakes has work for several connections at once; a
+//! repeats. A link or a capture that stops takes these away, too; so where TCP was seldom heard and nothing was lost, a link
+//! that holds packets back is as likely. Who wakes has work for several connections at once; a
 //! silence between two pieces of work ends with one.
 //!
 //! Memory: 32 hosts, 600 kB each at most (550 s; longer times in wider slots).
@@ -57,8 +58,11 @@ const AT_ONCE: usize = 2;
 const TRIED: usize = 200;
 /// A host that is silent for a larger share of its time works so.
 const MOST_SILENT: f64 = 0.6;
-/// Share of the sleeps in which the host's TCP was heard or nothing was lost.
+/// Share of the sleeps in which the host's TCP was heard or nothing was lost; and in which it was heard, from which on it is
+/// known that the way did not stand still. What holds packets back loses nothing either: an application that stops is
+/// then one of two causes.
 const AWAKE: f64 = 0.5;
+const HELD_BACK: f64 = 0.5;
 /// Bytes that a capture missed are noticed with the next that it has, at most so many slots later.
 const NOTICED: usize = 8;
 /// Share of the sleeps of one host in which another slept, from which on they sleep together: by chance it is about
@@ -920,19 +924,32 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
     } else {
         ("application", "its")
     };
+    let is_proven = first.heard as f64 >= AWAKE * n as f64;
     let strays = naps.iter().filter(|nap| nap.strays > 0).count();
     let mut evidence = vec![
         format!(
             "{n} times no data of {hosts} began for {gap:.3} s ({shortest:.3} to {longest:.3} s), though two connections or more waited for it; otherwise something begins every {:.1} ms",
             usual * 1e3
         ),
+        if is_proven {
+            format!(
+                "neither link nor capture stood still: {its} TCP sent ACKs or repeats in {} of the {n} times",
+                first.heard
+            )
+        } else {
+            format!(
+                "whether the {who} or the way stood still is not known: {its} TCP sent ACKs or repeats in {} of the {n} times only, and a link, a switch or a virtual machines' host that holds packets back loses nothing either",
+                first.heard
+            )
+        },
         format!(
-            "neither link nor capture stood still: {its} TCP sent ACKs or repeats in {} of the {n} times; in {} that, or nothing was lost",
-            first.heard, first.awake
-        ),
-        format!(
-            "{} of them end with data of several connections at once, as when an application wakes",
-            first.at_once
+            "{} of them end with data of several connections at once, as when an application wakes{}",
+            first.at_once,
+            if is_proven {
+                ""
+            } else {
+                " or what was held back is let go"
+            }
         ),
     ];
     if by_pauses {
@@ -1000,7 +1017,7 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
             "{pieces} of the {n} begin right behind another: they may be pieces of longer sleeps, in which something else of the host went on"
         ));
     }
-    let confidence = if are_pieces || (first.at_once as f64) < LEAST_AT_ONCE * n as f64 {
+    let mut confidence = if are_pieces || (first.at_once as f64) < LEAST_AT_ONCE * n as f64 {
         UNSURE
     } else {
         confidence(&lengths, is_regular)
@@ -1022,6 +1039,13 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
     evidence.push(format!(
         "next: compare the times with the logs of the {who} (garbage collector, checkpoints) and with the scheduler of the hypervisor"
     ));
+    if !is_proven {
+        confidence = confidence.min(HELD_BACK);
+        evidence.push(
+            "next: look at the TCP timestamps behind a silence: what was held back was stamped in it; or capture at the hosts themselves"
+                .to_owned(),
+        );
+    }
     let mut values = vec![("gapSeconds", gap), ("count", n as f64), ("share", share)];
     if is_regular {
         values.push(("periodSeconds", period));
@@ -1032,7 +1056,12 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
         "WARNING",
         confidence,
         format!(
-            "The {who} of {hosts} stop{} {} for {gap:.2} s{}",
+            "The {who} of {hosts}{} stop{} {} for {gap:.2} s{}",
+            match (is_proven, several) {
+                (true, _) => "",
+                (false, true) => ", or the way to them,",
+                (false, false) => ", or the way to it,",
+            },
             if several { "" } else { "s" },
             if several { "together" } else { "again and again" },
             if is_regular {
@@ -1079,8 +1108,8 @@ mod tests {
             number,
             address: [number as u8; 16],
             naps: (1..20).map(nap).collect(),
-            heard: 0,
-            awake: 0,
+            heard: 19,
+            awake: 19,
             at_once: 19,
             opening: 0,
         }
@@ -1318,6 +1347,21 @@ mod tests {
                 ..sleeper(0, 0, 500)
             };
             assert_eq!(told(&sleeper, &[], &[], &Timeline::default()).confidence, expected);
+        }
+    }
+
+    #[test]
+    fn where_tcp_was_seldom_heard_the_way_is_as_likely() {
+        for (heard, proven) in [(19, true), (10, true), (2, false), (0, false)] {
+            let sleeper = Sleeper {
+                heard,
+                ..sleeper(0, 0, 500)
+            };
+            let found = told(&sleeper, &[], &[], &Timeline::default());
+            assert_eq!(found.confidence, if proven { SURE } else { HELD_BACK });
+            assert_eq!(found.title.contains(", or the way to it, stops"), !proven, "{found:?}");
+            let claims = |line: &String| line.starts_with("neither link nor capture stood still");
+            assert_eq!(found.evidence.iter().any(claims), proven, "{found:?}");
         }
     }
 
