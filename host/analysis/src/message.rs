@@ -252,6 +252,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         response_time: 0,
         end: times.end,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
+        segment: flow.setup.agreed_mss().map(|_| flow.setup.payload()),
         overlapped: false,
         amid: [false; 2],
     }

@@ -260,6 +260,7 @@ mod tests {
                 response_time: 0,
                 end: None,
                 losses: 0,
+                segment: None,
                 overlapped: false,
                 amid: [false; 2],
             };

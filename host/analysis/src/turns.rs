@@ -183,6 +183,8 @@ pub struct Finished {
     pub end: Option<u64>,
     /// Losses of either direction within it.
     pub losses: u32,
+    /// Of a setup: payload of a full segment, where both sides told their MSS.
+    pub segment: Option<u32>,
     /// Request and response data crossed.
     pub overlapped: bool,
     /// The request began while the response before it was on its way, and the response while the request was: neither waited for
@@ -208,6 +210,7 @@ impl Finished {
             response_time: at + whole,
             end: Some(whole),
             losses: 0,
+            segment: None,
             overlapped: false,
             amid: [false; 2],
         }
@@ -465,6 +468,7 @@ impl Turn {
             response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),
             losses,
+            segment: None,
             overlapped: request.overlapped,
             amid: [request.amid, response.amid],
         };

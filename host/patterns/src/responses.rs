@@ -34,6 +34,9 @@ const TOGETHER: u64 = 50_000_000;
 pub(crate) const TINY: usize = 128;
 /// Smallest MSS (RFC 9293 3.7.1).
 const LEAST_MSS: u64 = 536;
+/// Payload of a segment that every path of IPv6 carries (RFC 8200: 1280 bytes, less 60, and 12 of timestamps). Paths that
+/// carry less than both ends told are tunnels, and carry about as much at least.
+const PATH_MSS: u64 = 1208;
 /// The MSS of most (RFC 6691: 1500 bytes less 40).
 const ETHERNET_MSS: u64 = 1460;
 /// Of so many segments that come alone one is larger where the network carries larger ones.
@@ -165,16 +168,17 @@ impl Row {
 pub(crate) struct Service {
     /// All of its requests; while facts come, only those without a row of their own.
     pub row: Row,
-    /// Largest segment of its responses so far, bytes: with small ones only, fewer segments are held for needless than
-    /// there are.
+    /// Largest segment of its responses so far, bytes.
     largest: u64,
+    /// Payload of a full segment, as the ends of its connections told it; the smallest.
+    told: Option<u32>,
     /// The largest that is larger than most networks carry, how many are so large, and of how many that came alone.
     larger: u64,
     large: u64,
     alone: u64,
     /// Tiny segments by their size.
     pub sizes: Box<[u32; TINY]>,
-    /// Delays of the ACKs that data waited for, and how many of these data were less than a segment.
+    /// Delays of the ACKs that data came right behind, and how many of these data were less than a segment.
     pub ack_delays: Durations,
     pub small: u64,
     /// Of them, ACKs of clients.
@@ -190,6 +194,7 @@ impl Service {
         Self {
             row: Row::new(server, port, ""),
             largest: LEAST_MSS,
+            told: None,
             larger: 0,
             large: 0,
             alone: 0,
@@ -213,13 +218,14 @@ impl Service {
         }
     }
 
-    /// Largest segment. After losses before the tap one seems to bring what several did: a few that are larger than most
-    /// networks carry are no measure.
+    /// Payload of a full segment: what both ends told, or the largest that is seen, if it is one that a path could carry at
+    /// most. After losses before the tap one seems to bring what several did: a few that are larger than most networks
+    /// carry are no measure. With small ones only, of which nobody told, fewer are held for needless than there are.
     const fn mss(&self) -> u64 {
-        if self.large * LARGE >= self.alone && self.large > 0 {
-            self.larger
-        } else {
-            self.largest
+        match self.told {
+            _ if self.large * LARGE >= self.alone && self.large > 0 => self.larger,
+            Some(told) if self.largest < PATH_MSS => told as u64,
+            _ => self.largest,
         }
     }
 
@@ -554,11 +560,17 @@ impl Detector for Responses {
         };
         match facts.kind {
             TransactionKind::Data => {}
-            TransactionKind::Setup if facts.losses > 0 && end >= LONG => {
-                self.waits.push(wait(facts.request_time));
+            TransactionKind::Setup => {
+                if let (Some(segment), Some(service)) = (facts.segment, self.service(route)) {
+                    let told = &mut self.services[service].told;
+                    *told = Some(told.map_or(segment, |told| told.min(segment)));
+                }
+                if facts.losses > 0 && end >= LONG {
+                    self.waits.push(wait(facts.request_time));
+                }
                 return;
             }
-            _ => return,
+            TransactionKind::Close => return,
         }
         let Some(service) = self.service(route) else { return };
         let asked = facts.request_time.saturating_add(facts.request);
@@ -681,6 +693,22 @@ mod tests {
         let segments = responses.services()[0].row.segments;
         assert!((2 * TAKEN..=2 * CONNECTIONS).contains(&segments.all), "{segments:?}");
         assert_eq!((segments.tiny, 2 * segments.extra), (segments.all, segments.all));
+    }
+
+    /// Pieces of at most 600 bytes say nothing of what a segment may bring; 1,380 may be all that the path carries.
+    #[test]
+    fn a_full_segment_is_what_both_ends_told() {
+        for (largest, told, expected) in [
+            (600, None, 600),
+            (600, Some(1460), 1460),
+            (600, Some(500), 500),
+            (1380, Some(1460), 1380),
+        ] {
+            let mut service = Service::new([1; 16], 80);
+            service.told = told;
+            service.brought(largest, true);
+            assert_eq!(service.mss(), expected);
+        }
     }
 
     /// Three segments of 3,031 bytes each time; once two of them were lost before the tap. Or all come in one.

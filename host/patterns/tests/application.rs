@@ -370,8 +370,7 @@ per_s = 40
 fn dribbled_responses_have_their_size_and_cost() {
     // Writes, the size most often, how many of them of the segments, how many segments would do.
     let cases = [
-        // No larger segment is seen: 536 bytes are the least that all can send.
-        ("300 17*6 400 17*4 90", 17.0, 11.0 / 13.0, 2.0),
+        ("300 17*6 400 17*4 90", 17.0, 11.0 / 13.0, 1.0),
         ("6 45", 45.0, 1.0, 1.0),
         ("1448*5 64*8 1448*5 64*2", 64.0, 0.5, 11.0),
     ];
