@@ -4,7 +4,7 @@ use weir_analysis::{Group, count, decimal, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::names::about;
-use crate::responses::{Row, Service};
+use crate::responses::{LATER, Row, Service};
 
 /// Responses from which on there is a pattern, and their share.
 const LEAST: u64 = 20;
@@ -17,6 +17,10 @@ const COARSE_TIMER: f64 = 0.75;
 const COARSE: f64 = 0.15;
 /// Share of the like responses that wait, from which on what they have in common makes them wait.
 const OFTEN: f64 = 0.2;
+/// Data that comes right behind a late ACK by chance comes as often a little later. What is more waited for the ACK: it must
+/// be so large a share, and so many standard deviations.
+const WAITED: f64 = 0.5;
+const SURE: f64 = 3.0;
 /// Findings at most: the services that lose most.
 const FINDINGS: usize = 8;
 
@@ -43,7 +47,7 @@ struct Timer {
 
 fn timer(service: &Service) -> Option<Timer> {
     let row = &service.row;
-    if row.delayed < LEAST || (row.delayed as f64) < SHARE * row.answered as f64 {
+    if row.delayed < LEAST || (row.delayed as f64) < SHARE * row.answered as f64 || is_chance(service) {
         return None;
     }
     let delays = &service.ack_delays;
@@ -64,6 +68,15 @@ fn timer(service: &Service) -> Option<Timer> {
         count,
         near: COARSE,
     })
+}
+
+/// Whether data comes right behind late ACKs about as often as at other times near them.
+fn is_chance(service: &Service) -> bool {
+    let (right, later) = (service.ack_delays.count() as f64, service.later as f64);
+    // Both are counts, of which chance makes the second so many times as large.
+    let times = (LATER - 1) as f64;
+    let waited = right - later / times;
+    waited < WAITED * right || waited < SURE * (right + later / (times * times)).sqrt()
 }
 
 /// Most of what waited was less than a segment.
@@ -167,6 +180,24 @@ mod tests {
         assert_eq!(told(&[40, 44, 48], 24), Some(44.0));
         assert_eq!(told(&[40, 44, 48], 0), None);
         assert_eq!(told(&[30, 40, 60, 90], 24), None);
+    }
+
+    /// The application writes again after 150 to 300 ms, the ACK is late by 200 ms: some come right behind it by chance.
+    #[test]
+    fn data_that_comes_behind_an_ack_by_chance_did_not_wait_for_it() {
+        for (right, later, expected) in [
+            (120, 360, None),
+            (120, 36, Some(0.2)),
+            (20, 0, Some(0.2)),
+            (20, 30, None),
+        ] {
+            let mut service = Service::new([1; 16], 80);
+            (service.row.answered, service.row.delayed) = (1_000, right);
+            service.later = later;
+            (0..right).for_each(|_| service.ack_delays.add(200_000_000));
+            let told = delay(&service).map(|seconds| (seconds * 100.0).round() / 100.0);
+            assert_eq!(told, expected, "{right} {later}");
+        }
     }
 
     /// Of 1,000 responses each, so many waited.

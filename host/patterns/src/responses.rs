@@ -45,6 +45,8 @@ const LARGE: u64 = 100;
 const DELAYED: std::ops::RangeInclusive<u64> = 30_000_000..=510_000_000;
 /// What waited for an ACK comes within so many ns after it and the way to the sender and back.
 const AT_ONCE: u64 = 5_000_000;
+/// What comes up to so many times as late did not wait for it, and tells how often data comes by chance.
+pub(crate) const LATER: u64 = 4;
 /// Bins of the course of response times.
 const COURSE: usize = 128;
 
@@ -181,6 +183,8 @@ pub(crate) struct Service {
     /// Delays of the ACKs that data came right behind, and how many of these data were less than a segment.
     pub ack_delays: Durations,
     pub small: u64,
+    /// Data that came later behind such ACKs, up to [`LATER`] times as late as what comes right behind them.
+    pub later: u64,
     /// Of them, ACKs of clients.
     pub by_client: u64,
     /// Smallest round trips of its connections.
@@ -201,6 +205,7 @@ impl Service {
             sizes: Box::new([0; TINY]),
             ack_delays: Durations::default(),
             small: 0,
+            later: 0,
             by_client: 0,
             trips: Durations::default(),
             repeats: Durations::default(),
@@ -402,8 +407,12 @@ impl Turn {
             // What comes now answers this.
             return;
         }
-        let trip = acks.trips[usize::from(block.from_server)];
-        if block.first < acks.late.at || block.first - acks.late.at > trip + AT_ONCE {
+        let soon = acks.trips[usize::from(block.from_server)] + AT_ONCE;
+        let Some(behind) = block.first.checked_sub(acks.late.at) else {
+            return;
+        };
+        if behind > soon {
+            service.later += u64::from(behind <= LATER * soon);
             return;
         }
         acks.waited = Delay {
