@@ -2,8 +2,8 @@
 //!
 //! The level is that of the services whose clients are no servers themselves, so that a tier that follows does not blur
 //! it. Levels are compared by their logarithm, and cut where that explains them best (optimal partitioning: Jackson et
-//! al. 2005, "An algorithm for optimal partitioning of data on an interval"), at a price for each cut that makes a
-//! doubling count when it lasts about a twelfth of the capture.
+//! al. 2005, "An algorithm for optimal partitioning of data on an interval"), at a price for each cut that is what chance
+//! explains as well, by how much the levels scatter.
 
 use crate::bins::Bins;
 use crate::names::median;
@@ -15,12 +15,23 @@ const SLICES: u64 = 256;
 /// Added to a level before its logarithm is taken: chance moves the logarithm of `x + 5` by 0.22 at most, whatever the
 /// level of a Poisson process is.
 const SOFT: f64 = 5.0;
-/// What a cut must explain, of the number of slices.
-const PRICE: f64 = 0.03;
+/// Blocks of slices by whose means it is seen how much levels scatter: steps from one load to the next are in a few of
+/// them only.
+const BLOCKS: usize = 32;
+/// Standard deviation of a normal law over the median distance from its mean.
+const SIGMA: f64 = 1.4826;
+/// What a cut must explain, in variances times the logarithm of the number of slices: the best of all places for one
+/// explains 2 by chance (Yao 1988, "Estimating the number of change-points via Schwarz' criterion").
+const CHANCE: f64 = 4.0;
+/// And of the number of slices, at least and at most.
+const LEAST_PRICE: f64 = 0.005;
+const MOST_PRICE: f64 = 0.03;
+/// No level lasts for less than this share of the slices.
+const SHORTEST: f64 = 0.025;
 /// Levels that differ by less are one.
 const RATIO: f64 = 1.25;
 /// A step on the way from one level to the next is no level of its own if it is shorter than this share of the longer
-/// of its neighbours.
+/// of its neighbours, and a level below both is a pause.
 const STEP: f64 = 0.25;
 /// A level is left when so much of the way to the next is done.
 const LEAVES: f64 = 0.02;
@@ -109,7 +120,9 @@ pub fn phases(services: &Services) -> Vec<Phase> {
     let means: Vec<f64> = levels(&coarse, |steps: &Steps| *steps)
         .map(|level| level.mean)
         .collect();
-    let mut parts = join(partition(&means));
+    let begun: f64 = bins.iter().map(|steps| f64::from(steps.up)).sum();
+    let stay = means.iter().sum::<f64>() / begun.max(1.0);
+    let mut parts = join(partition(&means, price(&means, stay)));
     smooth(&mut parts);
     let highest = parts.iter().map(|part| part.level).fold(0.0, f64::max);
     let idle = (IDLE * highest).max(LEAST);
@@ -120,7 +133,8 @@ pub fn phases(services: &Services) -> Vec<Phase> {
     };
     let last = fine.last().map_or(0, |level| level.start + bins.width());
     let mut out: Vec<Phase> = Vec::new();
-    for (i, part) in parts.iter().enumerate().filter(|(_, part)| part.level >= idle) {
+    let is_load = |(i, part): &(usize, &Part)| part.level >= idle && !is_pause(&parts, *i);
+    for (i, part) in parts.iter().enumerate().filter(is_load) {
         let before = i.checked_sub(1).and_then(|i| parts.get(i));
         let after = parts.get(i + 1);
         let (from, to) = (time(part.from), time(part.to).min(last));
@@ -179,14 +193,36 @@ impl Part {
     }
 }
 
+fn logarithm(level: f64) -> f64 {
+    (level.max(0.0) + SOFT).ln()
+}
+
+/// What a cut must explain of the logarithms of levels of things that stay for so many slices on average.
+fn price(means: &[f64], stay: f64) -> f64 {
+    let n = means.len() as f64;
+    let length = (means.len() / BLOCKS).max(1);
+    let blocks = means.chunks_exact(length).map(|block| {
+        let sum: f64 = block.iter().map(|mean| logarithm(*mean)).sum();
+        sum / length as f64
+    });
+    let blocks: Vec<f64> = blocks.collect();
+    let steps: Vec<f64> = blocks.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let step = SIGMA * median(&steps).unwrap_or(0.0);
+    let length = length as f64;
+    // Of a slice, if each were by itself. What stays for longer than a block is in the next as well, so that their
+    // difference is too small.
+    let variance = length * step * step / 2.0 * (2.0 * (stay / length).powi(2)).max(1.0);
+    (CHANCE * variance * n.max(1.0).ln()).clamp(LEAST_PRICE * n, MOST_PRICE * n)
+}
+
 /// The cuts that explain the logarithms of the levels best.
-fn partition(means: &[f64]) -> Vec<Part> {
+fn partition(means: &[f64], price: f64) -> Vec<Part> {
     let n = means.len();
-    let price = PRICE * n as f64;
+    let shortest = ((SHORTEST * n as f64) as usize).max(1);
     // Sums of the values, their squares, and the levels themselves.
     let mut sums = vec![(0.0, 0.0, 0.0)];
     for &mean in means {
-        let y = (mean.max(0.0) + SOFT).ln();
+        let y = logarithm(mean);
         let &(a, b, c) = &sums[sums.len() - 1];
         sums.push((a + y, b + y * y, c + mean));
     }
@@ -196,7 +232,7 @@ fn partition(means: &[f64]) -> Vec<Part> {
     };
     let mut best = vec![(0.0, 0); n + 1];
     for to in 1..=n {
-        let tries = (0..to).map(|from| (best[from].0 + cost(from, to) + price, from));
+        let tries = (0..=to.saturating_sub(shortest)).map(|from| (best[from].0 + cost(from, to) + price, from));
         best[to] = tries.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
     }
     let mut parts = Vec::new();
@@ -248,15 +284,62 @@ fn smooth(parts: &mut Vec<Part>) {
     }
 }
 
+/// Whether one load ends and the next begins in a part: it is lower than both, and short.
+fn is_pause(parts: &[Part], number: usize) -> bool {
+    let (before, after) = (number.checked_sub(1).and_then(|i| parts.get(i)), parts.get(number + 1));
+    before.zip(after).is_some_and(|(before, after)| {
+        let longer = before.len().max(after.len()) as f64;
+        let part = &parts[number];
+        part.level < before.level.min(after.level) && (part.len() as f64) < STEP * longer
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn cut(levels: &[(usize, f64)]) -> Vec<Part> {
         let means: Vec<f64> = levels.iter().flat_map(|&(n, level)| vec![level; n]).collect();
-        let mut parts = join(partition(&means));
+        of(&means, 1.0)
+    }
+
+    /// Levels of things that stay for so many slices.
+    fn of(means: &[f64], stay: f64) -> Vec<Part> {
+        let mut parts = join(partition(means, price(means, stay)));
         smooth(&mut parts);
         parts
+    }
+
+    #[test]
+    fn steps_count_beside_larger_ones_and_small_ones_where_the_levels_hardly_scatter() {
+        let mut random = Random::new(21);
+        for (length, levels) in [(60, &[10.0, 20.0, 40.0, 80.0, 160.0][..]), (87, &[20.0, 30.0, 40.0])] {
+            let means: Vec<f64> = levels
+                .iter()
+                .flat_map(|level| vec![*level; length])
+                .map(|level| level * (0.95 + random.below(100) as f64 / 1e3))
+                .collect();
+            let ends: Vec<usize> = of(&means, 1.0).iter().map(|part| part.to).collect();
+            let expected: Vec<usize> = (1..=levels.len()).map(|i| i * length).collect();
+            assert_eq!(ends, expected);
+        }
+    }
+
+    /// Twenty at once by chance, each for 35 of 300 slices.
+    #[test]
+    fn what_wanders_by_chance_is_one_phase() {
+        let mut random = Random::new(22);
+        let mut cut = 0;
+        for _ in 0..20 {
+            let mut begun = [0.0; 335];
+            for _ in 0..20 * 335 / 35 {
+                begun[random.below(335)] += 1.0;
+            }
+            let means: Vec<f64> = (35..335).map(|i| begun[i - 35..i].iter().sum()).collect();
+            cut += usize::from(of(&means, 35.0).len() > 1);
+        }
+        assert!(cut <= 2, "{cut}");
     }
 
     #[test]
@@ -264,6 +347,16 @@ mod tests {
         let parts = cut(&[(4, 0.0), (76, 25.0), (12, 0.0), (80, 50.0)]);
         let ends: Vec<usize> = parts.iter().map(|part| part.to).collect();
         assert_eq!(ends, [4, 80, 92, 172]);
+    }
+
+    #[test]
+    fn where_one_load_ends_and_the_next_begins_is_a_pause() {
+        for (length, expected) in [(8, true), (40, false)] {
+            let parts = cut(&[(76, 25.0), (length, 12.0), (80, 50.0)]);
+            assert_eq!(parts.len(), 3, "{parts:?}");
+            let pauses: Vec<bool> = (0..3).map(|i| is_pause(&parts, i)).collect();
+            assert_eq!(pauses, [false, expected, false]);
+        }
     }
 
     #[test]
