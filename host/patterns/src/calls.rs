@@ -8,7 +8,7 @@
 //!
 //! Memory: the newest 131,072 setups and transactions (6 MB).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use weir_analysis::{TransactionKind, seconds, timestamp};
 use weir_messages::v1;
@@ -179,6 +179,8 @@ pub struct Decided<I> {
     pub calls: Vec<(Piece<I>, Whose)>,
     /// Of the calls that are decided, those for which order was needed.
     by_order: u64,
+    /// Calls of a request overlap each other.
+    side_by_side: bool,
 }
 
 /// Whose the calls to a tier are, by their times alone.
@@ -212,12 +214,14 @@ pub fn decide<I: Copy + Ord>(mut requests: Vec<Piece<I>>, mut calls: Vec<Piece<I
     Decided {
         requests,
         calls,
-        by_order,
+        by_order: by_order.unwrap_or(0),
+        side_by_side: by_order.is_none(),
     }
 }
 
-/// What is decided because a request makes its calls one after the other, if it does; returns how many calls.
-fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> u64 {
+/// What is decided because a request makes its calls one after the other; returns how many calls, none if it makes them
+/// side by side.
+fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> Option<u64> {
     // Calls of each request by their beginning, with their end.
     let mut of: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); requests.len()];
     let overlaps = |of: &BTreeMap<u64, u64>, call: &Piece<I>| {
@@ -232,8 +236,11 @@ fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> u64 {
             of[*request].insert(call.start, call.end);
         }
     }
-    if decided == 0 || side_by_side as f64 > SIDE_BY_SIDE * decided as f64 {
-        return 0;
+    if side_by_side as f64 > SIDE_BY_SIDE * decided as f64 {
+        return None;
+    }
+    if decided == 0 {
+        return Some(0);
     }
     let mut by_order = 0;
     for _ in 0..ROUNDS {
@@ -254,10 +261,41 @@ fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> u64 {
             break;
         }
     }
-    by_order
+    Some(by_order)
+}
+
+/// Time in which one call or more is under way, ns; by their beginning.
+fn union<I>(calls: &[&Piece<I>]) -> u64 {
+    let (mut sum, mut done) = (0, 0);
+    for call in calls {
+        sum += call.end.saturating_sub(call.start.max(done));
+        done = call.end.max(done);
+    }
+    sum
 }
 
 impl Decided<FlowId> {
+    /// Of the time of the requests, the share in which calls for them are under way. Calls overlap as they do for the
+    /// requests all of whose calls are decided.
+    fn explained(&self, calls_of: &HashMap<usize, Vec<&Piece<FlowId>>>) -> f64 {
+        let length = |piece: &Piece<FlowId>| piece.end.saturating_sub(piece.start) as f64;
+        let (mut made, mut unsure) = (0.0, HashSet::<usize>::new());
+        for (call, whose) in &self.calls {
+            if let Whose::Several(fitting) = whose {
+                unsure.extend(fitting.iter());
+            }
+            made += if *whose == Whose::Nobodys { 0.0 } else { length(call) };
+        }
+        let (mut under_way, mut one_by_one) = (0.0, 0.0);
+        for (_, calls) in calls_of.iter().filter(|(request, _)| !unsure.contains(request)) {
+            under_way += union(calls) as f64;
+            one_by_one += calls.iter().map(|call| length(call)).sum::<f64>();
+        }
+        let whole: f64 = self.requests.iter().map(length).sum();
+        let share = if one_by_one > 0.0 { under_way / one_by_one } else { 1.0 };
+        (share * made / whole.max(1.0)).min(1.0)
+    }
+
     fn tell(&self, tier: &mut v1::Tier) {
         let mut calls_of: HashMap<usize, Vec<&Piece<FlowId>>> = HashMap::new();
         for (call, whose) in &self.calls {
@@ -272,6 +310,11 @@ impl Decided<FlowId> {
             }
         }
         tier.calls_decided_by_order = self.by_order;
+        tier.calls_side_by_side = self.side_by_side;
+        if self.side_by_side {
+            tier.explained_share = self.explained(&calls_of);
+            tier.explained_seconds = tier.explained_share * tier.request_seconds;
+        }
         let mut slowest: Vec<usize> = calls_of.keys().copied().collect();
         slowest.sort_unstable_by_key(|number| {
             let request = &self.requests[*number];
@@ -349,6 +392,30 @@ mod tests {
         // Two requests; each call that fits both runs while the other request has a call of its own.
         let told = whose(&[(0, 100), (5, 150)], &[(1, 40), (30, 60), (45, 70), (75, 120)]);
         assert_eq!(told, [Whose::One(0), Whose::One(1), Whose::One(0), Whose::One(1)]);
+    }
+
+    /// Two of three calls at once: the back explains 60 of 100, not 100.
+    #[test]
+    fn calls_side_by_side_explain_the_time_in_which_any_is_under_way() {
+        for (calls, share) in [
+            ([(10, 50), (10, 50), (60, 80)], 0.6),
+            ([(10, 30), (30, 50), (60, 80)], 1.0),
+        ] {
+            let calls = (0..)
+                .zip(calls)
+                .map(|(id, (start, end))| piece(id, start, end))
+                .collect();
+            let mut tier = v1::Tier {
+                request_seconds: 100.0,
+                explained_seconds: 100.0,
+                explained_share: 1.0,
+                ..v1::Tier::default()
+            };
+            decide(vec![piece(9, 0, 100)], calls).tell(&mut tier);
+            assert_eq!(tier.calls_side_by_side, share < 1.0);
+            assert!((tier.explained_share - share).abs() < 1e-9, "{tier:?}");
+            assert!((tier.explained_seconds - 100.0 * share).abs() < 1e-6, "{tier:?}");
+        }
     }
 
     #[test]

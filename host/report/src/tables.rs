@@ -451,7 +451,7 @@ pub fn tiers(summary: &v1::Summary) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         id: "tab-tiers",
         caption: "Tiers: what a service asks another one for, from timing alone. Explained: share of the time of the requests in \
-                  front with a call under way behind, if each request makes its calls one after the other. Decided: calls that one \
+                  front with a call under way behind. Decided: calls that one \
                   request alone can have made; ambiguous: several can."
             .into(),
         headers: vec![

@@ -72,7 +72,7 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
     heading(
         out,
         "Tiers",
-        "services whose host asks another; explained: a call is under way, if each request makes one after the other; decided: of which request a call is",
+        "services whose host asks another; explained: a call is under way; decided: of which request a call is",
     )?;
     let headers = [
         "front",
@@ -97,7 +97,11 @@ fn print_tiers(tiers: &[Tier], out: &mut dyn Write) -> io::Result<()> {
             format!("{:.1}", tier.calls_per_request),
             seconds(tier.request_seconds),
             seconds(tier.explained_seconds),
-            format!("{:.1} %", 100.0 * tier.explained_share),
+            format!(
+                "{:.1} %{}",
+                100.0 * tier.explained_share,
+                if tier.calls_side_by_side { " (side by side)" } else { "" }
+            ),
             count(tier.calls_alone),
             count(tier.calls_decided),
             count(tier.calls_ambiguous),
