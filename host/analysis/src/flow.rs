@@ -5,13 +5,13 @@ use weir_record::{
     NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
 };
 
-use crate::handshake::Handshake;
+use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
-use crate::limits::{self, Charged, Limits, SoFar};
+use crate::limits::{self, Charged, DELAYED_ACK_MOST, Limits, SoFar};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::queues::Wait;
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
-use crate::rtt::RoundTrips;
+use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, TimeShares};
 use crate::sink::Ends;
@@ -807,7 +807,7 @@ impl Flow {
         // A repeat behind which nothing was lost waited for something else.
         let lost = |(_, place, _)| !matches!(place, Place::Nowhere | Place::Capture);
         let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
-        let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.server_rtt()).any(lost));
+        let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.known()).any(lost));
         setup.end_ns().map_or_else(TimeShares::default, |whole| {
             TimeShares::setup(whole, trip, repeated && lost)
         })
@@ -856,15 +856,32 @@ impl Flow {
         self.at_most(side).filter(|_| is_path)
     }
 
+    /// What a handshake is judged by.
+    fn known(&self) -> Known {
+        let trip = |side| {
+            let most = self.at_most(side)?;
+            let least = self.trip(side).unwrap_or(most.saturating_sub(DELAYED_ACK_MOST));
+            Some(Trip { least, most })
+        };
+        Known {
+            trips: [0, 1].map(trip),
+        }
+    }
+
     /// The same, or more than that, ns.
     pub fn at_most(&self, side: usize) -> Option<u64> {
         self.rtt.min(side).map(nanoseconds)
     }
 
+    /// The server's timer sent the SYN-ACK: one before it was lost.
+    pub fn is_answer_late(&self) -> bool {
+        is_answer_late(&self.setup, self.known().trips[0])
+    }
+
     /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
         let trouble = self.extras.trouble();
-        let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.server_rtt()));
+        let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
         match (lost, self.setup.failure()) {
             // What was lost of it says why nobody answered.
             (Some(lost), Some(failure)) if self.setup.outcome == Outcome::Refused => Some(format!("{lost} {failure}")),
@@ -875,12 +892,12 @@ impl Flow {
 
     /// Verdicts on what came again of the handshake.
     pub fn handshake_verdicts(&self) -> impl Iterator<Item = Verdict> + '_ {
-        let (connection, near) = (self.id, self.server_rtt());
+        let (connection, known) = (self.id, self.known());
         let verdicts = self
             .extras
             .trouble()
             .into_iter()
-            .flat_map(move |t| t.handshake.verdicts(&self.setup, near));
+            .flat_map(move |t| t.handshake.verdicts(&self.setup, known));
         let answer = self.extras.trouble().and_then(|t| t.handshake.answered());
         let mut last_syn = self.first;
         let mut last_syn_ack = None;

@@ -5,6 +5,7 @@ use weir_record::{Event, EventMore, NO_SCALE, Setup, setup_bit, what};
 
 use crate::losses::Counts;
 use crate::numbers::duration;
+use crate::rtt::Trip;
 use crate::setup::{Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
@@ -22,10 +23,21 @@ const COPIES_DIFFER: u64 = 4;
 const SERVER_TIMERS: [u64; 6] = [1, 3, 7, 9, 15, 21];
 const TIMER_TOLERANCE: u64 = 10;
 
-/// Whether the server's timer sent a SYN-ACK that came `wait` ns after the last SYN, so that one before it was lost.
-/// `near`: smallest round trip to the server, ns. After a SYN that was sent once, a server or a proxy may as well have
-/// been slow, unless it is the time of a timer.
-pub fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
+/// Where no round trip is known: an ACK that comes within this part of the time between two SYN-ACKs after the later one answers that.
+const COINCIDENCE: u64 = 10;
+
+/// Whether the server's timer sent the SYN-ACK, so that one before it was lost. `near`: round trip to the server. After a SYN that was
+/// sent once, a server or a proxy may as well have been slow, unless it is the time of a timer, and so may the way be that is not known.
+pub(crate) fn is_answer_late(state: &SetupState, near: Option<Trip>) -> bool {
+    let is_late = |wait| match near {
+        Some(near) => is_from_server_timer(state.syn_count <= 1, wait, near.most),
+        None => is_from_server_timer(true, wait, 0),
+    };
+    state.answered() && state.response_ns().is_some_and(is_late)
+}
+
+/// The same of one that came `wait` ns after the last SYN.
+fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
     let late = wait.saturating_sub(near);
     let is_timer = |seconds: u64| {
         let timer = seconds * 1_000_000_000;
@@ -37,6 +49,21 @@ pub fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
     } else {
         late >= SERVER_TIMER_LEAST
     }
+}
+
+/// Whether what was sent `wait` ns ago can have been answered, and no timer of who answers was in it.
+const fn is_direct(trip: Trip, wait: u64) -> bool {
+    !trip.is_too_soon(wait) && wait < trip.most.saturating_add(SERVER_TIMER_LEAST)
+}
+
+/// Which of the packets that were `sent` was answered, where the answer came too soon for the last of them and when that of an earlier one
+/// could come: those behind it were sent before their sender could have it.
+fn answered(sent: impl Iterator<Item = u64> + Clone, answer: u64, trip: Option<Trip>) -> Option<u64> {
+    let trip = trip?;
+    let wait = |sent: u64| answer.saturating_sub(sent);
+    sent.clone().last().filter(|last| trip.is_too_soon(wait(*last)))?;
+    let direct = sent.filter(|sent| is_direct(trip, wait(*sent)));
+    direct.min_by_key(|sent| wait(*sent).abs_diff(trip.most))
 }
 
 /// The server knew of it, and nothing that the client sent shows that it ever knew of the server.
@@ -79,14 +106,27 @@ pub(crate) struct Handshake {
     challenged: bool,
 }
 
-/// What became of the packets of a handshake.
+/// What is known beside the packets of a handshake when it is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// Round trips between the tap and the server, and between it and the client.
+    pub trips: [Option<Trip>; 2],
+}
+
+/// What became of the packets of a handshake. Times are TAI ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Story {
     /// Where the packets were lost that made the client send its SYN again before any SYN-ACK
     /// passed the tap.
     silence: Place,
     sign: Option<Sign>,
+    /// The SYN that the first SYN-ACK answers, if another one had passed by then.
+    syn: Option<u64>,
+    /// The SYN-ACK that the client answered: those before it were lost. [`NEVER`]: all were. None: nothing tells.
+    syn_ack: Option<u64>,
 }
+
+const NEVER: u64 = u64::MAX;
 
 impl Story {
     /// What was lost before a SYN that came again. What shows that the server had one when the `last` came does not tell
@@ -232,14 +272,17 @@ impl Handshake {
         sent
     }
 
-    fn syn_repeats(&self) -> impl Iterator<Item = &SynRepeat> {
-        let again = |r: &&SynRepeat| !r.from_server && r.class == Class::Retransmission;
+    fn repeats_of(&self, from_server: bool) -> impl Iterator<Item = &SynRepeat> + Clone {
+        let again = move |r: &&SynRepeat| r.from_server == from_server && r.class == Class::Retransmission;
         self.repeats.iter().filter(again)
     }
 
-    fn syn_ack_repeats(&self) -> impl Iterator<Item = &SynRepeat> {
-        let again = |r: &&SynRepeat| r.from_server && r.class == Class::Retransmission;
-        self.repeats.iter().filter(again)
+    fn syn_repeats(&self) -> impl Iterator<Item = &SynRepeat> + Clone {
+        self.repeats_of(false)
+    }
+
+    fn syn_ack_repeats(&self) -> impl Iterator<Item = &SynRepeat> + Clone {
+        self.repeats_of(true)
     }
 
     /// SYN repeats before the server's first answer passed the tap, SYN-ACK or RST.
@@ -255,20 +298,58 @@ impl Handshake {
             .any(|syn| setup.syn_ack != 0 && syn.time >= setup.syn_ack && !syn.is_told(state))
     }
 
-    /// What the SYNs that nobody answered tell. `near`: smallest round trip between tap and server.
-    fn story(&self, setup: &Setup, state: &SetupState, near: Option<u64>) -> Story {
-        let answered = setup.bits & setup_bit::SYN_ACK != 0;
+    /// SYNs until the first SYN-ACK.
+    fn syns(&self, setup: &Setup) -> impl Iterator<Item = u64> + Clone {
+        let (first, end) = (setup.first_syn, setup.syn_ack);
+        let again = self.syn_repeats().map(|r| r.time);
+        std::iter::once(first).chain(again).filter(move |time| *time < end)
+    }
+
+    /// SYN-ACKs until the client's answer.
+    fn syn_acks(&self, setup: &Setup) -> impl Iterator<Item = u64> + Clone {
+        let (first, end) = (setup.syn_ack, setup.end);
+        let again = self.syn_ack_repeats().filter(|r| !r.late).map(|r| r.time);
+        std::iter::once(first).chain(again).filter(move |time| *time < end)
+    }
+
+    /// The SYN-ACK that the client answered. `trip`: between the tap and the client.
+    fn heard(&self, setup: &Setup, state: &SetupState, trip: Option<Trip>) -> Option<u64> {
+        if is_half_open(state) {
+            return Some(NEVER);
+        }
+        let sent = self.syn_acks(setup);
+        let (last, before) = sent.clone().fold((None, None), |(last, _), time| (Some(time), last));
+        let last = last?;
+        let wait = setup.end - last;
+        let is_last = match (trip, before) {
+            // An earlier one was answered.
+            (Some(trip), Some(_)) => !trip.is_too_soon(wait),
+            // Unless the capture missed a second one.
+            (Some(trip), None) => is_direct(trip, wait),
+            (None, Some(before)) => wait < (last - before) / COINCIDENCE,
+            (None, None) => false,
+        };
+        answered(sent, setup.end, trip).or(is_last.then_some(last))
+    }
+
+    /// What the packets of the handshake tell.
+    fn story(&self, setup: &Setup, state: &SetupState, known: Known) -> Story {
+        let near = known.trips[0];
+        let is_answered = setup.bits & setup_bit::SYN_ACK != 0;
         let wait = setup.syn_ack.saturating_sub(setup.last_syn);
         let last_without_scale = self.unanswered(setup, state).last().is_some_and(|r| r.without_scale);
         let first_scale = state.options(0).is_some_and(|o| o.scale.is_some());
         let answer_scale = state.options(1).is_some_and(|o| o.scale.is_some());
-        let (silence, sign) = if !answered {
+        let syn = answered(self.syns(setup), setup.syn_ack, near);
+        let (silence, sign) = if !is_answered {
             let late_reset = state.outcome == Outcome::ResetLate && state.reset_by_server();
             if late_reset {
                 (Place::AckBeforeTap, Some(sign::LATE_RESET))
             } else {
                 (Place::Unknown, None)
             }
+        } else if syn.is_some() {
+            (Place::Unknown, None)
         } else if first_scale && last_without_scale {
             // A SYN-ACK offers window scale only if its SYN did (RFC 7323 2.2): it tells which SYN
             // the server had.
@@ -278,14 +359,19 @@ impl Handshake {
                 Place::BehindTap
             };
             (place, Some(sign::SYN_OPTIONS))
-        } else if near.is_some_and(|near| wait < near - near / 5) {
+        } else if near.is_some_and(|near| near.is_too_soon(wait)) {
             (Place::AckBeforeTap, Some(sign::SOON))
         } else if self.second_answer(setup) {
             (Place::AckBeforeTap, Some(sign::SECOND_ANSWER))
         } else {
             (Place::Unknown, None)
         };
-        Story { silence, sign }
+        Story {
+            silence,
+            sign,
+            syn,
+            syn_ack: self.heard(setup, state, known.trips[1]),
+        }
     }
 
     /// The server sent its SYN-ACK twice although one SYN had come since its last: one answers, the
@@ -301,13 +387,10 @@ impl Handshake {
     }
 
     /// What was lost before each repeat.
-    pub fn verdicts(
-        &self,
-        state: &SetupState,
-        near: Option<u64>,
-    ) -> impl Iterator<Item = (SynRepeat, Place, Evidence)> {
+    pub fn verdicts(&self, state: &SetupState, known: Known) -> impl Iterator<Item = (SynRepeat, Place, Evidence)> {
         let setup = self.setup.unwrap_or(NO_SETUP);
-        let story = self.story(&setup, state, near);
+        let story = self.story(&setup, state, known);
+        let near = known.trips[0];
         let last_unanswered = self.unanswered(&setup, state).last().map(|syn| syn.time);
         let client_is_silent = is_half_open(state) && !self.asks_on(&setup, state);
         let mut last_syn_ack = setup.syn_ack;
@@ -320,7 +403,14 @@ impl Handshake {
             let (place, evidence) = match (repeat.from_server, answered) {
                 (false, _) if repeat.is_told(state) => (Place::Nowhere, timer.with(sign::RESET)),
                 (false, false) if repeat.challenged => (Place::Nowhere, timer.with(sign::CHALLENGED)),
-                (false, true) => (Place::AckBehindTap, timer.with(sign::ACKED)),
+                (false, false) if story.syn.is_some_and(|syn| repeat.time > syn) => {
+                    (Place::Nowhere, timer.with(sign::SOON))
+                }
+                (false, true) => match story.syn_ack {
+                    Some(heard) if repeat.time >= heard => (Place::Nowhere, timer.with(sign::SOON)),
+                    Some(_) => (Place::AckBehindTap, timer.with(sign::ACKED)),
+                    None => (Place::Unknown, timer),
+                },
                 (false, false) => {
                     let (place, sign) = story.of(Some(repeat.time) == last_unanswered);
                     (place, sign.map_or(timer, |sign| timer.with(sign)))
@@ -329,9 +419,16 @@ impl Handshake {
                     // The timer's and the answer to a SYN: either would have been sent.
                     (Place::Nowhere, Evidence::NONE.with(sign::SECOND_ANSWER))
                 }
+                (true, _) if repeat.late && self.is_asked_for(repeat, near) => {
+                    (Place::Nowhere, Evidence::NONE.with(sign::SECOND_ANSWER))
+                }
                 (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (true, _) if client_is_silent => (Place::Unknown, timer.with(sign::SILENCE)),
-                (true, _) => (Place::BehindTap, timer),
+                (true, _) => match story.syn_ack {
+                    Some(heard) if repeat.time > heard => (Place::Nowhere, timer.with(sign::SOON)),
+                    Some(_) => (Place::BehindTap, timer),
+                    None => (Place::Unknown, timer),
+                },
             };
             if repeat.from_server {
                 last_syn_ack = repeat.time;
@@ -340,30 +437,58 @@ impl Handshake {
         })
     }
 
+    /// A SYN-ACK that came again is the answer to a SYN that did.
+    fn is_asked_for(&self, syn_ack: &SynRepeat, near: Option<Trip>) -> bool {
+        let Some(near) = near else { return syn_ack.answers };
+        let mut waits = self.syn_repeats().filter_map(|syn| syn_ack.time.checked_sub(syn.time));
+        waits.any(|wait| is_direct(near, wait))
+    }
+
     /// The cause of every repeat of a SYN.
     pub const CAUSE: Cause = Cause::Timeout;
 
     /// What happened, in a sentence or two; none when nothing came again.
-    pub fn explain(&self, state: &SetupState, near: Option<u64>) -> Option<String> {
+    pub fn explain(&self, state: &SetupState, known: Known) -> Option<String> {
         let setup = self.setup?;
-        let told = self.syn_repeats().filter(|syn| syn.is_told(state)).count();
-        let unanswered = self.unanswered(&setup, state).count();
-        if self.syn_repeats().next().is_none() && self.syn_ack_repeats().next().is_none() {
+        let told: Vec<(SynRepeat, Place, Evidence)> = self
+            .verdicts(state, known)
+            .filter(|(repeat, ..)| repeat.class == Class::Retransmission)
+            .collect();
+        if told.is_empty() {
             return None;
         }
+        let count = |of: &dyn Fn(&SynRepeat, Place, Evidence) -> bool| {
+            told.iter()
+                .filter(|(repeat, place, evidence)| of(repeat, *place, *evidence))
+                .count()
+        };
+        let is_unanswered = |r: &SynRepeat| !r.from_server && (setup.syn_ack == 0 || r.time < setup.syn_ack);
         let mut out = Vec::new();
-        let challenged = self.unanswered(&setup, state).filter(|syn| syn.challenged).count();
-        if challenged > 0 {
+        if count(&|_, _, evidence| evidence.has(sign::CHALLENGED)) > 0 {
             out.push(
                 "The server answered a SYN with an ACK of an older connection of these ports, which it still had (TIME-WAIT, or \
                  half open); the client reset that one, and its SYN came again by its timer: nothing was lost."
                     .to_owned(),
             );
         }
-        if unanswered > challenged {
-            out.push(self.silence(&setup, state, near, unanswered - challenged));
+        let unanswered = count(&|r, place, _| is_unanswered(r) && place != Place::Nowhere);
+        if unanswered > 0 {
+            out.push(self.silence(&setup, state, known, unanswered));
         }
-        let asks_on = self.asks_on(&setup, state);
+        let is_needless = |place, evidence: Evidence| place == Place::Nowhere && evidence.has(sign::SOON);
+        if let Some(who) = match [false, true]
+            .map(|side| count(&|r, place, evidence| r.from_server == side && is_needless(place, evidence)) > 0)
+        {
+            [true, true] => Some("The SYN and the SYN-ACK"),
+            [true, false] => Some("The SYN"),
+            [false, true] => Some("The SYN-ACK"),
+            [false, false] => None,
+        } {
+            out.push(format!(
+                "{who} came again by a timer that ran out before an answer could come: nothing shows a loss."
+            ));
+        }
+        let asks_on = count(&|r, place, _| !r.from_server && place == Place::AckBehindTap) > 0;
         if asks_on {
             out.push(if is_half_open(state) {
                 "The SYN-ACK passed the tap, and the client went on sending its SYN: half open. SYN-ACKs were lost between \
@@ -375,29 +500,41 @@ impl Handshake {
                     .to_owned()
             });
         }
-        if told > 0 {
+        let is_open = |r: &SynRepeat, place, evidence: Evidence| {
+            let is_behind = !is_unanswered(r) && !(r.from_server && r.late);
+            is_behind && place == Place::Unknown && !evidence.has(sign::SILENCE)
+        };
+        if count(&is_open) > 0 {
+            out.push(
+                "The SYN-ACK had passed the tap when something was sent again: it was lost between the tap and the client, or \
+                 the way there and back takes longer than the timer; nothing tells which."
+                    .to_owned(),
+            );
+        }
+        let refused = count(&|_, place, evidence| place == Place::Nowhere && evidence.has(sign::RESET));
+        if refused > 0 {
             out.push(format!(
                 "The client sent its SYN again {} although the server's reset had passed the tap, as some systems do \
                  (Windows asks a closed port three times): nothing shows a loss.",
-                if told == 1 {
+                if refused == 1 {
                     "once".to_owned()
                 } else {
-                    format!("{told} times")
+                    format!("{refused} times")
                 }
             ));
         }
-        let wait = setup.syn_ack.saturating_sub(setup.last_syn);
-        let known = setup.syn_ack != 0 && setup.last_syn != 0;
-        if known && is_from_server_timer(state.syn_count <= 1, wait, near.unwrap_or(0)) {
+        if is_answer_late(state, known.trips[0]) {
             out.push(format!(
                 "The SYN-ACK came {} after the last SYN: the server's timer sent it again, \
                  so one before it was lost between the server and the tap.",
-                duration(wait)
+                duration(setup.syn_ack.saturating_sub(setup.last_syn))
             ));
         }
-        let timer = |r: &SynRepeat| !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST;
-        let last = self.syn_ack_repeats().filter(|r| timer(r)).last();
-        if let Some(last) = last.filter(|_| !asks_on) {
+        let by_timer = told.iter().filter(|(r, place, evidence)| {
+            let is_lost = *place == Place::BehindTap || evidence.has(sign::SILENCE);
+            r.from_server && is_lost && !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST
+        });
+        if let Some((last, ..)) = by_timer.last().filter(|_| !asks_on) {
             out.push(if is_half_open(state) {
                 format!(
                     "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \
@@ -411,7 +548,7 @@ impl Handshake {
                     .to_owned()
             });
         }
-        if self.syn_ack_repeats().any(|r| r.late && !r.answers) {
+        if count(&|r, place, _| r.from_server && r.late && place == Place::AckBehindTap) > 0 {
             out.push(
                 "The server sent its SYN-ACK again although the client's ACK had passed the tap: \
                  that ACK was lost between the tap and the server."
@@ -421,8 +558,8 @@ impl Handshake {
         Some(out.join(" "))
     }
 
-    fn silence(&self, setup: &Setup, state: &SetupState, near: Option<u64>, unanswered: usize) -> String {
-        let story = self.story(setup, state, near);
+    fn silence(&self, setup: &Setup, state: &SetupState, known: Known, unanswered: usize) -> String {
+        let story = self.story(setup, state, known);
         let lost = if unanswered == 1 {
             "the first SYN was".to_owned()
         } else {

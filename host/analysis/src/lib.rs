@@ -63,7 +63,7 @@ use findings::Findings;
 pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE};
 use flow::{Flow, Pool};
 pub use group::{Group, finding};
-pub use handshake::{SYN_TIMER_LEAST, is_from_server_timer};
+pub use handshake::SYN_TIMER_LEAST;
 use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};
 use marked::Marked;

@@ -26,7 +26,7 @@ use bursts::{BlockTail, Bursts};
 use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
 use edges::Edges;
-pub(crate) use path::{DELAYED_ACK, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
+pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;

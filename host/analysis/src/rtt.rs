@@ -50,6 +50,20 @@ enum Samples {
     Histogram(Box<[u32; BUCKETS]>),
 }
 
+/// What is known of the round trip between the tap and a side, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trip {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl Trip {
+    /// No answer comes so soon.
+    pub const fn is_too_soon(self, wait: u64) -> bool {
+        wait < self.least - self.least / 5
+    }
+}
+
 impl Default for RoundTrips {
     fn default() -> Self {
         Self {

@@ -188,6 +188,8 @@ pub struct Ended {
     pub setup_ns: Option<u64>,
     /// Last SYN before the answer to the answer, ns.
     pub answer_ns: Option<u64>,
+    /// The server's timer sent the SYN-ACK: one before it was lost.
+    pub is_answer_late: bool,
     /// How it was closed.
     pub closing: CloseKind,
     /// What client and server sent.
@@ -215,6 +217,7 @@ impl Connection<'_> {
             syns: (self.flow.setup.syn_count, self.flow.setup.syn_ack_count),
             setup_ns: self.flow.setup.end_ns(),
             answer_ns: self.flow.setup.response_ns(),
+            is_answer_late: self.flow.is_answer_late(),
             closing,
             sent: [self.sent(0), self.sent(1)],
             answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),

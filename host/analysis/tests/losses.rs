@@ -953,6 +953,59 @@ fn a_syn_again_behind_its_syn_ack_shows_that_lost_behind_the_tap() {
     );
 }
 
+/// A path of 1.5 s, `client` of it before the tap, on which nothing is lost: the SYN comes again after 1 s, and the server answers both.
+fn long_way(client: f64) -> Conversation {
+    let server = 1.5 - client;
+    let mut c = Conversation::new(40_000);
+    for (at, from_client) in [(0.0, C), (server, S), (1.0, C), (1.0 + server, S)] {
+        let (seq, acked) = if from_client { (100, 0) } else { (900, 101) };
+        c.syn(at, from_client, seq, acked, Some(8));
+    }
+    c.packet(1.5, C, "A", 101, 901, 0);
+    c.packet(1.51, C, "AP", 101, 901, 100);
+    c.packet(2.5, C, "A", 201, 901, 0);
+    c.packet(1.51 + server, S, "A", 901, 201, 0);
+    c.packet(1.56 + server, S, "AP", 901, 201, 100);
+    c.packet(3.06, C, "A", 201, 1001, 0);
+    c.packets.sort_by_key(|packet| packet.time);
+    c
+}
+
+/// Wherever the tap is.
+#[test]
+fn a_syn_again_sooner_than_a_round_trip_shows_no_loss() {
+    for client in [0.000_2, 0.4, 0.75, 1.1, 1.499_8] {
+        let c = long_way(client);
+        let again = (Class::Retransmission, Place::Nowhere);
+        assert_eq!(places(&c), [again; 2], "{client}");
+        let a = analyze(&c.packets);
+        let said = &only(&a).setup.as_ref().unwrap().explanation;
+        assert!(
+            said.contains("nothing shows a loss") && !said.contains("lost"),
+            "{said}"
+        );
+    }
+    // On a short path the second answer is that of a timer, and something was lost.
+    let mut c = slow_setup(&[(0.0, C), (1.0, C), (1.010, S)], 1.040);
+    c.syn(2.010, S, 900, 101, Some(8));
+    assert_eq!(places(&c)[0], (Class::Retransmission, Place::Unknown));
+}
+
+/// The client's answer to the one SYN-ACK or to the other: without any other round trip nothing tells.
+#[test]
+fn a_syn_behind_its_syn_ack_tells_nothing_without_a_round_trip() {
+    let told = |answer: f64| {
+        let mut c = Conversation::new(40_000);
+        for (at, from_client) in [(0.0, C), (0.001, S), (1.0, C), (1.001, S)] {
+            let (seq, acked) = if from_client { (100, 0) } else { (900, 101) };
+            c.syn(at, from_client, seq, acked, Some(8));
+        }
+        c.packet(answer, C, "A", 101, 901, 0);
+        places(&c)[0].1
+    };
+    assert_eq!([told(1.5), told(1.03)], [Place::Unknown, Place::AckBehindTap]);
+}
+
 /// The server answers in 10 ms; 4 ms after the SYN, its own timer speaks.
 #[test]
 fn a_syn_ack_sooner_than_an_answer_shows_one_lost_before() {

@@ -194,6 +194,7 @@ mod tests {
             syns: (1, 1),
             setup_ns: None,
             answer_ns: None,
+            is_answer_late: false,
             closing: CloseKind::ClientFin,
             sent: [Sent::default(); 2],
             answered: 0,

@@ -121,6 +121,7 @@ mod tests {
                 syns: (1, 0),
                 setup_ns: None,
                 answer_ns: None,
+                is_answer_late: false,
                 closing: CloseKind::Open,
                 sent: *sent,
                 answered: 0,

@@ -11,8 +11,7 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make,
-    is_from_server_timer, seconds,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -197,9 +196,7 @@ impl SynLoss {
         let [client, server] = std::mem::take(&mut toll.behind);
         toll.syn_acks = toll.syn_acks.saturating_add(client.max(server));
         let begun = matches!(outcome, Outcome::Ok | Outcome::Retransmitted);
-        let trip = connection.sent[0].rtt_min.unwrap_or(0);
-        let second = |answer| is_from_server_timer(syns == 1, answer, trip);
-        if begun && syn_acks > 0 && connection.answer_ns.is_some_and(second) {
+        if begun && connection.is_answer_late {
             toll.syn_acks = toll.syn_acks.saturating_add(1);
         }
         // The last SYN came to nothing, too.
@@ -471,11 +468,12 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
     let (client, server) = all.pairs.names(pair);
     let (hit, tried) = (sum.hit.len() as u64, attempts.len() as u64);
     let mut evidence = vec![format!(
-        "{} lost in {}, of {} that {} tried between the two, and not in batches",
+        "{} lost in {}, of {} that {} tried between the two{}",
         several(sum.lost(), "SYN or SYN-ACK was", "SYNs or SYN-ACKs were"),
         several(hit, "setup", "setups"),
         count(tried),
-        if tried == 1 { "was" } else { "were" }
+        if tried == 1 { "was" } else { "were" },
+        if hit < tried { ", and not in batches" } else { "" }
     )];
     evidence.extend(sum.places(&server));
     evidence.extend(sum.costs());
@@ -501,6 +499,9 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
 /// Runs of setups with losses that are longer than chance makes them, and how many it would make. What is usual is taken
 /// from short runs; inside and outside of a lossy part each has its own.
 fn batches<'a>(attempts: &'a [Attempt], period: Option<&Periodic>) -> (Vec<Batch<'a>>, f64) {
+    if attempts.iter().all(|attempt| attempt.toll.total() > 0) {
+        return (Vec::new(), 0.0);
+    }
     let is_inside = |attempt: &Attempt| period.is_some_and(|found| found.period.is_inside(attempt.at));
     let runs: Vec<&[Attempt]> = attempts
         .chunk_by(|a, b| (a.toll.total() > 0) == (b.toll.total() > 0))
@@ -530,6 +531,18 @@ fn batches<'a>(attempts: &'a [Attempt], period: Option<&Periodic>) -> (Vec<Batch
     (found, by_chance)
 }
 
+/// Where the good setups of a pair are that its batches stand out from.
+fn around(attempts: &[Attempt], batches: &[Batch<'_>]) -> &'static str {
+    let is_hit = |attempt: Option<&Attempt>| attempt.is_some_and(|attempt| attempt.toll.total() > 0);
+    match (is_hit(attempts.first()), is_hit(attempts.last())) {
+        (false, false) => ", and good ones before and after",
+        (false, true) => ", and good ones before",
+        (true, false) => ", and good ones after",
+        (true, true) if batches.len() > 1 => ", and good ones between them",
+        (true, true) => "",
+    }
+}
+
 /// Setups of a pair that lose SYNs or SYN-ACKs in batches.
 fn burst(
     all: &Losses,
@@ -546,10 +559,11 @@ fn burst(
     let longest = batches.iter().map(|batch| batch.of.len()).max().unwrap_or(0);
 
     let mut evidence = vec![format!(
-        "{} SYNs or SYN-ACKs of {} were lost in {}: up to {longest} setups in a row, none of them good, and good ones before and after",
+        "{} SYNs or SYN-ACKs of {} were lost in {}: up to {longest} setups in a row, none of them good{}",
         count(sum.lost()),
         connections(sum.hit.len() as u64),
-        several(batches.len() as u64, "batch", "batches")
+        several(batches.len() as u64, "batch", "batches"),
+        around(attempts, batches)
     )];
     evidence.extend(sum.places(&server));
     let least_syns = habits.least_syns(&sum.hit);
@@ -769,11 +783,9 @@ mod tests {
         assert_eq!(settled(70), (0, 1));
     }
 
-    /// The server's SYN-ACK comes late, and is its timer's if that can have run out then; where none was seen, its first
-    /// packet says nothing.
     #[test]
     fn a_late_syn_ack_was_not_the_first() {
-        let lost = |syn_acks: u8, seconds: u64| {
+        let lost = |is_answer_late: bool| {
             let mut all = SynLoss::default();
             let connection = Ended {
                 id: FlowId(1),
@@ -782,9 +794,10 @@ mod tests {
                 failed: false,
                 until: 20_000_000_000,
                 setup: Some(Outcome::Ok),
-                syns: (1, syn_acks),
-                setup_ns: Some(seconds * 1_000_000_000),
-                answer_ns: Some(seconds * 1_000_000_000),
+                syns: (1, 1),
+                setup_ns: Some(9_000_000_000),
+                answer_ns: Some(9_000_000_000),
+                is_answer_late,
                 closing: CloseKind::ClientFin,
                 sent: [Sent::default(); 2],
                 answered: 0,
@@ -793,7 +806,18 @@ mod tests {
             all.connection(&connection, 0);
             all.attempts.iter().map(|attempt| attempt.toll.syn_acks).sum::<u8>()
         };
-        assert_eq!([lost(1, 9), lost(0, 9), lost(1, 5)], [1, 0, 0]);
+        assert_eq!([lost(true), lost(false)], [1, 0]);
+    }
+
+    /// A batch is between good ones.
+    #[test]
+    fn setups_that_all_lose_are_no_batch() {
+        let lossy = [attempt(unknown(SECOND), None); 12];
+        assert!(batches(&lossy, None).0.is_empty());
+        let mut some = lossy.to_vec();
+        some.push(attempt(Toll::default(), None));
+        let (found, _) = batches(&some, None);
+        assert_eq!((found.len(), around(&some, &found)), (1, ", and good ones after"));
     }
 
     #[test]

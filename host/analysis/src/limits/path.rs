@@ -10,7 +10,7 @@ pub(crate) const SHORTEST_PAUSE: u64 = 200_000;
 /// An ACK that comes this much later than the fastest was delayed by its receiver (RFC 1122 4.2.3.2 allows 500 ms;
 /// in practice 25, 40, 100 or 200 ms).
 pub(crate) const DELAYED_ACK: u64 = 20_000_000;
-pub(super) const DELAYED_ACK_MOST: u64 = 500_000_000;
+pub(crate) const DELAYED_ACK_MOST: u64 = 500_000_000;
 /// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
 pub(super) const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
