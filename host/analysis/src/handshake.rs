@@ -422,8 +422,15 @@ impl Handshake {
                 (true, _) if repeat.late && self.is_asked_for(repeat, near) => {
                     (Place::Nowhere, Evidence::NONE.with(sign::SECOND_ANSWER))
                 }
-                (true, _) if repeat.late => (Place::AckBehindTap, timer.with(sign::ACKED)),
                 (true, _) if client_is_silent => (Place::Unknown, timer.with(sign::SILENCE)),
+                (true, _)
+                    if repeat.late
+                        && near.is_some_and(|near| near.is_too_soon(repeat.time.saturating_sub(setup.end))) =>
+                {
+                    (Place::Nowhere, timer.with(sign::SOON))
+                }
+                // The server may have had the ACK, and waits for data or for room.
+                (true, _) if repeat.late => (Place::Unknown, timer),
                 (true, _) => match story.syn_ack {
                     Some(heard) if repeat.time > heard => (Place::Nowhere, timer.with(sign::SOON)),
                     Some(_) => (Place::BehindTap, timer),
@@ -548,10 +555,14 @@ impl Handshake {
                     .to_owned()
             });
         }
-        if count(&|r, place, _| r.from_server && r.late && place == Place::AckBehindTap) > 0 {
+        let is_late = |r: &SynRepeat, place, evidence: Evidence| {
+            r.from_server && r.late && place == Place::Unknown && !evidence.has(sign::SILENCE)
+        };
+        if count(&is_late) > 0 {
             out.push(
-                "The server sent its SYN-ACK again although the client's ACK had passed the tap: \
-                 that ACK was lost between the tap and the server."
+                "The server sent its SYN-ACK again although the client's ACK had passed the tap: that ACK was lost between the \
+                 tap and the server, or the server waits for the client's data (deferred accept) or has no room for the \
+                 connection (a full accept queue); nothing tells which."
                     .to_owned(),
             );
         }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -157,7 +157,9 @@ impl SynLoss {
         let least = |known: u32| if known == 0 { since } else { known.min(since) };
         match (verdict.from_server, verdict.place) {
             (false, Place::Unknown) => toll.gap = least(toll.gap),
-            (true, Place::BehindTap | Place::AckBehindTap) => toll.timer = least(toll.timer),
+            (true, Place::BehindTap | Place::Unknown) if verdict.evidence.has(sign::TIMER) => {
+                toll.timer = least(toll.timer)
+            }
             (true, Place::Nowhere) => toll.twice = true,
             _ => {}
         }
@@ -168,7 +170,7 @@ impl SynLoss {
             (false, Place::AckBehindTap) => &mut toll.behind[0],
             (true, Place::BehindTap) => &mut toll.behind[1],
             (false, Place::Unknown) => &mut toll.either,
-            // The ACK was lost, or nothing.
+            // The ACK was lost, or nothing; or nothing tells.
             _ => &mut none,
         };
         *lost = lost.saturating_add(1);
