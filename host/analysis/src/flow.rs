@@ -802,11 +802,14 @@ impl Flow {
         let setup = &self.setup;
         // An answer that took longer than the first timer waited for a timer itself.
         let answer = setup.response_ns().filter(|ns| *ns < FIRST_TIMEOUT);
-        let trip = setup.path_rtt().or(answer);
+        let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
+        let ack = handshake.and_then(Handshake::ack).filter(|ns| *ns < FIRST_TIMEOUT);
+        let trip = setup
+            .path_rtt()
+            .or_else(|| Some(answer?.saturating_add(ack.unwrap_or(0))));
         let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
         // A repeat behind which nothing was lost waited for something else.
         let lost = |(_, place, _)| !matches!(place, Place::Nowhere | Place::Capture);
-        let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
         let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.known()).any(lost));
         setup.end_ns().map_or_else(TimeShares::default, |whole| {
             TimeShares::setup(whole, trip, repeated && lost)
@@ -852,19 +855,31 @@ impl Flow {
     /// Smallest round trip between the tap and the receiver of a side's data, ns. Unknown while responses alone have ended it:
     /// the receiver's application is in them.
     pub fn trip(&self, side: usize) -> Option<u64> {
+        let trip = self.by_samples(side)?;
+        if trip.least == trip.most {
+            return Some(trip.most);
+        }
+        let handshake = &self.extras.trouble()?.handshake;
+        handshake
+            .timed(side & 1, &self.setup, trip)
+            .map(|timed| timed.min(trip.most))
+    }
+
+    /// What the samples tell of it.
+    fn by_samples(&self, side: usize) -> Option<Trip> {
+        let most = self.at_most(side)?;
         let is_path = self.setup.has_timed(side) || self.rtt.is_bare(side);
-        self.at_most(side).filter(|_| is_path)
+        let late = if is_path { 0 } else { DELAYED_ACK_MOST };
+        Some(Trip {
+            least: most.saturating_sub(late),
+            most,
+        })
     }
 
     /// What a handshake is judged by.
     fn known(&self) -> Known {
-        let trip = |side| {
-            let most = self.at_most(side)?;
-            let least = self.trip(side).unwrap_or(most.saturating_sub(DELAYED_ACK_MOST));
-            Some(Trip { least, most })
-        };
         Known {
-            trips: [0, 1].map(trip),
+            trips: [0, 1].map(|side| self.by_samples(side)),
         }
     }
 

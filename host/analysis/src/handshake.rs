@@ -66,6 +66,25 @@ fn answered(sent: impl Iterator<Item = u64> + Clone, answer: u64, trip: Option<T
     direct.min_by_key(|sent| wait(*sent).abs_diff(trip.most))
 }
 
+/// How long the answer took, where the round trips of data, `trip`, tell which of the packets that were `sent` it is to (RFC 6298 3: else it
+/// tells nothing).
+fn timed(sent: impl Iterator<Item = u64> + Clone, answer: u64, trip: Trip) -> Option<u64> {
+    let wait = |sent: u64| answer.saturating_sub(sent);
+    let fits = |sent: &u64| wait(*sent) <= trip.most + trip.most / 4;
+    let (last, before) = newest(sent.clone());
+    let sent = match answered(sent, answer, Some(trip)) {
+        None if before.as_ref().is_some_and(fits) => None,
+        None => last,
+        earlier => earlier,
+    };
+    sent.filter(fits).map(wait)
+}
+
+/// The last, and the one before.
+fn newest(sent: impl Iterator<Item = u64>) -> (Option<u64>, Option<u64>) {
+    sent.fold((None, None), |(last, _), time| (Some(time), last))
+}
+
 /// The server knew of it, and nothing that the client sent shows that it ever knew of the server.
 fn is_half_open(state: &SetupState) -> bool {
     state.outcome == Outcome::Ignored || state.reset_by_server()
@@ -318,7 +337,7 @@ impl Handshake {
             return Some(NEVER);
         }
         let sent = self.syn_acks(setup);
-        let (last, before) = sent.clone().fold((None, None), |(last, _), time| (Some(time), last));
+        let (last, before) = newest(sent.clone());
         let last = last?;
         let wait = setup.end - last;
         let is_last = match (trip, before) {
@@ -330,6 +349,25 @@ impl Handshake {
             (None, None) => false,
         };
         answered(sent, setup.end, trip).or(is_last.then_some(last))
+    }
+
+    /// Round trip between the tap and a side, where something came again and its answer tells it nevertheless.
+    pub fn timed(&self, side: usize, state: &SetupState, trip: Trip) -> Option<u64> {
+        let setup = self.setup.as_ref().filter(|_| state.answered())?;
+        if side == 1 {
+            timed(self.syn_acks(setup), setup.end, trip)
+        } else if self.second_answer(setup) {
+            // One of the two is the timer's.
+            None
+        } else {
+            timed(self.syns(setup), setup.syn_ack, trip)
+        }
+    }
+
+    /// From the last SYN-ACK to what ended the handshake.
+    pub fn ack(&self) -> Option<u64> {
+        let setup = self.setup.as_ref()?;
+        self.syn_acks(setup).last().map(|sent| setup.end - sent)
     }
 
     /// What the packets of the handshake tell.

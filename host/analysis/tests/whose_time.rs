@@ -190,6 +190,45 @@ fn a_round_trip_that_responses_ended_is_not_the_paths() {
 
 /// The server still has the connection of before, and challenges the SYN (RFC 5961 4): the client resets that, and its timer sends
 /// the SYN again. Nothing was lost.
+/// Where the SYN or the SYN-ACK was lost, one of the client's and one of the server's way, s.
+fn lossy_setup(packets: &[(f64, bool)], trips: [f64; 2]) -> Vec<v1::Transaction> {
+    let [client, server] = trips;
+    let mut c = Conversation::new(40_000);
+    for (at, from_client) in packets {
+        let (seq, acked) = if *from_client { (100, 0) } else { (900, 101) };
+        c.syn(*at, *from_client, seq, acked, Some(8));
+    }
+    let mut at = packets[packets.len() - 1].0 + client;
+    c.packet(at, C, "A", 101, 901, 0);
+    for (seq, ack) in [(101, 901), (201, 1201), (301, 1501)] {
+        at += WORK;
+        c.packet(at, C, "AP", seq, ack, 100);
+        // The responses end what times the requests.
+        at += server + WORK;
+        c.packet(at, S, "AP", ack, seq + 100, 300);
+        at += client;
+    }
+    c.packet(at, C, "A", 401, 1801, 0);
+    transactions(&c)
+}
+
+#[test]
+fn a_handshake_with_repeats_times_the_path() {
+    let syn_lost: &[_] = &[(0.0, C), (1.0, C), (1.060, S)];
+    let syn_ack_lost: &[_] = &[(0.0, C), (0.001, S), (1.0, C), (1.001, S)];
+    for (packets, trips) in [(syn_lost, [0.001, 0.060]), (syn_ack_lost, [0.060, 0.001])] {
+        for t in &lossy_setup(packets, trips)[1..] {
+            about(shares(t).server_processing_seconds, WORK);
+            about(shares(t).client_processing_seconds, WORK);
+            about(shares(t).latency_seconds.unwrap(), trips[0] + trips[1]);
+            assert_eq!(t.server_uncertain_seconds, None);
+        }
+    }
+    // Of two SYN-ACKs at once one is the timer's.
+    let twice = lossy_setup(&[(0.0, C), (1.0, C), (1.020, S), (1.060, S)], [0.001, 0.060]);
+    assert!(twice[1].server_uncertain_seconds.is_some());
+}
+
 #[test]
 fn the_wait_behind_a_challenge_is_no_recovery() {
     let recovery = |challenged: bool| {
