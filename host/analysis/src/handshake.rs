@@ -377,7 +377,10 @@ impl Handshake {
         let wait = setup.syn_ack.saturating_sub(setup.last_syn);
         let last_without_scale = self.unanswered(setup, state).last().is_some_and(|r| r.without_scale);
         let first_scale = state.options(0).is_some_and(|o| o.scale.is_some());
-        let answer_scale = state.options(1).is_some_and(|o| o.scale.is_some());
+        let answer = state.options(1);
+        let answer_scale = answer.is_some_and(|o| o.scale.is_some());
+        // A SYN cookie has neither, whatever its SYN had.
+        let is_cookie = answer.is_none_or(|o| !o.sack);
         let syn = answered(self.syns(setup), setup.syn_ack, near);
         let (silence, sign) = if !is_answered {
             let late_reset = state.outcome == Outcome::ResetLate && state.reset_by_server();
@@ -388,15 +391,13 @@ impl Handshake {
             }
         } else if syn.is_some() {
             (Place::Unknown, None)
-        } else if first_scale && last_without_scale {
+        } else if first_scale && last_without_scale && answer_scale {
             // A SYN-ACK offers window scale only if its SYN did (RFC 7323 2.2): it tells which SYN
             // the server had.
-            let place = if answer_scale {
-                Place::AckBeforeTap
-            } else {
-                Place::BehindTap
-            };
-            (place, Some(sign::SYN_OPTIONS))
+            (Place::AckBeforeTap, Some(sign::SYN_OPTIONS))
+        } else if first_scale && last_without_scale && state.server_scales() && !is_cookie && !state.is_cut() {
+            // Else it would have had one, too.
+            (Place::BehindTap, Some(sign::SYN_OPTIONS))
         } else if near.is_some_and(|near| near.is_too_soon(wait)) {
             (Place::AckBeforeTap, Some(sign::SOON))
         } else if self.second_answer(setup) {
@@ -617,8 +618,8 @@ impl Handshake {
         let waited = duration(setup.last_syn.saturating_sub(setup.first_syn));
         match (story.silence, setup.syn_ack != 0) {
             (Place::BehindTap, _) => format!(
-                "The last SYN had no window scale, and neither had the SYN-ACK: the server knew only that SYN, \
-                 so {lost} lost between the tap and the server ({waited})."
+                "The last SYN had no window scale, and neither had the SYN-ACK, although the server answers a scale with one: \
+                 it knew only that SYN, so {lost} lost between the tap and the server ({waited})."
             ),
             (Place::AckBeforeTap, true) => format!(
                 "The server had an earlier SYN when the last one came ({}): \

@@ -74,6 +74,7 @@ pub use numbers::{connections, count, decimal, several};
 use operations::Operations;
 use queues::{Queues, Wait};
 pub use setup::Outcome;
+use setup::Scaling;
 use shares::TimeShares;
 use signature::{Described, Spare};
 pub use sink::{Acknowledged, Connection, DataBlock, Ended, Ends, Hops, Opened, Sent, Sink, Transaction};
@@ -130,6 +131,7 @@ struct State {
     pool: Pool,
     queues: Queues,
     habits: Habits,
+    scaling: Scaling,
     /// IP ids are of interest from the first trouble on.
     watch_ids: bool,
     totals: Totals,
@@ -328,6 +330,9 @@ impl State {
         let setup = flow.handshake(&Setup::decode(r));
         let more = more.map_or(NO_OPTIONS, SetupMore::decode);
         let times = flow.setup.record(r.arg(), &setup, &more);
+        if flow.setup.is_scaled() {
+            self.scaling.add(flow.server());
+        }
         if matches!(SetupEnd::from_u8(r.arg()), Some(SetupEnd::Done | SetupEnd::Reset)) {
             flow.last = flow.last.max(r.time());
         }
@@ -610,6 +615,9 @@ impl State {
         if flow.extras.trouble().is_some() {
             let by_connection = [0, 1].map(|side| self.habits.by_connection(flow.pair(side)) == Some(true));
             flow.settle(ending.next, ending.acknowledged, by_connection);
+            if self.scaling.has(flow.server()) {
+                flow.setup.set_server_scales();
+            }
         }
         let ends = flow.ends();
         flow.handshake_verdicts()

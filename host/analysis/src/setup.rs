@@ -4,6 +4,7 @@ use weir_record::{NO_SCALE, Setup, SetupEnd, SetupMore, setup_bit};
 
 use crate::limits::TIMESTAMPS;
 use crate::message::seconds;
+use crate::route::{Host, PLACES, Placed};
 use crate::rtt::LONGEST;
 use crate::signature::decimal;
 
@@ -73,6 +74,8 @@ const LATE_REPEAT: u16 = 1 << 15;
 const PENDING: u16 = 1 << 14;
 /// The same: both agree on a window scale, and the client's first ACK does not look scaled.
 const BARE_ACK: u16 = 1 << 13;
+/// The same: the server has answered the window scale of another SYN with one.
+const SERVER_SCALES: u16 = 1 << 12;
 /// Scales from which on that shows: there are stacks that offer eight times as much in their first ACK as in their SYN.
 const PLAIN: u8 = 4;
 /// Windows of SYNs that are no full buffer tell nothing.
@@ -208,6 +211,21 @@ impl SetupState {
     /// would have grown by 2^scale within a round trip.
     pub fn is_ack_bare(&self) -> bool {
         self.has(BARE_ACK)
+    }
+
+    /// SYN and SYN-ACK have a window scale.
+    pub const fn is_scaled(&self) -> bool {
+        self.client_scale != NO_SCALE && self.server_scale != NO_SCALE
+    }
+
+    /// The server has answered the window scale of another SYN with one.
+    pub const fn set_server_scales(&mut self) {
+        self.bits |= SERVER_SCALES;
+    }
+
+    /// See [`Self::set_server_scales`].
+    pub const fn server_scales(&self) -> bool {
+        self.has(SERVER_SCALES)
     }
 
     const fn has(&self, bit: u16) -> bool {
@@ -488,6 +506,26 @@ impl SetupState {
             ecn: self.has(ecn),
             window,
         })
+    }
+}
+
+/// Servers that have answered a window scale with one, 28 kB; another one takes the place of one with the same hash.
+#[derive(Debug)]
+pub(crate) struct Scaling(Box<[Option<Host>]>);
+
+impl Default for Scaling {
+    fn default() -> Self {
+        Self(vec![None; PLACES].into())
+    }
+}
+
+impl Scaling {
+    pub fn add(&mut self, server: Placed<Host>) {
+        self.0[server.place] = Some(server.whom);
+    }
+
+    pub fn has(&self, server: Placed<Host>) -> bool {
+        self.0[server.place] == Some(server.whom)
     }
 }
 
