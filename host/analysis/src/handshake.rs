@@ -72,12 +72,19 @@ fn timed(sent: impl Iterator<Item = u64> + Clone, answer: u64, trip: Trip) -> Op
     let wait = |sent: u64| answer.saturating_sub(sent);
     let fits = |sent: &u64| wait(*sent) <= trip.most + trip.most / 4;
     let (last, before) = newest(sent.clone());
-    let sent = match answered(sent, answer, Some(trip)) {
-        None if before.as_ref().is_some_and(fits) => None,
-        None => last,
-        earlier => earlier,
+    let sent = match (answered(sent, answer, Some(trip)), before.filter(fits)) {
+        (None, None) => last,
+        (None, before) => before
+            .zip(last)
+            .and_then(|(before, last)| is_alike(wait(last), wait(before)).then_some(before)),
+        (earlier, _) => earlier,
     };
     sent.filter(fits).map(wait)
+}
+
+/// Two times of which either may be a round trip: the longer one is it, well enough.
+const fn is_alike(short: u64, long: u64) -> bool {
+    long - short <= short / 4
 }
 
 /// The last, and the one before.
@@ -355,13 +362,12 @@ impl Handshake {
     pub fn timed(&self, side: usize, state: &SetupState, trip: Trip) -> Option<u64> {
         let setup = self.setup.as_ref().filter(|_| state.answered())?;
         if side == 1 {
-            timed(self.syn_acks(setup), setup.end, trip)
-        } else if self.second_answer(setup) {
-            // One of the two is the timer's.
-            None
-        } else {
-            timed(self.syns(setup), setup.syn_ack, trip)
+            return timed(self.syn_acks(setup), setup.end, trip);
         }
+        // Of two answers one is the timer's.
+        let wait = |answer: u64| answer.saturating_sub(setup.last_syn);
+        let (first, second) = (setup.syn_ack, self.second_answer(setup).unwrap_or(setup.syn_ack));
+        timed(self.syns(setup), second, trip).filter(|_| is_alike(wait(first), wait(second)))
     }
 
     /// From the last SYN-ACK to what ended the handshake.
@@ -400,7 +406,7 @@ impl Handshake {
             (Place::BehindTap, Some(sign::SYN_OPTIONS))
         } else if near.is_some_and(|near| near.is_too_soon(wait)) {
             (Place::AckBeforeTap, Some(sign::SOON))
-        } else if self.second_answer(setup) {
+        } else if self.second_answer(setup).is_some() {
             (Place::AckBeforeTap, Some(sign::SECOND_ANSWER))
         } else {
             (Place::Unknown, None)
@@ -413,11 +419,12 @@ impl Handshake {
         }
     }
 
-    /// The server sent its SYN-ACK twice although one SYN had come since its last: one answers, the
+    /// When the server sent its SYN-ACK again although one SYN had come since its last: one answers, the
     /// other comes from its timer, so it had an earlier SYN.
-    fn second_answer(&self, setup: &Setup) -> bool {
+    fn second_answer(&self, setup: &Setup) -> Option<u64> {
         self.syn_ack_repeats()
-            .any(|r| r.answers && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
+            .find(|r| r.answers && r.time.saturating_sub(setup.syn_ack) < SERVER_TIMER_LEAST)
+            .map(|r| r.time)
     }
 
     /// When the first SYN-ACK passed the tap, TAI ns.
