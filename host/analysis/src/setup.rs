@@ -24,12 +24,14 @@ pub enum Outcome {
     Ok,
     /// A SYN or SYN-ACK came again.
     Retransmitted,
-    /// RST at once.
+    /// RST of the server at once.
     Refused,
     /// No answer.
     Ignored,
-    /// RST long after the last SYN.
+    /// RST of the server long after the last SYN.
     ResetLate,
+    /// RST of the client.
+    Aborted,
 }
 
 impl Outcome {
@@ -42,6 +44,7 @@ impl Outcome {
             Self::Refused => "REFUSED",
             Self::Ignored => "IGNORED",
             Self::ResetLate => "RESET_LATE",
+            Self::Aborted => "ABORTED",
         }
     }
 }
@@ -133,6 +136,7 @@ impl SetupState {
             Some(SetupEnd::Done | SetupEnd::OneSided) if repeated => Outcome::Retransmitted,
             // The server's next packet shows that the client answered.
             Some(SetupEnd::Done | SetupEnd::OneSided) => Outcome::Ok,
+            Some(SetupEnd::Reset) if !has(setup_bit::RST_BY_SERVER) => Outcome::Aborted,
             Some(SetupEnd::Reset) => {
                 // After a SYN-ACK the RST answers that.
                 let asked = if answered { s.syn_ack } else { s.last_syn };
@@ -243,22 +247,20 @@ impl SetupState {
 
     /// SETUP was a reset by the server.
     pub const fn reset_by_server(&self) -> bool {
-        matches!(self.outcome, Outcome::Refused | Outcome::ResetLate) && self.has(setup_bit::RST_BY_SERVER)
+        matches!(self.outcome, Outcome::Refused | Outcome::ResetLate)
     }
 
     /// How it failed, as far as its packets alone tell.
     pub const fn failure(&self) -> Option<&'static str> {
         Some(match (self.outcome, self.answered()) {
-            (Outcome::Refused | Outcome::ResetLate, true) if self.reset_by_server() => {
-                "The server reset the connection after its SYN-ACK."
-            }
-            (Outcome::Refused, _) if self.reset_by_server() => {
+            (Outcome::Refused | Outcome::ResetLate, true) => "The server reset the connection after its SYN-ACK.",
+            (Outcome::Refused, false) => {
                 "The server answered by a reset: nothing listens on that port, or a firewall refuses it."
             }
-            (Outcome::ResetLate, _) if self.reset_by_server() => {
+            (Outcome::ResetLate, false) => {
                 "The server's reset came a second or more after the SYN; what it may have sent before did not pass the tap."
             }
-            (Outcome::Refused | Outcome::ResetLate, _) => "The client reset the connection before it was set up.",
+            (Outcome::Aborted, _) => "The client reset the connection before it was set up.",
             (Outcome::Ignored, false) => {
                 "No answer to the SYN passed the tap: one of the two was lost, a firewall or a full queue drops it, or the \
                  capture ended before; nothing tells which."
@@ -419,7 +421,7 @@ impl SetupState {
         out.push_str(match self.outcome {
             Outcome::Ok | Outcome::Retransmitted if self.answered() => " - Ack",
             Outcome::Ok | Outcome::Retransmitted | Outcome::Midstream => "-- - Ack",
-            Outcome::Refused | Outcome::ResetLate => "--Reset",
+            Outcome::Refused | Outcome::ResetLate | Outcome::Aborted => "--Reset",
             Outcome::Ignored => "--> ignored",
         });
     }
