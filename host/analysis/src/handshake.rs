@@ -455,7 +455,7 @@ impl Handshake {
                 (false, true) => match story.syn_ack {
                     Some(heard) if repeat.time >= heard => (Place::Nowhere, timer.with(sign::SOON)),
                     Some(_) => (Place::AckBehindTap, timer.with(sign::ACKED)),
-                    None => (Place::Unknown, timer),
+                    None => (Place::Unknown, timer.with(sign::ACKED)),
                 },
                 (false, false) => {
                     let (place, sign) = story.of(Some(repeat.time) == last_unanswered);
@@ -554,13 +554,13 @@ impl Handshake {
             });
         }
         let is_open = |r: &SynRepeat, place, evidence: Evidence| {
-            let is_behind = !is_unanswered(r) && !(r.from_server && r.late);
-            is_behind && place == Place::Unknown && !evidence.has(sign::SILENCE)
+            let is_elsewhere = is_unanswered(r) || r.from_server && r.late;
+            !is_elsewhere && place == Place::Unknown && !evidence.has(sign::SILENCE)
         };
         if count(&is_open) > 0 {
             out.push(
-                "The SYN-ACK had passed the tap when something was sent again: it was lost between the tap and the client, or \
-                 the way there and back takes longer than the timer; nothing tells which."
+                "The SYN-ACK had passed the tap when something was sent again: it or its answer was lost between the tap and \
+                 the client, or came later than the timer allows for; nothing tells which."
                     .to_owned(),
             );
         }
@@ -583,11 +583,11 @@ impl Handshake {
                 duration(setup.syn_ack.saturating_sub(setup.last_syn))
             ));
         }
-        let by_timer = told.iter().filter(|(r, place, evidence)| {
+        let mut by_timer = told.iter().filter(|(r, place, evidence)| {
             let is_lost = *place == Place::BehindTap || evidence.has(sign::SILENCE);
             r.from_server && is_lost && !r.late && r.time >= setup.syn_ack + SERVER_TIMER_LEAST
         });
-        if let Some((last, ..)) = by_timer.last().filter(|_| !asks_on) {
+        if let Some((last, ..)) = by_timer.next_back().filter(|_| !asks_on) {
             out.push(if is_half_open(state) {
                 format!(
                     "The server sent its SYN-ACK {} times in {}, and the client answered none: half open. Nothing tells \

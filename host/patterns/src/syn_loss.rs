@@ -155,12 +155,14 @@ impl SynLoss {
             .map_or_else(Toll::default, |(_, toll)| toll);
         let since = micros(verdict.time.saturating_sub(verdict.lost_at));
         let least = |known: u32| if known == 0 { since } else { known.min(since) };
+        // Of a SYN behind the SYN-ACK: it is not known whether anything was lost.
+        let is_open = verdict.place == Place::Unknown && !verdict.evidence.has(sign::ACKED);
         match (verdict.from_server, verdict.place) {
-            (false, Place::Unknown) => toll.gap = least(toll.gap),
+            (false, Place::Unknown) if is_open => toll.gap = least(toll.gap),
             (true, Place::BehindTap | Place::Unknown) if verdict.evidence.has(sign::TIMER) => {
                 toll.timer = least(toll.timer)
             }
-            (true, Place::Nowhere) => toll.twice = true,
+            (true, Place::Nowhere) if verdict.evidence.has(sign::SECOND_ANSWER) => toll.twice = true,
             _ => {}
         }
         let mut none = 0;
@@ -169,7 +171,7 @@ impl SynLoss {
             (false, Place::AckBeforeTap) => &mut toll.syn_acks,
             (false, Place::AckBehindTap) => &mut toll.behind[0],
             (true, Place::BehindTap) => &mut toll.behind[1],
-            (false, Place::Unknown) => &mut toll.either,
+            (false, Place::Unknown) if is_open => &mut toll.either,
             // The ACK was lost, or nothing; or nothing tells.
             _ => &mut none,
         };
@@ -714,7 +716,7 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{CloseKind, Ends, Sent};
+    use weir_analysis::{Cause, CloseKind, Ends, Evidence, Sent};
 
     use super::*;
 
@@ -820,6 +822,32 @@ mod tests {
         some.push(attempt(Toll::default(), None));
         let (found, _) = batches(&some, None);
         assert_eq!((found.len(), around(&some, &found)), (1, ", and good ones after"));
+    }
+
+    #[test]
+    fn what_may_have_lost_nothing_is_not_counted() {
+        let lost = |evidence: Evidence| {
+            let mut all = SynLoss::default();
+            all.segment(&Verdict {
+                connection: FlowId(1),
+                from_server: false,
+                time: 1_000_000_000,
+                lost_at: 0,
+                seq: 0,
+                length: 0,
+                class: Class::Retransmission,
+                cause: Cause::Timeout,
+                place: Place::Unknown,
+                evidence,
+                episode: 0,
+                begins: false,
+                handshake: true,
+                smaller_arrived: 0,
+            });
+            all.current.map(|(_, toll)| toll.total())
+        };
+        let timer = Evidence::NONE.with(sign::TIMER);
+        assert_eq!([lost(timer), lost(timer.with(sign::ACKED))], [Some(1), Some(0)]);
     }
 
     #[test]
