@@ -216,6 +216,11 @@ impl Ends {
         self.halves[d].rtt.map(|(_, smooth)| smooth)
     }
 
+    /// When its first packet passed.
+    pub fn first(&self) -> Option<u64> {
+        self.first
+    }
+
     /// First packet to the last one that told anything new.
     pub fn duration(&self) -> u64 {
         match (self.first, self.last) {

@@ -17,17 +17,19 @@ mod sightings;
 mod tap;
 mod verdict;
 
+use std::cmp::Ordering;
+
 use weir_analysis::pie::Trace;
 use weir_messages::v1;
-use weir_record::Record;
+use weir_record::{Record, tcp_flag};
 
 use clock::Fit;
 use delays::Delays;
 use pair::{Fate, Matches, Pair, Side, Trust};
 use sightings::Seen;
 pub use sightings::{Between, Elsewhere, Pass, Passage, Sighting, Sightings};
-use tap::{Grouped, Map, Offer, Place, Tap, map};
-use verdict::{Court, Judgement, Tally};
+use tap::{Grouped, Map, Offer, Place, Tap, TapFlow, map};
+use verdict::{Court, Judgement, Ruling, Tally};
 
 /// Packets that wait at each tap before the oldest are judged.
 pub const WINDOW: usize = 1 << 20;
@@ -107,6 +109,8 @@ pub(crate) struct Shares {
     left_out: u64,
 }
 
+/// Connections of a leg of which it is told that they lost SYNs or SYN-ACKs.
+const LOST_SETUPS: usize = 1 << 16;
 /// Two taps do not tell of the same time of a connection where its duration differs by so much, ns, and by a tenth.
 const OTHER_TIME: u64 = 1_000_000_000;
 
@@ -128,6 +132,17 @@ pub(crate) struct Findings {
     pieces: u64,
     /// Connections by what they tell of the places of `a` and `b`, client's side first.
     places: Map<[Place; 2], u64>,
+    /// Connections that lost SYNs or SYN-ACKs here, by their id at the tap nearest to the client; at most [`LOST_SETUPS`].
+    lost_setups: Map<u64, LostSetup>,
+}
+
+/// SYNs and SYN-ACKs of a connection that a leg lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LostSetup {
+    syns: u32,
+    syn_acks: u32,
+    /// When the first of these SYNs was sent, by the clock of the tap nearest to the client, ns.
+    first_syn: Option<u64>,
 }
 
 impl Findings {
@@ -189,6 +204,7 @@ impl Aligner {
                 segments: [map(), map()],
                 pieces: 0,
                 places: map(),
+                lost_setups: map(),
             })
             .collect();
         Self {
@@ -410,6 +426,7 @@ impl Aligner {
             let Judgement { tally, came, rulings } = self.rule(k, beyond, groups, matches, ripe);
             self.found[k].tally.add(&tally);
             self.found[k].came = came;
+            self.note_lost_setups(k, order[0], &rulings);
             if order.len() == 2 {
                 self.sight(k, two[0], &matches[k], ripe, &rulings);
             }
@@ -429,6 +446,44 @@ impl Aligner {
                 }
             }
         }
+    }
+
+    /// Which connections lost SYNs or SYN-ACKs between the taps of a pair, by their ids at the tap `nearest` to the client.
+    fn note_lost_setups(&mut self, k: usize, nearest: usize, rulings: &[Ruling]) {
+        let taps = [self.pairs[k].a, self.pairs[k].b];
+        for ruling in rulings.iter().filter(|ruling| ruling.passage == Passage::Lost) {
+            let tap = taps[ruling.which];
+            let p = self.taps[tap].window[ruling.at as usize];
+            let Some(id) = (p.flags & tcp_flag::SYN != 0)
+                .then(|| self.flow_at(tap, p.flow, nearest))
+                .flatten()
+                .map(|flow| flow.id)
+            else {
+                continue;
+            };
+            let time = self.reference_time(tap, p.time);
+            let lost = &mut self.found[k].lost_setups;
+            if lost.len() >= LOST_SETUPS && !lost.contains_key(&id) {
+                continue;
+            }
+            let lost = lost.entry(id).or_default();
+            if p.flags & tcp_flag::ACK != 0 {
+                lost.syn_acks += 1;
+            } else {
+                lost.syns += 1;
+                lost.first_syn = Some(lost.first_syn.map_or(time, |first| first.min(time)));
+            }
+        }
+    }
+
+    /// A flow of a tap as another tap has it.
+    fn flow_at(&self, tap: usize, place: u32, other: usize) -> Option<&TapFlow> {
+        let place = match tap.cmp(&other) {
+            Ordering::Equal => place,
+            Ordering::Less => self.pairs[self.pair_of(tap, other)].flows.get(&place)?.b,
+            Ordering::Greater => self.pairs[self.pair_of(tap, other)].a_of(place)?,
+        };
+        self.taps[other].flows[place as usize].as_ref()
     }
 
     /// Packets that only one tap of a pair has; `beyond`: the taps beyond the other one, as `a` and `b` see it.
@@ -626,7 +681,16 @@ impl Aligner {
                     } else {
                         ((&at_b.ends, roles(flow.flipped)), (&at_a.ends, roles(false)))
                     };
-                    self.shares.add(near, far);
+                    let (tap, first) = if near_a { (a, 0) } else { (b, 1) };
+                    let begins = near.0.first().filter(|begins| {
+                        let ends = ends.map(|(nearest, _)| if nearest == a { at_a.id } else { at_b.id });
+                        ends.and_then(|id| self.first_lost_syn(id))
+                            .is_some_and(|lost| self.reference_time(tap, *begins) + OTHER_TIME > lost)
+                    });
+                    let waited = begins
+                        .zip(flow.first)
+                        .map(|(begins, both)| both[first].saturating_sub(begins));
+                    self.shares.add(near, far, waited.unwrap_or(0));
                 }
                 for (tap, place) in [(a, flow.a), (b, flow.b)] {
                     if let Some(flow) = &mut self.taps[tap].flows[place as usize] {
@@ -644,6 +708,12 @@ impl Aligner {
                 }
             }
         }
+    }
+
+    /// When the first SYN of a connection that some leg lost was sent, by the clock of the tap nearest to the client, ns; the id is of that tap.
+    fn first_lost_syn(&self, id: u64) -> Option<u64> {
+        let lost = self.found.iter().filter_map(|found| found.lost_setups.get(&id));
+        lost.filter_map(|lost| lost.first_syn).min()
     }
 
     /// No room and nothing ripe: the captures do not cover one time, or one of them is far ahead.
@@ -707,10 +777,10 @@ impl Tally {
 
 impl Shares {
     /// A connection that both ends of the path saw: the tap near its client and the one near its server, each with
-    /// the client's and the server's number there.
-    fn add(&mut self, near: (&ends::Ends, [usize; 2]), far: (&ends::Ends, [usize; 2])) {
+    /// the client's and the server's number there; and how long the client tried, ns, until a SYN reached the far tap.
+    fn add(&mut self, near: (&ends::Ends, [usize; 2]), far: (&ends::Ends, [usize; 2]), waited: u64) {
         let ((near, [client, server]), (far, [_, server_there])) = (near, far);
-        let durations = [near.duration(), far.duration()];
+        let durations = [near.duration().saturating_sub(waited), far.duration()];
         let differ = durations[0].abs_diff(durations[1]);
         let is_other_time = differ > OTHER_TIME && differ > durations[0].max(durations[1]) / 10;
         if is_other_time || [near, far].iter().any(|ends| ends.untimed || !ends.is_two_sided()) {
@@ -719,7 +789,7 @@ impl Shares {
         }
         // The first and the last packet take a way each between the taps.
         let ways = 2 * near.round_trip(client).unwrap_or(0);
-        self.total += durations[0];
+        self.total += near.duration();
         self.measured[0] += near.beside[client];
         self.measured[1] += far.beside[server_there];
         self.unsure += near.unseen + far.unseen + differ.saturating_sub(ways);

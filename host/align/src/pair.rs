@@ -166,6 +166,8 @@ pub(crate) struct FlowPair {
     /// What its packets seem to show, within the steps of the stamps, has been counted.
     is_counted: bool,
     pub matched: u64,
+    /// Times at `a` and at `b` of the first packet that both have.
+    pub first: Option<[u64; 2]>,
 }
 
 impl FlowPair {
@@ -268,6 +270,7 @@ impl Pair {
                 client_near_a: None,
                 is_counted: false,
                 matched: 0,
+                first: None,
             },
         );
     }
@@ -448,7 +451,7 @@ impl Pair {
     fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
         let mut last: [Option<(u64, i64)>; 2] = [None; 2];
         let mut turn = None;
-        let (mut near, mut perhaps, mut matched) = ([0u64; 2], [0u64; 2], 0);
+        let (mut near, mut perhaps, mut matched, mut first) = ([0u64; 2], [0u64; 2], 0, None);
         let coarse = a.coarse() + b.coarse();
         // The best that there is of both sides.
         let best = [0, 1].map(|side: usize| {
@@ -463,12 +466,13 @@ impl Pair {
                 continue;
             }
             matched += 1;
+            let other = b.window[matches.a.partner[at] as usize].time;
+            let time = a.window[at].time;
+            first.get_or_insert([time, other]);
             if matches.trust[at] < least {
                 continue;
             }
-            let other = b.window[matches.a.partner[at] as usize].time;
             let side = a.window[at].side();
-            let time = a.window[at].time;
             last[side] = Some((time, other.wrapping_sub(time) as i64));
             // Neighbours in time, so that a clock that was set in between spoils one comparison; and a difference that
             // no drift makes in between.
@@ -485,6 +489,7 @@ impl Pair {
         }
         let Some(flow) = self.flows.get_mut(&place) else { return };
         flow.matched += matched;
+        flow.first = flow.first.or(first);
         self.has_common |= matched > 0;
         let is_clear = near[0] != near[1];
         let [near_a, near_b] = if is_clear { near } else { perhaps };

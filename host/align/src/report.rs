@@ -153,8 +153,21 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
             })
             .collect(),
         round_trip_seconds: round_trip,
+        lost_setups: lost_setups(found),
         placement: placement(from, to, found, near, round_trip),
     }
+}
+
+/// Connections that lost SYNs or SYN-ACKs, by their ids.
+fn lost_setups(found: &Findings) -> Vec<v1::LostSetup> {
+    let lost = found.lost_setups.iter().map(|(&connection_id, lost)| v1::LostSetup {
+        connection_id,
+        syns: lost.syns,
+        syn_acks: lost.syn_acks,
+    });
+    let mut lost: Vec<v1::LostSetup> = lost.collect();
+    lost.sort_unstable_by_key(|lost| lost.connection_id);
+    lost
 }
 
 /// What TTL, MAC addresses and delays say about the places of two taps.

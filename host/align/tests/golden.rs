@@ -192,6 +192,47 @@ fn the_slow_download_loses_a_syn_ack_and_a_segment_between_server_and_client() {
     assert!(measured.server_seconds < 0.003, "{measured:?}");
 }
 
+/// A SYN that is lost between the taps comes again after a second or more: the far tap sees the connection begin with that. It is no other
+/// time that the captures have, and its leg tells what it lost.
+#[test]
+fn a_lost_syn_is_the_network_s_time() {
+    for (lost, pause) in [(1, 1.0), (2, 3.0)] {
+        let way = 0.030;
+        let mut c = TwoTaps::new();
+        for at in [0.0, 1.0, 3.0].into_iter().take(lost) {
+            c.packet([Some(at), None], true, "S", 0, 0, 0);
+        }
+        let mut at = pause;
+        c.packet([Some(at), Some(at + way)], true, "S", 0, 0, 0);
+        c.packet([Some(at + 2.0 * way), Some(at + way)], false, "SA", 0, 1, 0);
+        at += 2.0 * way;
+        c.packet([Some(at), Some(at + way)], true, "A", 1, 1, 0);
+        for i in 0..20 {
+            let (to, from) = (1 + 100 * i, 1 + 200 * i);
+            at += 0.020;
+            c.packet([Some(at), Some(at + way)], true, "AP", to, from, 100);
+            at += 2.0 * way + 0.010;
+            c.packet([Some(at), Some(at - way)], false, "AP", from, to + 100, 200);
+        }
+        let answer = c.align();
+        let leg = &answer.legs[0];
+        assert_eq!((leg.lost_forward, leg.lost_backward), (lost as u64, 0), "{leg:?}");
+        let told = leg.lost_setups.iter().map(|lost| (lost.syns, lost.syn_acks));
+        assert!(told.eq([(lost as u32, 0)]), "{leg:?}");
+        let measured = pie(&answer, "MEASURED");
+        assert!(measured.uncertainty_seconds.unwrap() < 1e-3, "{measured:?}");
+        let wanted = [0.4, pause + 21.0 * 2.0 * way, 0.2];
+        let parts = [
+            measured.client_seconds,
+            measured.network_seconds,
+            measured.server_seconds,
+        ];
+        for (part, wanted) in parts.into_iter().zip(wanted) {
+            assert!((part - wanted).abs() < 1e-3, "{measured:?}");
+        }
+    }
+}
+
 /// Each side on its own: what it can know and what it cannot.
 #[test]
 fn the_slow_download_from_each_side_alone() {
