@@ -2,17 +2,31 @@
 //! stands at the server. Both are kept until it is known where the tap stands.
 //!
 //! An end is charged from the moment when all that the other side sent has arrived (no hole in it) to the moment when
-//! it sends data, SYN, FIN or RST of its own. When it goes on after its own data, it is charged from the ACK of all of
-//! it, unless that ACK is what it waited for. What is charged to neither is the network's, once: each end's times are
+//! it sends data, SYN, FIN or RST of its own. When it goes on after its own data, it is charged from its last packet if
+//! nothing held it back there, else from the ACK of all of it, unless that ACK is what it waited for. What is charged to neither is the network's, once: each end's times are
 //! measured on the clock of the tap beside it, so no offset of clocks enters.
 
 use crate::tap::Digest;
-use weir_record::tcp_flag;
+use weir_record::{NO_SCALE, tcp_flag};
 
 /// Data that follows an ACK by less waited for the ACK.
 const ACK_CLOCKED: u64 = 1_000_000;
+/// What a side takes in a segment if its SYN was not seen, and what the timestamps take of that.
+const USUAL_MSS: u32 = 1460;
+const TIMESTAMPS: u32 = 12;
+/// No stack's full segment is shorter.
+const FULL_SEGMENT: u32 = 536;
 /// Turns that a fingerprint is made of.
 const FINGERPRINT_TURNS: u8 = 4;
+
+/// What an ACK left to a sender.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    time: u64,
+    /// Bytes that were still under way.
+    flight: u32,
+    window: Option<u64>,
+}
 
 /// One direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,14 +45,84 @@ struct Half {
     resent: bool,
     /// The other side acknowledged what was not seen here, since anything new was.
     unseen: bool,
+    /// Its largest segment.
+    largest: u32,
+    /// Its last one was shorter: nothing was left to send.
+    partial: bool,
+    /// Most bytes under way at once since the last loss.
+    most: u32,
+    /// The other side's window, bytes; `None`: not known, or its scale is not.
+    window: Option<u64>,
+    /// The first ACK of anything new since its last packet.
+    first_ack: Option<Room>,
+    /// The last packet of the other side, which may have let this one go on.
+    heard: Option<u64>,
     /// A round trip under measurement: end of data, time.
     slot: Option<(u32, u64)>,
     /// Smallest and smoothed round trip from the tap to this direction's receiver and back, ns.
     rtt: Option<(u64, u64)>,
 }
 
+impl Half {
+    /// Bytes under way.
+    fn flight(&self) -> u32 {
+        match (self.next, self.acked) {
+            (Some(next), Some(acked)) => (next.wrapping_sub(acked) as i32).max(0).cast_unsigned(),
+            _ => 0,
+        }
+    }
+
+    /// Since when it has been idle: all was acknowledged, and it went on `time` after that, and not at once.
+    fn idle(&self, time: u64) -> Option<u64> {
+        let after = self.all_acked.map(|acked| time.saturating_sub(acked));
+        after.filter(|ns| *ns >= ACK_CLOCKED)
+    }
+
+    /// It went on by itself, `at` its last packet and at `time` so many bytes: why not before?
+    fn pause(&self, at: u64, time: u64, bytes: u32) -> Pause {
+        let waited = time.saturating_sub(at);
+        // Into less than a segment, most senders send nothing before a timer tells them to (RFC 1122 4.2.3.4).
+        let least = bytes.max(self.largest.min(USUAL_MSS));
+        let fits = |flight: u32, window: Option<u64>| window.is_none_or(|window| u64::from(flight + least) <= window);
+        // With nothing sent before but a SYN, or after a loss, it is not known what could have been under way.
+        if waited < ACK_CLOCKED || self.resent || self.most == 0 || !fits(self.flight(), self.window) {
+            return Pause::Held;
+        }
+        // What waits for room goes on with the first ACK that makes some.
+        let let_pass = self.first_ack.is_some_and(|ack| {
+            let has_room = ack.flight + bytes <= self.most && fits(ack.flight, ack.window);
+            has_room && time.saturating_sub(ack.time) >= ACK_CLOCKED
+        });
+        let is_idle = self.idle(time).is_some();
+        let is_answer = self.heard.is_some_and(|heard| time.saturating_sub(heard) < ACK_CLOCKED);
+        if is_answer && !is_idle {
+            // It waited for that ACK (Nagle's algorithm, a full send buffer), or had nothing to send.
+            return match let_pass || self.partial && self.all_acked.is_some() {
+                true => Pause::Unclear,
+                false => Pause::Held,
+            };
+        }
+        // What is paced leaves several times a round trip.
+        let is_slow = is_idle || self.rtt.is_some_and(|(_, smooth)| waited >= smooth / 2);
+        match (self.partial && self.window.is_some()) || (let_pass && is_slow) {
+            true => Pause::Own,
+            false => Pause::Unclear,
+        }
+    }
+}
+
+/// Whose a pause of a sender is that went on by itself.
+enum Pause {
+    /// Its own: it had nothing to send.
+    Own,
+    /// Its own, or it paced what it had, or waited for an ACK.
+    Unclear,
+    /// It waited for room.
+    Held,
+}
+
 /// Times of one flow at one tap, ns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     halves: [Half; 2],
     /// Sender (1: server) and time of the last packet with data, SYN, FIN or RST that told anything new.
@@ -50,8 +134,14 @@ pub(crate) struct Ends {
     pub across: [u64; 2],
     /// How far these may be wrong.
     pub uncertain: [u64; 2],
+    /// Pauses of client and server, if the tap is beside them, that are not charged to them and may be theirs.
+    pub unclear: [u64; 2],
     /// Charged to nobody, because the capture missed who sent what in between.
     pub unseen: u64,
+    /// What the windows of client and server are shifted by, if SYNs tell.
+    scales: Option<[u8; 2]>,
+    /// Bytes of a full segment, options included.
+    mss: u32,
     /// Packets of it have no time of their own: the clock was set back.
     pub untimed: bool,
     /// Answers in a row that took no time.
@@ -63,7 +153,37 @@ pub(crate) struct Ends {
     turn_bytes: u32,
 }
 
+impl Default for Ends {
+    fn default() -> Self {
+        Self {
+            halves: Default::default(),
+            last: None,
+            first: None,
+            beside: [0; 2],
+            across: [0; 2],
+            uncertain: [0; 2],
+            unclear: [0; 2],
+            unseen: 0,
+            scales: None,
+            mss: USUAL_MSS,
+            untimed: false,
+            turns_at_once: 0,
+            reset: false,
+            fingerprint: 0,
+            turns: 0,
+            turn_bytes: 0,
+        }
+    }
+}
+
 impl Ends {
+    /// What the SYNs of both sides agreed on: window scales ([`NO_SCALE`]: none) and MSS (0: none).
+    pub fn set_up(&mut self, scales: [u8; 2], mss: [u16; 2]) {
+        self.scales = Some(if scales.contains(&NO_SCALE) { [0; 2] } else { scales });
+        let least = mss.into_iter().filter(|mss| *mss > 0).min();
+        self.mss = least.map_or(USUAL_MSS, u32::from).max(FULL_SEGMENT);
+    }
+
     /// Take in a TCP packet.
     pub fn packet(&mut self, p: &Digest) {
         let (s, r) = (p.side(), 1 - p.side());
@@ -72,7 +192,7 @@ impl Ends {
             return;
         }
         if p.flags & tcp_flag::RST != 0 {
-            self.sent(s, p.time, true);
+            self.sent(s, p.time, Some(0));
             self.reset = true;
             return;
         }
@@ -82,13 +202,15 @@ impl Ends {
         }
         let end = p.end();
         let mut news = false;
-        let mut bytes = 0;
+        let (mut bytes, mut shorter) = (0, false);
         if end != p.seq {
+            let is_shorter = self.is_shorter(p);
             let half = &mut self.halves[s];
             let next = *half.next.get_or_insert(p.seq);
             let ahead = end.wrapping_sub(next) as i32;
             if ahead > 0 {
                 news = true;
+                shorter = !half.gap && is_shorter;
                 half.gap |= (p.seq.wrapping_sub(next) as i32) > 0;
                 half.unseen &= half.gap;
                 bytes = ahead as u32;
@@ -100,6 +222,7 @@ impl Ends {
                 // Sent again: Karn's rule, and it may fill a gap. Without SACK much is sent again that had come.
                 half.slot = None;
                 half.resent = true;
+                half.most = 0;
                 news = half.gap && half.acked.is_none_or(|acked| (end.wrapping_sub(acked) as i32) > 0);
             }
         }
@@ -107,17 +230,48 @@ impl Ends {
             if p.flags & tcp_flag::SYN == 0 {
                 self.count_turn(s, bytes);
             }
-            self.sent(s, p.time, bytes > 0);
-            self.halves[s].all_acked = None;
-            self.halves[r].resent = false;
+            self.sent(s, p.time, (bytes > 0).then_some(p.len));
+            let half = &mut self.halves[s];
+            half.all_acked = None;
+            half.first_ack = None;
+            half.largest = half.largest.max(p.len);
+            half.partial = shorter && p.flags & tcp_flag::SYN == 0;
+            half.most = half.most.max(half.flight());
+            if std::mem::take(&mut self.halves[r].resent) {
+                self.halves[r].most = 0;
+            }
         }
+    }
+
+    /// Whether a segment is shorter than its sender fills them. One before segmentation offload is as many full ones as it holds.
+    fn is_shorter(&self, p: &Digest) -> bool {
+        let largest = self.halves[p.side()].largest;
+        if largest <= self.mss {
+            return p.len < largest.max(FULL_SEGMENT);
+        }
+        let full = self.mss - if p.timestamps() { TIMESTAMPS } else { 0 };
+        largest.is_multiple_of(full) && !p.len.is_multiple_of(full)
     }
 
     /// The sender of `p` acknowledges data of side `d`.
     fn acknowledge(&mut self, d: usize, p: &Digest) {
         let half = &mut self.halves[d];
+        let is_syn = p.flags & tcp_flag::SYN != 0;
+        let scale = if is_syn {
+            Some(0)
+        } else {
+            self.scales.map(|scales| scales[p.side()])
+        };
+        half.window = scale.map(|scale| u64::from(p.window) << scale);
+        half.heard = Some(p.time);
         if half.acked.is_none_or(|acked| (p.ack.wrapping_sub(acked) as i32) > 0) {
             half.acked = Some(p.ack);
+            let (flight, window) = (half.flight(), half.window);
+            half.first_ack.get_or_insert(Room {
+                time: p.time,
+                flight,
+                window,
+            });
             half.unseen |= half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) > 0);
             if half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) >= 0) {
                 half.all_acked = Some(p.time);
@@ -133,7 +287,7 @@ impl Ends {
                 }));
             }
         }
-        if p.flags & tcp_flag::SYN == 0 {
+        if !is_syn {
             half.closed = if p.window == 0 {
                 half.closed.or(Some(p.time))
             } else {
@@ -142,11 +296,11 @@ impl Ends {
         }
     }
 
-    /// Side `s` sent something new, or what may fill a gap (`fresh` unset).
-    fn sent(&mut self, s: usize, time: u64, fresh: bool) {
+    /// Side `s` sent so many bytes, of which some are new; or what may fill a gap (`fresh` not set).
+    fn sent(&mut self, s: usize, time: u64, fresh: Option<u32>) {
         let r = 1 - s;
         if let Some((last, at)) = self.last
-            && fresh
+            && let Some(bytes) = fresh
         {
             match (last == s, time == at) {
                 (false, true) => self.turns_at_once = self.turns_at_once.saturating_add(1),
@@ -166,10 +320,16 @@ impl Ends {
                 // The receiver did not want more.
                 self.charge(r, time.saturating_sub(closed.max(at)));
                 self.halves[s].closed = Some(time);
-            } else if let Some(acked) = self.halves[s].all_acked
-                && time.saturating_sub(acked) >= ACK_CLOCKED
-            {
-                self.charge(s, time - acked);
+            } else {
+                let pause = self.halves[s].pause(at, time, bytes);
+                let after = self.halves[s].idle(time);
+                after.map(|ns| self.charge(s, ns));
+                let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
+                match pause {
+                    Pause::Own => self.beside[s] += before,
+                    Pause::Unclear => self.unclear[s] += before,
+                    Pause::Held => {}
+                }
             }
         }
         self.last = Some((s, time));
@@ -278,6 +438,51 @@ mod tests {
             ends.packet(&p);
         }
         assert_eq!(ends.beside, [10 * MS, 10 * MS]);
+    }
+
+    /// Full segments of 1,000 bytes: a block of two and a half goes out, then another one so many ms later. When its ACKs come is in ms, too.
+    fn two_blocks(pause: u64, acks: &[(u64, u32)]) -> Ends {
+        let mut ends = Ends::default();
+        ends.set_up([7; 2], [1000; 2]);
+        let mut all = vec![
+            packet(0, true, 0, 1000, 0),
+            packet(0, true, 1000, 1000, 0),
+            packet(0, true, 2000, 500, 0),
+        ];
+        all.extend(acks.iter().map(|&(ms, ack)| packet(ms, false, 0, 0, ack)));
+        all.push(packet(pause, true, 2500, 1000, 0));
+        all.sort_by_key(|p| p.time);
+        // The handshake, and a first answer.
+        for p in [
+            packet(0, false, u32::MAX, 1, 0),
+            packet(0, true, u32::MAX, 1, 0),
+            packet(0, false, 0, 0, 0),
+        ] {
+            ends.packet(&p);
+        }
+        all.iter().for_each(|p| ends.packet(p));
+        ends
+    }
+
+    /// Who ends with less than a segment has no more, and what comes without an ACK was not held back.
+    #[test]
+    fn a_sender_that_has_no_more_is_charged_from_its_last_packet() {
+        for acks in [&[][..], &[(60, 2000)], &[(60, 2000), (62, 2500)]] {
+            let ends = two_blocks(100, acks);
+            assert_eq!((ends.beside, ends.unclear), ([0, 100 * MS], [0; 2]), "{acks:?}");
+        }
+        // Across the path the time of the ACK is all that is known.
+        assert_eq!(two_blocks(100, &[(60, 2500)]).across[1], 40 * MS);
+    }
+
+    /// It may have come for the ACK of all, or at that moment by chance.
+    #[test]
+    fn a_sender_that_goes_on_with_an_ack_may_have_waited_for_it() {
+        let ends = two_blocks(100, &[(60, 2000), (100, 2500)]);
+        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, 100 * MS]));
+        // The first ACK made room: so it goes with a congestion window.
+        let ends = two_blocks(60, &[(60, 2000)]);
+        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
     }
 
     /// Nor does an end answer what has not come yet.

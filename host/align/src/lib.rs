@@ -793,6 +793,7 @@ impl Shares {
         self.measured[0] += near.beside[client];
         self.measured[1] += far.beside[server_there];
         self.unsure += near.unseen + far.unseen + differ.saturating_sub(ways);
+        self.unsure += near.unclear[client] + far.unclear[server_there];
         self.one_tap[0] += near.beside[client];
         self.one_tap[1] += near.across[server];
         self.uncertain += near.uncertain[server] + near.unseen;

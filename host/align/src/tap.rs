@@ -429,6 +429,9 @@ impl Tap {
             for (offer, (scale, mss)) in flow.offers.iter_mut().zip(both) {
                 *offer = offer.map(|_| Offer { scale, mss });
             }
+            if flow.isn.iter().all(Option::is_some) {
+                flow.ends.set_up(both.map(|(scale, _)| scale), flow.mss);
+            }
             return;
         }
         let setup = Setup::decode(r);
