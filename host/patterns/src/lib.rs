@@ -122,6 +122,11 @@ impl<S: Sink> Watched<S> {
         self.views.time(now, || View::live(now));
     }
 
+    /// Further captures of the path show so many SYNs and SYN-ACKs of connections lost between them and this one.
+    pub fn lost_between(&mut self, lost: impl Iterator<Item = (FlowId, [u32; 2])> + Clone) {
+        self.views.each(|view| view.lost_between(lost.clone()));
+    }
+
     /// The records are over: `inner` is told what is left and what was found; the summary has what shows over time.
     pub fn finish(&mut self, analyzer: &mut Analyzer) -> v1::Summary {
         let mut summary = analyzer.finish(self);

@@ -105,6 +105,8 @@ pub(crate) struct SynLoss {
     current: Option<(FlowId, Toll)>,
     /// Live: what is known of connections that are not over; verdicts come with their end.
     open: Option<HashMap<FlowId, Attempt, FixedState>>,
+    /// What further captures show to be lost between them and this one, SYNs and SYN-ACKs; `None`: there are none.
+    between: Option<HashMap<FlowId, [u32; 2], FixedState>>,
 }
 
 impl SynLoss {
@@ -119,6 +121,30 @@ impl SynLoss {
     /// Tells of them, so that it wants to hear of setups.
     pub const fn is_live(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Further captures of the path show so many SYNs and SYN-ACKs lost between them and this one, of each connection.
+    pub fn lost_between(&mut self, lost: impl Iterator<Item = (FlowId, [u32; 2])>) {
+        let between = self.between.get_or_insert_default();
+        for (id, [syns, syn_acks]) in lost {
+            let sum = between.entry(id).or_default();
+            sum[0] += syns;
+            sum[1] += syn_acks;
+        }
+    }
+
+    /// Of what nothing tells at this tap, the other captures may.
+    fn prove(&self, attempt: &mut Attempt) {
+        let Some(lost) = self.between.as_ref().and_then(|between| between.get(&attempt.id)) else {
+            return;
+        };
+        let toll = &mut attempt.toll;
+        for (known, lost) in [&mut toll.syns, &mut toll.syn_acks].into_iter().zip(lost) {
+            let lost = u8::try_from(*lost).unwrap_or(u8::MAX);
+            let more = lost.saturating_sub(*known).min(toll.either);
+            *known = known.saturating_add(more);
+            toll.either -= more;
+        }
     }
 
     /// A connection was set up.
@@ -347,14 +373,18 @@ impl<'a> Sum<'a> {
     }
 
     /// Which of the two were lost, and where.
-    fn places(&self, server: &str) -> Vec<String> {
+    fn places(&self, server: &str, has_other_captures: bool) -> Vec<String> {
         let mut rows = vec![format!(
             "{} lost between the tap and {server}, {} on the way back; of {} nothing tells which of the two",
             several(self.syns, "SYN was", "SYNs were"),
             several(self.syn_acks, "SYN-ACK", "SYN-ACKs"),
             count(self.either)
         )];
-        if self.either > 0 {
+        if self.either > 0 && has_other_captures {
+            rows.push(format!(
+                "no capture shows these lost between the taps: they were lost beyond the last one, or {server} did not answer"
+            ));
+        } else if self.either > 0 {
             rows.push(format!(
                 "a SYN-ACK that never reached the tap and a SYN that was lost behind it look the same where the next SYN comes no later than {server} would have repeated its answer: only a capture at {server} can tell them apart"
             ));
@@ -434,7 +464,10 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline,
     let mut alone = Vec::new();
     for of_pair in attempts.chunk_by_mut(|a, b| a.pair == b.pair) {
         let habits = Habits::of(of_pair);
-        of_pair.iter_mut().for_each(|attempt| habits.settle(attempt, end));
+        for attempt in &mut *of_pair {
+            all.syn_loss.prove(attempt);
+            habits.settle(attempt, end);
+        }
         let of_pair = &*of_pair;
         let pair = of_pair[0].pair;
         let answered = of_pair.iter().filter(|a| a.failure.is_none()).count() as f64;
@@ -479,7 +512,7 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
         if tried == 1 { "was" } else { "were" },
         if hit < tried { ", and not in batches" } else { "" }
     )];
-    evidence.extend(sum.places(&server));
+    evidence.extend(sum.places(&server, all.syn_loss.between.is_some()));
     evidence.extend(sum.costs());
     evidence.extend(advice(&server));
     let mut finding = make(
@@ -569,7 +602,7 @@ fn burst(
         several(batches.len() as u64, "batch", "batches"),
         around(attempts, batches)
     )];
-    evidence.extend(sum.places(&server));
+    evidence.extend(sum.places(&server, all.syn_loss.between.is_some()));
     let least_syns = habits.least_syns(&sum.hit);
     if least_syns > 0 {
         evidence.push(format!(
@@ -771,6 +804,27 @@ mod tests {
         assert_eq!(settled(SECOND), (0, 1));
         // Twice is no habit.
         assert_eq!(Habits::of(&[1, 1, 3].map(|s| with_timer(s * SECOND))).timer, None);
+    }
+
+    #[test]
+    fn further_captures_tell_which_was_lost() {
+        let proved = |lost: [u32; 2], toll: Toll| {
+            let mut found = SynLoss::default();
+            found.lost_between([(FlowId(0), lost)].into_iter());
+            let mut one = attempt(toll, None);
+            found.prove(&mut one);
+            (one.toll.syns, one.toll.syn_acks, one.toll.either)
+        };
+        assert_eq!(proved([1, 0], unknown(SECOND)), (1, 0, 0));
+        assert_eq!(proved([0, 1], unknown(SECOND)), (0, 1, 0));
+        // Nothing of it between the taps: it may have been lost beyond.
+        assert_eq!(proved([0, 0], unknown(SECOND)), (0, 0, 1));
+        // The SYN-ACK that this tap knows of is the one that the others saw.
+        let both = Toll {
+            syn_acks: 1,
+            ..unknown(SECOND)
+        };
+        assert_eq!(proved([0, 1], both), (0, 1, 1));
     }
 
     #[test]

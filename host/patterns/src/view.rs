@@ -76,6 +76,10 @@ impl View {
         self.detectors.opened(opened, route);
     }
 
+    pub fn lost_between(&mut self, lost: impl Iterator<Item = (FlowId, [u32; 2])>) {
+        self.detectors.losses.syn_loss.lost_between(lost);
+    }
+
     pub fn again(&mut self, id: FlowId, from_server: bool) {
         self.detectors.again(id, from_server);
     }

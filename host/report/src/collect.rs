@@ -224,6 +224,12 @@ impl Collector {
         &self.findings
     }
 
+    /// All connections that may be shown.
+    pub fn examples_mut(&mut self) -> impl Iterator<Item = &mut v1::Connection> {
+        let troubled = self.troubled.iter_mut().map(|(_, connection)| connection);
+        self.examples.values_mut().flatten().chain(troubled)
+    }
+
     /// The connections to show, in the order of time.
     pub(crate) fn shown(&self) -> Vec<&v1::Connection> {
         let mut all: Vec<_> = self

@@ -85,7 +85,10 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
             bandwidth: args.bandwidth,
             timeline: None,
         };
-        let read = taps::read(options, Collector::default)?;
+        let mut read = taps::read(options, Collector::default)?;
+        for connection in read.answer.inner.examples_mut() {
+            taps::explain(connection, &read.alignment.legs);
+        }
         return Ok(Read {
             input: &args.inputs[read.alignment.nearest_client],
             answer: read.answer,

@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weir_align::{Aligner, Alignment, NothingInCommon};
-use weir_analysis::{Analyzer, Config, Sink};
+use weir_analysis::{Analyzer, Config, Sink, several};
 use weir_capture::CaptureError;
-use weir_messages::v1::{Analysis, Summary};
+use weir_messages::v1::{Analysis, Connection, Leg, Summary};
 use weir_patterns::Watched;
-use weir_record::Record;
+use weir_record::{FlowId, Record};
 
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
 use crate::error::Failure;
@@ -84,6 +84,38 @@ impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
     }
 }
 
+/// What the legs tell of the setup of a connection of the tap nearest to the client, where that tap alone cannot.
+pub fn explain(connection: &mut Connection, legs: &[Leg]) {
+    let Some(setup) = &mut connection.setup else { return };
+    let of_it = |leg: &Leg| {
+        let at = leg
+            .lost_setups
+            .binary_search_by_key(&connection.id, |lost| lost.connection_id);
+        at.ok().map(|at| leg.lost_setups[at])
+    };
+    let (mut told, mut all) = (Vec::new(), 0);
+    for (leg, lost) in legs.iter().filter_map(|leg| Some((leg, of_it(leg)?))) {
+        for (count, one, many, [from, to]) in [
+            (lost.syns, "SYN", "SYNs", [&leg.from, &leg.to]),
+            (lost.syn_acks, "SYN-ACK", "SYN-ACKs", [&leg.to, &leg.from]),
+        ] {
+            if count > 0 {
+                told.push(format!("{} between {from} and {to}", several(count.into(), one, many)));
+                all += count;
+            }
+        }
+    }
+    if told.is_empty() {
+        return;
+    }
+    let told = format!("The captures together show lost: {}.", told.join(", "));
+    // Each repeat of the client has a loss before it, unless the server was silent.
+    setup.explanation = match all + 1 >= setup.syn_count || setup.explanation.is_empty() {
+        true => told,
+        false => format!("{told} {}", setup.explanation),
+    };
+}
+
 /// Read them side by side.
 pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
     let config = Config {
@@ -102,6 +134,8 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
     })?;
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
+    let lost = alignment.legs.iter().flat_map(|leg| &leg.lost_setups);
+    answer.lost_between(lost.map(|lost| (FlowId(lost.connection_id), [lost.syns, lost.syn_acks])));
     let summary = answer.finish(&mut analyzer);
     Ok(Read {
         alignment,

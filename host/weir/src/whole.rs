@@ -11,6 +11,7 @@ use weir_messages::v1::{self, Analysis, Finding};
 
 use crate::error::Failure;
 use crate::output::Pending;
+use crate::taps;
 
 /// How proto3 JSON begins an answer without connections and transactions.
 const NEITHER: &str = r#"{"connections":[],"transactions":[],"#;
@@ -68,7 +69,11 @@ impl Whole {
             Connections::Kept(connections, path) => {
                 let mut out = Box::new(Output::create(path.as_deref())?);
                 for connection in connections.messages() {
-                    out.write(|out| out.connection(&connection?));
+                    out.write(|out| {
+                        let mut connection = connection?;
+                        taps::explain(&mut connection, &last.legs);
+                        out.connection(&connection)
+                    });
                 }
                 out
             }
