@@ -339,6 +339,11 @@ impl Transaction<'_> {
         self.signature.write_request(out);
     }
 
+    /// Whose time it was.
+    pub fn shares(&self) -> v1::TimeShares {
+        self.time.message()
+    }
+
     /// Its times and sizes.
     pub const fn facts(&self) -> &Finished {
         self.done

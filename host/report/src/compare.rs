@@ -10,15 +10,17 @@ use crate::sample::{Key, Measure, Sampler};
 use crate::significance::{Tested, Trials, holm, rates, sum, values};
 
 /// Chance below which a difference is significant, after the correction.
-pub const SIGNIFICANT: f64 = 0.01;
+const SIGNIFICANT: f64 = 0.01;
 /// Cliff's delta below which a difference does not matter (Romano et al. 2006).
 const LEAST_DELTA: f64 = 0.147;
 /// Change of a rate, or of the median and the 95 % of values, below which a difference does not matter.
 const LEAST_CHANGE: f64 = 0.1;
 /// Sizes that are called large: Cliff's delta (Romano et al. 2006), Cohen's h (Cohen 1988), and twice as many.
 const LARGE: [f64; 3] = [0.474, 0.8, std::f64::consts::LN_2];
-/// Differences without significance that are listed.
-const ALIKE: usize = 12;
+/// A cost below is none, s.
+const LEAST_COST: f64 = 1e-6;
+/// Rows of a table, and more if there are more significant differences.
+const ROWS: usize = 12;
 
 /// Compare them.
 pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
@@ -30,7 +32,15 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
             let sides = [first.sliced(draw), second.sliced(other)];
             let tested = values(&sides[0], &sides[1]);
             let [a, b] = sides.map(|side| quantiles(side, scale));
-            let difference = difference(key, tested, (draw.count as f64, a), (other.count as f64, b));
+            let mut difference = difference(key, tested, (draw.count as f64, a), (other.count as f64, b));
+            let means = [draw, other].map(|draw| draw.mean() / scale);
+            for (side, mean) in [&mut difference.first, &mut difference.second].into_iter().zip(means) {
+                side.as_mut().map(|side| side.mean = Some(mean));
+            }
+            difference.cost_seconds = (difference.unit == "SECONDS").then(|| {
+                let whole = second.values.get(&(Measure::ResponseTime, key.1, "".into()));
+                (means[1] - means[0]) * for_each(key.0, other.count, whole.map_or(0, |whole| whole.count))
+            });
             all.push((key.0, difference));
         }
     }
@@ -56,11 +66,12 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
             d.significant = d.p_corrected.is_some_and(|p| p < SIGNIFICANT) && matters(*measure, d);
         }
     }
-    // Significant ones first, load last among them, the largest of each first.
+    // Times by what they cost. Of the others significant ones first, load last among them, the largest of each first.
+    let costs = |d: &v1::Difference| d.cost_seconds.map_or(-1.0, f64::abs);
     all.sort_by(|(a, x), (b, y)| {
-        (!x.significant, a.is_load())
-            .cmp(&(!y.significant, b.is_load()))
-            .then_with(|| size(y).total_cmp(&size(x)))
+        let by_size = (!x.significant, a.is_load()).cmp(&(!y.significant, b.is_load()));
+        let by_size = by_size.then_with(|| size(y).total_cmp(&size(x)));
+        costs(y).total_cmp(&costs(x)).then(by_size)
     });
     let only = |mine: usize, other: usize| {
         let findings = samplers[mine].findings.iter();
@@ -83,6 +94,15 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
     }
 }
 
+/// How many of the values of a time there are for each of so many transactions.
+fn for_each(measure: Measure, values: u64, transactions: u64) -> f64 {
+    match measure {
+        // Each waits for one at least, however many connections there are.
+        Measure::RoundTripServer | Measure::RoundTripClient => 1.0,
+        _ => values as f64 / transactions.max(1) as f64,
+    }
+}
+
 /// The same trouble with the same hosts.
 fn alike(f: &v1::Finding, g: &v1::Finding) -> bool {
     f.kind == g.kind && f.who == g.who
@@ -100,7 +120,12 @@ fn told(f: &v1::Finding) -> String {
 type Side = (f64, (f64, Option<f64>));
 
 fn difference((measure, port, request): &Key, tested: Option<Tested>, first: Side, second: Side) -> v1::Difference {
-    let measured = |(count, (value, p95)): Side| v1::Measured { count, value, p95 };
+    let measured = |(count, (value, p95)): Side| v1::Measured {
+        count,
+        value,
+        p95,
+        mean: None,
+    };
     let port = match port {
         0 => "other ports".to_owned(),
         port => format!("port {port}"),
@@ -125,6 +150,7 @@ fn difference((measure, port, request): &Key, tested: Option<Tested>, first: Sid
         p: tested.map(|t| t.p),
         p_corrected: None,
         significant: false,
+        cost_seconds: None,
     }
 }
 
@@ -132,6 +158,9 @@ const fn is_value(measure: Measure) -> bool {
     matches!(
         measure,
         Measure::ResponseTime
+            | Measure::ClientTime
+            | Measure::NetworkTime
+            | Measure::ServerTime
             | Measure::SetupTime
             | Measure::RoundTripServer
             | Measure::RoundTripClient
@@ -218,21 +247,89 @@ pub fn sentence(d: &v1::Difference) -> String {
     format!("{out}: {x} → {y}{times}")
 }
 
+/// Whether chance explains it, in a word or two.
+pub fn mark(d: &v1::Difference) -> &'static str {
+    match (d.significant, d.p) {
+        (true, _) => "significant",
+        (false, Some(_)) => "",
+        (false, None) => "too few to tell from chance",
+    }
+}
+
+/// What a table of differences is headed by; the first column is text, as is the last.
+pub const COLUMNS: [&str; 11] = [
+    "what",
+    "first: count",
+    "median or rate",
+    "95 %",
+    "second: count",
+    "median or rate",
+    "95 %",
+    "costs",
+    "effect",
+    "p",
+    "chance",
+];
+
+/// Its row, without the first column.
+pub fn cells(d: &v1::Difference) -> [String; COLUMNS.len() - 1] {
+    let (a, b) = sides(d);
+    let optional = |value: Option<f64>| value.map_or_else(String::new, |value| figure(value, &d.unit));
+    let cost = d.cost_seconds.map_or_else(String::new, |cost| match cost {
+        _ if cost.abs() < LEAST_COST => "0".to_owned(),
+        ..0.0 => format!("−{}", seconds(-cost)),
+        _ => format!("+{}", seconds(cost)),
+    });
+    [
+        count(a.count.round() as u64),
+        figure(a.value, &d.unit),
+        optional(a.p95),
+        count(b.count.round() as u64),
+        figure(b.value, &d.unit),
+        optional(b.p95),
+        cost,
+        d.effect
+            .map_or_else(|| "–".to_owned(), |effect| format!("{effect:+.2}")),
+        chance(d.p_corrected),
+        mark(d).to_owned(),
+    ]
+}
+
+/// The differences to show: times, and the others. All that are significant are among them.
+pub fn shown(comparison: &v1::Comparison) -> [Vec<&v1::Difference>; 2] {
+    [true, false].map(|is_time| {
+        let all = comparison.differences.iter();
+        let of_kind = all.filter(|d| d.cost_seconds.is_some() == is_time).enumerate();
+        let shown = of_kind.filter(|(at, d)| *at < ROWS || d.significant);
+        shown.map(|(_, d)| d).collect()
+    })
+}
+
+/// How many differ, in a sentence.
+pub fn verdict(comparison: &v1::Comparison) -> String {
+    let (all, tested) = (comparison.differences.len(), comparison.tests as usize);
+    let significant = comparison.differences.iter().filter(|d| d.significant).count();
+    let mut out = match significant {
+        0 => "No significant difference".to_owned(),
+        _ => format!("{significant} of {all} quantities differ significantly"),
+    };
+    out.push_str(" (p below 1 % after correction, and enough to matter)");
+    if tested < all {
+        out.push_str(&format!(
+            "; {} of {all} have too few values to tell from chance",
+            all - tested
+        ));
+    }
+    out
+}
+
 /// The comparison in sections of a report.
 pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
-    let significant: Vec<_> = comparison.differences.iter().filter(|d| d.significant).collect();
+    let [times, others] = shown(comparison);
     let mut answer = Text::default();
-    answer = match significant.first() {
-        None => answer.strong("No significant difference.").plain(format!(
-            " Of {} quantities that both have, none differs by more than chance and by enough to matter.",
-            comparison.tests
-        )),
-        Some(first) => answer.strong(format!("{}. ", sentence(first))).plain(format!(
-            "{} of {} quantities differ significantly.",
-            significant.len(),
-            comparison.tests
-        )),
-    };
+    if let Some(first) = times.first().or(others.first()) {
+        answer = answer.strong(format!("{}. ", sentence(first)));
+    }
     let mut blocks = vec![
         Block::Paragraph(
             Text::default()
@@ -242,7 +339,7 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
                 .code(&comparison.second)
                 .plain("."),
         ),
-        Block::Paragraph(answer),
+        Block::Paragraph(answer.plain(format!("{}.", verdict(comparison)))),
     ];
     let list = |findings: &[v1::Finding], which: &str| -> Option<Block> {
         (!findings.is_empty()).then(|| {
@@ -263,25 +360,10 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
             format!("Findings in both: {}.", comparison.in_both.join(", ")).into(),
         ));
     }
-    if !significant.is_empty() {
-        blocks.push(Block::Table(table(
-            "tab-differences",
-            "Significant differences, largest first.",
-            &significant,
-        )));
-    }
-    let others: Vec<_> = comparison
-        .differences
-        .iter()
-        .filter(|d| !d.significant)
-        .take(ALIKE)
-        .collect();
-    if !others.is_empty() {
-        blocks.push(Block::Table(table(
-            "tab-alike",
-            "Not significant: chance explains them, they are too small to matter, or there is too little to test (no p).",
-            &others,
-        )));
+    for (id, caption, differences) in [("tab-times", TIMES, times), ("tab-others", OTHERS, others)] {
+        if !differences.is_empty() {
+            blocks.push(Block::Table(table(id, caption, &differences)));
+        }
     }
     blocks.push(Block::Paragraph(METHOD.into()));
     vec![Section {
@@ -291,6 +373,11 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
     }]
 }
 
+/// What the two tables are of.
+pub const TIMES: &str = "Times, by what they cost each transaction of the second.";
+/// See [`TIMES`].
+pub const OTHERS: &str = "Other quantities, significant ones first, then the largest difference.";
+
 const METHOD: &str = "Times, round trips and windows: Mann and Whitney's test; effect: Cliff's delta (0: alike, ±1: all of one above all of \
                       the other). Shares: difference of proportions; effect: Cohen's h. Numbers a second: effect: ln of the ratio. \
                       Variances come from leaving out one of 20 slices of time after the other, as what happens a moment apart is not \
@@ -298,7 +385,7 @@ const METHOD: &str = "Times, round trips and windows: Mann and Whitney's test; e
                       a tenth more or less).";
 
 /// A p-value as people write it.
-pub fn chance(p: Option<f64>) -> String {
+fn chance(p: Option<f64>) -> String {
     match p {
         None => "–".to_owned(),
         Some(p) if p < 1e-6 => "< 0.000001".to_owned(),
@@ -307,48 +394,21 @@ pub fn chance(p: Option<f64>) -> String {
 }
 
 fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Table {
-    let rows = differences
-        .iter()
-        .map(|d| {
-            let (a, b) = sides(d);
-            let optional = |value: Option<f64>| value.map_or_else(String::new, |v| figure(v, &d.unit));
-            let cells = [
-                count(a.count.round() as u64),
-                figure(a.value, &d.unit),
-                optional(a.p95),
-                count(b.count.round() as u64),
-                figure(b.value, &d.unit),
-                optional(b.p95),
-                d.effect.map_or_else(|| "–".to_owned(), |e| format!("{e:+.2}")),
-                chance(d.p_corrected),
-            ];
-            Row {
-                id: None,
-                cells: std::iter::once(
-                    Text::from(d.measure.replace('_', " ").to_lowercase())
-                        .plain(" of ")
-                        .code(&d.of),
-                )
-                .chain(cells.into_iter().map(Text::from))
-                .collect(),
-            }
-        })
-        .collect();
+    let rows = differences.iter().map(|d| {
+        let what = Text::from(d.measure.replace('_', " ").to_lowercase());
+        let what = what.plain(" of ").code(&d.of);
+        Row {
+            id: None,
+            cells: std::iter::once(what).chain(cells(d).map(Text::from)).collect(),
+        }
+    });
+    let last = COLUMNS.len() - 1;
+    let headers = COLUMNS.iter().enumerate();
     Table {
         id,
         caption: caption.into(),
-        headers: vec![
-            ("what", false),
-            ("first: count", true),
-            ("median or rate", true),
-            ("95 %", true),
-            ("second: count", true),
-            ("median or rate", true),
-            ("95 %", true),
-            ("effect", true),
-            ("p", true),
-        ],
-        rows,
+        headers: headers.map(|(at, name)| (*name, at > 0 && at < last)).collect(),
+        rows: rows.collect(),
     }
 }
 

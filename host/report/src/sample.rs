@@ -25,6 +25,9 @@ const BINS: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Measure {
     ResponseTime,
+    ClientTime,
+    NetworkTime,
+    ServerTime,
     SetupTime,
     RoundTripServer,
     RoundTripClient,
@@ -66,6 +69,9 @@ impl Measure {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResponseTime => "RESPONSE_TIME",
+            Self::ClientTime => "CLIENT_TIME",
+            Self::NetworkTime => "NETWORK_TIME",
+            Self::ServerTime => "SERVER_TIME",
             Self::SetupTime => "SETUP_TIME",
             Self::RoundTripServer => "ROUND_TRIP_TO_SERVER",
             Self::RoundTripClient => "ROUND_TRIP_TO_CLIENT",
@@ -116,11 +122,18 @@ pub(crate) struct Draw {
     /// Largest hash on top.
     kept: BinaryHeap<(u64, u64, u64)>,
     pub count: u64,
+    sum: u64,
 }
 
 impl Draw {
+    /// Of all values, drawn or not.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count.max(1) as f64
+    }
+
     fn add(&mut self, hash: u64, time: u64, value: u64) {
         self.count += 1;
+        self.sum = self.sum.saturating_add(value);
         if self.kept.len() < MOST_VALUES {
             self.kept.push((hash, time, value));
         } else if let Some(mut top) = self.kept.peek_mut()
@@ -329,6 +342,19 @@ impl Sink for Sampler {
             }
         }
         let id = transaction.id().0;
+        let shares = transaction.shares();
+        // Without a round trip, nothing tells the hosts' time from the network's.
+        if let Some(latency) = shares.latency_seconds {
+            let network = latency + shares.bandwidth_seconds + shares.congestion_seconds + shares.protocol_seconds;
+            for (measure, seconds) in [
+                (Measure::ClientTime, shares.client_processing_seconds),
+                (Measure::NetworkTime, network),
+                (Measure::ServerTime, shares.server_processing_seconds),
+            ] {
+                let ns = (seconds * 1e9).round() as u64;
+                self.value((measure, port, "".into()), id, u64::from(facts.index), time, ns);
+            }
+        }
         // All of the port, too: sizes that vary make many kinds of few.
         self.value(
             (Measure::ResponseTime, port, "".into()),

@@ -30,12 +30,15 @@ const HEALTHY: &str = include_str!("../../scenario/scenarios/healthy.toml");
 
 /// The healthy scenario with a part of its text replaced.
 fn healthy(seed: u64, what: &str, by: &str) -> Sampler {
-    const SCALE: f64 = 0.3;
+    healthy_for(0.3, seed, what, by)
+}
+
+fn healthy_for(scale: f64, seed: u64, what: &str, by: &str) -> Sampler {
     assert!(HEALTHY.contains(what), "{what}");
     let mut scenario = Scenario::parse(&HEALTHY.replace(what, by), "healthy").unwrap();
-    scenario.scale(SCALE);
+    scenario.scale(scale);
     scenario.seed = seed;
-    sample(&scenario, SCALE)
+    sample(&scenario, scale)
 }
 
 fn significant(comparison: &Comparison) -> Vec<(&str, &str, f64)> {
@@ -99,4 +102,24 @@ fn a_lossy_path_shows_as_retransmissions() {
         "{:?}",
         found.only_second
     );
+}
+
+/// What is too little to test is shown all the same, by what it costs.
+#[test]
+fn a_few_transactions_are_compared() {
+    let before = healthy_for(0.01, 71, "", "");
+    let after = healthy_for(0.01, 71, "cpu_ms = [1, 4]", "cpu_ms = [901, 904]");
+    let found = compare(["good", "bad"], [&before, &after]);
+    assert_eq!((found.tests, significant(&found).len()), (0, 0), "{found:?}");
+    let of_web = |measure: &str| {
+        let mut all = found.differences.iter().enumerate();
+        all.find(|(_, d)| d.measure == measure && d.of == "port 443").unwrap()
+    };
+    let (place, server) = of_web("SERVER_TIME");
+    assert!(place < 4, "{:?}", found.differences);
+    assert!(server.cost_seconds.unwrap() > 0.5, "{server:?}");
+    let (_, network) = of_web("NETWORK_TIME");
+    assert!(network.cost_seconds.unwrap().abs() < 0.1, "{network:?}");
+    let text = format!("{:?}", sections(&found));
+    assert!(text.contains("too few to tell from chance"), "{text}");
 }

@@ -7,11 +7,12 @@ use weir_analysis::{Analyzer, Config};
 use weir_messages::v1::{Analysis, Comparison, Finding};
 use weir_patterns::Watched;
 use weir_report::Sampler;
-use weir_report::compare::{SIGNIFICANT, chance, compare, document, sentence};
+use weir_report::compare::{COLUMNS, OTHERS, TIMES, cells, compare, document, name, shown, verdict};
 
 use crate::analyze::records_of;
 use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
 use crate::error::Failure;
+use crate::text::{heading, table};
 use crate::{output, source};
 
 /// Run the command.
@@ -65,22 +66,18 @@ pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Samp
 
 fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "first:  {}\nsecond: {}", comparison.first, comparison.second)?;
-    let significant = comparison.differences.iter().filter(|d| d.significant);
-    writeln!(
-        out,
-        "\n{} of {} quantities differ significantly (p below {SIGNIFICANT} after correction, and enough to matter)",
-        significant.clone().count(),
-        comparison.tests
-    )?;
-    for d in significant {
-        writeln!(
-            out,
-            "  {}  [{} {:+.2}, p {}]",
-            sentence(d),
-            d.effect_kind,
-            d.effect.unwrap_or(0.0),
-            chance(d.p_corrected)
-        )?;
+    writeln!(out, "\n{}", verdict(comparison))?;
+    for (title, differences) in [TIMES, OTHERS].into_iter().zip(shown(comparison)) {
+        if differences.is_empty() {
+            continue;
+        }
+        heading(out, title.trim_end_matches('.'), "")?;
+        let last = COLUMNS.len() - 1;
+        let mut table = table(&COLUMNS, &(1..last).collect::<Vec<_>>());
+        for d in differences {
+            table.add_row(std::iter::once(name(d)).chain(cells(d)));
+        }
+        writeln!(out, "{table}")?;
     }
     let mut findings = |findings: &[Finding], which: &str| -> io::Result<()> {
         if !findings.is_empty() {
