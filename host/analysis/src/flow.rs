@@ -883,6 +883,18 @@ impl Flow {
         }
     }
 
+    /// By how much the client's time of all turns may be too long, ns: the smallest round trip to it was taken off, and half of its round trips
+    /// were longer by so much at least. (The server's is told with each transaction.)
+    pub fn client_uncertain(&self) -> u64 {
+        let Some(turn) = &self.turn else { return 0 };
+        let trips = self.rtt.summary(1);
+        let longer = trips.median.zip(trips.min);
+        let longer = longer.map_or(0, |(median, min)| nanoseconds(median - min));
+        let time = turn.time();
+        let answered = u64::from(turn.shares().answered);
+        longer.saturating_mul(answered).min(time.client + time.think)
+    }
+
     /// The same, or more than that, ns.
     pub fn at_most(&self, side: usize) -> Option<u64> {
         self.rtt.min(side).map(nanoseconds)

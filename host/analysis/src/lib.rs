@@ -436,6 +436,7 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
+        self.totals.uncertain += done.wait.map_or(0, |wait| wait.uncertain.into());
         self.totals.figures.transaction(done);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
@@ -647,6 +648,7 @@ impl State {
             recent.each(|recent| recent.findings.connection(flow, cause, done, self.totals.link));
         }
         self.totals.figures.connection(flow);
+        self.totals.uncertain += flow.client_uncertain();
         sink.connection(&Connection {
             flow,
             cause,

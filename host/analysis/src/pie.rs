@@ -1,4 +1,4 @@
-//! The client / network / server pie from two captures, by the article's own arithmetic.
+//! The client / network / server pie: of one capture, and from two by an article's arithmetic.
 //!
 //! "Tasting Client/Network/Server Pie" (S. Kendrick): in the trace taken near the client, the
 //! times before frames that the client sent are client time; in the trace taken near the server,
@@ -77,6 +77,21 @@ pub fn article(near_client: &Trace, near_server: &Trace) -> Option<v1::Pie> {
     })
 }
 
+/// What one tap alone says, of all setups and transactions.
+pub fn one_tap(summary: &v1::Summary) -> Option<v1::Pie> {
+    let time = summary.delays?;
+    let client = time.user_think_seconds + time.client_processing_seconds;
+    let server = time.server_processing_seconds;
+    Some(v1::Pie {
+        client_seconds: client,
+        network_seconds: (time.total_seconds - client - server).max(0.0),
+        server_seconds: server,
+        method: "ONE_TAP".to_owned(),
+        uncertainty_seconds: Some(summary.delays_uncertain_seconds),
+        total_seconds: time.total_seconds,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +129,39 @@ mod tests {
         assert!((pie.server_seconds - 0.257_937).abs() < 1e-9);
         assert!((pie.network_seconds - 0.505_112).abs() < 1e-9);
         assert!((pie.total_seconds - 0.763_442).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_tap_has_whose_time_in_three_parts() {
+        let summary = v1::Summary {
+            delays: Some(v1::TimeShares {
+                user_think_seconds: 2.0,
+                client_processing_seconds: 1.0,
+                server_processing_seconds: 4.0,
+                latency_seconds: Some(0.5),
+                protocol_seconds: 0.25,
+                total_seconds: 7.75,
+                ..v1::TimeShares::default()
+            }),
+            delays_uncertain_seconds: 0.125,
+            ..v1::Summary::default()
+        };
+        let pie = one_tap(&summary).expect("whose time it was is known");
+        let parts = [
+            pie.client_seconds,
+            pie.network_seconds,
+            pie.server_seconds,
+            pie.total_seconds,
+        ];
+        assert!(
+            parts
+                .into_iter()
+                .zip([3.0, 0.75, 4.0, 7.75])
+                .all(|(a, b): (f64, f64)| (a - b).abs() < 1e-9),
+            "{pie:?}"
+        );
+        assert_eq!((pie.method.as_str(), pie.uncertainty_seconds), ("ONE_TAP", Some(0.125)));
+        assert_eq!(one_tap(&v1::Summary::default()), None);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) struct Totals {
     pub transactions: u64,
     /// Whose time the transactions took.
     pub time: TimeShares,
+    /// How far the hosts' part of it may be from the truth, ns.
+    pub uncertain: u64,
     pub figures: Figures,
     /// Bytes a second of the path, if the user said so.
     pub link: Option<f64>,
@@ -155,6 +157,7 @@ impl Totals {
             cut_packets: sum(|p| p.cut),
             signatures,
             delays: Some(self.time.message()),
+            delays_uncertain_seconds: seconds(self.uncertain),
             unbalanced_seconds: seconds(self.figures.unbalanced),
             bottlenecks: Figures::bottlenecks(&self.time),
             diagnosis: self.figures.diagnosis(&self.time),

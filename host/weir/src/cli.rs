@@ -48,7 +48,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare two captures, or two ranges of time of one: what differs, by how much, and whether chance explains it
     Compare(CompareArgs),
-    /// Split an exchange into client, network and server time from two captures of it
+    /// Split an exchange into client, network and server time, from one capture of it or from two
     Pie(PieArgs),
     /// Print the packet table of one connection
     Packets(PacketsArgs),
@@ -453,12 +453,12 @@ pub struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub struct PieArgs {
-    /// Capture taken near the client
-    #[arg(value_name = "CLIENT")]
+    /// Capture taken near the client, or the only one
+    #[arg(value_name = "FILE")]
     pub client: PathBuf,
-    /// Capture taken near the server
+    /// Capture taken near the server; without it, the network's time is estimated from round trips
     #[arg(value_name = "SERVER")]
-    pub server: PathBuf,
+    pub server: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     pub format: Format,

@@ -1,27 +1,77 @@
-//! `weir pie`: client, network and server time from two captures of one exchange.
+//! `weir pie`: client, network and server time from one capture of an exchange, or from two.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_align::Aligner;
-use weir_analysis::pie::{Trace, article};
-use weir_messages::v1::Analysis;
+use weir_analysis::pie::{Trace, article, one_tap};
+use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
+use weir_messages::v1::{Analysis, Finding, Pie};
 
+use crate::analyze::records;
 use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
 use crate::{output, say, taps, text};
 
+const FLOW: FlowOptions = FlowOptions { ignore_vlan: false };
+
 /// Run the command.
 pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
-    let inputs = [&args.client, &args.server].map(|path| path.display().to_string());
+    let (pies, code) = match &args.server {
+        Some(server) => of_two([&args.client, server])?,
+        None => of_one(&args.client)?,
+    };
+    match args.format {
+        Format::Json => output::json(
+            None,
+            &Analysis {
+                pie: pies,
+                ..Analysis::default()
+            },
+        ),
+        Format::Text => output::write(None, |out| text::print_pies(&pies, out)),
+    }?;
+    Ok(code)
+}
+
+/// The network's time as round trips tell it.
+fn of_one(path: &Path) -> Result<(Vec<Pie>, ExitCode), Failure> {
+    let input = path.display().to_string();
+    let mut analyzer = Analyzer::new(Config::default());
+    let code = records(&input, &FLOW, |records| analyzer.push(records, &mut Nobody))?;
+    let summary = analyzer.finish(&mut Nobody);
+    if summary.connections == 0 {
+        return Err(no_flow(&input));
+    }
+    Ok((one_tap(&summary).into_iter().collect(), code))
+}
+
+/// Wants no facts.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn connection(&mut self, _: &Connection<'_>) {}
+
+    fn transaction(&mut self, _: &Transaction<'_>) {}
+
+    fn finding(&mut self, _: Finding) {}
+}
+
+fn no_flow(input: &str) -> Failure {
+    Failure::new(format_args!(
+        "{input}: no packet of a flow is in it; is it the right capture?"
+    ))
+}
+
+/// As both measure it.
+fn of_two(paths: [&PathBuf; 2]) -> Result<(Vec<Pie>, ExitCode), Failure> {
+    let inputs = paths.map(|path| path.display().to_string());
     let mut traces = [Trace::default(); 2];
-    let flow = FlowOptions { ignore_vlan: false };
     let aligner = Aligner::new(inputs.iter().cloned());
-    let (alignment, code) = taps::align(aligner, &inputs, &flow, |tap, records| traces[tap].push(records))?;
+    let (alignment, code) = taps::align(aligner, &inputs, &FLOW, |tap, records| traces[tap].push(records))?;
     for (input, trace) in inputs.iter().zip(&traces) {
         if trace.frames() == 0 {
-            return Err(Failure::new(format_args!(
-                "{input}: no packet of a flow is in it; is it the right capture?"
-            )));
+            return Err(no_flow(input));
         }
     }
     // The article's arithmetic takes all frames of both captures as they are.
@@ -40,15 +90,5 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
             "weir: {error}. Without that, there is the article's arithmetic only"
         )),
     }
-    match args.format {
-        Format::Json => output::json(
-            None,
-            &Analysis {
-                pie: pies,
-                ..Analysis::default()
-            },
-        ),
-        Format::Text => output::write(None, |out| text::print_pies(&pies, out)),
-    }?;
-    Ok(code)
+    Ok((pies, code))
 }

@@ -504,7 +504,13 @@ fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, o
 
 /// Whose time it was and what cost most, over everything and in the range that was marked.
 fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    let note = |total| format!("{} in setups and transactions", seconds(total));
+    let note = |total| {
+        let unsure = match summary.delays_uncertain_seconds {
+            unsure if unsure > 0.0 => format!(", client and server ± {}", seconds(unsure)),
+            _ => String::new(),
+        };
+        format!("{} in setups and transactions{unsure}", seconds(total))
+    };
     print_delays("Whose time", note, summary.delays, out)?;
     let total = summary.delays.map_or(0.0, |shares| shares.total_seconds);
     // The wait for an answer that never came may go on behind the capture.

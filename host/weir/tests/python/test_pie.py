@@ -74,6 +74,16 @@ def test_measured_beside_it(tmp_path):
     assert pies["ONE_TAP"]["serverSeconds"] == pytest.approx(0.763442 - 0.254111 - 0.252704, abs=1e-9)
 
 
+def test_one_capture_has_the_pie_of_one_tap(tmp_path):
+    near_client = capture(tmp_path / "client.pcap", NEAR_CLIENT)
+    run = subprocess.run([WEIR, "pie", near_client, "-f", "json"], capture_output=True, check=True, timeout=60)
+    (pie,) = json.loads(run.stdout)["pie"]
+    assert pie["method"] == "ONE_TAP" and pie["uncertaintySeconds"] >= 0
+    parts = pie["clientSeconds"] + pie["networkSeconds"] + pie["serverSeconds"]
+    assert parts == pytest.approx(pie["totalSeconds"], abs=1e-9)
+    assert pie["serverSeconds"] == pytest.approx(0.763442 - 0.254111 - 0.252704, abs=2e-3)
+
+
 def test_both_captures_in_one_analysis(tmp_path):
     near_client = capture(tmp_path / "client.pcap", NEAR_CLIENT)
     near_server = capture(tmp_path / "server.pcap", NEAR_SERVER)
