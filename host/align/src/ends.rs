@@ -19,15 +19,6 @@ const FULL_SEGMENT: u32 = 536;
 /// Turns that a fingerprint is made of.
 const FINGERPRINT_TURNS: u8 = 4;
 
-/// What an ACK left to a sender.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    time: u64,
-    /// Bytes that were still under way.
-    flight: u32,
-    window: Option<u64>,
-}
-
 /// One direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
@@ -53,8 +44,10 @@ struct Half {
     most: u32,
     /// The other side's window, bytes; `None`: not known, or its scale is not.
     window: Option<u64>,
-    /// The first ACK of anything new since its last packet.
-    first_ack: Option<Room>,
+    /// The least that was left of it since its last packet.
+    room: Option<u64>,
+    /// The first ACK of anything new since its last packet: its time, and the bytes that were still under way.
+    first_ack: Option<(u64, u32)>,
     /// The last packet of the other side, which may have let this one go on.
     heard: Option<u64>,
     /// A round trip under measurement: end of data, time.
@@ -72,6 +65,11 @@ impl Half {
         }
     }
 
+    /// What its packets leave of the window.
+    fn left(&self) -> Option<u64> {
+        self.window.map(|window| window.saturating_sub(self.flight().into()))
+    }
+
     /// Since when it has been idle: all was acknowledged, and it went on `time` after that, and not at once.
     fn idle(&self, time: u64) -> Option<u64> {
         let after = self.all_acked.map(|acked| time.saturating_sub(acked));
@@ -83,16 +81,15 @@ impl Half {
         let waited = time.saturating_sub(at);
         // Into less than a segment, most senders send nothing before a timer tells them to (RFC 1122 4.2.3.4).
         let least = bytes.max(self.largest.min(USUAL_MSS));
-        let fits = |flight: u32, window: Option<u64>| window.is_none_or(|window| u64::from(flight + least) <= window);
+        let is_narrow = self.room.is_some_and(|room| room < least.into());
         // With nothing sent before but a SYN, or after a loss, it is not known what could have been under way.
-        if waited < ACK_CLOCKED || self.resent || self.most == 0 || !fits(self.flight(), self.window) {
+        if waited < ACK_CLOCKED || self.resent || self.most == 0 || is_narrow {
             return Pause::Held;
         }
         // What waits for room goes on with the first ACK that makes some.
-        let let_pass = self.first_ack.is_some_and(|ack| {
-            let has_room = ack.flight + bytes <= self.most && fits(ack.flight, ack.window);
-            has_room && time.saturating_sub(ack.time) >= ACK_CLOCKED
-        });
+        let let_pass = self
+            .first_ack
+            .is_some_and(|(acked, flight)| flight + bytes <= self.most && time.saturating_sub(acked) >= ACK_CLOCKED);
         let is_idle = self.idle(time).is_some();
         let is_answer = self.heard.is_some_and(|heard| time.saturating_sub(heard) < ACK_CLOCKED);
         if is_answer && !is_idle {
@@ -104,7 +101,7 @@ impl Half {
         }
         // What is paced leaves several times a round trip.
         let is_slow = is_idle || self.rtt.is_some_and(|(_, smooth)| waited >= smooth / 2);
-        match (self.partial && self.window.is_some()) || (let_pass && is_slow) {
+        match (self.partial && self.room.is_some()) || (let_pass && is_slow) {
             true => Pause::Own,
             false => Pause::Unclear,
         }
@@ -237,6 +234,7 @@ impl Ends {
             half.largest = half.largest.max(p.len);
             half.partial = shorter && p.flags & tcp_flag::SYN == 0;
             half.most = half.most.max(half.flight());
+            half.room = half.left();
             if std::mem::take(&mut self.halves[r].resent) {
                 self.halves[r].most = 0;
             }
@@ -266,12 +264,8 @@ impl Ends {
         half.heard = Some(p.time);
         if half.acked.is_none_or(|acked| (p.ack.wrapping_sub(acked) as i32) > 0) {
             half.acked = Some(p.ack);
-            let (flight, window) = (half.flight(), half.window);
-            half.first_ack.get_or_insert(Room {
-                time: p.time,
-                flight,
-                window,
-            });
+            let flight = half.flight();
+            half.first_ack.get_or_insert((p.time, flight));
             half.unseen |= half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) > 0);
             if half.next.is_some_and(|next| (p.ack.wrapping_sub(next) as i32) >= 0) {
                 half.all_acked = Some(p.time);
@@ -287,6 +281,7 @@ impl Ends {
                 }));
             }
         }
+        half.room = half.room.zip(half.left()).map(|(room, left)| room.min(left));
         if !is_syn {
             half.closed = if p.window == 0 {
                 half.closed.or(Some(p.time))
@@ -483,6 +478,23 @@ mod tests {
         // The first ACK made room: so it goes with a congestion window.
         let ends = two_blocks(60, &[(60, 2000)]);
         assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
+    }
+
+    /// A window that has less than a segment is the receiver's, until it opens.
+    #[test]
+    fn a_sender_that_waits_for_the_window_is_not_charged_from_its_last_packet() {
+        let narrow = |window: u16| {
+            let mut ends = two_blocks(1, &[]);
+            for (ms, window) in [(60, window), (99, 1000)] {
+                let ack = packet(ms, false, 0, 0, 3500);
+                ends.packet(&Digest { window, ..ack });
+            }
+            ends.packet(&packet(100, true, 3500, 500, 0));
+            ends.beside[1]
+        };
+        // 1 << 7 is 128 bytes; the block before it went at once.
+        assert_eq!(narrow(1), MS + 40 * MS);
+        assert_eq!(narrow(1000), MS + 99 * MS);
     }
 
     /// Nor does an end answer what has not come yet.
