@@ -225,3 +225,23 @@ fn what_the_receiver_of_a_full_window_delays_is_no_queue() {
     assert!(queueing(0) < 200, "{}", queueing(0));
     assert!(queueing(2_000) > 3_000, "{}", queueing(2_000));
 }
+
+/// Round trips of a queue, and then a window that is closed for two seconds: nothing is in flight in them that could wait in it.
+#[test]
+fn a_closed_window_is_no_queue() {
+    let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+    t.measured = Some(0);
+    let acked =
+        |t: &mut Transfer, at: u64, n: u32| t.sample(at, &rtt(360 * MS, n * 10_000, 30_000), Some(400_000), &path);
+    (1..10).for_each(|n| acked(&mut t, u64::from(n) * 100 * MS, n));
+    t.close(950 * MS, true, &path);
+    t.open(2_950 * MS, &path);
+    (10..20).for_each(|n| acked(&mut t, (2_300 + u64::from(n) * 100) * MS, n));
+    let charged = t.settle(0, 4_200 * MS, 4_200 * MS, &path);
+    let (closed, whole) = (charged.by.closed(), charged.by.sum());
+    assert!(closed >= 2_000 * MS, "{charged:?}");
+    assert!(
+        charged.queueing > 1_000 * MS && charged.queueing + closed <= whole,
+        "{charged:?}"
+    );
+}

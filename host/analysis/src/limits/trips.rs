@@ -87,10 +87,11 @@ impl Trip {
             return 0;
         }
         // So did what is acknowledged all at once and fills a window, or was waited for by Nagle's algorithm. An application that pauses
-        // waits in no queue, either.
-        let receiver = by.receiver().saturating_add(by.of(Cause::Nagle));
+        // waits in no queue, either, nor who has a closed window before it: nothing is in flight then that could.
+        let receiver = by.of(Cause::ReceiverWindow).saturating_add(by.of(Cause::Nagle));
         let elsewhere = by
             .of(Cause::Application)
+            .saturating_add(by.closed())
             .saturating_add(if self.queued { 0 } else { receiver });
         let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
         (above * by.sum().saturating_sub(elsewhere) as f64) as u64
