@@ -67,6 +67,8 @@ fn time_of(category: &str, time: &TimeShares) -> Option<f64> {
 struct Side {
     packets: u64,
     payload: u64,
+    /// Of application messages: nothing twice.
+    bytes: u64,
     data: u64,
     retransmitted: u64,
     out_of_order: u64,
@@ -97,9 +99,10 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// A block ended: an application message.
-    pub const fn message(&mut self) {
+    /// A block of a side ended: an application message.
+    pub fn message(&mut self, side: usize, bytes: u32) {
         self.messages += 1;
+        self.sides[side & 1].bytes += u64::from(bytes);
     }
 
     /// A transaction is over.
@@ -238,7 +241,7 @@ impl Figures {
         let both = |value: fn(&Side) -> f64| row3(value(c) + value(s), value(c), value(s));
         let total = |value: f64| (Some(value), None, None);
         let network = time.latency + time.bandwidth + time.congestion + time.protocol;
-        let bytes = (c.payload + s.payload) as f64;
+        let bytes = (c.bytes + s.bytes) as f64;
         let packets = (c.packets + s.packets) as f64;
         // Records have no frame sizes.
         let frames = |side: &Side| (side.payload + side.packets * HEADERS) as f64;
@@ -271,7 +274,7 @@ impl Figures {
             ),
             ("Application Turns", "", total(self.turns as f64)),
             ("Application Messages", "", total(self.messages as f64)),
-            ("Application Data", "bytes", both(|s| s.payload as f64)),
+            ("Application Data", "bytes", both(|s| s.bytes as f64)),
             (
                 "Average Application Message",
                 "bytes",

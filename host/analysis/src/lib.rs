@@ -382,7 +382,7 @@ impl State {
         if block.known & 1 != 0 {
             flow.acknowledge(1 - side, block.ack, r.time());
         }
-        self.totals.figures.message();
+        self.totals.figures.message(side, block.bytes);
         // For the time of the turn on its own, so that the rest of the flow can be looked at.
         let mut turn = flow.turn.take().unwrap_or_else(|| self.pool.turn());
         let tail = turn.tail(side);

@@ -1914,3 +1914,17 @@ fn a_reset_instead_of_an_answer_is_told() {
         "INFO"
     );
 }
+
+/// A segment that is sent again is no more data of the application.
+#[test]
+fn application_data_is_counted_once() {
+    let mut c = start();
+    c.packet(0.300, C, "AP", 101, 901, 100);
+    c.packet(0.311, S, "AP", 901, 201, 300);
+    c.packet(0.341, C, "A", 201, 1201, 0);
+    let summary = analyze(&c.packets).summary.unwrap();
+    let row = |name: &str| summary.statistics.iter().find(|s| s.name == name).unwrap();
+    let data = row("Application Data");
+    assert_eq!([data.total, data.client, data.server], [400.0, 100.0, 300.0].map(Some));
+    assert_eq!(row("Average Application Message").total, Some(200.0));
+}
