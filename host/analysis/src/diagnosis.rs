@@ -62,6 +62,18 @@ fn time_of(category: &str, time: &TimeShares) -> Option<f64> {
     Some(ns as f64 / time.total().max(1) as f64)
 }
 
+/// How far the time of a category may be from the truth, as far as that is known, ns: one tap cannot tell a host's time from what a link behind it
+/// took.
+fn uncertain(category: &str, time: &TimeShares) -> u64 {
+    match category {
+        "CLIENT_PROCESSING" => time.client_uncertain,
+        "SERVER_PROCESSING" => time.server_uncertain,
+        "BANDWIDTH" => time.link_uncertain.min(time.bandwidth),
+        "CONGESTION" => time.link_uncertain.saturating_sub(time.bandwidth).min(time.congestion),
+        _ => 0,
+    }
+}
+
 /// Figures of one direction over everything.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
@@ -178,7 +190,8 @@ impl Figures {
         }
         let row = |t: &Threshold| {
             let value = value(t.category)?;
-            let verdict = if value >= t.bottleneck {
+            let uncertain = uncertain(t.category, time) as f64 / time.total().max(1) as f64;
+            let verdict = if value - uncertain >= t.bottleneck {
                 "BOTTLENECK"
             } else if value >= t.potential {
                 "POTENTIAL_BOTTLENECK"
@@ -191,7 +204,12 @@ impl Figures {
                 value,
                 potential: t.potential,
                 bottleneck: t.bottleneck,
-                of: t.of.to_owned(),
+                of: if uncertain > 0.0 {
+                    format!("{}, ± {:.1} %", t.of, 100.0 * uncertain)
+                } else {
+                    t.of.to_owned()
+                },
+                uncertain: (uncertain > 0.0).then_some(uncertain),
             })
         };
         THRESHOLDS.iter().filter_map(row).collect()
@@ -223,11 +241,20 @@ impl Figures {
         costs.sort_by_key(|cost| std::cmp::Reverse(cost.1));
         costs
             .into_iter()
-            .map(|(name, ns, remedy)| v1::Bottleneck {
-                name: name.to_owned(),
-                seconds: seconds(ns),
-                share: ns as f64 / time.total().max(1) as f64,
-                remedy: remedy.to_owned(),
+            .map(|(name, ns, remedy)| {
+                let uncertain = uncertain(name, time);
+                let doubt = match name {
+                    _ if uncertain <= ns / 2 => "",
+                    "BANDWIDTH" | "CONGESTION" => " (or a faster host behind it: not known which)",
+                    _ => " (or a faster link on the way to it: not known which)",
+                };
+                v1::Bottleneck {
+                    name: name.to_owned(),
+                    seconds: seconds(ns),
+                    share: ns as f64 / time.total().max(1) as f64,
+                    remedy: format!("{remedy}{doubt}"),
+                    uncertain_seconds: (uncertain > 0).then(|| seconds(uncertain)),
+                }
             })
             .collect()
     }
@@ -353,6 +380,42 @@ mod tests {
         }
         let is_row = |line: &&str| line.starts_with("| `") && line.matches(" | ").count() == 3;
         assert_eq!(page.lines().filter(is_row).count(), THRESHOLDS.len(), "a row too many");
+    }
+
+    /// Half of the time is the client's, or the link's behind the tap.
+    #[test]
+    fn what_may_be_anothers_time_is_no_bottleneck() {
+        let rows = |client_uncertain| {
+            let time = TimeShares {
+                client: 50_000,
+                protocol: 50_000,
+                client_uncertain,
+                ..TimeShares::default()
+            };
+            let client = Figures::diagnosis_of_time(&time).remove(0);
+            (
+                client.verdict,
+                client.of,
+                client.uncertain,
+                Figures::bottlenecks(&time).remove(0).remedy,
+            )
+        };
+        let (verdict, of, uncertain, remedy) = rows(0);
+        assert_eq!(
+            (&*verdict, &*of, uncertain, &*remedy),
+            ("BOTTLENECK", OF_TIME, None, "a faster client")
+        );
+        let (verdict, of, uncertain, remedy) = rows(40_000);
+        assert_eq!(
+            (&*verdict, &*of),
+            ("POTENTIAL_BOTTLENECK", "share of the time, ± 40.0 %")
+        );
+        assert_eq!(uncertain, Some(0.4));
+        assert_eq!(
+            remedy,
+            "a faster client (or a faster link on the way to it: not known which)"
+        );
+        assert_eq!(rows(5_000).0, "BOTTLENECK");
     }
 
     #[test]

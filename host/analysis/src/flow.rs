@@ -7,15 +7,15 @@ use weir_record::{
 
 use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
-use crate::limits::{self, Charged, DELAYED_ACK_MOST, Limits, SoFar};
+use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Counts, Losses, Path, Segment};
 use crate::queues::Wait;
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
-use crate::shares::{self, Measure, Recovery, TimeShares};
+use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
-use crate::turns::{ClientFin, Finished, Responses, Turn};
+use crate::turns::{ClientFin, Finished, Left, Responses, Turn};
 use crate::twins::First;
 use crate::verdict::{Class, Place, Verdict};
 use crate::windows::{Closed, Windows};
@@ -733,16 +733,49 @@ impl Flow {
         };
         let response_end = done.response_time.saturating_add(done.response.unwrap_or(0));
         let response_end = response_end.min(next).max(done.response_time);
+        let asked = (done.request_time, request_end);
+        let [mut request_tail, mut tail] = [Tail::default(); 2];
+        if answered {
+            request_tail = self.tail(0, asked, done, done.response_time, &m, link);
+            tail = self.tail(1, (done.response_time, response_end), done, next, &m, link);
+        }
         let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
         let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
         let before = done.client.or_else(|| self.since_setup(done));
-        let recovery = self.recovery(done, (request_end, response_end), next);
+        let recovered = self.recovery(done, (request_end, response_end), next);
+        let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
+        let tail = tail.behind(under_way(&response));
+        let left = Left {
+            recovered: recovered[1],
+            tail,
+        };
+        let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
+        let recovery = Recovery {
+            request: recovered[0],
+            end: recovered[1],
+            before: left.recovered,
+        };
+        let tails = Tails {
+            request: request_tail.behind(under_way(&request)),
+            // Who asked before all of it had come did not wait for it.
+            before: if done.overlapped { Tail::default() } else { left.tail },
+        };
+        if tails.request.uncertain > 0 {
+            done.wait = Some(Wait::or(done.wait, m.to_server.unwrap_or(0), tails.request.uncertain));
+        }
+        if let Some(gap) = before.filter(|_| done.request_bytes > 0) {
+            let gap = gap.saturating_sub(left.recovered);
+            // The way to the client and back is in it, where it is not known.
+            let most = self.at_most(1).map_or(gap, |most| most.min(gap));
+            let unknown = if m.to_client.is_none() { most } else { 0 };
+            done.client_uncertain = Some(tails.before.uncertain.max(unknown)).filter(|ns| *ns > 0);
+        }
         let one_sided = next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0);
         let time = if one_sided {
             // What was seen of one side alone is no gap between anything.
             TimeShares::unknown()
         } else {
-            TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &m)
+            TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &tails, &m)
         };
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
@@ -752,7 +785,7 @@ impl Flow {
 
     /// The waits for what was sent again behind the last packets of a request and a response, which ended at `ends`. What may have
     /// been such a wait makes the server's time uncertain.
-    fn recovery(&mut self, done: &mut Finished, ends: (u64, u64), next: u64) -> Recovery {
+    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> [u64; 2] {
         let (asked, answered) = ends;
         let [mut request, mut end] = [0; 2];
         if let Some(trouble) = self.extras.trouble() {
@@ -772,8 +805,32 @@ impl Flow {
             let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
             end = since(from, waited);
         }
-        let before = self.turn.as_mut().map_or(0, |turn| turn.recovered(end));
-        Recovery { request, end, before }
+        [request, end]
+    }
+
+    /// How late the end of a transfer came, which its receiver answered at `until`.
+    fn tail(
+        &self,
+        s: usize,
+        (first, last): (u64, u64),
+        done: &Finished,
+        until: u64,
+        m: &Measure,
+        link: Option<f64>,
+    ) -> Tail {
+        let trip = [m.to_server, m.to_client][s & 1];
+        let transfer = self.extras.limits().map(|limits| &limits.sides[s & 1]);
+        let (Some(trip), false) = (trip, until == u64::MAX || transfer.is_none() && link.is_none()) else {
+            return Tail::default();
+        };
+        let flown = Flown {
+            first,
+            last,
+            bytes: [done.request_bytes, done.response_bytes][s & 1],
+            end: done.ends[s & 1],
+            until,
+        };
+        Tail::new(transfer, &flown, trip, &self.limit_path(s, link))
     }
 
     /// `None` of a transfer that took no time.

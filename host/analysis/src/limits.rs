@@ -12,6 +12,7 @@ mod pauses;
 mod recovery;
 mod sample;
 mod spans;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod trips;
@@ -32,6 +33,8 @@ use recovery::{Answers, Repeats};
 pub(crate) use sample::apart;
 use sample::{Pace, Sample, Tally, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
+use tail::Passed;
+pub(crate) use tail::{Flown, Tail};
 use trips::busy_link;
 
 /// Samples or spans at which a transfer is charged up to the last of them.
@@ -115,6 +118,8 @@ pub(crate) struct Transfer {
     signs: Option<(u64, u64)>,
     /// Round trips since the last loss.
     acks_since_loss: u32,
+    /// What a link behind the tap takes.
+    passed: Passed,
     /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
     pub sender_bytes: u32,
     pub receiver_bytes: u32,
@@ -141,6 +146,7 @@ impl Transfer {
         if is_delayed(r.rtt, r.flight, path) {
             self.delayed_acks = self.delayed_acks.saturating_add(1);
         }
+        self.passed.sample(r, path);
         let sent = time.saturating_sub(r.rtt);
         let at_edge = self.at_edge(sent, r.seq_end, path);
         let window_before = self.edges.heard(sent, path).map(|edge| edge.window);

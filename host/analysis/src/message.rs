@@ -248,6 +248,8 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         request: times.request,
         server: times.server,
         wait: None,
+        client_uncertain: None,
+        ends: [0; 2],
         response: times.response,
         response_time: 0,
         end: times.end,
@@ -276,6 +278,7 @@ pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished, time: &T
         overlapped: done.overlapped,
         shares: Some(time.message()),
         server_uncertain_seconds: done.wait.map(|wait| seconds(u64::from(wait.uncertain))),
+        client_uncertain_seconds: done.client_uncertain.map(seconds),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use weir_messages::v1;
 
-use crate::limits::{Cause, Charged};
+use crate::limits::{Cause, Charged, Tail};
 use crate::message::seconds;
 use crate::turns::Finished;
 
@@ -13,6 +13,11 @@ pub(crate) const USER_THINK: u64 = 1_000_000_000;
 pub(crate) const LONGEST: u64 = 1 << 58;
 /// Bytes of a frame that are not payload: Ethernet, IPv4 and TCP headers without options.
 pub(crate) const HEADERS: u64 = 54;
+
+/// Bytes on the wire, in full segments.
+pub(crate) fn on_wire(bytes: u64, segment: u32) -> u64 {
+    bytes.saturating_add(bytes.div_ceil(u64::from(segment.max(1))).saturating_mul(HEADERS))
+}
 
 /// ns of a transaction, an operation or everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +39,10 @@ pub(crate) struct TimeShares {
     pub sender: u64,
     pub nagle: u64,
     pub slow_start: u64,
+    /// How far the client's, the server's, and the link's (bandwidth and congestion) may be from the truth.
+    pub client_uncertain: u64,
+    pub server_uncertain: u64,
+    pub link_uncertain: u64,
 }
 
 /// What a transaction is measured with; times in ns.
@@ -59,6 +68,14 @@ pub(crate) struct Recovery {
     pub before: u64,
 }
 
+/// How late the ends of transfers came to who went on then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tails {
+    pub request: Tail,
+    /// Of the response of the transaction before.
+    pub before: Tail,
+}
+
 impl TimeShares {
     pub fn add(&mut self, other: &Self) {
         let Self {
@@ -76,6 +93,9 @@ impl TimeShares {
             sender,
             nagle,
             slow_start,
+            client_uncertain,
+            server_uncertain,
+            link_uncertain,
         } = other;
         for (sum, more) in [
             (&mut self.think, think),
@@ -84,6 +104,9 @@ impl TimeShares {
             (&mut self.latency, latency),
             (&mut self.transactions, transactions),
             (&mut self.blind, blind),
+            (&mut self.client_uncertain, client_uncertain),
+            (&mut self.server_uncertain, server_uncertain),
+            (&mut self.link_uncertain, link_uncertain),
         ] {
             *sum = sum.saturating_add(*more);
         }
@@ -146,6 +169,7 @@ impl TimeShares {
         request: Option<&Charged>,
         response: Option<&Charged>,
         recovery: &Recovery,
+        tails: &Tails,
         m: &Measure,
     ) -> Self {
         let before = before.map(|gap| gap.saturating_sub(recovery.before).min(LONGEST));
@@ -161,6 +185,8 @@ impl TimeShares {
             if asked {
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
+                // And the rest of what it carried, too.
+                let idle = idle - s.tail(tails.before, idle);
                 *(if idle > USER_THINK { &mut s.think } else { &mut s.client }) += idle;
             } else {
                 s.server += s.less_latency(gap, m.to_server);
@@ -175,24 +201,39 @@ impl TimeShares {
             // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
             let trip = done.wait.map(|wait| u64::from(wait.round_trip));
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
-            if let (Some(own), Some(trip)) = (m.to_server, trip) {
-                let queue = trip.saturating_sub(own).min(idle);
-                let on_wire = done.wait.map_or(0, |wait| u64::from(wait.on_wire)).min(queue);
-                s.bandwidth += on_wire;
-                s.congestion += queue - on_wire;
-                idle -= queue;
+            if let Some(own) = m.to_server {
+                // Two signs of one queue: what passed around the request, and the request's own segments.
+                let wire = done.wait.map_or(0, |wait| u64::from(wait.on_wire));
+                let queue = trip.unwrap_or(own).saturating_sub(own);
+                let tail = tails.request;
+                let tail = Tail {
+                    late: tail.late.saturating_add(wire).max(queue),
+                    wire: tail.wire.saturating_add(wire),
+                    ..tail
+                };
+                idle -= s.tail(tail, idle);
             }
             s.server += idle;
         }
         let idle = s.transfer(response, done.response_bytes, m);
         s.server += idle;
+        // What is uncertain of a side is at most all that it may have had.
+        let whole = |gap: Option<u64>, uncertain: Option<u64>| gap.unwrap_or(0).min(uncertain.unwrap_or(0));
+        s.client_uncertain = if s.think > 0 {
+            0
+        } else {
+            whole(before, done.client_uncertain)
+        };
+        s.server_uncertain = whole(server, done.wait.map(|wait| wait.uncertain.into()));
         // What was sent while a transfer of the peer went on was waited for by nobody.
         let [request_amid, response_amid] = done.amid;
         if request_amid {
             s.protocol += std::mem::take(&mut s.think) + std::mem::take(&mut s.client);
+            s.client_uncertain = 0;
         }
         if response_amid {
             s.protocol += std::mem::take(&mut s.server);
+            s.server_uncertain = 0;
         }
         debug_assert_eq!(
             s.total(),
@@ -210,6 +251,16 @@ impl TimeShares {
         self.protocol += wait;
         self.recovery += wait;
         wait
+    }
+
+    /// The end of a transfer, which came late, as far as that is in a gap. Returns how long that was.
+    fn tail(&mut self, tail: Tail, gap: u64) -> u64 {
+        let late = tail.late.min(gap);
+        let wire = tail.wire.min(late);
+        self.bandwidth += wire;
+        self.congestion += late - wire;
+        self.link_uncertain += tail.guessed.min(late);
+        late
     }
 
     /// What is left of a gap without the round trip in it.
@@ -230,10 +281,7 @@ impl TimeShares {
         let application = by.of(Cause::Application);
         let mut rest = by.sum() - application;
         let on_wire = match m.link {
-            Some(link) => {
-                let wire = bytes + bytes.div_ceil(u64::from(m.segment.max(1))) * HEADERS;
-                (wire as f64 / link * 1e9) as u64
-            }
+            Some(link) => (on_wire(bytes, m.segment) as f64 / link * 1e9) as u64,
             None => charged.busy(),
         };
         let bandwidth = on_wire.min(rest);

@@ -256,6 +256,8 @@ mod tests {
                 request: 0,
                 server: Some(server),
                 wait: None,
+                client_uncertain: None,
+                ends: [0; 2],
                 response: None,
                 response_time: 0,
                 end: None,

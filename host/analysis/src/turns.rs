@@ -3,7 +3,7 @@
 
 use weir_record::{Block, BlockEnd};
 
-use crate::limits::SoFar;
+use crate::limits::{SoFar, Tail};
 use crate::queues::Wait;
 use crate::seq::before;
 use crate::shares::TimeShares;
@@ -187,6 +187,10 @@ pub struct Finished {
     pub segment: Option<u32>,
     /// Request and response data crossed.
     pub overlapped: bool,
+    /// How far the client's time before it may be from the truth, ns.
+    pub(crate) client_uncertain: Option<u64>,
+    /// Sequence numbers behind the request and the response.
+    pub(crate) ends: [u32; 2],
     /// The request began while the response before it was on its way, and the response while the request was: neither waited for
     /// the other.
     pub(crate) amid: [bool; 2],
@@ -212,6 +216,8 @@ impl Finished {
             losses: 0,
             segment: None,
             overlapped: false,
+            client_uncertain: None,
+            ends: [0; 2],
             amid: [false; 2],
         }
     }
@@ -251,6 +257,15 @@ struct Trouble {
     probes: [Option<u32>; 2],
 }
 
+/// What the end of a transaction takes of the time until the next one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    /// From its last packet to its last repeat, ns.
+    pub recovered: u64,
+    /// How late its response came.
+    pub tail: Tail,
+}
+
 /// What a flow has from the end of its first transaction, or its first trouble, on.
 #[derive(Clone, Debug, Default)]
 #[repr(C)] // what each block and what each transaction needs comes first
@@ -258,8 +273,8 @@ struct Past {
     trouble: Option<Box<Trouble>>,
     /// Last packet of the previous transaction's response; 0 = none.
     previous: u64,
-    /// See [`Turn::recovered`].
-    recovered: u64,
+    /// See [`Turn::leave`].
+    left: Left,
     shares: Shares,
     finished: u32,
     time: TimeShares,
@@ -298,10 +313,10 @@ impl Turn {
         self.past.as_ref().map_or_else(TimeShares::default, |past| past.time)
     }
 
-    /// Replace how long after its last packet the transaction that is over was recovered, ns; returns that of the one before.
-    pub fn recovered(&mut self, end: u64) -> u64 {
+    /// Replace what the end of the transaction that is over takes of the time behind it; returns that of the one before.
+    pub fn leave(&mut self, left: Left) -> Left {
         let past = self.past.as_deref_mut();
-        past.map_or(0, |past| std::mem::replace(&mut past.recovered, end))
+        past.map_or_else(Left::default, |past| std::mem::replace(&mut past.left, left))
     }
 
     /// Enter whose time a finished transaction took.
@@ -470,6 +485,8 @@ impl Turn {
             losses,
             segment: None,
             overlapped: request.overlapped,
+            client_uncertain: None,
+            ends: [request.end, response.end],
             amid: [request.amid, response.amid],
         };
         let shares = &mut past.shares;

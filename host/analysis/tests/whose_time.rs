@@ -307,3 +307,103 @@ fn pieces_amid_a_transfer_are_waited_for_by_nobody() {
         assert!(all.iter().any(|s| s.protocol_seconds > 0.011), "{from}: {all:?}");
     }
 }
+
+/// Eight turns of ten segments at once and an answer of 100 bytes, and then 10 ms until the next. Behind the tap there are 60 ms to who hears the segments, and
+/// a link that takes `apart` s for one; it acknowledges every second one. `up`: the client sends them.
+fn flights(apart: f64, up: bool) -> Conversation {
+    let (many, one) = if up { (C, S) } else { (S, C) };
+    let way = 0.060;
+    let mut c = Conversation::new(40_000);
+    let trips = if up { [way, 0.001] } else { [0.001, way] };
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(trips[0], S, 900, 101, Some(8));
+    c.packet(trips[0] + trips[1], C, "A", 101, 901, 0);
+    let (mut seq, mut answered) = if up { (101, 901) } else { (901, 101) };
+    let mut at = 0.2;
+    for _ in 0..8 {
+        if !up {
+            c.packet(at, C, "AP", answered, seq, 100);
+            answered += 100;
+            at += 0.011;
+        }
+        for n in 1..=10 {
+            c.packet(at, many, if n == 10 { "AP" } else { "A" }, seq, answered, 1460);
+            seq += 1460;
+            if n % 2 == 0 {
+                c.packet(at + way + f64::from(n) * apart, one, "A", answered, seq, 0);
+            }
+        }
+        at += way + 10.0 * apart + 0.010;
+        if up {
+            c.packet(at, S, "AP", answered, seq, 100);
+            answered += 100;
+            c.packet(at + 0.001, C, "A", seq, answered, 0);
+            at += 0.011;
+        }
+    }
+    c
+}
+
+/// 2 Mbit/s.
+const SLOW: f64 = 0.006_056;
+
+/// What comes behind the tap over a slow link is neither the client's time nor the server's, although the ACKs of its end are in no record.
+#[test]
+fn the_end_of_a_flight_on_a_slow_link_is_not_the_time_of_who_waits_for_it() {
+    for up in [false, true] {
+        let all = transactions(&flights(SLOW, up));
+        let t = &all[6];
+        let (own, uncertain) = if up {
+            (shares(t).server_processing_seconds, t.server_uncertain_seconds)
+        } else {
+            (shares(t).client_processing_seconds, t.client_uncertain_seconds)
+        };
+        about(own, 0.010);
+        about(shares(t).bandwidth_seconds, 10.0 * SLOW);
+        // That nothing else held it is a guess.
+        about(uncertain.unwrap(), 8.0 * SLOW);
+        // The rate is not known before several flights tell the same.
+        let first = if up { &all[0] } else { &all[1] };
+        let (own, uncertain) = if up {
+            (shares(first).server_processing_seconds, first.server_uncertain_seconds)
+        } else {
+            (shares(first).client_processing_seconds, first.client_uncertain_seconds)
+        };
+        about(own, 0.010 + 8.0 * SLOW);
+        about(uncertain.unwrap(), 8.0 * SLOW);
+    }
+}
+
+/// With the bandwidth given, it is no guess.
+#[test]
+fn a_given_bandwidth_tells_when_the_end_of_a_flight_comes() {
+    let records = support::records(&flights(SLOW, false).packets, weir_engine::Config::file());
+    let mut analyzer = weir_analysis::Analyzer::new(weir_analysis::Config {
+        bandwidth: Some(2e6),
+        ..weir_analysis::Config::default()
+    });
+    let mut a = v1::Analysis::default();
+    analyzer.push(&records, &mut a);
+    analyzer.finish(&mut a);
+    let t = a.transactions.iter().filter(|t| t.kind == "DATA").nth(1).unwrap();
+    about(shares(t).client_processing_seconds, 0.010);
+    assert_eq!(t.client_uncertain_seconds, None);
+}
+
+/// Where all is acknowledged as soon as its first segment, the rest of the time is the host's.
+#[test]
+fn the_end_of_a_flight_on_a_fast_link_is_there_at_once() {
+    for up in [false, true] {
+        let all = transactions(&flights(0.000_010, up));
+        for t in &all[1..] {
+            let s = shares(t);
+            let own = if up {
+                s.server_processing_seconds
+            } else {
+                s.client_processing_seconds
+            };
+            assert!((own - 0.010).abs() < 0.000_2, "{s:?}");
+            assert_eq!((t.server_uncertain_seconds, t.client_uncertain_seconds), (None, None));
+        }
+    }
+}

@@ -104,6 +104,11 @@ impl Charged {
             .saturating_add(self.queued_buffer)
     }
 
+    /// Time in which data was under way, ns.
+    pub fn under_way(&self) -> u64 {
+        self.by.sum() - self.by.of(Cause::Application)
+    }
+
     /// Another transfer.
     pub fn join(&mut self, other: &Self) {
         self.by.join(&other.by);

@@ -105,6 +105,11 @@ impl Row for Transaction {
             Cell::F64(|t| t.server_uncertain_seconds),
             "How far the server's share may be from the truth (docs: limits); NULL: no sign of a queue, of others before it on a slow link or of something missed.",
         ));
+        columns.push(Column::known(
+            "client_uncertain_seconds",
+            Cell::F64(|t| t.client_uncertain_seconds),
+            "How far the client's share may be from the truth (docs: limits); NULL: no sign that the response before waited for a slow link.",
+        ));
         columns
     }
 }

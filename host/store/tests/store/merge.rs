@@ -96,14 +96,14 @@ fn a_file_is_opened_when_its_time_has_come() {
     assert!(matches!(merge.next(), Some(Err(StoreError::Io { .. }))));
 }
 
-/// A transaction whose server time may be off by so much.
+/// A transaction whose client time may be off by so much.
 fn transaction(second: i64, uncertain: f64) -> Vec<(Table, RecordBatch)> {
     let mut builder = Builder::new("t");
     let message = v1::Transaction {
         request_time: Some(Timestamp::from_unix_nanos(T0 as i64 + second * 1_000_000_000)),
         kind: "DATA".into(),
         signature: "Request: blk[1]-blk[1]".into(),
-        server_uncertain_seconds: Some(uncertain),
+        client_uncertain_seconds: Some(uncertain),
         ..v1::Transaction::default()
     };
     let ends = Ends::default();
@@ -137,7 +137,7 @@ fn uncertain(folder: &Path) -> Result<Vec<Option<f64>>, StoreError> {
     let mut all = Vec::new();
     for rows in Merge::new(folder, Table::Transactions, manifest.of(Table::Transactions).cloned()) {
         let rows = rows?;
-        let column = rows.column_by_name("server_uncertain_seconds").unwrap();
+        let column = rows.column_by_name("client_uncertain_seconds").unwrap();
         all.extend(column.as_primitive::<Float64Type>());
     }
     Ok(all)
@@ -151,7 +151,7 @@ fn files_written_before_a_column_was_there_have_null_in_it() {
     drop(store);
     rewrite(folder.path(), |rows| {
         let last = rows.num_columns() - 1;
-        assert_eq!(rows.schema().field(last).name(), "server_uncertain_seconds");
+        assert_eq!(rows.schema().field(last).name(), "client_uncertain_seconds");
         rows.project(&(0..last).collect::<Vec<_>>()).unwrap()
     });
     let mut store = Store::open(folder.path(), Options::default()).unwrap();

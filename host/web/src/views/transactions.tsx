@@ -22,6 +22,7 @@ const SETS = {
             .split(" ")
             .map((part) => `shares_${part}_seconds`),
         "server_uncertain_seconds",
+        "client_uncertain_seconds",
     ],
 };
 
@@ -38,7 +39,7 @@ export default function Transactions() {
                 sets={SETS}
                 touch="overlap"
                 id="connection_id"
-                needs={["signature", "server_uncertain_seconds"]}
+                needs={["signature", "server_uncertain_seconds", "client_uncertain_seconds"]}
                 ways={ways}
             />
         </div>
@@ -50,6 +51,7 @@ function ways(id: string, value: Value) {
     const only = (requests: string) => ({ params: { requests, row: "" } });
     const signature = value("signature");
     const uncertain = value("server_uncertain_seconds");
+    const client = value("client_uncertain_seconds");
     return (
         <>
             <Link to={{ view: "waterfall", params: { connection: id } }}>Its waterfall</Link>
@@ -59,6 +61,12 @@ function ways(id: string, value: Value) {
                 <span>
                     The server’s share may be off by {duration(Number(uncertain))}: a queue stood, others went before it
                     on a slow link, or the capture missed something
+                </span>
+            )}
+            {client !== null && (
+                <span>
+                    The client’s share may be off by {duration(Number(client))}: the response before may have waited for
+                    a slow link
                 </span>
             )}
         </>

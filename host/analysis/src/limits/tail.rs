@@ -1,0 +1,195 @@
+//! How late the end of a transfer came to its receiver: what passed the tap at once may wait behind it for a slow link. Records time the
+//! first segments of a flight, not its last.
+
+use weir_record::Rtt;
+
+use super::Transfer;
+use super::path::{Path, SLACK, is_prompt};
+use crate::shares::on_wire;
+
+/// Round trips from which on their fastest tells what the link takes.
+const ENOUGH: u32 = 4;
+
+/// A rate: bytes on the wire, and the time that they took, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    bytes: u64,
+    ns: u64,
+    /// Round trips that tell of it, and the smallest of all, ns.
+    trips: u32,
+    base: u64,
+}
+
+impl Passed {
+    /// A timed segment and what was acknowledged with it took at most what its round trip was above the smallest: the link is
+    /// as fast as the fastest of these.
+    pub fn sample(&mut self, r: &Rtt, path: &Path) {
+        let alone = r.ack == r.seq_end;
+        let Some(base) = path
+            .base
+            .filter(|base| is_prompt(r.rtt, r.flight, alone, path.payload, Some(*base)))
+        else {
+            return;
+        };
+        // A smaller round trip than all before makes them longer.
+        self.ns = self.ns.saturating_add(self.base.saturating_sub(base));
+        self.base = base;
+        let ns = r.rtt.saturating_sub(base);
+        if ns == 0 {
+            return;
+        }
+        let more = u64::from(r.ack.wrapping_sub(r.seq_end));
+        let bytes = on_wire(more.saturating_add(path.payload.into()), path.payload);
+        if self.trips == 0 || u128::from(bytes) * u128::from(self.ns) > u128::from(self.bytes) * u128::from(ns) {
+            (self.bytes, self.ns) = (bytes, ns);
+        }
+        self.trips = self.trips.saturating_add(1);
+    }
+
+    /// What so many bytes take at most, ns.
+    fn time(&self, bytes: u64) -> u64 {
+        let ns = u128::from(bytes) * u128::from(self.ns) / u128::from(self.bytes.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// Whether several round trips tell of a link that takes longer than hosts may.
+    const fn is_slow(&self) -> bool {
+        self.trips >= ENOUGH && self.ns >= SLACK
+    }
+}
+
+/// What passed the tap as one transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flown {
+    /// First and last packet.
+    pub first: u64,
+    pub last: u64,
+    pub bytes: u64,
+    /// Sequence number behind it.
+    pub end: u32,
+    /// When its receiver answered, and so had all of it.
+    pub until: u64,
+}
+
+/// How much later than the smallest round trip says the end of a transfer came, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// The best guess.
+    pub late: u64,
+    /// All of it on the wire of the slow link, where its rate is known or guessed.
+    pub wire: u64,
+    /// Of `late`, what is guessed.
+    pub guessed: u64,
+    /// The truth is at most so far from it.
+    pub uncertain: u64,
+}
+
+impl Tail {
+    /// `trip`: the smallest round trip from the tap to the receiver. `transfer`: none that took longer than a flight is known.
+    pub fn new(transfer: Option<&Transfer>, flown: &Flown, trip: u64, path: &Path) -> Self {
+        let soonest = flown.last.saturating_add(trip);
+        let passed = transfer
+            .map(|transfer| transfer.passed)
+            .filter(|passed| passed.trips > 0);
+        // The last ACK that came at once and was not that of the end, or that of a first segment: it may have left the link before the tap.
+        let behind_first = flown.bytes.saturating_sub(path.payload.into());
+        let mut at = (flown.first.saturating_add(trip), behind_first);
+        let (mut known, mut latest) = (0, flown.until);
+        let heard = transfer.into_iter().flat_map(|transfer| transfer.samples.iter().rev());
+        for s in heard.filter(|s| s.time <= flown.until) {
+            let left = flown.end.wrapping_sub(s.ack);
+            if left == 0 || left > i32::MAX as u32 {
+                latest = latest.min(s.time);
+            } else if u64::from(left) > flown.bytes {
+                break;
+            } else if s.is_prompt(path) {
+                at = (s.time, left.into());
+                known = s.time.saturating_sub(soonest);
+                break;
+            }
+        }
+        let (since, left) = at;
+        let time = |bytes: u64| {
+            let bytes = on_wire(bytes, path.payload);
+            match path.link {
+                Some(link) => (bytes as f64 / link * 1e9) as u64,
+                None => passed.map_or(0, |passed| passed.time(bytes)),
+            }
+        };
+        let whole = since
+            .saturating_add(time(left))
+            .min(latest)
+            .saturating_sub(soonest)
+            .max(known);
+        let more = whole - known;
+        let more = if more < SLACK { 0 } else { more };
+        let is_given = path.link.is_some();
+        let is_told = is_given || passed.is_some_and(|passed| passed.is_slow());
+        Self {
+            late: known + if is_told { more } else { 0 },
+            wire: if is_told { time(flown.bytes) } else { 0 },
+            guessed: if is_told && !is_given { more } else { 0 },
+            uncertain: if is_given { 0 } else { more },
+        }
+    }
+
+    /// Without what passed while the transfer went on, which took that long (ns).
+    pub fn behind(self, transfer: u64) -> Self {
+        Self {
+            wire: self.wire.saturating_sub(transfer).min(self.late),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::tests::{MS, TAP_BETWEEN, rtt};
+
+    /// Ten segments of 1,000 bytes at once, behind 60 ms, of which an ACK came after so many ms and left so many bytes.
+    fn tail(samples: &[(u64, u32)], until: u64, path: &Path) -> Tail {
+        let mut t = Transfer::default();
+        for (at, left) in samples {
+            let end = 10_000 - left;
+            t.sample(at * MS, &rtt(at * MS, end, *left), None, path);
+        }
+        let flown = Flown {
+            first: 0,
+            last: 0,
+            bytes: 10_000,
+            end: 10_000,
+            until: until * MS,
+        };
+        Tail::new(Some(&t), &flown, 60 * MS, path)
+    }
+
+    #[test]
+    fn until_an_ack_of_less_the_end_was_not_there() {
+        let at_once = tail(&[(60, 9_000)], 300, &TAP_BETWEEN);
+        assert_eq!(at_once, Tail::default());
+        // One round trip tells of 10 ms for a segment, which is a guess, and of no more than the other side let it.
+        for (until, more) in [(300, 90), (100, 30), (70, 0)] {
+            let one = tail(&[(70, 9_000)], until, &TAP_BETWEEN);
+            assert_eq!((one.late / MS, one.uncertain / MS), (10, more), "{until}");
+        }
+        // Or than its ACK did.
+        assert_eq!(tail(&[(70, 9_000), (110, 0)], 300, &TAP_BETWEEN).uncertain / MS, 40);
+        // What came after the other side went on tells nothing.
+        assert_eq!(tail(&[(70, 9_000)], 65, &TAP_BETWEEN).late, 0);
+    }
+
+    #[test]
+    fn a_smaller_round_trip_makes_the_others_longer() {
+        let path = |base: u64| Path {
+            base: Some(base * MS),
+            ..TAP_BETWEEN
+        };
+        let mut passed = Passed::default();
+        passed.sample(&rtt(70 * MS, 1_000, 9_000), &path(69));
+        passed.sample(&rtt(60 * MS, 2_000, 8_000), &path(60));
+        assert_eq!((passed.ns, passed.trips), (10 * MS, 1));
+        passed.sample(&rtt(64 * MS, 3_000, 7_000), &path(60));
+        assert_eq!((passed.ns, passed.trips), (4 * MS, 2));
+    }
+}
