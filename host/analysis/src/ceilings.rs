@@ -32,12 +32,13 @@ pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1
     let per_trip = |bytes: f64| trip.map(|trip| bytes * 8.0 / trip);
     let link = link.or((transfer.link_rate > 0.0).then_some(transfer.link_rate));
     let d = &flow.directions[side];
+    let measured = transfer.rate().filter(|_| trip.is_some());
     let counts = flow.counts(side);
     let data = u64::from(d.data_segments) + counts.sent_without_new();
     let loss = counts.retransmitted_data as f64 / data.max(1) as f64;
     let segment = f64::from(flow.setup.segment());
     Some(v1::Ceilings {
-        measured_bits_per_second: d.payload as f64 * 8.0 / seconds(under_way),
+        measured_bits_per_second: measured.map(|bytes| bytes * 8.0),
         receiver_window_bits_per_second: window(flow, 1 - side).and_then(|bytes| per_trip(bytes as f64)),
         sender_bits_per_second: (transfer.sender_bytes > 0)
             .then(|| per_trip(f64::from(transfer.sender_bytes)))

@@ -737,10 +737,23 @@ impl Flow {
         let [mut request_tail, mut tail] = [Tail::default(); 2];
         if answered {
             request_tail = self.tail(0, asked, done, done.response_time, &m, link);
-            tail = self.tail(1, (done.response_time, response_end), done, next, &m, link);
+            tail = self.tail(
+                1,
+                (done.response_time, response_end),
+                done,
+                next.min(self.last),
+                &m,
+                link,
+            );
         }
         let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
         let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
+        if let Some(limits) = self.extras.limits_mut() {
+            let [sent, received] = &mut limits.sides;
+            let trip = m.round_trip().unwrap_or(0);
+            sent.carried(done.request_bytes, trip.saturating_add(request_tail.late));
+            received.carried(done.response_bytes, trip.saturating_add(tail.late));
+        }
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
@@ -820,7 +833,7 @@ impl Flow {
     ) -> Tail {
         let trip = [m.to_server, m.to_client][s & 1];
         let transfer = self.extras.limits().map(|limits| &limits.sides[s & 1]);
-        let (Some(trip), false) = (trip, until == u64::MAX || transfer.is_none() && link.is_none()) else {
+        let (Some(trip), false) = (trip, transfer.is_none() && link.is_none()) else {
             return Tail::default();
         };
         let flown = Flown {

@@ -128,6 +128,9 @@ pub(crate) struct Transfer {
     /// Best rate over a round trip while a queue stood, bytes/s.
     pub link_rate: f64,
     pub total: Charged,
+    /// Of transfers that are over: their bytes, and how much longer than past the tap each was under way for its sender, ns.
+    carried: u64,
+    behind: u64,
     /// ns by which charges did not add up to their transfers before they were made to; 0 unless records were lost.
     pub unbalanced: u64,
     pub delayed_acks: u32,
@@ -326,6 +329,23 @@ impl Transfer {
         let mut sum = self.total.by;
         sum.join(&self.pending.by);
         sum
+    }
+
+    /// Of a transfer that is over: its bytes, and how much longer than past the tap it was under way for its sender, ns.
+    pub const fn carried(&mut self, bytes: u64, behind: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.carried = self.carried.saturating_add(bytes);
+        self.behind = self.behind.saturating_add(behind);
+    }
+
+    /// The rate of transfers that are over, at their sender from the first packet of each to the ACK of its last, bytes/s. Not known
+    /// where its application had nothing to send for most of that time: how long each piece was under way is not.
+    pub fn rate(&self) -> Option<f64> {
+        let (application, under_way) = (self.total.by.of(Cause::Application), self.total.under_way());
+        let ns = under_way.saturating_add(self.behind);
+        (ns > 0 && application <= ns).then(|| self.carried as f64 / ns as f64 * 1e9)
     }
 
     /// The transfer from its first to its last data packet is over; what was noted before `next` belongs to it.

@@ -374,6 +374,22 @@ fn the_end_of_a_flight_on_a_slow_link_is_not_the_time_of_who_waits_for_it() {
     }
 }
 
+/// Ten segments in one flight take 0.1 ms past the tap; their link has 2 Mbit/s.
+#[test]
+fn a_flight_is_no_faster_than_its_link() {
+    for up in [false, true] {
+        let mut c = flights(SLOW, up);
+        for (n, packet) in (0..).zip(c.packets.iter_mut().filter(|packet| packet.payload == 1460)) {
+            packet.time += n % 10 * 10_000;
+        }
+        let a = analyze(&c.packets);
+        let c = only(&a);
+        let d = if up { c.client_to_server } else { c.server_to_client };
+        let rate = d.unwrap().ceilings.unwrap().measured_bits_per_second.unwrap();
+        assert!((0.9e6..2e6).contains(&rate), "{rate}");
+    }
+}
+
 /// With the bandwidth given, it is no guess.
 #[test]
 fn a_given_bandwidth_tells_when_the_end_of_a_flight_comes() {

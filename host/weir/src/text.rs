@@ -730,7 +730,7 @@ fn print_limits(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
             row.extend(network.iter().map(|&s| if s == 0.0 { "·".into() } else { seconds(s) }));
             let c = d.ceilings.unwrap_or_default();
             let rates = [
-                Some(c.measured_bits_per_second).filter(|rate| *rate > 0.0),
+                c.measured_bits_per_second,
                 c.receiver_window_bits_per_second,
                 c.sender_bits_per_second,
                 c.loss_bits_per_second,

@@ -257,8 +257,8 @@ macro_rules! direction {
             ),
             Column::known(
                 concat!($prefix, "_ceiling_measured_bits_per_second"),
-                Cell::F64(|c| Some($side(c)?.ceilings.as_ref()?.measured_bits_per_second)),
-                "Payload rate while data was under way and the application had some.",
+                Cell::F64(|c| $side(c)?.ceilings.as_ref()?.measured_bits_per_second),
+                "New bytes of transfers that are over, from the first packet of each to the ACK of its last, at the sender; NULL where the application had nothing to send for most of it.",
             ),
             Column::known(
                 concat!($prefix, "_ceiling_receiver_window_bits_per_second"),
