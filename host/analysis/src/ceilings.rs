@@ -30,7 +30,7 @@ pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1
     }
     let trip = flow.measure(None).round_trip().map(seconds).filter(|trip| *trip > 0.0);
     let per_trip = |bytes: f64| trip.map(|trip| bytes * 8.0 / trip);
-    let link = link.or((transfer.link_rate > 0.0).then_some(transfer.link_rate));
+    let link = link.or(transfer.link());
     let d = &flow.directions[side];
     let measured = transfer.rate().filter(|_| trip.is_some());
     let counts = flow.counts(side);

@@ -148,7 +148,7 @@ impl Figures {
                 let transfer = &limits.sides[s];
                 side.closed = side.closed.saturating_add(transfer.total.by.closed());
                 side.nagle = side.nagle.saturating_add(transfer.total.by.of(Cause::Nagle));
-                self.link = self.link.max(transfer.link_rate);
+                self.link = self.link.max(transfer.link().unwrap_or(0.0));
                 self.unbalanced = self.unbalanced.saturating_add(transfer.unbalanced);
             }
         }

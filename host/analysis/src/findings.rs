@@ -358,7 +358,7 @@ impl Findings {
                 self.transfers += 1;
                 self.transfers_ns = self.transfers_ns.saturating_add(by.sum());
             }
-            let rate = link.unwrap_or(t.link_rate);
+            let rate = link.or(t.link()).unwrap_or(0.0);
             // What is full because most of the round trip is a queue would only make that longer.
             let (window, buffer) = (t.total.queued_window, t.total.queued_buffer);
             let costs = [

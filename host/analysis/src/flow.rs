@@ -861,7 +861,7 @@ impl Flow {
         }
         let path = self.limit_path(s, link);
         if self.extras.limits().is_none() && path.is_one_flight(to - from) {
-            return Some(Charged::one_flight(to - from));
+            return Some(Charged::one(path.one_flight(), to - from));
         }
         let limits = self.extras.make_limits(pool);
         Some(limits.sides[s].settle(from, to, next, &path))

@@ -110,6 +110,8 @@ pub(crate) struct Transfer {
     /// Most bytes in flight since the last sample.
     flight_since: u32,
     rate_max: f64,
+    /// The best of all transfers where nothing was repaired.
+    rate_best: f64,
     /// Most bytes in flight at a loss.
     loss_flight: u32,
     /// When the last loss is recovered.
@@ -125,8 +127,8 @@ pub(crate) struct Transfer {
     pub receiver_bytes: u32,
     /// Most bytes in flight over the whole path.
     pub peak: u32,
-    /// Best rate over a round trip while a queue stood, bytes/s.
-    pub link_rate: f64,
+    /// Best rate over a round trip while a link was busy, bytes/s.
+    link_rate: f64,
     pub total: Charged,
     /// Of transfers that are over: their bytes, and how much longer than past the tap each was under way for its sender, ns.
     carried: u64,
@@ -324,6 +326,11 @@ impl Transfer {
         }
     }
 
+    /// Rate of the link that was seen busy, bytes/s: not less than what passed at another time.
+    pub fn link(&self) -> Option<f64> {
+        (self.link_rate > 0.0).then(|| self.link_rate.max(self.rate_best))
+    }
+
     /// What is charged so far, with the transfer in progress.
     pub fn so_far(&self) -> Charges {
         let mut sum = self.total.by;
@@ -460,10 +467,9 @@ impl Transfer {
             at = end;
         }
         if at < to {
-            // Behind the last ACK: as before it. Without any, one flight, as fast as the link let it pass; or
-            // something that nothing tells.
+            // Behind the last ACK: as before it. Without any, one flight, or something that nothing tells.
             let alone = if path.is_one_flight(to - at) {
-                Cause::Bandwidth
+                path.one_flight()
             } else {
                 Cause::Unknown
             };

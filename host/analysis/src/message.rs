@@ -173,18 +173,19 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
             (time.server, shares.response)
         }
     });
-    let by = flow
+    let mut by = flow
         .extras
         .limits()
         .map_or_else(Charges::default, |l| l.sides[side].so_far());
     // Transfers of one flight before the first longer one are not in the charges.
     let one_flight = transfers.saturating_sub(by.sum());
+    by.add(flow.limit_path(side, None).one_flight(), one_flight);
     v1::LimitSeconds {
         application: seconds(time),
         sender: seconds(by.sender()),
         receiver_window: seconds(by.receiver()),
         congestion: seconds(by.congestion()),
-        bandwidth: seconds(by.of(Cause::Bandwidth) + one_flight),
+        bandwidth: seconds(by.of(Cause::Bandwidth)),
         unknown: seconds(by.of(Cause::Unknown)),
         nagle: seconds(by.of(Cause::Nagle)),
         small_window: seconds(by.of(Cause::SmallWindow)),

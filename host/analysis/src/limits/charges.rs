@@ -117,10 +117,10 @@ impl Charged {
         self.queued_buffer = self.queued_buffer.saturating_add(other.queued_buffer);
     }
 
-    /// A transfer that was one flight.
-    pub fn one_flight(ns: u64) -> Self {
+    /// A transfer that had one limit.
+    pub fn one(cause: Cause, ns: u64) -> Self {
         let mut one = Self::default();
-        one.by.add(Cause::Bandwidth, ns);
+        one.by.add(cause, ns);
         one
     }
 }

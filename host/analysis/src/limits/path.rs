@@ -3,6 +3,8 @@
 
 use weir_record::Block;
 
+use super::charges::Cause;
+
 /// Timing of hosts is not better than this, ns.
 pub(crate) const SLACK: u64 = 1_000_000;
 /// A pause shorter than this is none, ns.
@@ -44,9 +46,19 @@ impl Path {
         self.base.unwrap_or(0).saturating_add(self.other)
     }
 
-    /// Whether a transfer of this length is one flight, which takes as long as the link needs.
+    /// Whether a transfer of this length is one flight.
     pub fn is_one_flight(&self, ns: u64) -> bool {
         ns <= self.round_trip().max(SLACK)
+    }
+
+    /// What limited a transfer that was one flight: the link, which needs as long as it took. Without a known round trip it need not
+    /// have been one.
+    pub fn one_flight(&self) -> Cause {
+        if self.round_trip() > 0 {
+            Cause::Bandwidth
+        } else {
+            Cause::Unknown
+        }
     }
 
     /// Three segments, or most of a window that never has room for so many.

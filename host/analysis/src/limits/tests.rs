@@ -199,7 +199,7 @@ fn full_window(window: u32, every: u64, trip: u64, behind: u32) -> (Charged, f64
         t.sample(u64::from(n) * every * MS, &ack, Some(window), &path);
     }
     let end = 39 * every * MS;
-    (t.settle(0, end, end, &path), t.link_rate)
+    (t.settle(0, end, end, &path), t.link().unwrap_or(0.0))
 }
 
 /// A window that is full because the round trips are four times the smallest leaves the link no pause; one that is full without a queue does.
@@ -216,6 +216,16 @@ fn a_window_that_a_queue_fills_is_a_busy_link() {
     let (clear, _) = full_window(10_000, 100, 60, 5_000);
     assert!(clear.by.of(Cause::ReceiverWindow) > 3_000 * MS, "{clear:?}");
     assert_eq!(clear.queued_window, 0);
+}
+
+/// 1,000 bytes in a transfer that no round trip tells of.
+#[test]
+fn one_flight_needs_a_round_trip() {
+    for (path, cause) in [(TAP_BETWEEN, Cause::Bandwidth), (Path::default(), Cause::Unknown)] {
+        let charged = Transfer::default().settle(0, 500_000, 500_000, &path);
+        assert_eq!(charged.by.of(cause), 500_000);
+        assert_eq!(Charged::one(path.one_flight(), 7).by.of(cause), 7);
+    }
 }
 
 /// The receiver acknowledges all that its window lets in 100 ms later than it could: it did not wait in a queue.

@@ -2,7 +2,7 @@
 
 use super::charges::{Cause, Charges};
 use super::path::{DELAYED_ACK, Path, ROOM, SLACK, is_delayed};
-use super::sample::{Passage, Sample, Tally};
+use super::sample::{Passage, SPACED, Sample, Tally};
 use super::spans::{Span, Spans, Sure};
 use super::{CONTEXT, Transfer};
 use crate::seq::before;
@@ -15,6 +15,8 @@ const FLAT_TRIPS: usize = 3;
 pub(super) const FLAT: f64 = 1.15;
 /// Round trips above the smallest by this factor are queueing.
 const QUEUE: f64 = 1.25;
+/// Round trips that are not longer than the smallest by this factor had no queue.
+const EMPTY: f64 = 1.06;
 /// Round trips longer than the smallest by this factor are queueing for the most part.
 const MOSTLY: u64 = 3;
 /// Share of the best rate that a transfer has of a link with a queue when another one is there.
@@ -40,8 +42,8 @@ pub(super) struct Trip {
     gross: f64,
     /// Bytes in flight behind the tap, at most.
     flight_max: u32,
-    /// There were round trips that the receiver's delay of an ACK is no part of.
-    queued: bool,
+    /// The smallest of its round trips behind the tap that the receiver's delay of an ACK is no part of, ns, if there were any.
+    prompt: Option<u64>,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
     /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
@@ -66,6 +68,9 @@ pub(super) struct Trip {
     spaced: bool,
     /// What passed that link one behind the other.
     passed: Passage,
+    /// Its ACKs came as much later than the fastest as what they acknowledge behind their timed segments takes at its rate: segment came
+    /// behind segment, evenly.
+    even: bool,
     /// All of it, ns.
     ns: u64,
     /// Most of it went in pieces behind which the application had written no more.
@@ -83,7 +88,7 @@ impl Trip {
     pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
         let Some(base) = path.base else { return 0 };
         // Three segments and more with one late ACK waited for their receiver: the first two would have had their own.
-        if !self.queued && self.flight_max >= ROOM * path.payload && is_delayed(self.rtt, 0, path) {
+        if self.prompt.is_none() && self.flight_max >= ROOM * path.payload && is_delayed(self.rtt, 0, path) {
             return 0;
         }
         // So did what is acknowledged all at once and fills a window, or was waited for by Nagle's algorithm. An application that pauses
@@ -92,7 +97,7 @@ impl Trip {
         let elsewhere = by
             .of(Cause::Application)
             .saturating_add(by.closed())
-            .saturating_add(if self.queued { 0 } else { receiver });
+            .saturating_add(if self.prompt.is_some() { 0 } else { receiver });
         let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
         (above * by.sum().saturating_sub(elsewhere) as f64) as u64
     }
@@ -101,7 +106,7 @@ impl Trip {
     pub fn is_mostly_queue(&self, path: &Path) -> bool {
         let (whole, least) = (self.rtt.saturating_add(path.other), path.round_trip());
         let far = least.saturating_mul(MOSTLY).max(least.saturating_add(DELAYED_ACK));
-        self.queued && path.base.is_some() && whole > far
+        self.prompt.is_some() && path.base.is_some() && whole > far
     }
 }
 
@@ -120,6 +125,10 @@ impl Transfer {
         // most in flight.
         let (mut since, mut timed) = (start, measured);
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
+        let mut prompt: Option<u64> = None;
+        let mut sure = [0.0; 3];
+        // What these round trips acknowledged behind their timed segments, bytes.
+        let mut behind = 0u64;
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
         let mut tally = Tally::default();
@@ -134,6 +143,8 @@ impl Transfer {
             if s.is_prompt(path) {
                 sum = sum.saturating_add(s.rtt);
                 count += 1;
+                behind = behind.saturating_add(u64::from(s.ack.wrapping_sub(s.end)));
+                prompt = Some(prompt.map_or(s.rtt, |least| least.min(s.rtt)));
             }
             let is_last = i + 1 == samples.len();
             if s.time.saturating_sub(since) < path.round_trip().max(SLACK) && !is_last {
@@ -172,6 +183,16 @@ impl Transfer {
             // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
             let (flight, gross) =
                 flown.map_or((flight, gross), |span| (f64::from(span.flight), f64::from(span.flight)));
+            // What a repeat lets be acknowledged came before.
+            let is_sure = bytes.is_some() && in_spans(&[Cause::Recovery]) == 0;
+            sure.rotate_left(1);
+            sure[2] = if is_sure { rate } else { 0.0 };
+            self.rate_best = self.rate_best.max(median(sure));
+            let mean = behind.checked_div(count).unwrap_or(0);
+            let even = path.base.zip(prompt).is_some_and(|(base, least)| {
+                let is_even = |rtt: u64| is_even(rtt.saturating_sub(base), mean, rate);
+                is_even(least) && is_even(rtt)
+            });
             trips.push(Trip {
                 to: s.time,
                 rtt,
@@ -179,7 +200,7 @@ impl Transfer {
                 flight,
                 gross,
                 flight_max,
-                queued: count > 0,
+                prompt: prompt.take(),
                 silent,
                 buffered,
                 paused,
@@ -191,6 +212,7 @@ impl Transfer {
                 paced: 2 * room > ns,
                 spaced: tally.spaced > 0,
                 passed: tally.passed,
+                even,
                 ns: s.time.saturating_sub(since),
                 partial: tally.partial > 0,
                 bytes: bytes.unwrap_or(0),
@@ -198,15 +220,14 @@ impl Transfer {
                 short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
-            (sum, count, flight_max, edge, tally) = (0, 0, 0, 0, Tally::default());
+            (sum, count, behind, flight_max, edge, tally) = (0, 0, 0, 0, 0, Tally::default());
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
         }
         // One piece can hold a burst; the middle one of three does not.
         for three in trips.windows(3) {
-            let [a, b, c] = [three[0].rate, three[1].rate, three[2].rate];
-            self.rate_max = self.rate_max.max(a.max(b).min(a.min(b).max(c)));
+            self.rate_max = self.rate_max.max(median([three[0].rate, three[1].rate, three[2].rate]));
         }
         trips
     }
@@ -230,7 +251,14 @@ impl Transfer {
             }
         }
         let base = path.base.unwrap_or(t.rtt) as f64;
-        let queued = t.queued && t.rtt as f64 > base * QUEUE + SLACK as f64;
+        let is_above = |trip: &Trip| {
+            let stands = |least: u64| least as f64 > base * EMPTY + SLACK as f64;
+            trip.rtt as f64 > base * QUEUE + SLACK as f64 && trip.prompt.is_some_and(stands)
+        };
+        // No queue comes and goes from one round trip to the next: a segment waited for the next flight, whose ACK was its own.
+        let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
+        let above = around.iter().filter(|trip| is_above(trip)).count();
+        let queued = is_above(t) && (above > 1 || around.len() == 1);
         if queued && self.rate_max > 0.0 && t.rate >= SHARED * self.rate_max {
             self.link_rate = self.link_rate.max(self.rate_max);
             return (Cause::Bandwidth, false);
@@ -289,9 +317,12 @@ impl Transfer {
         } else if t.flight < f64::from(ROOM * path.payload) && !is_spaced(trips, i) {
             // Whoever waits for a link has more on its way.
             (Cause::Unknown, false)
-        } else {
+        } else if is_spaced(trips, i) || t.even {
             self.link_rate = self.link_rate.max(t.rate);
             (Cause::Bandwidth, true)
+        } else {
+            // Nothing shows a link that took as long.
+            (Cause::Unknown, true)
         }
     }
 }
@@ -311,6 +342,16 @@ fn smoothed(trips: &[Trip], i: usize, most: f64) -> f64 {
         weight += ns;
     }
     sum / f64::max(weight, 1.0)
+}
+
+fn median([a, b, c]: [f64; 3]) -> f64 {
+    a.max(b).min(a.min(b).max(c))
+}
+
+/// Whether so many bytes come in `late` ns at a rate, and segments that do not come at once.
+fn is_even(late: u64, bytes: u64, rate: f64) -> bool {
+    let bytes = bytes as f64;
+    bytes > 0.0 && late >= SPACED && (late as f64 / 1e9 * rate - bytes).abs() <= bytes * (QUEUE - 1.0)
 }
 
 /// Whether most of trip `i` came from a slow link before the tap, for as long as it took: what passed there in it and its neighbours (a
@@ -382,24 +423,56 @@ mod tests {
         t.settle(1000 * MS, end, time, &path).by
     }
 
-    /// A receiver takes one segment, in each round trip.
-    #[test]
-    fn who_has_less_than_three_segments_in_flight_waits_for_no_link() {
-        for (bytes, is_known) in [(200, false), (5_000, true)] {
-            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-            t.measured = Some(0);
-            for n in 1..10u32 {
-                t.sample(
-                    u64::from(n) * 101 * MS,
-                    &rtt(60 * MS, bytes * n, 0),
-                    Some(400_000),
-                    &path,
-                );
-            }
-            let by = t.settle(0, 900 * MS, 910 * MS, &path).by;
-            let [busy, unknown] = [Cause::Bandwidth, Cause::Unknown].map(|cause| by.of(cause) > 300 * MS);
-            assert_eq!((busy, unknown), (is_known, !is_known), "{bytes}");
+    /// So many bytes in each of nine round trips. The ACK of every second segment comes as much later than the fastest.
+    fn flat(bytes: u32, late: impl Fn(u32) -> u64) -> (Charges, Option<f64>) {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        for n in 1..10u32 {
+            let second = Rtt {
+                ack: bytes * n + 1_000,
+                ..rtt(60 * MS + late(n), bytes * n, if bytes < 3_000 { 0 } else { 3_000 })
+            };
+            t.sample(u64::from(n) * 101 * MS, &second, Some(400_000), &path);
         }
+        (t.settle(0, 900 * MS, 910 * MS, &path).by, t.link())
+    }
+
+    /// 10,000 bytes in 101 ms are a segment each 10 ms.
+    #[test]
+    fn segments_that_come_evenly_are_those_of_a_busy_link() {
+        // A receiver takes one segment, in each round trip.
+        for (bytes, late, is_known) in [(200, 10, false), (10_000, 10, true), (10_000, 0, false)] {
+            let (by, link) = flat(bytes, |_| late * MS);
+            let [busy, unknown] = [Cause::Bandwidth, Cause::Unknown].map(|cause| by.of(cause) > 300 * MS);
+            assert_eq!((busy, unknown), (is_known, !is_known), "{bytes} {late}");
+            assert_eq!(link.is_some(), is_known);
+        }
+    }
+
+    /// An odd segment waits for the next flight, in every second round trip.
+    #[test]
+    fn a_late_ack_among_others_is_no_queue() {
+        let busy = |late: fn(u32) -> u64| flat(10_000, |n| late(n) * MS).0.of(Cause::Bandwidth);
+        assert_eq!(busy(|n| 40 * u64::from(n % 2)), 0);
+        assert!(busy(|_| 40) > 500 * MS);
+    }
+
+    /// A queue stood in the first transfer, and the next was twice as fast without one.
+    #[test]
+    fn a_link_lets_pass_what_passed_at_another_time() {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        let (mut time, mut seq) = (0, 0);
+        let links = [(10_000, 100 * MS), (20_000, 60 * MS)].map(|(bytes, trip)| {
+            let (from, begin) = (time, seq);
+            t.measured = Some(begin);
+            while seq < begin + 10 * bytes {
+                (time, seq) = (time + 101 * MS, seq + bytes);
+                t.sample(time, &rtt(trip, seq, 8_000), Some(400_000), &path);
+            }
+            t.settle(from, time, time, &path);
+            t.link().map(|link| (link / 1e4).round() as u32)
+        });
+        assert_eq!(links, [Some(10), Some(20)]);
     }
 
     #[test]
