@@ -479,7 +479,7 @@ impl Findings {
         }
         if limited.queued_ns >= LIMIT_LEAST {
             evidence.push(format!(
-                "in {} s windows or send buffers were full as well, because most of each round trip was a queue: larger ones would make that longer, and nothing faster",
+                "in {} s windows or send buffers were full as well, because of a queue that never ran empty: larger ones would make that longer, and nothing faster",
                 decimal(seconds(limited.queued_ns), 3)
             ));
         }

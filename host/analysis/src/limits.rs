@@ -35,7 +35,7 @@ use sample::{Pace, Sample, Tally, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use tail::Passed;
 pub(crate) use tail::{Flown, Tail};
-use trips::busy_link;
+use trips::{busy_link, is_link_busy};
 
 /// Samples or spans at which a transfer is charged up to the last of them.
 const MANY: usize = 192;
@@ -458,7 +458,7 @@ impl Transfer {
                 queueing,
                 ..Charged::default()
             };
-            if trip.is_mostly_queue(path) {
+            if is_link_busy(&trips, i, path) {
                 charged.queued_window = by.of(Cause::ReceiverWindow);
                 charged.queued_buffer = by.of(Cause::SendBuffer);
                 self.link_rate = self.link_rate.max(trip.rate.min(self.rate_max));

@@ -218,6 +218,55 @@ fn a_window_that_a_queue_fills_is_a_busy_link() {
     assert_eq!(clear.queued_window, 0);
 }
 
+/// The round trips are half as long again as the smallest, all of them or every second one; or the segments of a burst wait for each other; or
+/// the receiver reads late.
+#[test]
+fn a_window_behind_a_queue_that_never_ends_leaves_the_link_no_pause() {
+    for (trip, other, read, window) in [
+        (110, 110, 0, true),
+        (110, 110, 1_000, false),
+        (110, 60, 0, false),
+        (70, 70, 0, false),
+    ] {
+        let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+        t.measured = Some(0);
+        let mut end = 0;
+        for n in 1..40 {
+            let trip = if n % 2 == 0 { trip } else { other };
+            end += trip * MS + path.other;
+            let window = 15_000 - n % 2 * read;
+            t.sample(end, &rtt(trip * MS, n * 15_000, 8_000), Some(window), &path);
+        }
+        let charged = t.settle(0, end, end, &path);
+        let full = charged.by.of(Cause::ReceiverWindow);
+        assert!(full > 3_000 * MS, "{charged:?}");
+        assert_eq!(charged.queued_window, if window { full } else { 0 }, "{trip} {other}");
+    }
+}
+
+/// A link of known rate takes what the window lets go.
+#[test]
+fn a_full_window_at_the_rate_of_the_link_is_a_busy_link() {
+    for (link, busy) in [(100_000.0, true), (200_000.0, false)] {
+        let mut t = Transfer::default();
+        let path = Path {
+            link: Some(link),
+            ..TAP_BETWEEN
+        };
+        t.measured = Some(0);
+        for n in 1..40 {
+            t.sample(
+                u64::from(n) * 100 * MS,
+                &rtt(60 * MS, n * 10_000, 5_000),
+                Some(10_000),
+                &path,
+            );
+        }
+        let charged = t.settle(0, 3_900 * MS, 3_900 * MS, &path);
+        assert_eq!(charged.queued_window > 3_000 * MS, busy, "{charged:?}");
+    }
+}
+
 /// 1,000 bytes in a transfer that no round trip tells of.
 #[test]
 fn one_flight_needs_a_round_trip() {

@@ -103,7 +103,7 @@ impl Trip {
     }
 
     /// Whether most of its round trips was a queue: neither jitter nor a delayed ACK is as long.
-    pub fn is_mostly_queue(&self, path: &Path) -> bool {
+    fn is_mostly_queue(&self, path: &Path) -> bool {
         let (whole, least) = (self.rtt.saturating_add(path.other), path.round_trip());
         let far = least.saturating_mul(MOSTLY).max(least.saturating_add(DELAYED_ACK));
         self.prompt.is_some() && path.base.is_some() && whole > far
@@ -342,6 +342,27 @@ fn smoothed(trips: &[Trip], i: usize, most: f64) -> f64 {
         weight += ns;
     }
     sum / f64::max(weight, 1.0)
+}
+
+/// Whether a queue at the link never ran empty in trip `i`: what was full besides did not leave the link a pause.
+pub(super) fn is_link_busy(trips: &[Trip], i: usize, path: &Path) -> bool {
+    let is_given = path.link.is_some_and(|link| trips[i].rate >= BUSY * link);
+    is_given || trips[i].is_mostly_queue(path) || has_standing_queue(trips, i, path)
+}
+
+/// Whether none of the round trips of trip `i` and its neighbours came near the smallest: jitter lets some of them, and what the
+/// segments of a burst wait for each other ends with each burst. A receiver that reads slowly keeps its ACKs back, but not the same window.
+fn has_standing_queue(trips: &[Trip], i: usize, path: &Path) -> bool {
+    let Some(base) = path.base else { return false };
+    let around = &trips[i.saturating_sub(2)..(i + 3).min(trips.len())];
+    let stands = |trip: &Trip| {
+        // A link passes at least what was acknowledged, and a receiver acknowledges every second segment.
+        let two = f64::from(2 * path.payload) / trip.rate.max(1.0) * 1e9;
+        let least = path.round_trip() as f64 * (QUEUE - 1.0) + SLACK as f64;
+        let waited = |rtt: u64| rtt.saturating_sub(base) as f64 > least.max(two);
+        trip.window == trips[i].window && trip.prompt.is_some_and(waited)
+    };
+    around.len() >= FLAT_TRIPS && around.iter().all(stands)
 }
 
 fn median([a, b, c]: [f64; 3]) -> f64 {
