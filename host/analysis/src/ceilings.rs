@@ -17,6 +17,8 @@ const LEAST_SHIFT: u8 = 3;
 const MOST_SHIFT: u8 = 14;
 /// Round trips from which on it is known what is in flight: where a sender's ACKs are not seen, all that it sends is.
 const HEARD: u32 = 3;
+/// Segments of a window from which on it is hardly chance that what is in flight fills it.
+const FILLED: u64 = 8;
 /// Largest window without scaling.
 const UNSCALED: u64 = 65_535;
 
@@ -69,11 +71,30 @@ pub(crate) fn inferred_scale(flow: &Flow, side: usize) -> Option<u8> {
 }
 
 fn fitting(flow: &Flow, side: usize) -> Option<u8> {
-    let (_, most) = flow.windows[side].bytes(0)?;
-    let flight = u64::from(flow.directions[1 - side].flight_max);
     // A segment more may be on its way than the tap's last window allows.
-    let flight = flight.saturating_sub(u64::from(flow.setup.segment()));
-    (0..=MOST_SHIFT).find(|shift| most << shift >= flight)
+    fitting_flight(flow, side, u64::from(flow.setup.segment())).map(|(shift, _)| shift)
+}
+
+/// The least shift that lets the peer's flight fit this side's windows but for `over` bytes, and the largest of these windows then.
+fn fitting_flight(flow: &Flow, side: usize, over: u64) -> Option<(u8, u64)> {
+    let (_, most) = flow.windows[side].bytes(0)?;
+    let flight = u64::from(flow.directions[1 - side].flight_max).saturating_sub(over);
+    (0..=MOST_SHIFT)
+        .map(|shift| (shift, most << shift))
+        .find(|(_, window)| *window >= flight)
+}
+
+/// The window of a side whose scale is not known, in bytes, if the most that its peer had in flight leaves no room for a segment in it
+/// at one scale: that is chance once in so many times as segments fit.
+pub(crate) fn filled_window(flow: &Flow, side: usize) -> Option<u32> {
+    if flow.setup.scale(side).is_some() {
+        return None;
+    }
+    let (_, window) = fitting_flight(flow, side, 0)?;
+    let segment = u64::from(flow.setup.segment());
+    let left = window - u64::from(flow.directions[1 - side].flight_max);
+    let is_filled = left < segment && window >= FILLED * segment;
+    u32::try_from(window).ok().filter(|_| is_filled)
 }
 
 /// A window scale that went wrong.

@@ -67,6 +67,9 @@ struct Limited {
     ns: u64,
     /// Of that, because of queues, what windows and send buffers were full for as well.
     queued_ns: u64,
+    /// Connections whose receivers' windows have a scale that was not seen, and their part of the time, ns.
+    unscaled: u64,
+    unscaled_ns: u64,
     /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trip.
     most: (u64, f64, u64),
 }
@@ -381,6 +384,10 @@ impl Findings {
                 limited.group.add(flow);
                 limited.ns = limited.ns.saturating_add(ns);
                 limited.queued_ns = limited.queued_ns.saturating_add(queued);
+                if flow.setup.scale(1 - side).is_none() {
+                    limited.unscaled += 1;
+                    limited.unscaled_ns = limited.unscaled_ns.saturating_add(ns);
+                }
                 if ns > limited.most.0 {
                     limited.most = (ns, value, trip);
                 }
@@ -494,11 +501,23 @@ impl Findings {
                 decimal(seconds(self.transfers_ns), 0)
             ));
         }
+        if limited.unscaled > 0 {
+            evidence.push(format!(
+                "the handshakes of {} were not seen, so the scale of their receivers' windows is not known: {}",
+                connections(limited.unscaled),
+                if kind == "RECEIVER_LIMITED" {
+                    "it is inferred, as what was in flight fills a window of one scale; a send buffer of that size looks the same"
+                } else {
+                    "these may have been full"
+                }
+            ));
+        }
+        let is_unsure = is_seldom || 2 * limited.unscaled_ns > limited.ns;
         evidence.extend(otherwise.map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
-            if is_seldom { 0.5 } else { 0.8 },
+            if is_unsure { 0.5 } else { 0.8 },
             format!("{title} for {} s", decimal(cost, 3)),
             evidence,
             &limited.group,

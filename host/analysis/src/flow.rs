@@ -5,6 +5,7 @@ use weir_record::{
     NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
 };
 
+use crate::ceilings::filled_window;
 use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
@@ -613,6 +614,7 @@ impl Flow {
             base: self.at_most(side),
             other: self.at_most(1 - (side & 1)).unwrap_or(0),
             window,
+            inferred: filled_window(self, 1 - (side & 1)),
             link,
         }
     }

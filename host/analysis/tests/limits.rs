@@ -204,6 +204,28 @@ fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
     c.packets
 }
 
+/// The same without its handshake: 32,768 bytes are one of the windows that the client's 256 may be, and full; 300 are none.
+#[test]
+fn a_window_whose_scale_was_not_seen_is_inferred_or_said_to_be_unknown() {
+    for (window, kind, line) in [
+        (256, "RECEIVER_LIMITED", "it is inferred"),
+        (300, "SENDER_LIMITED", "may have been full"),
+    ] {
+        let mut packets = load_balancer().packets;
+        packets.drain(..3);
+        for packet in packets.iter_mut().filter(|packet| packet.window == 256) {
+            packet.window = window;
+        }
+        let a = analyze(&packets);
+        let found = finding(&a, kind);
+        assert!((found.confidence - 0.5).abs() < 1e-9, "{found:?}");
+        assert!(
+            found.evidence.iter().any(|evidence| evidence.contains(line)),
+            "{found:?}"
+        );
+    }
+}
+
 /// Without scaling, 65,535 bytes a round trip of 130 ms are 4 Mbit/s at most.
 #[test]
 fn an_unscaled_window_over_130_ms_is_4_mbit() {

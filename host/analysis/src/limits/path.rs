@@ -36,6 +36,8 @@ pub(crate) struct Path {
     pub other: u64,
     /// Bytes of the receiver's largest window; 0: not known.
     pub window: u32,
+    /// Of one whose scale was not seen, what it is most likely, as it is filled then.
+    pub inferred: Option<u32>,
     /// Bytes a second, when the user said so.
     pub link: Option<f64>,
 }

@@ -11,6 +11,7 @@ pub(super) const TAP_AT_RECEIVER: Path = Path {
     base: Some(100_000),
     other: 80 * MS,
     window: 40_000,
+    inferred: None,
     link: None,
 };
 
@@ -21,6 +22,7 @@ pub(super) const TAP_BETWEEN: Path = Path {
     base: Some(60 * MS),
     other: 40 * MS,
     window: 40_000,
+    inferred: None,
     link: None,
 };
 
@@ -274,6 +276,27 @@ fn one_flight_needs_a_round_trip() {
         let charged = Transfer::default().settle(0, 500_000, 500_000, &path);
         assert_eq!(charged.by.of(cause), 500_000);
         assert_eq!(Charged::one(path.one_flight(), 7).by.of(cause), 7);
+    }
+}
+
+/// The scale was not seen. What is in flight fills the window that it would be at one scale, or leaves room for ten segments.
+#[test]
+fn a_window_of_unknown_scale_is_inferred_where_it_is_filled() {
+    for (inferred, held) in [(Some(10_000), true), (Some(20_000), false), (None, false)] {
+        let (mut t, path) = (
+            Transfer::default(),
+            Path {
+                inferred,
+                ..TAP_BETWEEN
+            },
+        );
+        t.measured = Some(0);
+        for n in 1..40 {
+            t.sample(u64::from(n) * 100 * MS, &rtt(60 * MS, n * 10_000, 5_000), None, &path);
+        }
+        let by = t.settle(0, 3_900 * MS, 3_900 * MS, &path).by;
+        assert_eq!(by.of(Cause::ReceiverWindow) > 3_000 * MS, held, "{by:?}");
+        assert_eq!(t.receiver_bytes, if held { 10_000 } else { 0 });
     }
 }
 

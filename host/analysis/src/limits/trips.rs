@@ -244,6 +244,14 @@ impl Transfer {
         {
             return (Cause::ReceiverWindow, false);
         }
+        if let Some(window) = path.inferred.filter(|_| t.window.is_none())
+            && (t.flight_max > window.saturating_sub(path.segment)
+                || t.gross + f64::from(path.room(window, t.exact)) >= f64::from(window)
+                    && t.gross <= f64::from(window) * FLAT)
+        {
+            self.receiver_bytes = window;
+            return (Cause::ReceiverWindow, false);
+        }
         if t.short && i > 0 {
             let before = self.classify(trips, i - 1, path);
             if before.0 != Cause::ReceiverWindow {
