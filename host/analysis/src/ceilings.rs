@@ -120,19 +120,38 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
             return fitting(flow, side).map(Mishap::Stripped);
         }
     }
+    if let Some(drop) = taken_back(flow, side) {
+        return Some(Mishap::Applied(drop));
+    }
     if is_stuck(flow, side) {
-        let ratio = (most as f64 / least.max(1) as f64).log2();
-        let drop = ratio.round();
-        let is_power = (ratio - drop).abs() <= POWER && drop >= f64::from(LEAST_SHIFT) && drop <= f64::from(MOST_SHIFT);
         let fell = (least << shift..=most << shift).contains(&u64::from(m.segment));
-        if is_power && fell && least > 0 {
-            return Some(Mishap::Applied(drop as u8));
+        if let Some(drop) = power(most, least).filter(|_| fell) {
+            return Some(Mishap::Applied(drop));
         }
         if let Some(drop) = drop_after_syn(flow, side, m.segment) {
             return Some(Mishap::Applied(drop));
         }
     }
     (side == 0 && flow.setup.is_ack_bare()).then_some(Mishap::Ignored(shift))
+}
+
+/// The shift between two windows, if it is one and large enough.
+fn power(most: u64, least: u64) -> Option<u8> {
+    let ratio = (most as f64 / least.max(1) as f64).log2();
+    let shift = ratio.round();
+    let is_power = (ratio - shift).abs() <= POWER && shift >= f64::from(LEAST_SHIFT) && shift <= f64::from(MOST_SHIFT);
+    (is_power && least > 0).then_some(shift as u8)
+}
+
+/// A side's SYN, whose window is never scaled (RFC 7323 2.2), offers 2^shift times what any other of its packets does, and what came in
+/// between is too little to have filled the rest, or so much that it was read: nobody takes back what was offered (RFC 7323 2.4).
+fn taken_back(flow: &Flow, side: usize) -> Option<u8> {
+    let shift = flow.setup.scale(side)?;
+    let offered = u64::from(flow.setup.options(side)?.window);
+    let (_, most) = flow.windows[side].bytes(shift)?;
+    let came = flow.directions[1 - side].payload;
+    let is_known = came > 0 && (came < offered.saturating_sub(most) || came > 2 * offered);
+    power(offered, most).filter(|_| is_known && offered >= u64::from(flow.setup.segment()))
 }
 
 /// Of windows that are stuck: a side's SYN, whose window is never scaled (RFC 7323 2.2), offers a segment or more, and no other of its packets does:

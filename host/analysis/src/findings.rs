@@ -350,7 +350,7 @@ impl Findings {
                 self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
                 self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
                 if let (Mishap::Applied(_), Some(limits)) = (mishap, flow.extras.limits()) {
-                    let waited = limits.sides[1 - side].total.by.of(Cause::SmallWindow);
+                    let waited = limits.sides[1 - side].total.by.receiver();
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
                 }
             }
@@ -412,12 +412,12 @@ impl Findings {
         if applied > 0 {
             values.push(("costSeconds", seconds(self.mishap_ns)));
             evidence.push(format!(
-                "{}: windows fell to 1/{} right after the start and stayed, without data to fill them: a box scales by {shift} although the handshake says otherwise",
+                "{}: windows fell to 1/{} right after the start and stayed, without data to fill them: a box scales by {shift} or more although the handshake says otherwise",
                 connections(applied),
                 1u32 << shift
             ));
             evidence.push(format!(
-                "senders waited {} s in all for windows of less than a segment there",
+                "senders waited {} s in all for such windows there",
                 decimal(seconds(self.mishap_ns), 3)
             ));
         }

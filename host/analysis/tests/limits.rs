@@ -204,6 +204,39 @@ fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
     c.packets
 }
 
+/// Windows of 64,000 bytes in the SYN and of so many behind it, over a download of so many windows' worth.
+fn taken_back(after: u16, flights: u32) -> Vec<Meta> {
+    let mut c = start(0.1, None, None);
+    c.packets[0].window = 64_000;
+    c.packets[1].window = 1_026;
+    c.packets[2].window = after;
+    c.packet(0.2, C, "AP", 101, 901, 200).window = after;
+    let (mut at, mut sent) = (0.3, 901);
+    for _ in 0..flights {
+        for i in 0..4 {
+            c.packet(at + f64::from(i) * 1e-4, S, "A", sent, 301, MSS);
+            sent += MSS;
+        }
+        c.packet(at + 0.006, C, "A", 301, sent, 0).window = after;
+        at += 0.1;
+    }
+    c.packets
+}
+
+/// A window above a segment shows it, too; but not one that was never read.
+#[test]
+fn nobody_takes_back_what_a_syn_offered() {
+    let a = analyze(&taken_back(8_000, 40));
+    let mishap = finding(&a, "WINDOW_SCALE_MISHAP");
+    assert!((value(mishap, "shift") - 3.0).abs() < 1e-9, "{mishap:?}");
+    assert!(value(mishap, "costSeconds") > 3.0, "{mishap:?}");
+    assert!(is_mishap(&[&taken_back(8_000, 4)]));
+    // No power of two; less than 8; what came may fill it.
+    assert!(!is_mishap(&[&taken_back(6_000, 40)]));
+    assert!(!is_mishap(&[&taken_back(16_000, 40)]));
+    assert!(!is_mishap(&[&taken_back(8_000, 12)]));
+}
+
 /// The same without its handshake: 32,768 bytes are one of the windows that the client's 256 may be, and full; 300 are none.
 #[test]
 fn a_window_whose_scale_was_not_seen_is_inferred_or_said_to_be_unknown() {
