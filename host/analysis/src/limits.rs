@@ -415,6 +415,12 @@ impl Transfer {
         let trips = self.trips(&samples, &spans, path);
         let mut at = from;
         let mut before = None;
+        // Where all was acknowledged each time nothing was noted; what came before the first round trips is told by them, if it is short.
+        let begin = trips.first().map_or(from, |trip| trip.to.saturating_sub(trip.ns));
+        if begin < to && begin.saturating_sub(from) > CONTEXT as u64 * path.round_trip().max(SLACK) {
+            spans.paint(from, begin, (Cause::Unknown, false), &mut self.pending.by);
+            at = begin;
+        }
         for (i, trip) in trips.iter().enumerate() {
             if trip.to <= at {
                 continue;

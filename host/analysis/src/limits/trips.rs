@@ -72,7 +72,7 @@ pub(super) struct Trip {
     /// behind segment, evenly.
     even: bool,
     /// All of it, ns.
-    ns: u64,
+    pub ns: u64,
     /// Most of it went in pieces behind which the application had written no more.
     partial: bool,
     /// Bytes from timed segment to timed segment, where known.
@@ -502,6 +502,18 @@ mod tests {
             t.link().map(|link| (link / 1e4).round() as u32)
         });
         assert_eq!(links, [Some(10), Some(20)]);
+    }
+
+    /// One segment at a time, each acknowledged whole: no sample tells of it, but for that of the last.
+    #[test]
+    fn what_no_round_trip_tells_of_is_unknown() {
+        let charged = |trips: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let end = trips * 100 * MS;
+            t.sample(end, &rtt(60 * MS, 1_000, 1_000), Some(400_000), &path);
+            t.settle(0, end, end, &path).by.of(Cause::Unknown) / MS
+        };
+        assert_eq!([5, 50].map(charged), [0, 4_900]);
     }
 
     #[test]
