@@ -213,6 +213,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
+                fills_small: false,
                 apart: None,
             })
         });
@@ -277,6 +278,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
+            fills_small: window.is_some_and(|window| (window == b.bytes || window == b.flight) && window < path.mss),
             apart: apart(b),
         });
     }

@@ -65,6 +65,12 @@ impl Transfer {
             self.window_pause(tail.last, b.first, tail.end, path);
             return;
         }
+        if tail.fills_small && gap >= path.least_pause() {
+            // Nor does its ACK let a segment go: a sender may wait for a timer then (RFC 1122 4.2.3.4).
+            self.bursts.restart(b.first);
+            self.span(tail.last, b.first, Cause::SmallWindow, path);
+            return;
+        }
         let timed = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
         let now = timed.max(path.round_trip());
         if !tail.pushed || gap < path.least_pause() {

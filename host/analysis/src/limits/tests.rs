@@ -279,6 +279,37 @@ fn one_flight_needs_a_round_trip() {
     }
 }
 
+/// A window of 700 bytes, below a segment, is filled each 5 s; or half of it.
+#[test]
+fn a_window_below_a_segment_that_is_full_each_time_holds_its_sender() {
+    let small = |bytes: u32| {
+        let (mut t, path) = (
+            Transfer::default(),
+            Path {
+                window: 700,
+                ..TAP_BETWEEN
+            },
+        );
+        let mut so_far = None;
+        for n in 0..6u32 {
+            let time = u64::from(n) * 5_000 * MS;
+            let piece = Block {
+                packets: 1,
+                max_segment: bytes as u16,
+                ..block(time, time, bytes * n, bytes)
+            };
+            t.block(BlockEnd::Idle as u8, &piece, so_far, Some(700), &path);
+            so_far = Some(SoFar {
+                first: 0,
+                last: time,
+                bytes: u64::from(bytes * (n + 1)),
+            });
+        }
+        t.settle(0, 25_000 * MS, 25_000 * MS, &path).by.of(Cause::SmallWindow) / MS
+    };
+    assert_eq!([700, 350].map(small), [25_000, 0]);
+}
+
 /// The scale was not seen. What is in flight fills the window that it would be at one scale, or leaves room for ten segments.
 #[test]
 fn a_window_of_unknown_scale_is_inferred_where_it_is_filled() {

@@ -275,6 +275,7 @@ mod tests {
                 acked: Some(0),
                 end: 40_000 - left,
                 at_edge: false,
+                fills_small: false,
                 apart: Some(0),
             };
             let mut burst = Bursts::begin(0, 0);
