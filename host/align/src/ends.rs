@@ -318,7 +318,9 @@ impl Ends {
             } else {
                 let pause = self.halves[s].pause(at, time, bytes);
                 let after = self.halves[s].idle(time);
-                after.map(|ns| self.charge(s, ns));
+                if let Some(ns) = after {
+                    self.charge(s, ns);
+                }
                 let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
                 match pause {
                     Pause::Own => self.beside[s] += before,

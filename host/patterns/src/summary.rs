@@ -178,6 +178,8 @@ mod tests {
                     ends,
                     span: (first, last),
                     until: end.map_or(START + 25 * S, |end| START + end * S),
+                    failed: false,
+                    is_answer_late: false,
                     setup: Some(Outcome::Ok),
                     syns: (1, 1),
                     setup_ns: Some(0),

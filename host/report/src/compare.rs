@@ -35,7 +35,9 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
             let mut difference = difference(key, tested, (draw.count as f64, a), (other.count as f64, b));
             let means = [draw, other].map(|draw| draw.mean() / scale);
             for (side, mean) in [&mut difference.first, &mut difference.second].into_iter().zip(means) {
-                side.as_mut().map(|side| side.mean = Some(mean));
+                if let Some(side) = side {
+                    side.mean = Some(mean);
+                }
             }
             difference.cost_seconds = (difference.unit == "SECONDS").then(|| {
                 let whole = second.values.get(&(Measure::ResponseTime, key.1, "".into()));

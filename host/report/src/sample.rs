@@ -277,13 +277,7 @@ impl Sink for Sampler {
             let sent = connection.sent(side);
             let of = |client: Measure, server: Measure| if side == 0 { client } else { server };
             let measure = of(Measure::RetransmittedClient, Measure::RetransmittedServer);
-            self.rate(
-                measure,
-                port,
-                time,
-                sent.retransmitted as f64,
-                sent.data_packets as f64,
-            );
+            self.rate(measure, port, time, sent.retransmitted as f64, sent.data_packets as f64);
             if let Some(ns) = sent.rtt_min {
                 let measure = of(Measure::RoundTripServer, Measure::RoundTripClient);
                 self.value(key(measure), id, 0, time, ns);
