@@ -72,7 +72,8 @@ fn a_slowed_server_stands_first() {
     assert!(of.starts_with("port 443") && effect > 0.5, "{all:?}");
     // The other tier did not change.
     assert!(all.iter().all(|(_, of, _)| !of.starts_with("port 5432")), "{all:?}");
-    let first = &found.differences[0];
+    let mut differences = found.differences.iter();
+    let first = differences.find(|d| d.measure == measure && d.of == of).unwrap();
     let (a, b) = (first.first.unwrap().value, first.second.unwrap().value);
     assert!(b > a, "{a} {b}");
 
