@@ -68,12 +68,15 @@ pub fn compare(names: [&str; 2], samplers: [&Sampler; 2]) -> v1::Comparison {
             d.significant = d.p_corrected.is_some_and(|p| p < SIGNIFICANT) && matters(*measure, d);
         }
     }
-    // Times by what they cost. Of the others significant ones first, load last among them, the largest of each first.
-    let costs = |d: &v1::Difference| d.cost_seconds.map_or(-1.0, f64::abs);
+    // Times before the others. Of each significant ones first, as chance may cost more; then times by what they cost, load
+    // behind the rest, the largest first.
+    let cost = |d: &v1::Difference| d.cost_seconds.map_or(0.0, f64::abs);
+    let kind = |measure: Measure, d: &v1::Difference| (d.cost_seconds.is_none(), !d.significant, measure.is_load());
     all.sort_by(|(a, x), (b, y)| {
-        let by_size = (!x.significant, a.is_load()).cmp(&(!y.significant, b.is_load()));
-        let by_size = by_size.then_with(|| size(y).total_cmp(&size(x)));
-        costs(y).total_cmp(&costs(x)).then(by_size)
+        kind(*a, x)
+            .cmp(&kind(*b, y))
+            .then_with(|| cost(y).total_cmp(&cost(x)))
+            .then_with(|| size(y).total_cmp(&size(x)))
     });
     let only = |mine: usize, other: usize| {
         let findings = samplers[mine].findings.iter();
@@ -329,7 +332,9 @@ pub fn verdict(comparison: &v1::Comparison) -> String {
 pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
     let [times, others] = shown(comparison);
     let mut answer = Text::default();
-    if let Some(first) = times.first().or(others.first()) {
+    // What chance explains is no answer.
+    let tells = |d: &&&v1::Difference| d.significant || d.p.is_none();
+    if let Some(first) = times.iter().chain(&others).find(tells) {
         answer = answer.strong(format!("{}. ", sentence(first)));
     }
     let mut blocks = vec![
@@ -376,7 +381,7 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
 }
 
 /// What the two tables are of.
-pub const TIMES: &str = "Times, by what they cost each transaction of the second.";
+pub const TIMES: &str = "Times, significant ones first, by what they cost each transaction of the second.";
 /// See [`TIMES`].
 pub const OTHERS: &str = "Other quantities, significant ones first, then the largest difference.";
 

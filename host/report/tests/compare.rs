@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::HashSet;
+
 use support::Html;
 use weir_analysis::{Analyzer, Config};
 use weir_engine::Config as EngineConfig;
@@ -72,15 +74,22 @@ fn a_slowed_server_stands_first() {
     assert!(of.starts_with("port 443") && effect > 0.5, "{all:?}");
     // The other tier did not change.
     assert!(all.iter().all(|(_, of, _)| !of.starts_with("port 5432")), "{all:?}");
-    let mut differences = found.differences.iter();
-    let first = differences.find(|d| d.measure == measure && d.of == of).unwrap();
+    assert!(
+        all.iter()
+            .any(|(measure, of, _)| (*measure, *of) == ("RESPONSE_TIME", "port 443")),
+        "{all:?}"
+    );
+    let first = &found.differences[0];
     let (a, b) = (first.first.unwrap().value, first.second.unwrap().value);
     assert!(b > a, "{a} {b}");
+    // 1 to 4 ms of work became 9 to 12.
+    let cost = first.cost_seconds.unwrap();
+    assert!((cost - 8e-3).abs() < 0.5e-3, "{cost}");
 
     let text = html(&document(&found));
     let parsed = Html::parse(&text);
     assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
-    assert!(parsed.text.contains("port 443"), "{}", parsed.text);
+    assert!(parsed.text.contains("Server time of port 443"), "{}", parsed.text);
 }
 
 #[test]
@@ -112,6 +121,10 @@ fn a_few_transactions_are_compared() {
     let after = healthy_for(0.01, 71, "cpu_ms = [1, 4]", "cpu_ms = [901, 904]");
     let found = compare(["good", "bad"], [&before, &after]);
     assert!(significant(&found).is_empty(), "{found:?}");
+    // Load alone has as much to test as the capture has time.
+    let tested = found.differences.iter().filter(|d| d.p.is_some());
+    let tested: HashSet<&str> = tested.map(|d| d.measure.as_str()).collect();
+    assert_eq!(tested, HashSet::from(["NEW_CONNECTIONS", "REQUESTS"]));
     let of_web = |measure: &str| {
         let mut all = found.differences.iter().enumerate();
         all.find(|(_, d)| d.measure == measure && d.of == "port 443").unwrap()
