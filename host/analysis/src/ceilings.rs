@@ -33,11 +33,9 @@ pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1
     let trip = flow.measure(None).round_trip().map(seconds).filter(|trip| *trip > 0.0);
     let per_trip = |bytes: f64| trip.map(|trip| bytes * 8.0 / trip);
     let link = link.or(transfer.link());
-    let d = &flow.directions[side];
     let measured = transfer.rate().filter(|_| trip.is_some());
     let counts = flow.counts(side);
-    let data = u64::from(d.data_segments) + counts.sent_without_new();
-    let loss = counts.retransmitted_data as f64 / data.max(1) as f64;
+    let loss = counts.retransmitted_data as f64 / flow.data_packets(side).max(1) as f64;
     let segment = f64::from(flow.setup.segment());
     Some(v1::Ceilings {
         measured_bits_per_second: measured.map(|bytes| bytes * 8.0),

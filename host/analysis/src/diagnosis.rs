@@ -135,11 +135,10 @@ impl Figures {
             side.packets = side.packets.saturating_add(d.packets);
             side.payload = side.payload.saturating_add(d.payload);
             side.in_flight = side.in_flight.max(d.flight_max);
-            side.data = side.data.saturating_add(u64::from(d.data_segments));
+            side.data = side.data.saturating_add(flow.data_packets(s));
             payload += d.payload;
             if flow.extras.trouble().is_some() {
                 let counts = flow.counts(s);
-                side.data = side.data.saturating_add(counts.sent_without_new());
                 side.retransmitted += counts.retransmitted_data;
                 side.out_of_order += counts.out_of_order;
                 side.triples += counts.duplicate_triples;

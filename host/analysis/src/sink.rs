@@ -150,11 +150,11 @@ pub struct Sent {
     /// Segments that brought new bytes.
     pub data_segments: u32,
     /// Data packets, repeats included; what the capture alone made is left out.
-    pub data_packets: u64,
+    pub data_packets: u32,
     /// Smallest round trip from the tap to its receiver and back, ns.
     pub rtt_min: Option<u64>,
     /// Keep-alives.
-    pub keep_alives: u64,
+    pub keep_alives: u32,
     /// Copies that the capture made: all but those that a D-SACK says the receiver got, too.
     pub mirror_copies: u64,
     /// Delivered, but not in the capture.
@@ -198,6 +198,11 @@ pub struct Ended {
     pub answered: u32,
     /// Something happened to its segments or windows.
     pub has_trouble: bool,
+}
+
+/// A count in four bytes: figures of connections are kept by the hundred.
+fn saturated(count: u64) -> u32 {
+    count.try_into().unwrap_or(u32::MAX)
 }
 
 impl Connection<'_> {
@@ -259,9 +264,9 @@ impl Connection<'_> {
             packets: d.packets,
             payload: d.payload,
             data_segments: d.data_segments,
-            data_packets: self.flow.data_packets(side),
+            data_packets: saturated(self.flow.data_packets(side)),
             rtt_min: self.flow.trip(side),
-            keep_alives: counts.keep_alives,
+            keep_alives: saturated(counts.keep_alives),
             mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
             missed: counts.missed,
             retransmitted: counts.retransmitted_data,

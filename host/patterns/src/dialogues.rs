@@ -85,7 +85,7 @@ impl Dialogue {
         for (side, sent) in connection.sent.iter().enumerate() {
             self.packets[side] += sent.packets;
             self.bytes[side] += sent.payload;
-            self.data_packets[side] += sent.data_packets;
+            self.data_packets[side] += u64::from(sent.data_packets);
             self.retransmitted[side] += sent.retransmitted;
             self.missed[side] += sent.missed;
             let rtt = &mut self.rtt[side];

@@ -61,7 +61,7 @@ impl Detector for KeepAliveStorm {
             }
             let keeper = self.hosts.entry(host).or_default();
             let (first, last) = connection.span;
-            keeper.keep_alives += sent.keep_alives;
+            keeper.keep_alives += u64::from(sent.keep_alives);
             keeper.packets += sent.packets;
             keeper.lives += last.saturating_sub(first);
             keeper.connections.include(connection.id, first, last);

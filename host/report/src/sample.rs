@@ -277,7 +277,13 @@ impl Sink for Sampler {
             let sent = connection.sent(side);
             let of = |client: Measure, server: Measure| if side == 0 { client } else { server };
             let measure = of(Measure::RetransmittedClient, Measure::RetransmittedServer);
-            self.rate(measure, port, time, sent.retransmitted as f64, sent.data_packets as f64);
+            self.rate(
+                measure,
+                port,
+                time,
+                sent.retransmitted as f64,
+                f64::from(sent.data_packets),
+            );
             if let Some(ns) = sent.rtt_min {
                 let measure = of(Measure::RoundTripServer, Measure::RoundTripClient);
                 self.value(key(measure), id, 0, time, ns);
