@@ -1,7 +1,7 @@
 //! The word that the kernels take, made from what the flow engine was given and the records that it made.
 
 use weir_engine::{Class, Engine, Meta};
-use weir_record::{Kind as RecordKind, Open, Record, Rtt};
+use weir_record::{FINE_INTERVAL_NS, Kind as RecordKind, Open, Record, Rtt};
 
 /// What a word says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,8 +77,6 @@ pub const FIELDS: [(&str, usize, usize); 21] = [
     ("source_high", 448, 64),
 ];
 
-const FINE_NS: u64 = 10_000_000;
-
 impl Word {
     /// The 512 bits, lowest byte first.
     pub fn packed(&self) -> [u8; 64] {
@@ -106,12 +104,12 @@ impl Word {
             u64::from(self.port),
             u64::from(self.flags),
             u64::from(self.index),
-            self.time / FINE_NS % 10,
+            self.time / FINE_INTERVAL_NS % 10,
             u64::from(self.server_port),
             u64::from(self.wire),
             self.rtt.unwrap_or(0),
             self.time,
-            self.time - self.time % FINE_NS,
+            self.time - self.time % FINE_INTERVAL_NS,
             destination as u64,
             (destination >> 64) as u64,
             source as u64,

@@ -1,12 +1,12 @@
 //! INTERVAL: section 5.
 
-use weir_record::{FINE_INTERVAL_NS, Interval, width};
+use weir_record::{FINE_INTERVAL_NS, INTERVAL_NS, Interval, width};
 
 use super::out::{Out, direction};
 use crate::flow::{Flow, NO_RTT, bit, flight};
 
 /// A normal interval in units of a fine one.
-const NORMAL_SPAN: u64 = 10;
+const NORMAL_SPAN: u64 = INTERVAL_NS / FINE_INTERVAL_NS;
 
 pub(super) const fn interval_end(flow: &Flow) -> u64 {
     flow.interval + flow.span as u64 * FINE_INTERVAL_NS
