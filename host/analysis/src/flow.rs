@@ -983,9 +983,7 @@ impl Flow {
         let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
         match (lost, self.setup.failure()) {
             // What was lost of it says why nobody answered.
-            (Some(lost), Some(failure)) if matches!(self.setup.outcome, Outcome::Refused | Outcome::Aborted) => {
-                Some(format!("{lost} {failure}"))
-            }
+            (Some(lost), Some(failure)) if self.setup.outcome == Outcome::Refused => Some(format!("{lost} {failure}")),
             (Some(lost), _) => Some(lost),
             (None, failure) => failure.map(str::to_owned),
         }

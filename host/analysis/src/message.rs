@@ -290,7 +290,7 @@ pub(crate) fn failed(kind: Kind, flow: &Flow) -> Option<Failure> {
         return Some(Failure::Ignored);
     }
     match flow.setup.outcome {
-        Outcome::Refused => Some(Failure::Refused),
+        Outcome::Refused if flow.setup.reset_by_server() => Some(Failure::Refused),
         Outcome::ResetLate => Some(Failure::Reset),
         _ => None,
     }

@@ -24,14 +24,12 @@ pub enum Outcome {
     Ok,
     /// A SYN or SYN-ACK came again.
     Retransmitted,
-    /// RST of the server at once.
+    /// RST at once.
     Refused,
     /// No answer.
     Ignored,
-    /// RST of the server long after the last SYN.
+    /// RST long after the last SYN.
     ResetLate,
-    /// RST of the client.
-    Aborted,
 }
 
 impl Outcome {
@@ -44,7 +42,6 @@ impl Outcome {
             Self::Refused => "REFUSED",
             Self::Ignored => "IGNORED",
             Self::ResetLate => "RESET_LATE",
-            Self::Aborted => "ABORTED",
         }
     }
 }
@@ -136,7 +133,6 @@ impl SetupState {
             Some(SetupEnd::Done | SetupEnd::OneSided) if repeated => Outcome::Retransmitted,
             // The server's next packet shows that the client answered.
             Some(SetupEnd::Done | SetupEnd::OneSided) => Outcome::Ok,
-            Some(SetupEnd::Reset) if !has(setup_bit::RST_BY_SERVER) => Outcome::Aborted,
             Some(SetupEnd::Reset) => {
                 // After a SYN-ACK the RST answers that.
                 let asked = if answered { s.syn_ack } else { s.last_syn };
@@ -247,20 +243,22 @@ impl SetupState {
 
     /// SETUP was a reset by the server.
     pub const fn reset_by_server(&self) -> bool {
-        matches!(self.outcome, Outcome::Refused | Outcome::ResetLate)
+        matches!(self.outcome, Outcome::Refused | Outcome::ResetLate) && self.has(setup_bit::RST_BY_SERVER)
     }
 
     /// How it failed, as far as its packets alone tell.
     pub const fn failure(&self) -> Option<&'static str> {
         Some(match (self.outcome, self.answered()) {
-            (Outcome::Refused | Outcome::ResetLate, true) => "The server reset the connection after its SYN-ACK.",
-            (Outcome::Refused, false) => {
+            (Outcome::Refused | Outcome::ResetLate, true) if self.reset_by_server() => {
+                "The server reset the connection after its SYN-ACK."
+            }
+            (Outcome::Refused, _) if self.reset_by_server() => {
                 "The server answered by a reset: nothing listens on that port, or a firewall refuses it."
             }
-            (Outcome::ResetLate, false) => {
+            (Outcome::ResetLate, _) if self.reset_by_server() => {
                 "The server's reset came a second or more after the SYN; what it may have sent before did not pass the tap."
             }
-            (Outcome::Aborted, _) => "The client reset the connection before it was set up.",
+            (Outcome::Refused | Outcome::ResetLate, _) => "The client reset the connection before it was set up.",
             (Outcome::Ignored, false) => {
                 "No answer to the SYN passed the tap: one of the two was lost, a firewall or a full queue drops it, or the \
                  capture ended before; nothing tells which."
@@ -421,7 +419,7 @@ impl SetupState {
         out.push_str(match self.outcome {
             Outcome::Ok | Outcome::Retransmitted if self.answered() => " - Ack",
             Outcome::Ok | Outcome::Retransmitted | Outcome::Midstream => "-- - Ack",
-            Outcome::Refused | Outcome::ResetLate | Outcome::Aborted => "--Reset",
+            Outcome::Refused | Outcome::ResetLate => "--Reset",
             Outcome::Ignored => "--> ignored",
         });
     }

@@ -20,7 +20,7 @@ const HEIGHT: usize = 1024;
 const SHORTEST: f64 = 1e-9;
 
 /// Outcomes of setups, in the order of their numbers.
-pub const OUTCOMES: [&str; 6] = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE", "ABORTED"];
+pub const OUTCOMES: [&str; 5] = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE"];
 
 /// Which time of a transaction: its place in [`VALUES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,7 +95,7 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
 
     // Setups: each with an outcome is a mark or has no value.
     let setups = page.table(&at("/setups")).await;
-    let known = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE", "ABORTED"].map(count);
+    let known = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE"].map(count);
     assert_eq!(setups.says("rows"), known.iter().sum::<usize>().to_string());
     let ends = truth.connections.iter().filter_map(|c| c.setup.as_ref()?.end_seconds);
     let largest = ends.reduce(f64::max).unwrap();

@@ -285,7 +285,7 @@ impl Detector for FailingSetups {
                 }
                 return;
             }
-            Some(Outcome::Midstream | Outcome::Refused | Outcome::Aborted) | None => return,
+            Some(Outcome::Midstream | Outcome::Refused) | None => return,
         }
         let worth = |service: &Service| service.failed() >= FEW;
         let Some(service) = self.services.place(key, Service::default, worth) else {

@@ -32,13 +32,12 @@ const EXAMPLES: usize = 2;
 const TROUBLED: usize = 12;
 
 /// Outcomes of a setup in the order of the charts.
-pub(crate) const OUTCOMES: [(Outcome, &str, &str); 6] = [
+pub(crate) const OUTCOMES: [(Outcome, &str, &str); 5] = [
     (Outcome::Ok, "OK", "as it should"),
     (Outcome::Retransmitted, "RETRANSMITTED", "SYN or SYN-ACK came again"),
     (Outcome::Ignored, "IGNORED", "no answer"),
     (Outcome::ResetLate, "RESET_LATE", "reset long after the last SYN"),
     (Outcome::Refused, "REFUSED", "refused at once"),
-    (Outcome::Aborted, "ABORTED", "reset by the client"),
 ];
 
 /// A server's address and port.

@@ -31,10 +31,10 @@ const TALL: f64 = 300.0;
 const LOW: f64 = 110.0;
 
 /// Classes of colour of the outcomes, in the order of `OUTCOMES`.
-const OUTCOME_COLOURS: [&str; OUTCOMES.len()] = ["k0", "k4", "k3", "kb", "k1", "k7"];
+const OUTCOME_COLOURS: [&str; OUTCOMES.len()] = ["k0", "k4", "k3", "kb", "k1"];
 
 /// Size of their marks: failures are few.
-const OUTCOME_MARKS: [f64; OUTCOMES.len()] = [MARK, MARK, LARGE_MARK, LARGE_MARK, LARGE_MARK, MARK];
+const OUTCOME_MARKS: [f64; OUTCOMES.len()] = [MARK, MARK, LARGE_MARK, LARGE_MARK, LARGE_MARK];
 
 /// `address:port`.
 pub fn service_name((host, port): Service) -> String {

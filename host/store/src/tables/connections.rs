@@ -417,7 +417,7 @@ impl Row for Connection {
             Column::known(
                 "setup_outcome",
                 Cell::Name(|c| text(&c.setup.as_ref()?.outcome)),
-                "OK, RETRANSMITTED, REFUSED, IGNORED, RESET_LATE, ABORTED or MIDSTREAM; NULL: nothing is known of a setup.",
+                "OK, RETRANSMITTED, REFUSED, IGNORED, RESET_LATE or MIDSTREAM; NULL: nothing is known of a setup.",
             ),
             Column::known(
                 "setup_description",

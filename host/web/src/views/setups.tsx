@@ -35,7 +35,6 @@ const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Pick<Look, 
     RETRANSMITTED: { label: "done after a repeat", look: (c) => ({ color: c.orange, shape: "triangle" }) },
     REFUSED: { label: "refused", look: (c) => ({ color: c.purple, shape: "square" }) },
     IGNORED: { label: "ignored", look: (c) => ({ color: c.red, shape: "cross" }) },
-    ABORTED: { label: "reset by the client", look: (c) => ({ color: c.grey, shape: "square" }) },
     RESET_LATE: { label: "reset late", look: (c) => ({ color: c.red, shape: "star" }) },
 };
 
