@@ -21,8 +21,8 @@ const SETS = {
         ..."client_processing server_processing latency bandwidth congestion protocol user_think"
             .split(" ")
             .map((part) => `shares_${part}_seconds`),
-        "server_uncertain_seconds",
         "client_uncertain_seconds",
+        "server_uncertain_seconds",
     ],
 };
 
