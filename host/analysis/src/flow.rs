@@ -393,9 +393,11 @@ impl Flow {
         let sum = || Some(self.at_most(0)? + self.at_most(1)?);
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
+        let trip = self.trip(side);
         Path {
             rtt,
-            far: self.trip(side).filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
+            far: trip.filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
+            timed: trip.filter(|_| self.setup.has_timed(side)),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
             reset: self.sent_rst(1 - (side & 1)),

@@ -1679,6 +1679,21 @@ fn short_paths_tell_nothing_by_time() {
     assert_eq!(only_verdict(&c).place, Place::BehindTap);
 }
 
+/// The handshake alone tells the path: what the client sends a moment after a repeat is no answer to it, but its first copy has
+/// come. A little sooner than the handshake it may be one: that had perhaps waited in a queue.
+#[test]
+fn a_timed_handshake_tells_which_ack_comes_too_soon() {
+    for (after, place) in [(0.007, Place::Nowhere), (0.008, Place::BehindTap)] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        seg(&mut c, 0.190, 0);
+        c.packet(0.190 + after, C, "AP", A, 1901, 100);
+        let verdict = only_verdict(&c);
+        assert_eq!(verdict.place, place, "{after}");
+        assert_eq!(verdict.evidence.has(sign::ACKED_TOO_SOON), place == Place::Nowhere);
+    }
+}
+
 /// The same hosts in five more connections, each with four packets a side every tenth of a second. Their ids count the packets
 /// of each connection, or (`together`) of all.
 fn with_others(c: &Conversation, together: bool) -> Conversation {

@@ -185,7 +185,8 @@ impl Losses {
             let entry = &self.open[i];
             let just_told = entry.told_at > 0 && (1..=path.reordering()).contains(&time.saturating_sub(entry.told_at));
             let was_due = path
-                .soonest()
+                .far
+                .and(path.soonest())
                 .is_some_and(|soonest| entry.told_at.saturating_sub(entry.time) >= soonest);
             entry.evidence.has(sign::UNSEEN) && (entry.hole_stood || just_told && was_due)
         };

@@ -16,6 +16,8 @@ pub(crate) struct Path {
     pub rtt: Option<u64>,
     /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
+    /// The same from the handshake and few samples besides, where that was timed.
+    pub timed: Option<u64>,
     /// Bytes of a full segment.
     pub segment: u32,
     /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
@@ -44,10 +46,11 @@ impl Path {
 
     /// An answer of the receiver takes this long, ns: a tenth less than the smallest round trip, which may not quite be
     /// the smallest. With SACK a D-SACK tells more, and it is a millisecond less at least, which long segments take on
-    /// slow links and short ones do not.
+    /// slow links and short ones do not. Of few samples a quarter: a handshake may have waited in a queue.
     pub(super) fn soonest(self) -> Option<u64> {
         let least = if self.sack { SLOW_LINK } else { 0 };
-        self.far.map(|far| far.saturating_sub(least.max(far / 10)))
+        let measured = self.far.map(|far| far.saturating_sub(least.max(far / 10)));
+        measured.or(self.timed.map(|timed| timed / 4))
     }
 
     /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
