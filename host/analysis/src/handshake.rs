@@ -23,6 +23,9 @@ const COPIES_DIFFER: u64 = 4;
 const SERVER_TIMERS: [u64; 6] = [1, 3, 7, 9, 15, 21];
 const TIMER_TOLERANCE: u64 = 10;
 
+/// So much longer than a SYN a segment of data may take, ns: 1,500 bytes at 4 Mbit/s.
+const SLOW_LINK: u64 = 3_000_000;
+
 /// Where no round trip is known: an ACK that comes within this part of the time between two SYN-ACKs after the later one answers that.
 const COINCIDENCE: u64 = 10;
 
@@ -404,7 +407,7 @@ impl Handshake {
         } else if first_scale && last_without_scale && state.server_scales() && !is_cookie && !state.is_cut() {
             // Else it would have had one, too.
             (Place::BehindTap, Some(sign::SYN_OPTIONS))
-        } else if near.is_some_and(|near| near.is_too_soon(wait)) {
+        } else if near.is_some_and(|near| near.is_too_soon(wait + SLOW_LINK)) {
             (Place::AckBeforeTap, Some(sign::SOON))
         } else if self.second_answer(setup).is_some() {
             (Place::AckBeforeTap, Some(sign::SECOND_ANSWER))
