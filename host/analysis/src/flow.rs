@@ -405,6 +405,17 @@ impl Flow {
         }
     }
 
+    /// What `block` of `side` begins with was not seen; and whether its receiver has it all the same.
+    pub fn unseen(&self, side: usize, block: &Block) -> Option<bool> {
+        self.extras.trouble()?.losses[side & 1].unseen(block.seq)
+    }
+
+    /// Whether what `block` of `side` begins with was sent again, and lost before the tap the first time.
+    pub fn came_again(&self, side: usize, block: &Block) -> bool {
+        let trouble = self.extras.trouble();
+        trouble.is_some_and(|t| t.losses[side & 1].came_again(block.seq, block.first))
+    }
+
     pub fn client_fin(&self) -> ClientFin {
         // Most have none yet, and the rest of it is further away.
         if !self.sent_fin(0) {

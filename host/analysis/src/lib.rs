@@ -389,7 +389,7 @@ impl State {
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, || flow.client_fin(), &mut self.pool.responses);
         flow.turn = Some(turn);
-        let unseen = flow.extras.trouble().and_then(|t| t.losses[side].unseen(block.seq));
+        let unseen = flow.unseen(side, block);
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, done);
@@ -407,6 +407,9 @@ impl State {
             if unseen.is_some() {
                 // The response began before.
                 wait = Some(Wait::or(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
+            }
+            if flow.came_again(side, block) {
+                wait = Some(Wait::again(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
             }
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);

@@ -29,10 +29,11 @@ use crate::verdict::{Cause, Class, Place};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
-use event::since_data;
+use event::{is_ahead, since_data};
 use gaps::{Gap, Late};
 use order::is_older;
 pub(crate) use path::Path;
+use path::REORDERING;
 use recovery::FromScratch;
 use scoreboard::Scoreboard;
 
@@ -86,6 +87,9 @@ pub(crate) struct Losses {
     on_syn: Option<u32>,
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
     sack_seen: bool,
+    /// First byte that had been sent and not been seen, and when that was known: a packet without data was behind it, or IP ids were
+    /// skipped before it.
+    hidden: Option<(u32, u64)>,
     /// Data that a block has to be made of.
     pub late: Option<Late>,
     /// IP ids of the receiver so far.
@@ -155,6 +159,9 @@ impl Losses {
                 path,
             );
         }
+        if is_ahead(e) {
+            self.hidden = Some((e.expected, time));
+        }
         self.constant_id |= self.last_id.1 == e.ip_id && self.last_id.0 != e.seq;
         self.last_id = (e.seq, e.ip_id);
         if e.what & (what::PROBE | what::BELOW) == what::PROBE {
@@ -195,6 +202,12 @@ impl Losses {
             }
         }
         repeats
+    }
+
+    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.
+    pub fn came_again(&self, at: u32, time: u64) -> bool {
+        self.hidden
+            .is_some_and(|(from, known)| from == at && time.saturating_sub(known) > REORDERING)
     }
 
     /// None of the data that this side sent is missing.

@@ -30,6 +30,8 @@ pub(crate) struct Wait {
     pub on_wire: u32,
     /// Round trips of others showed a queue.
     pub is_queue: bool,
+    /// The response came again, and its first copy was lost before the tap.
+    pub is_repeat: bool,
 }
 
 impl Wait {
@@ -40,6 +42,7 @@ impl Wait {
             uncertain: 0,
             on_wire: 0,
             is_queue: false,
+            is_repeat: false,
         }
     }
 
@@ -50,6 +53,14 @@ impl Wait {
         Self {
             uncertain: wait.uncertain.max(unseen),
             ..wait
+        }
+    }
+
+    /// The response, which came `gap` ns after the request, was one sent again: when it was sent first is not known.
+    pub fn again(wait: Option<Self>, own: u64, gap: u64) -> Self {
+        Self {
+            is_repeat: true,
+            ..Self::or(wait, own, gap)
         }
     }
 
@@ -270,6 +281,7 @@ impl History {
             uncertain: short((most - guess).max(guess - least)),
             on_wire: 0,
             is_queue: true,
+            is_repeat: false,
         })
     }
 
@@ -381,7 +393,10 @@ impl Queues {
         if no_queue && done.server.is_some() {
             let before = done.wait.map_or(0, |wait| wait.uncertain.into());
             let wait = self.wait(server, own, asked, done.response_time);
-            let now = wait.map(|wait| Wait::or(Some(wait.then(on_wire)), 0, before));
+            let now = wait.map(|wait| Wait {
+                is_repeat: done.wait.is_some_and(|wait| wait.is_repeat),
+                ..Wait::or(Some(wait.then(on_wire)), 0, before)
+            });
             done.wait = now.or(done.wait);
         }
         if let Some(own) = own.filter(|_| done.server.is_some()) {
@@ -486,6 +501,7 @@ mod tests {
                 uncertain: us(uncertain),
                 on_wire: us(on_wire),
                 is_queue: false,
+                is_repeat: false,
             })
         };
         assert_eq!(way(&[], 100, 2, 2000, 2400), wait(22_400, 2400, 2400));

@@ -9,6 +9,8 @@ use crate::turns::Finished;
 
 /// A client that sends nothing for longer waits for a person or a timer, ns.
 pub(crate) const USER_THINK: u64 = 1_000_000_000;
+/// The least that retransmission timers in use have beside the round trip, ns (Linux, `TCP_RTO_MIN`; RFC 6298 2.4 asks for a second).
+const USUAL_TIMER: u64 = 200_000_000;
 /// No gap is longer: sums of parts cannot overflow.
 pub(crate) const LONGEST: u64 = 1 << 58;
 /// Bytes of a frame that are not payload: Ethernet, IPv4 and TCP headers without options.
@@ -198,6 +200,7 @@ impl TimeShares {
         if let Some(gap) = server {
             // Until the last of the request has come, the server cannot answer it.
             let gap = gap - s.recover(recovery.request.min(gap));
+            let gap = gap - s.recover(again(done, gap, m));
             // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
             let trip = done.wait.map(|wait| u64::from(wait.round_trip));
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
@@ -325,6 +328,15 @@ impl TimeShares {
             total_seconds: seconds(self.total()),
         }
     }
+}
+
+/// How long a response that was lost before the tap waited, ns: for a timer, nearly; of a gap in which there was a round trip, too.
+fn again(done: &Finished, gap: u64, m: &Measure) -> u64 {
+    if done.wait.is_none_or(|wait| !wait.is_repeat) {
+        return 0;
+    }
+    let timer = USUAL_TIMER + m.round_trip().unwrap_or(0);
+    timer.min(gap.saturating_sub(m.to_server.unwrap_or(0)))
 }
 
 impl Measure {

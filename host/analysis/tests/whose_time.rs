@@ -96,6 +96,35 @@ fn a_repeat_that_was_not_needed_is_no_recovery() {
 }
 
 /// The end of a response was lost between the tap and the client: the client could ask no more before it had come.
+/// The response was lost before the tap; the client asks again after `timer`, and the server's D-SACK comes `ahead` of the response's repeat.
+fn response_again(timer: f64, ahead: f64) -> v1::Transaction {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.100 + timer, C, "AP", 101, 901, 200);
+    c.sack(0.100 + timer + TRIP, S, 1201, 301, &[(101, 301)]);
+    let answer = 0.100 + timer + TRIP + ahead;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + NEAR, C, "A", 301, 1201, 0);
+    transactions(&c).remove(0)
+}
+
+#[test]
+fn a_response_that_was_lost_before_the_tap_waited_for_a_timer() {
+    let t = response_again(0.250, WORK);
+    let gap = 0.250 + TRIP + WORK;
+    about(t.server_seconds.unwrap(), gap);
+    about(t.server_uncertain_seconds.unwrap(), gap);
+    let timer = 0.200 + TRIP + NEAR;
+    about(shares(&t).protocol_seconds, timer);
+    about(shares(&t).server_processing_seconds, gap - TRIP - timer);
+    // A wait that is shorter than a timer was all the timer's.
+    let t = response_again(0.150, WORK);
+    about(shares(&t).protocol_seconds, 0.150 + WORK);
+    about(shares(&t).server_processing_seconds, 0.0);
+    // Packets that overtake each other tell nothing.
+    assert_eq!(response_again(0.250, 0.002).server_uncertain_seconds, None);
+}
+
 #[test]
 fn the_wait_for_the_end_of_a_response_is_recovery() {
     let mut c = start(true);

@@ -1,6 +1,8 @@
 //! What an EVENT record tells by itself.
 
-use weir_record::{Event, SINCE_DATA_NS, what};
+use weir_record::{Event, SINCE_DATA_NS, tcp_flag, what};
+
+use super::FAR;
 
 /// The first that is not acknowledged.
 pub(super) fn is_first(e: &Event) -> bool {
@@ -18,4 +20,12 @@ pub(super) fn since_data(e: &Event) -> u64 {
     } else {
         u64::from(e.since_data) * SINCE_DATA_NS
     }
+}
+
+/// A packet without data, and its sender had sent more than was seen.
+pub(super) fn is_ahead(e: &Event) -> bool {
+    let elsewhere = what::WILD | what::GAP | what::BELOW | what::ACK_UNSEEN | what::EXPECTED_UNKNOWN;
+    let flags = tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST;
+    let ahead = e.seq.wrapping_sub(e.expected);
+    e.length == 0 && e.what & elsewhere == 0 && e.tcp_flags & flags == 0 && (1..FAR).contains(&ahead)
 }

@@ -56,6 +56,7 @@ impl Losses {
             ..Entry::new(Class::Retransmission, range, e.length, time)
         };
         if by_connection {
+            self.hidden = Some((e.seq, entry.lost_at));
             self.sent_again(entry, path);
         } else if self.skipped.len() < OPEN {
             self.skipped.push(entry);
