@@ -10,9 +10,15 @@ const BUSY: std::ops::RangeInclusive<u64> = 80..=120;
 /// Bytes of a frame beside its payload: Ethernet, IPv4, TCP with timestamps.
 const HEADERS: u32 = 14 + 20 + 32;
 
-/// Bytes of a block's frames.
+/// Bytes of frames.
 const fn frames(bytes: u32, packets: u16) -> u32 {
     bytes.saturating_add((packets as u32).saturating_mul(HEADERS))
+}
+
+/// Bytes of a block's frames that were seen.
+fn seen(block: &Block) -> u32 {
+    let most = u32::from(block.packets).saturating_mul(block.max_segment.into());
+    frames(block.bytes.min(most), block.packets)
 }
 
 /// A busy period: a time in which one segment came behind the other.
@@ -70,7 +76,7 @@ impl Link {
         let mut run = Run {
             since: block.first,
             until: block.last,
-            bytes: frames(block.bytes, block.packets).into(),
+            bytes: seen(block).into(),
         };
         let pause = self.pause();
         // Blocks are told when they end: what began earlier may join others.

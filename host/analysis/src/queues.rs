@@ -80,7 +80,10 @@ impl Wait {
 /// one flight.
 fn on_slow_link(block: &Block, round_trip: u64) -> Option<u32> {
     let between = u64::from(block.packets.saturating_sub(1));
-    let full = u64::from(block.bytes) > between * u64::from(block.max_segment);
+    let bytes = u64::from(block.bytes);
+    // Of more bytes, some were not seen.
+    let full =
+        (1..=u64::from(block.max_segment)).contains(&bytes.saturating_sub(between * u64::from(block.max_segment)));
     let passage = block.last.saturating_sub(block.first);
     let apart = apart(block).filter(|_| full && passage < round_trip)?;
     u32::try_from(apart).ok().filter(|ns| *ns >= SLOW)
@@ -162,6 +165,8 @@ impl Extremes {
 #[repr(C)]
 struct History {
     whom: Host,
+    /// The smallest round trip since the server is watched.
+    least: u64,
     /// The smallest and the largest round trip of all that follows.
     smallest: u64,
     largest: u64,
@@ -180,6 +185,7 @@ impl History {
     const fn new(whom: Host) -> Self {
         Self {
             whom,
+            least: u64::MAX,
             smallest: u64::MAX,
             largest: 0,
             extremes: [Extremes::NONE; 2],
@@ -191,6 +197,7 @@ impl History {
     }
 
     fn add(&mut self, sample: Sample) {
+        self.least = self.least.min(sample.round_trip);
         let [newest, before] = self.newest;
         if let Some(newest) = newest {
             self.extremes[0] = self.extremes[0].join(newest.extremes(before, Some(sample)));
@@ -285,6 +292,11 @@ impl History {
         })
     }
 
+    /// What a connection's smallest round trip is above that of others, ns: all of its own may have waited in a queue.
+    fn excess(&self, own: u64) -> Option<u64> {
+        own.checked_sub(self.least).filter(|ns| *ns > SLACK)
+    }
+
     /// How long a response that came at `answered` may have waited behind others of the server on a slow link before the tap, ns. An
     /// answer that came soon meanwhile shows that nothing waited then.
     fn behind_others(&self, own: u64, asked: u64, answered: u64) -> Option<u64> {
@@ -366,11 +378,12 @@ impl Queues {
         self.or_behind(wait, server, own, asked, block.first)
     }
 
-    /// Or longer by what others had on a slow link before the response.
+    /// Or longer by what others had on a slow link before the response, or shorter by what the smallest round trip is not the path's.
     fn or_behind(&self, wait: Option<Wait>, server: Placed<Host>, own: u64, asked: u64, answered: u64) -> Option<Wait> {
-        let history = self.known(server).filter(|_| self.has_slow_link);
-        match history.and_then(|history| history.behind_others(own, asked, answered)) {
-            Some(behind) => Some(Wait::or(wait, own, behind)),
+        let Some(history) = self.known(server) else { return wait };
+        let behind = history.behind_others(own, asked, answered);
+        match behind.max(history.excess(own)) {
+            Some(unseen) => Some(Wait::or(wait, own, unseen)),
             None => wait,
         }
     }
@@ -473,6 +486,17 @@ mod tests {
         assert_eq!((trip, uncertain), (64, 64 - 20));
     }
 
+    /// Another connection had 20 ms, and this one never less than 130.
+    #[test]
+    fn all_of_a_connections_round_trips_may_have_waited() {
+        let queues = queues(&[(0, 20)]);
+        let wait = |own: u64| {
+            let wait = queues.or_behind(None, Host::default().into(), own, T, T + 500 * MS);
+            wait.map(|wait| (u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
+        };
+        assert_eq!((wait(130 * MS), wait(21 * MS)), (Some((130, 110)), None));
+    }
+
     /// A response's first block, at `answered` ms: segments of 1,000 bytes, so many µs apart; and the way it tells of.
     fn way(samples: &[(u64, u64)], answered: u64, packets: u16, bytes: u32, apart: u64) -> Option<Wait> {
         let first = T + answered * MS;
@@ -513,6 +537,7 @@ mod tests {
         assert_eq!(way(&[], 100, 2, 2000, 100), None, "a quick link");
         assert_eq!(way(&[], 100, 1, 1000, 2400), None, "nothing to compare with");
         assert_eq!(way(&[], 100, 3, 1900, 2400), None, "written in pieces");
+        assert_eq!(way(&[], 100, 3, 3001, 2400), None, "some were not seen");
         assert_eq!(way(&[], 100, 14, 14_000, 2400), None, "more than a flight");
         // And a queue before that.
         let queue = [(0, 20), (5, 60), (8, 60), (12, 60)];
