@@ -408,7 +408,7 @@ impl State {
                 // The response began before.
                 wait = Some(Wait::or(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
             }
-            if flow.came_again(side, block) {
+            if flow.came_again(side, block.seq, block.first) {
                 wait = Some(Wait::again(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
             }
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {

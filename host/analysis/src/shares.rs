@@ -68,6 +68,8 @@ pub(crate) struct Recovery {
     pub end: u64,
     /// The same of the transaction before.
     pub before: u64,
+    /// The request came again, and its first copy was lost before the tap.
+    pub asked_again: bool,
 }
 
 /// How late the ends of transfers came to who went on then.
@@ -185,6 +187,12 @@ impl TimeShares {
         let asked = done.request_bytes > 0;
         if let Some(gap) = before {
             if asked {
+                let waited = if recovery.asked_again {
+                    timer(gap, m.to_client, m)
+                } else {
+                    0
+                };
+                let gap = gap - s.recover(waited);
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
                 // And the rest of what it carried, too.
@@ -200,7 +208,9 @@ impl TimeShares {
         if let Some(gap) = server {
             // Until the last of the request has come, the server cannot answer it.
             let gap = gap - s.recover(recovery.request.min(gap));
-            let gap = gap - s.recover(again(done, gap, m));
+            let is_repeat = done.wait.is_some_and(|wait| wait.is_repeat);
+            let waited = if is_repeat { timer(gap, m.to_server, m) } else { 0 };
+            let gap = gap - s.recover(waited);
             // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
             let trip = done.wait.map(|wait| u64::from(wait.round_trip));
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
@@ -330,13 +340,10 @@ impl TimeShares {
     }
 }
 
-/// How long a response that was lost before the tap waited, ns: for a timer, nearly; of a gap in which there was a round trip, too.
-fn again(done: &Finished, gap: u64, m: &Measure) -> u64 {
-    if done.wait.is_none_or(|wait| !wait.is_repeat) {
-        return 0;
-    }
+/// How long what was lost before the tap waited, ns: nearly for a timer. There was a round trip in the same gap, too.
+fn timer(gap: u64, trip: Option<u64>, m: &Measure) -> u64 {
     let timer = USUAL_TIMER + m.round_trip().unwrap_or(0);
-    timer.min(gap.saturating_sub(m.to_server.unwrap_or(0)))
+    timer.min(gap.saturating_sub(trip.unwrap_or(0)))
 }
 
 impl Measure {

@@ -125,6 +125,27 @@ fn a_response_that_was_lost_before_the_tap_waited_for_a_timer() {
     assert_eq!(response_again(0.250, 0.002).server_uncertain_seconds, None);
 }
 
+/// The second request, which acknowledges the first response, was lost before the tap: the server sends its response again.
+#[test]
+fn a_request_that_was_lost_before_the_tap_waited_for_a_timer() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    let answer = 0.100 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + 0.250, S, "AP", 901, 301, 300);
+    c.sack(answer + 0.250 + NEAR, C, 501, 1201, &[(901, 1201)]);
+    let gap = 0.250 + NEAR + 0.009;
+    c.packet(answer + gap, C, "AP", 301, 1201, 200);
+    c.packet(answer + gap + TRIP + WORK, S, "AP", 1201, 501, 300);
+    let all = transactions(&c);
+    let (before, t) = (shares(&all[0]), &all[1]);
+    about(t.client_uncertain_seconds.unwrap(), gap);
+    let timer = 0.200 + TRIP + NEAR;
+    about(shares(t).client_processing_seconds, gap - NEAR - timer);
+    about(before.protocol_seconds + shares(t).protocol_seconds, timer);
+    about(t.server_uncertain_seconds.unwrap_or(0.0), 0.0);
+}
+
 #[test]
 fn the_wait_for_the_end_of_a_response_is_recovery() {
     let mut c = start(true);
