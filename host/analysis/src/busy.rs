@@ -73,11 +73,23 @@ impl Link {
 
     /// A block came.
     pub fn passed(&mut self, block: &Block) {
-        let mut run = Run {
+        self.add(Run {
             since: block.first,
             until: block.last,
             bytes: seen(block).into(),
-        };
+        });
+    }
+
+    /// A segment of so many bytes came again, which no block has.
+    pub fn repeated(&mut self, time: u64, bytes: u32) {
+        self.add(Run {
+            since: time,
+            until: time,
+            bytes: frames(bytes, 1).into(),
+        });
+    }
+
+    fn add(&mut self, mut run: Run) {
         let pause = self.pause();
         // Blocks are told when they end: what began earlier may join others.
         self.runs.retain(|other| {
@@ -164,6 +176,16 @@ mod tests {
         // What went between both is told last.
         link.passed(&block((1700, 1900, 3)));
         assert_eq!(since(&link, [1000, 1001, 2100, 2451]), [None, run, run, None]);
+    }
+
+    /// What came again is in no block.
+    #[test]
+    fn repeats_keep_a_link_busy() {
+        let mut link = link(&[(1000, 1300, 4), (1600, 1900, 4)]);
+        assert_eq!(link.busy_since(1850), Some(1600));
+        link.repeated(1400, 934);
+        link.repeated(1500, 934);
+        assert_eq!(link.busy_since(1850), Some(1000));
     }
 
     #[test]

@@ -519,6 +519,9 @@ impl State {
         if e.what & !(alone | what::PUSH | what::IDLE_BEFORE | what::ACKS_MORE) != 0 {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            if side == 1 && e.length > 0 && e.what & (what::BELOW | what::COPY | what::PARTIAL) == what::BELOW {
+                self.queues.repeated(flow.server(), r.time(), e.length);
+            }
             if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 && e.what & what::COPY == 0 {
                 sink.again(flow.id, e.what & what::SYN_ACK_REPEAT != 0);
             }

@@ -350,12 +350,24 @@ impl Queues {
             let link = link.get_or_insert_with(|| Box::new(Link::new(block)));
             link.spaced(block);
             link.passed(block);
-        } else if self.has_slow_link
-            && let Some(history) = self.servers[server.place].as_deref_mut()
-            && let Some(link) = history.link.as_deref_mut().filter(|_| history.whom == server.whom)
-        {
+        } else if let Some(link) = self.slow_link(server) {
             link.passed(block);
         }
+    }
+
+    /// A segment of the server came again.
+    pub fn repeated(&mut self, server: Placed<Host>, time: u64, bytes: u32) {
+        if let Some(link) = self.slow_link(server) {
+            link.repeated(time, bytes);
+        }
+    }
+
+    fn slow_link(&mut self, server: Placed<Host>) -> Option<&mut Link> {
+        if !self.has_slow_link {
+            return None;
+        }
+        let history = self.servers[server.place].as_deref_mut()?;
+        history.link.as_deref_mut().filter(|_| history.whom == server.whom)
     }
 
     fn history(&mut self, server: Placed<Host>) -> &mut History {
