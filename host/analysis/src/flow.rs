@@ -410,10 +410,12 @@ impl Flow {
         self.extras.trouble()?.losses[side & 1].unseen(block.seq)
     }
 
-    /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time.
-    pub fn came_again(&self, side: usize, seq: u32, time: u64) -> bool {
-        let trouble = self.extras.trouble();
-        trouble.is_some_and(|t| t.losses[side & 1].came_again(seq, time))
+    /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time; `None`: that is in doubt.
+    pub fn came_again(&self, side: usize, seq: u32, time: u64) -> Option<bool> {
+        match self.extras.trouble() {
+            Some(trouble) => trouble.losses[side & 1].came_again(seq, time),
+            None => Some(false),
+        }
     }
 
     pub fn client_fin(&self) -> ClientFin {
@@ -779,9 +781,12 @@ impl Flow {
         };
         let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
         let asked_at = done.ends[0].wrapping_sub(done.request_bytes as u32);
-        let asked_again = before.is_some() && done.request_bytes > 0 && self.came_again(0, asked_at, done.request_time);
+        let again = match before {
+            Some(_) if done.request_bytes > 0 => self.came_again(0, asked_at, done.request_time),
+            _ => Some(false),
+        };
         let recovery = Recovery {
-            asked_again,
+            asked_again: again == Some(true),
             request: recovered[0],
             end: recovered[1],
             before: left.recovered,
@@ -799,7 +804,7 @@ impl Flow {
             // The way to the client and back is in it, where it is not known.
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));
             let unknown = if m.to_client.is_none() { most } else { 0 };
-            let again = if asked_again { gap } else { 0 };
+            let again = if again == Some(false) { 0 } else { gap };
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }

@@ -404,13 +404,16 @@ impl State {
         }
         if let Some(asked) = asked {
             let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, asked, block));
+            let (own, gap) = (own.unwrap_or(0), block.first.saturating_sub(asked));
             if unseen.is_some() {
                 // The response began before.
-                wait = Some(Wait::or(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
+                wait = Some(Wait::or(wait, own, gap));
             }
-            if flow.came_again(side, block.seq, block.first) {
-                wait = Some(Wait::again(wait, own.unwrap_or(0), block.first.saturating_sub(asked)));
-            }
+            wait = match flow.came_again(side, block.seq, block.first) {
+                Some(false) => wait,
+                Some(true) => Some(Wait::again(wait, own, gap)),
+                None => Some(Wait::or(wait, own, gap)),
+            };
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);
             }

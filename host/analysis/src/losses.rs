@@ -87,15 +87,24 @@ pub(crate) struct Losses {
     on_syn: Option<u32>,
     /// The receiver has sent SACK blocks, whatever was seen of the handshake.
     sack_seen: bool,
-    /// First byte that had been sent and not been seen, and when that was known: a packet without data was behind it, or IP ids were
-    /// skipped before it.
-    hidden: Option<(u32, u64)>,
+    hidden: Option<Hidden>,
     /// Data that a block has to be made of.
     pub late: Option<Late>,
     /// IP ids of the receiver so far.
     pub answers: Counted,
     /// Retransmissions in sequence if the sender's ids count its packets.
     skipped: Vec<Entry>,
+}
+
+/// Data that had been sent and not been seen: a packet without data was behind it, or IP ids were skipped before it.
+#[derive(Clone, Copy, Debug)]
+struct Hidden {
+    /// First byte.
+    from: u32,
+    /// When it had been sent, TAI ns.
+    known: u64,
+    /// Or something else was lost before it.
+    doubtful: bool,
 }
 
 /// Times of the last repeats of a stretch, TAI ns.
@@ -160,7 +169,11 @@ impl Losses {
             );
         }
         if is_ahead(e) {
-            self.hidden = Some((e.expected, time));
+            self.hidden = Some(Hidden {
+                from: e.expected,
+                known: time,
+                doubtful: false,
+            });
         }
         self.constant_id |= self.last_id.1 == e.ip_id && self.last_id.0 != e.seq;
         self.last_id = (e.seq, e.ip_id);
@@ -204,10 +217,13 @@ impl Losses {
         repeats
     }
 
-    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.
-    pub fn came_again(&self, at: u32, time: u64) -> bool {
-        self.hidden
-            .is_some_and(|(from, known)| from == at && time.saturating_sub(known) > REORDERING)
+    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap; `None`: that is in doubt.
+    pub fn came_again(&self, at: u32, time: u64) -> Option<bool> {
+        let again = |hidden: &Hidden| hidden.from == at && time.saturating_sub(hidden.known) > REORDERING;
+        match self.hidden.filter(again) {
+            Some(hidden) => (!hidden.doubtful).then_some(true),
+            None => Some(false),
+        }
     }
 
     /// None of the data that this side sent is missing.

@@ -5,7 +5,7 @@ use weir_record::{Event, FINE_INTERVAL_NS, tcp_flag, what};
 use super::entry::Entry;
 use super::event::since_data;
 use super::path::Path;
-use super::{Losses, OPEN};
+use super::{Hidden, Losses, OPEN};
 use crate::ids::Counted;
 use crate::seq::{Range, before};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
@@ -21,13 +21,24 @@ impl Losses {
     /// acknowledge nothing new; and where the capture misses packets, ids tell nothing.
     pub fn skipped(&mut self, e: &Event, time: u64, receiver: &Self, by_connection: bool, path: Path) -> bool {
         let received = e.what & what::ACKED_UNKNOWN == 0 && before(e.seq, e.acked);
-        if e.what & (what::ACKS_MORE | what::COPY | what::PROBE) != 0 || received {
+        if e.what & (what::COPY | what::PROBE) != 0 || received {
             return false;
         }
         let since = since_data(e);
         let waited_from = time.saturating_sub(since);
         let missed = self.counts.missed + receiver.counts.missed;
         if receiver.last_disorder > waited_from || missed > 0 {
+            return false;
+        }
+        if e.what & what::ACKS_MORE != 0 {
+            // Or an ACK without data.
+            if by_connection && since >= path.timeout() {
+                self.hidden = Some(Hidden {
+                    from: e.seq,
+                    known: waited_from,
+                    doubtful: true,
+                });
+            }
             return false;
         }
         let (cause, sign) = if since >= path.timeout() {
@@ -56,7 +67,11 @@ impl Losses {
             ..Entry::new(Class::Retransmission, range, e.length, time)
         };
         if by_connection {
-            self.hidden = Some((e.seq, entry.lost_at));
+            self.hidden = Some(Hidden {
+                from: e.seq,
+                known: entry.lost_at,
+                doubtful: false,
+            });
             self.sent_again(entry, path);
         } else if self.skipped.len() < OPEN {
             self.skipped.push(entry);
@@ -114,5 +129,34 @@ impl Losses {
                 self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::losses::tests::{PATH, event};
+    use weir_record::SINCE_DATA_NS;
+
+    /// A response a second after the data before it, and IP ids are missing: it had been sent before, or an ACK that it makes up for.
+    #[test]
+    fn what_skipped_ids_tell_of_a_response() {
+        let came_again = |what: u32, by_connection: bool| {
+            let mut losses = Losses::default();
+            let e = Event {
+                since_data: (1_000_000_000 / SINCE_DATA_NS) as u32,
+                id_step: 2,
+                ..event(what::IDS_SKIPPED | what, 1000, 1000, 100)
+            };
+            let time = 5_000_000_000;
+            losses.skipped(&e, time, &Losses::default(), by_connection, PATH);
+            losses.came_again(1000, time)
+        };
+        assert_eq!(came_again(0, true), Some(true));
+        assert_eq!(came_again(what::ACKS_MORE, true), None);
+        assert_eq!(
+            [0, what::ACKS_MORE].map(|what| came_again(what, false)),
+            [Some(false); 2]
+        );
     }
 }
