@@ -9,7 +9,7 @@ use crate::ceilings::filled_window;
 use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
-use crate::losses::{Counts, Losses, Path, Segment};
+use crate::losses::{Again, Counts, Losses, Path, Segment};
 use crate::queues::Wait;
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
@@ -410,12 +410,10 @@ impl Flow {
         self.extras.trouble()?.losses[side & 1].unseen(block.seq)
     }
 
-    /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time; `None`: that is in doubt.
-    pub fn came_again(&self, side: usize, seq: u32, time: u64) -> Option<bool> {
-        match self.extras.trouble() {
-            Some(trouble) => trouble.losses[side & 1].came_again(seq, time),
-            None => Some(false),
-        }
+    /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time.
+    pub fn came_again(&self, side: usize, seq: u32, time: u64) -> Again {
+        let trouble = self.extras.trouble();
+        trouble.map_or(Again::No, |t| t.losses[side & 1].came_again(seq, time))
     }
 
     pub fn client_fin(&self) -> ClientFin {
@@ -783,10 +781,10 @@ impl Flow {
         let asked_at = done.ends[0].wrapping_sub(done.request_bytes as u32);
         let again = match before {
             Some(_) if done.request_bytes > 0 => self.came_again(0, asked_at, done.request_time),
-            _ => Some(false),
+            _ => Again::No,
         };
         let recovery = Recovery {
-            asked_again: again == Some(true),
+            asked_again: again == Again::Yes,
             request: recovered[0],
             end: recovered[1],
             before: left.recovered,
@@ -804,7 +802,7 @@ impl Flow {
             // The way to the client and back is in it, where it is not known.
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));
             let unknown = if m.to_client.is_none() { most } else { 0 };
-            let again = if again == Some(false) { 0 } else { gap };
+            let again = if again == Again::No { 0 } else { gap };
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }

@@ -66,6 +66,7 @@ pub use group::{Group, finding};
 pub use handshake::SYN_TIMER_LEAST;
 use ids::Habits;
 pub use lanes::{Lanes, StreamHealth};
+use losses::Again;
 use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
@@ -410,9 +411,9 @@ impl State {
                 wait = Some(Wait::or(wait, own, gap));
             }
             wait = match flow.came_again(side, block.seq, block.first) {
-                Some(false) => wait,
-                Some(true) => Some(Wait::again(wait, own, gap)),
-                None => Some(Wait::or(wait, own, gap)),
+                Again::No => wait,
+                Again::Maybe => Some(Wait::or(wait, own, gap)),
+                Again::Yes => Some(Wait::again(wait, own, gap)),
             };
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);

@@ -107,6 +107,14 @@ struct Hidden {
     doubtful: bool,
 }
 
+/// Whether something had been sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    No,
+    Maybe,
+    Yes,
+}
+
 /// Times of the last repeats of a stretch, TAI ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Repeats {
@@ -217,12 +225,13 @@ impl Losses {
         repeats
     }
 
-    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap; `None`: that is in doubt.
-    pub fn came_again(&self, at: u32, time: u64) -> Option<bool> {
+    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.
+    pub fn came_again(&self, at: u32, time: u64) -> Again {
         let again = |hidden: &Hidden| hidden.from == at && time.saturating_sub(hidden.known) > REORDERING;
         match self.hidden.filter(again) {
-            Some(hidden) => (!hidden.doubtful).then_some(true),
-            None => Some(false),
+            None => Again::No,
+            Some(hidden) if hidden.doubtful => Again::Maybe,
+            Some(_) => Again::Yes,
         }
     }
 

@@ -12,6 +12,8 @@ const SLOTS: usize = 64;
 const SLOT_BITS: u32 = 24;
 /// A queue that was seen may stand again for so long, in two pieces, ns.
 const PIECE: u64 = 5_000_000_000;
+/// A path is the same for so long at least, in two pieces, ns.
+const MINUTE: u64 = 60_000_000_000;
 /// Round trips above the smallest by less than this, ns, are no queue.
 const SLACK: u64 = 1_000_000;
 /// Segments further apart, ns, come from a slow link: 1,500 bytes at 40 Mbit/s.
@@ -165,8 +167,9 @@ impl Extremes {
 #[repr(C)]
 struct History {
     whom: Host,
-    /// The smallest round trip since the server is watched.
-    least: u64,
+    /// The smallest round trip of the minute in progress, and of the one before.
+    least: [u64; 2],
+    minute: u64,
     /// The smallest and the largest round trip of all that follows.
     smallest: u64,
     largest: u64,
@@ -185,7 +188,8 @@ impl History {
     const fn new(whom: Host) -> Self {
         Self {
             whom,
-            least: u64::MAX,
+            least: [u64::MAX; 2],
+            minute: 0,
             smallest: u64::MAX,
             largest: 0,
             extremes: [Extremes::NONE; 2],
@@ -197,7 +201,17 @@ impl History {
     }
 
     fn add(&mut self, sample: Sample) {
-        self.least = self.least.min(sample.round_trip);
+        let minute = sample.heard() / MINUTE;
+        if minute > self.minute {
+            let before = if minute == self.minute + 1 {
+                self.least[0]
+            } else {
+                u64::MAX
+            };
+            self.least = [u64::MAX, before];
+            self.minute = minute;
+        }
+        self.least[0] = self.least[0].min(sample.round_trip);
         let [newest, before] = self.newest;
         if let Some(newest) = newest {
             self.extremes[0] = self.extremes[0].join(newest.extremes(before, Some(sample)));
@@ -294,7 +308,8 @@ impl History {
 
     /// What a connection's smallest round trip is above that of others, ns: all of its own may have waited in a queue.
     fn excess(&self, own: u64) -> Option<u64> {
-        own.checked_sub(self.least).filter(|ns| *ns > SLACK)
+        let [now, before] = self.least;
+        own.checked_sub(now.min(before)).filter(|ns| *ns > SLACK)
     }
 
     /// How long a response that came at `answered` may have waited behind others of the server on a slow link before the tap, ns. An
@@ -501,12 +516,14 @@ mod tests {
     /// Another connection had 20 ms, and this one never less than 130.
     #[test]
     fn all_of_a_connections_round_trips_may_have_waited() {
-        let queues = queues(&[(0, 20)]);
-        let wait = |own: u64| {
-            let wait = queues.or_behind(None, Host::default().into(), own, T, T + 500 * MS);
+        let wait = |samples: &[(u64, u64)], own: u64| {
+            let wait = queues(samples).or_behind(None, Host::default().into(), own * MS, T, T + 500 * MS);
             wait.map(|wait| (u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
         };
-        assert_eq!((wait(130 * MS), wait(21 * MS)), (Some((130, 110)), None));
+        assert_eq!([130, 21].map(|own| wait(&[(0, 20)], own)), [Some((130, 110)), None]);
+        // Minutes later, the path may be another.
+        assert_eq!(wait(&[(0, 20), (59_000, 130)], 130), Some((130, 110)));
+        assert_eq!(wait(&[(0, 20), (61_000, 130), (122_000, 130)], 130), None);
     }
 
     /// A response's first block, at `answered` ms: segments of 1,000 bytes, so many µs apart; and the way it tells of.

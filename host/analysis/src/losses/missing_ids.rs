@@ -135,6 +135,7 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::losses::Again;
     use crate::losses::tests::{PATH, event};
     use weir_record::SINCE_DATA_NS;
 
@@ -152,11 +153,8 @@ mod tests {
             losses.skipped(&e, time, &Losses::default(), by_connection, PATH);
             losses.came_again(1000, time)
         };
-        assert_eq!(came_again(0, true), Some(true));
-        assert_eq!(came_again(what::ACKS_MORE, true), None);
-        assert_eq!(
-            [0, what::ACKS_MORE].map(|what| came_again(what, false)),
-            [Some(false); 2]
-        );
+        assert_eq!(came_again(0, true), Again::Yes);
+        assert_eq!(came_again(what::ACKS_MORE, true), Again::Maybe);
+        assert_eq!([0, what::ACKS_MORE].map(|what| came_again(what, false)), [Again::No; 2]);
     }
 }
