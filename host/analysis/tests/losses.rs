@@ -1891,6 +1891,24 @@ fn ids_tell_a_lost_segment_from_its_lost_ack() {
     }
 }
 
+/// With SACK, no D-SACK tells of a lost segment, unless that was lost as the ACK of the first copy was: then two ids are missing.
+#[test]
+fn two_missing_ids_tell_of_a_lost_ack_and_a_lost_d_sack() {
+    for (skipped, place) in [(0, Place::BehindTap), (1, Place::BehindTap), (2, Place::AckBeforeTap)] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        ack(&mut c, 0.130, 1);
+        seg(&mut c, 0.250, 1);
+        seg(&mut c, 0.650, 1);
+        for at in [0.690, 0.900] {
+            c.packet(at, C, "A", A, 2901, 0).ip_id += skipped;
+        }
+        let v = only_verdict(&with_others(&c, false));
+        assert_eq!(v.place, place, "{skipped}: {v:?}");
+        assert_eq!(v.evidence.has(sign::IDS_SKIPPED), skipped == 2, "{v:?}");
+    }
+}
+
 /// A firewall that has forgotten the connection answers the next request by a RST.
 #[test]
 fn a_reset_instead_of_an_answer_is_told() {

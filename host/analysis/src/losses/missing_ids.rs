@@ -109,11 +109,19 @@ impl Losses {
     }
 
     /// A timer ran out, and whether the segment or its ACK was lost is not known. A receiver that got the segment sent an
-    /// ACK; so if none of its ids is missing, it got nothing.
+    /// ACK; so if none of its ids is missing, it got nothing. With SACK, a D-SACK tells that it had; where two ids are missing, both were lost.
     fn settle_answers(&mut self, whole: bool) {
+        let asked = [
+            sign::SACK_HOLE,
+            sign::DUPLICATE_ACKS,
+            sign::PARTIAL_ACK,
+            sign::SACKED_AFTER,
+            sign::BATCH,
+        ];
         let in_doubt = |e: &Entry| {
-            let timer = e.evidence.has(sign::TIMER) && !e.evidence.has(sign::BATCH);
-            e.class == Class::Retransmission && e.place == Place::Unknown && timer
+            let timer = (e.evidence.has(sign::TIMER) || e.evidence.has(sign::TAIL))
+                && !asked.iter().any(|s| e.evidence.has(*s));
+            e.class == Class::Retransmission && matches!(e.place, Place::Unknown | Place::BehindTap) && timer
         };
         for i in 0..self.open.len() {
             let entry = self.open[i];
@@ -123,10 +131,12 @@ impl Losses {
             };
             let alike = |e: &&Entry| in_doubt(e) && e.ids == entry.ids && e.answered == entry.answered;
             let doubts = self.open.iter().filter(alike).count();
-            if step.missing == 0 {
-                self.change(i, Place::BehindTap, sign::NO_ID_MISSING);
-            } else if whole && doubts == 1 && step.missing == 1 && step.packets <= FEW {
-                self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED);
+            let few = step.packets <= FEW && doubts == 1;
+            match (entry.place, step.missing) {
+                (_, 0) => self.change(i, Place::BehindTap, sign::NO_ID_MISSING),
+                (Place::Unknown, 1) if few && whole => self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED),
+                (Place::BehindTap, 2..) if few => self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED),
+                _ => {}
             }
         }
     }
