@@ -84,7 +84,8 @@ async function start(command: string[]): Promise<Server> {
         const timer = setTimeout(() => fail(new Error(`weir ${command[0]} said no URL in 30 s:\n${said}`)), 30_000);
         const hear = (chunk: Buffer) => {
             said += chunk.toString();
-            const found = /http:\/\/[\w.:[\]]+/.exec(said);
+            // A whole one: a chunk may end within it.
+            const found = /http:\/\/[\w.:[\]]+(?=\s)/.exec(said);
             if (found) {
                 clearTimeout(timer);
                 done(found[0]);
