@@ -163,19 +163,42 @@ impl Extremes {
     }
 }
 
+/// What is kept of the piece of time in progress, and of the one before.
+#[derive(Debug)]
+struct Pieces<T> {
+    of: [T; 2],
+    number: u64,
+}
+
+impl<T: Copy> Pieces<T> {
+    const fn new(none: T) -> Self {
+        Self {
+            of: [none; 2],
+            number: 0,
+        }
+    }
+
+    /// Of the piece in progress, which is this one, if it is not over.
+    fn current(&mut self, number: u64, none: T) -> &mut T {
+        if number > self.number {
+            let before = if number == self.number + 1 { self.of[0] } else { none };
+            self.of = [none, before];
+            self.number = number;
+        }
+        &mut self.of[0]
+    }
+}
+
 #[derive(Debug)]
 #[repr(C)]
 struct History {
     whom: Host,
-    /// The smallest round trip of the minute in progress, and of the one before.
-    least: [u64; 2],
-    minute: u64,
+    /// The smallest round trip, by minutes.
+    least: Pieces<u64>,
     /// The smallest and the largest round trip of all that follows.
     smallest: u64,
     largest: u64,
-    /// Of the piece of time in progress, and of the one before.
-    extremes: [Extremes; 2],
-    piece: u64,
+    extremes: Pieces<Extremes>,
     /// The newest, which is not in `extremes` yet, and the one before.
     newest: [Option<Sample>; 2],
     /// From the second sample on: one alone is no queue.
@@ -188,12 +211,10 @@ impl History {
     const fn new(whom: Host) -> Self {
         Self {
             whom,
-            least: [u64::MAX; 2],
-            minute: 0,
+            least: Pieces::new(u64::MAX),
             smallest: u64::MAX,
             largest: 0,
-            extremes: [Extremes::NONE; 2],
-            piece: 0,
+            extremes: Pieces::new(Extremes::NONE),
             newest: [None; 2],
             slots: None,
             link: None,
@@ -201,33 +222,16 @@ impl History {
     }
 
     fn add(&mut self, sample: Sample) {
-        let minute = sample.heard() / MINUTE;
-        if minute > self.minute {
-            let before = if minute == self.minute + 1 {
-                self.least[0]
-            } else {
-                u64::MAX
-            };
-            self.least = [u64::MAX, before];
-            self.minute = minute;
-        }
-        self.least[0] = self.least[0].min(sample.round_trip);
+        let least = self.least.current(sample.heard() / MINUTE, u64::MAX);
+        *least = (*least).min(sample.round_trip);
         let [newest, before] = self.newest;
         if let Some(newest) = newest {
-            self.extremes[0] = self.extremes[0].join(newest.extremes(before, Some(sample)));
+            let [now, _] = &mut self.extremes.of;
+            *now = now.join(newest.extremes(before, Some(sample)));
         }
         self.newest = [Some(sample), newest];
-        let piece = sample.heard() / PIECE;
-        if piece > self.piece {
-            let before = if piece == self.piece + 1 {
-                self.extremes[0]
-            } else {
-                Extremes::NONE
-            };
-            self.extremes = [Extremes::NONE, before];
-            self.piece = piece;
-        }
-        let [now, before] = self.extremes;
+        self.extremes.current(sample.heard() / PIECE, Extremes::NONE);
+        let [now, before] = self.extremes.of;
         self.smallest = now.smallest.min(before.smallest).min(sample.round_trip);
         self.largest = now.largest.max(before.largest).max(sample.round_trip);
         if let Some(newest) = newest {
@@ -245,10 +249,10 @@ impl History {
         let piece = time / PIECE;
         let [newest, before] = self.newest;
         let newest = newest.map_or(Extremes::NONE, |newest| newest.extremes(before, None));
-        let current = self.extremes[0].join(newest);
-        match piece.checked_sub(self.piece) {
-            None if piece + 1 < self.piece => Extremes::NONE,
-            None | Some(0) => current.join(self.extremes[1]),
+        let current = self.extremes.of[0].join(newest);
+        match piece.checked_sub(self.extremes.number) {
+            None if piece + 1 < self.extremes.number => Extremes::NONE,
+            None | Some(0) => current.join(self.extremes.of[1]),
             Some(1) => current,
             Some(_) => Extremes::NONE,
         }
@@ -308,7 +312,7 @@ impl History {
 
     /// What a connection's smallest round trip is above that of others, ns: all of its own may have waited in a queue.
     fn excess(&self, own: u64) -> Option<u64> {
-        let [now, before] = self.least;
+        let [now, before] = self.least.of;
         own.checked_sub(now.min(before)).filter(|ns| *ns > SLACK)
     }
 

@@ -187,12 +187,7 @@ impl TimeShares {
         let asked = done.request_bytes > 0;
         if let Some(gap) = before {
             if asked {
-                let waited = if recovery.asked_again {
-                    timer(gap, m.to_client, m)
-                } else {
-                    0
-                };
-                let gap = gap - s.recover(waited);
+                let gap = s.less_timer(recovery.asked_again, gap, m.to_client, m);
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
                 // And the rest of what it carried, too.
@@ -209,8 +204,7 @@ impl TimeShares {
             // Until the last of the request has come, the server cannot answer it.
             let gap = gap - s.recover(recovery.request.min(gap));
             let is_repeat = done.wait.is_some_and(|wait| wait.is_repeat);
-            let waited = if is_repeat { timer(gap, m.to_server, m) } else { 0 };
-            let gap = gap - s.recover(waited);
+            let gap = s.less_timer(is_repeat, gap, m.to_server, m);
             // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
             let trip = done.wait.map(|wait| u64::from(wait.round_trip));
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
@@ -264,6 +258,16 @@ impl TimeShares {
         self.protocol += wait;
         self.recovery += wait;
         wait
+    }
+
+    /// What is left of a gap in which something lost before the tap waited to be sent `again`: nearly for a timer. There was a round
+    /// trip in it, too.
+    fn less_timer(&mut self, again: bool, gap: u64, trip: Option<u64>, m: &Measure) -> u64 {
+        if !again {
+            return gap;
+        }
+        let timer = USUAL_TIMER + m.round_trip().unwrap_or(0);
+        gap - self.recover(timer.min(gap.saturating_sub(trip.unwrap_or(0))))
     }
 
     /// The end of a transfer, which came late, as far as that is in a gap. Returns how long that was.
@@ -338,12 +342,6 @@ impl TimeShares {
             total_seconds: seconds(self.total()),
         }
     }
-}
-
-/// How long what was lost before the tap waited, ns: nearly for a timer. There was a round trip in the same gap, too.
-fn timer(gap: u64, trip: Option<u64>, m: &Measure) -> u64 {
-    let timer = USUAL_TIMER + m.round_trip().unwrap_or(0);
-    timer.min(gap.saturating_sub(trip.unwrap_or(0)))
 }
 
 impl Measure {
