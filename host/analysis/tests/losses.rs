@@ -414,6 +414,32 @@ fn only_verdict(c: &Conversation) -> Verdict {
     all[0]
 }
 
+/// Sent again with others, before anything behind it was known to have arrived: what SACK says then tells, even if nothing of it is
+/// acknowledged any more.
+#[test]
+fn a_hole_that_shows_behind_its_repeat_was_lost_behind_the_tap() {
+    let (lost, unknown) = ((Place::BehindTap, true), (Place::Unknown, false));
+    let came = (Place::BehindTap, false);
+    for (says, told) in [
+        (vec![(3, 4)], lost),
+        (vec![(2, 3), (4, 5)], came),
+        (vec![(1, 2)], unknown),
+    ] {
+        let mut c = start();
+        for n in 0..6 {
+            seg(&mut c, 0.100, n);
+        }
+        c.sack(0.130, C, A, 901, &[edges(1, 2)]);
+        seg(&mut c, 0.141, 0);
+        seg(&mut c, 0.142, 2);
+        for (from, to) in says {
+            c.sack(0.143, C, A, 901, &[edges(from, to)]);
+        }
+        let [_, repeat] = verdicts(&c)[..] else { panic!() };
+        assert_eq!((repeat.place, repeat.evidence.has(sign::SACK_HOLE)), told);
+    }
+}
+
 /// RFC 6582: what was sent before the recovery began belongs to it.
 #[test]
 fn two_segments_of_one_recovery_are_one_episode() {

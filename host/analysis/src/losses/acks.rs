@@ -134,6 +134,7 @@ impl Losses {
                 self.gap_arrived(i, range, path);
             }
             self.sacked.add(range);
+            self.left_out(e.ack, range);
         }
     }
 
@@ -162,6 +163,26 @@ impl Losses {
                 if time.saturating_sub(entry.time) >= soonest {
                     self.change(i, Place::BehindTap, sign::SACKED_AFTER);
                 }
+            }
+        }
+    }
+
+    /// A SACK block above what was sent again leaves it out still: what was sent behind the first copy has come before it.
+    /// If that comes yet, a D-SACK tells of the repeat.
+    fn left_out(&mut self, ack: u32, beyond: Range) {
+        for i in 0..self.open.len() {
+            let entry = &self.open[i];
+            let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
+            let is_hole = at_or_before(ack, entry.range.from) && at_or_before(entry.range.to, beyond.from);
+            if is_repeat
+                && is_hole
+                && entry.length > 0
+                && entry.place == Place::Unknown
+                && entry.told_at == 0
+                && !entry.evidence.has(sign::NOBODY_ASKED)
+                && !self.sacked.overlaps(entry.range)
+            {
+                self.change(i, Place::BehindTap, sign::SACK_HOLE);
             }
         }
     }
