@@ -7,6 +7,12 @@ const RUNS: usize = 8;
 /// The link was busy in a run if what came takes so much of it, percent: pauses of less than a segment are not seen. What takes more came over a
 /// faster one, from senders that paced.
 const BUSY: std::ops::RangeInclusive<u64> = 80..=120;
+/// Blocks that tell how fast the link is, the newest; and which of them does: the fastest of them have jitter, and within most there may be
+/// segments of others.
+const BLOCKS: usize = 16;
+const QUARTER: usize = 4;
+/// Bytes, for what they take.
+const UNIT: u64 = 1_000;
 /// Bytes of a frame beside its payload: Ethernet, IPv4, TCP with timestamps.
 const HEADERS: u32 = 14 + 20 + 32;
 
@@ -42,9 +48,10 @@ impl Run {
 /// A slow link and the last times in which something came over it.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// What so many bytes take there, ns.
-    ns: u64,
-    bytes: u32,
+    /// What [`UNIT`] bytes took there, ns, in the last blocks, of which so many have come, and in the block that tells.
+    paces: [u32; BLOCKS],
+    blocks: usize,
+    pace: u32,
     /// Bytes of a full segment's frame.
     segment: u32,
     runs: Vec<Run>,
@@ -53,22 +60,26 @@ pub(crate) struct Link {
 impl Link {
     /// It spaced this block.
     pub fn new(block: &Block) -> Self {
-        let (ns, bytes) = behind_first(block);
-        Self {
-            ns,
-            bytes,
-            segment: frames(block.max_segment.into(), 1),
+        let mut link = Self {
+            paces: [0; BLOCKS],
+            blocks: 0,
+            pace: 0,
+            segment: 0,
             runs: Vec::new(),
-        }
+        };
+        link.spaced(block);
+        link
     }
 
-    /// It spaced this block: it is at least as fast as that.
+    /// It spaced this block.
     pub fn spaced(&mut self, block: &Block) {
         self.segment = self.segment.max(frames(block.max_segment.into(), 1));
-        let (ns, bytes) = behind_first(block);
-        if self.time(bytes.into()) > ns {
-            (self.ns, self.bytes) = (ns, bytes);
-        }
+        self.paces[self.blocks % BLOCKS] = pace(block);
+        self.blocks += 1;
+        let mut paces = self.paces;
+        let known = &mut paces[..self.blocks.min(BLOCKS)];
+        let quarter = known.len() / QUARTER;
+        self.pace = *known.select_nth_unstable(quarter).1;
     }
 
     /// A block came.
@@ -121,7 +132,7 @@ impl Link {
 
     /// What so many bytes take, ns.
     fn time(&self, bytes: u64) -> u64 {
-        bytes.saturating_mul(self.ns) / u64::from(self.bytes.max(1))
+        bytes.saturating_mul(self.pace.into()) / UNIT
     }
 
     /// The next segment came behind the one before if there was no longer pause between them: a segment and a half.
@@ -130,11 +141,12 @@ impl Link {
     }
 }
 
-/// How long the segments of a block behind its first one took, ns, and their bytes.
-fn behind_first(block: &Block) -> (u64, u32) {
+/// What [`UNIT`] bytes of the segments of a block behind its first one took, ns.
+fn pace(block: &Block) -> u32 {
     let bytes = block.bytes.saturating_sub(block.max_segment.into());
+    let bytes = frames(bytes, block.packets.saturating_sub(1)).max(1);
     let passage = block.last.saturating_sub(block.first);
-    (passage, frames(bytes, block.packets.saturating_sub(1)))
+    u32::try_from(passage.saturating_mul(UNIT) / u64::from(bytes)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -195,7 +207,7 @@ mod tests {
         assert_eq!(link(&[(1000, 2300, 8)]).busy_since(1500), None);
         // More than goes over it: senders that pace.
         assert_eq!(link(&[(1000, 2300, 14), (1000, 1900, 4)]).busy_since(1500), None);
-        // A link is as fast as the fastest that came; a short segment takes less.
+        // A short segment takes less; and one that was faster may have been by jitter.
         let mut link = link(&[(1000, 2300, 12)]);
         link.spaced(&block((0, 200, 2)));
         let short = Block {
@@ -203,7 +215,9 @@ mod tests {
             ..block((0, 50, 2))
         };
         link.spaced(&short);
+        link.spaced(&block((0, 50, 2)));
         assert_eq!(link.busy_since(1500), Some(1000));
+        link.spaced(&block((0, 50, 2)));
         link.spaced(&block((0, 50, 2)));
         assert_eq!(link.busy_since(1500), None);
     }

@@ -10,7 +10,7 @@ use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
-use crate::queues::Wait;
+use crate::queues::{SharedLink, Wait};
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
@@ -624,12 +624,21 @@ impl Flow {
             } else {
                 0
             },
-            base: self.at_most(side),
-            other: self.at_most(1 - (side & 1)).unwrap_or(0),
+            base: self.smallest_trip(side),
+            other: self.smallest_trip(1 - (side & 1)).unwrap_or(0),
             window,
             inferred: filled_window(self, 1 - (side & 1)),
             link,
         }
+    }
+
+    /// Smallest round trip between the tap and the receiver of a side's data, or more, ns. To a server behind a slow link all that this
+    /// connection has seen may have waited in its queue; then it is that of others.
+    fn smallest_trip(&self, side: usize) -> Option<u64> {
+        let own = self.at_most(side)?;
+        let others = self.extras.limits().and_then(|limits| limits.to_server);
+        let waited = |others: &u64| side & 1 == 0 && own > others.saturating_add(limits::SLACK);
+        Some(others.filter(waited).unwrap_or(own))
     }
 
     /// What transactions are measured with.
@@ -664,13 +673,13 @@ impl Flow {
         limits.sides[s].sample(time, rtt, window, &path);
     }
 
-    /// A block of `side`; `tail`: what there is before it in the same transfer.
+    /// A block of `side`; `before`: what there is before it in the same transfer, and what is known of a slow link that it came over.
     pub fn limit_block(
         &mut self,
         side: usize,
         code: u8,
         b: &Block,
-        tail: Option<SoFar>,
+        (tail, shared): (Option<SoFar>, Option<SharedLink>),
         link: Option<f64>,
         pool: &mut Pool,
     ) {
@@ -680,11 +689,15 @@ impl Flow {
         if self.extras.limits().is_none() && !slow {
             return;
         }
+        if let Some(shared) = shared {
+            self.extras.make_limits(pool).to_server = Some(shared.least);
+        }
         let path = self.limit_path(s, link);
         let scale = self.setup.scale(1 - s).filter(|_| b.known & 2 != 0);
         let window = scale.map(|shift| u32::from(b.window) << shift);
-        let limits = self.extras.make_limits(pool);
-        limits.sides[s].block(code, b, tail, window, &path);
+        let transfer = &mut self.extras.make_limits(pool).sides[s];
+        transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
+        transfer.block(code, b, tail, window, &path);
     }
 
     /// An EVENT: windows and losses. `lost`: a segment of `side` was sent again.

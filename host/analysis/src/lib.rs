@@ -369,7 +369,7 @@ impl State {
             direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
             direction.flight_max = direction.flight_max.max(block.flight);
         }
-        flow.rtt.response(1 - side, block.first);
+        let acked = flow.rtt.response(1 - side, block.first);
         let ends = flow.ends();
         sink.block(&DataBlock {
             id: flow.id,
@@ -403,8 +403,10 @@ impl State {
         if let Some((_, whole)) = trips {
             self.queues.passed(flow.server(), block, whole);
         }
+        let link = own.and_then(|_| self.queues.shared(flow.server(), block));
         if let Some(asked) = asked {
-            let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, asked, block));
+            let acked = acked.filter(|acked| *acked > asked);
+            let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, (asked, acked), block));
             let (own, gap) = (own.unwrap_or(0), block.first.saturating_sub(asked));
             if unseen.is_some() {
                 // The response began before.
@@ -422,7 +424,7 @@ impl State {
         let time = done
             .as_mut()
             .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
-        flow.limit_block(side, code, block, tail, self.totals.link, &mut self.pool);
+        flow.limit_block(side, code, block, (tail, link), self.totals.link, &mut self.pool);
         if let Some(((done, signature), time)) = done.as_ref().zip(time) {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), done, &time);
@@ -475,7 +477,7 @@ impl State {
         let (segment, alone) = (flow.setup.segment(), rtt.ack == rtt.seq_end);
         if is_data {
             let soon = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, None) || rtt.rtt < limits::DELAYED_ACK;
-            flow.rtt.of_data(side, r.time(), soon);
+            flow.rtt.of_data(side, r.time(), soon, rtt.flight == 0);
         }
         let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side))
             || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);

@@ -35,7 +35,7 @@ use sample::{Pace, Sample, Tally, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use tail::Passed;
 pub(crate) use tail::{Flown, Tail};
-use trips::{busy_link, is_link_busy};
+use trips::{busy_link, is_link_busy, shares_busy_link};
 
 /// Samples or spans at which a transfer is charged up to the last of them.
 const MANY: usize = 192;
@@ -54,11 +54,14 @@ pub(crate) struct SoFar {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub sides: [Transfer; 2],
+    /// Smallest round trip from the tap to the server and back that any connection had over the same slow link, ns.
+    pub to_server: Option<u64>,
 }
 
 impl Limits {
     /// For reuse: empty, with its memory.
     pub fn clear(&mut self) {
+        self.to_server = None;
         for side in &mut self.sides {
             side.samples.clear();
             side.spans.clear();
@@ -80,6 +83,8 @@ pub(crate) struct Transfer {
     spans: Spans,
     tail: Option<BlockTail>,
     edges: Edges,
+    /// Since when a slow link before the tap had been busy when the last block came behind others.
+    busy_since: Option<u64>,
     /// Since the last sample.
     tally: Tally,
     pace: Pace,
@@ -187,6 +192,15 @@ impl Transfer {
     /// Bytes in flight behind the tap at some time since the last sample.
     pub fn flight(&mut self, bytes: u32) {
         self.flight_since = self.flight_since.max(bytes);
+    }
+
+    /// The next block may have waited behind what others sent, over a slow link that had been `busy` since then.
+    pub fn waited_since(&mut self, b: &Block, busy: Option<u64>, before: Option<SoFar>) {
+        self.busy_since = busy;
+        if let Some(since) = busy {
+            let from = before.map_or(since, |before| before.last.max(since));
+            self.tally.busy_ns = self.tally.busy_ns.saturating_add(b.last.saturating_sub(from));
+        }
     }
 
     /// A block ended.
@@ -391,6 +405,7 @@ impl Transfer {
         self.small = None;
         self.repeats = None;
         self.had_room = false;
+        self.busy_since = None;
         self.again = None;
         self.full = self.full.filter(|full| *full >= next);
         self.stands = self.stands.filter(|(since, _)| *since >= next);
@@ -437,6 +452,9 @@ impl Transfer {
             {
                 own.0 = Cause::Bandwidth;
                 self.link_rate = self.link_rate.max(rate);
+            }
+            if own.0 == Cause::Unknown && shares_busy_link(&trips, i) {
+                own.0 = Cause::Bandwidth;
             }
             if own.0 == Cause::ReceiverWindow && i > 0 && trips[i - 1].window == trip.window {
                 self.silly.freeze(trip.bytes, trip.window.unwrap_or(0), end - at);

@@ -2,7 +2,7 @@
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
 use crate::busy::Link;
-use crate::limits::apart;
+use crate::limits::{DELAYED_ACK, apart};
 use crate::route::{Host, PLACES, Placed};
 use crate::turns::Finished;
 use weir_record::Block;
@@ -56,6 +56,26 @@ impl Wait {
             uncertain: wait.uncertain.max(unseen),
             ..wait
         }
+    }
+
+    /// The way of a request whose ACK came by itself after `way` ns: so long, if a queue stood. The response may have waited as long in it,
+    /// or not at all.
+    fn measured(wait: Option<Self>, own: u64, way: u64) -> Option<Self> {
+        let excess = way.saturating_sub(own);
+        if wait.is_none() && excess <= SLACK {
+            return None;
+        }
+        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        let wait = wait.unwrap_or(Self {
+            is_queue: true,
+            ..Self::none(own)
+        });
+        let moved = u64::from(wait.round_trip).abs_diff(way);
+        Some(Self {
+            round_trip: short(way),
+            uncertain: wait.uncertain.saturating_add(short(moved)).max(short(excess)),
+            ..wait
+        })
     }
 
     /// The response, which came `gap` ns after the request, was one sent again: when it was sent first is not known.
@@ -187,6 +207,15 @@ impl<T: Copy> Pieces<T> {
         }
         &mut self.of[0]
     }
+}
+
+/// A slow link between a server and the tap, which all connections to it share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedLink {
+    /// Smallest round trip from the tap to the server and back in the last one to two minutes, of any connection, ns.
+    pub least: u64,
+    /// Since when it had been busy when a block came behind another.
+    pub busy_since: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -400,8 +429,24 @@ impl Queues {
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
     /// slow link made it longer than the smallest round trips of the connection, to the server (`own`) and over the whole path.
-    pub fn way(&self, server: Placed<Host>, (own, whole): (u64, u64), asked: u64, block: &Block) -> Option<Wait> {
+    /// `acked`: when an ACK of the whole request passed by itself.
+    pub fn way(
+        &mut self,
+        server: Placed<Host>,
+        (own, whole): (u64, u64),
+        (asked, acked): (u64, Option<u64>),
+        block: &Block,
+    ) -> Option<Wait> {
         let wait = self.wait(server, Some(own), asked, block.first);
+        // No timer of an ACK is as short: the server had the request then.
+        let way = acked.map(|acked| acked.saturating_sub(asked));
+        let wait = match way.filter(|way| *way < own.saturating_add(DELAYED_ACK)) {
+            Some(way) => {
+                self.sample(server, asked.saturating_add(way), way);
+                Wait::measured(wait, own, way)
+            }
+            None => wait,
+        };
         let wait = match on_slow_link(block, whole) {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
             None => wait,
@@ -422,6 +467,20 @@ impl Queues {
     /// How long the way was when a queue stood; `own`: the connection's smallest round trip. `None`: no sign of a queue.
     fn wait(&self, server: Placed<Host>, own: Option<u64>, asked: u64, answered: u64) -> Option<Wait> {
         self.known(server)?.wait(own?, asked, answered)
+    }
+
+    /// What others tell of the slow link between a server and the tap, when one of its blocks has passed. `None`: none is known.
+    pub fn shared(&self, server: Placed<Host>, block: &Block) -> Option<SharedLink> {
+        if !self.has_slow_link {
+            return None;
+        }
+        let history = self.known(server)?;
+        let link = history.link.as_deref()?;
+        let [now, before] = history.least.of;
+        Some(SharedLink {
+            least: now.min(before),
+            busy_since: link.busy_since(block.first),
+        })
     }
 
     fn known(&self, server: Placed<Host>) -> Option<&History> {
@@ -546,7 +605,7 @@ mod tests {
             ttl: 64,
             known: 3,
         };
-        queues(samples).way(Host::default().into(), (20 * MS, 30 * MS), T + 10 * MS, &block)
+        queues(samples).way(Host::default().into(), (20 * MS, 30 * MS), (T + 10 * MS, None), &block)
     }
 
     #[test]

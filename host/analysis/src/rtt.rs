@@ -36,6 +36,8 @@ struct More {
     /// When the last sample of data ended, as [`short`] has it, until a block tells whether data of the receiver ended it; 0: it did, or a
     /// timer may have.
     unsure: u32,
+    /// When the last sample ended after which nothing was in flight, TAI ns, until a block of the receiver comes; 0: none did.
+    whole: u64,
     /// An ACK that was no response has ended a sample of data at once.
     bare: bool,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
@@ -100,25 +102,27 @@ impl RoundTrips {
         }
     }
 
-    /// The sample just made is one of data, and ended at `time`. `soon`: no timer of an ACK was in it.
+    /// The sample just made is one of data, and ended at `time`. `soon`: no timer of an ACK was in it; `whole`: nothing was in flight then.
     #[inline]
-    pub fn of_data(&mut self, side: usize, time: u64, soon: bool) {
+    pub fn of_data(&mut self, side: usize, time: u64, soon: bool, whole: bool) {
         let more = &mut self.make_more()[side & 1];
         more.bare |= more.unsure != 0;
         more.unsure = if soon { short(time) } else { 0 };
+        more.whole = if whole { time } else { 0 };
     }
 
     /// A block of the receiver of `side`'s data began to pass at `time`. A response is sent when its application has it: a sample
-    /// that it ended is longer than the path's round trip. One that ended before it was not ended by data.
+    /// that it ended is longer than the path's round trip. One that ended before it was not ended by data. Returns when an ACK of all
+    /// data passed by itself since the block before.
     #[inline]
-    pub fn response(&mut self, side: usize, time: u64) {
-        if let Some(more) = &mut self.more {
-            let more = &mut more[side & 1];
-            if more.unsure != 0 {
-                more.bare |= before(more.unsure, short(time));
-                more.unsure = 0;
-            }
+    pub fn response(&mut self, side: usize, time: u64) -> Option<u64> {
+        let more = &mut self.more.as_mut()?[side & 1];
+        if more.unsure != 0 {
+            more.bare |= before(more.unsure, short(time));
+            more.unsure = 0;
         }
+        let whole = std::mem::take(&mut more.whole);
+        (whole != 0 && whole < time).then_some(whole)
     }
 
     /// No more blocks will come.
@@ -217,6 +221,7 @@ impl More {
             samples: Samples::Few(samples),
             count: u32::from(first != f32::INFINITY),
             unsure: 0,
+            whole: 0,
             bare: false,
             min: first,
         }

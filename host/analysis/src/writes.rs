@@ -117,7 +117,10 @@ impl Writes {
     /// `known`: the sender's buffer has held it before, and it has lost nothing.
     pub fn pause(&mut self, end: u32, window: u32, known: bool) -> bool {
         let piece = MOST.checked_div(self.segment).unwrap_or(0) * self.segment;
-        let is_whole = piece > 0 && (window == 0 || window / 2 >= piece);
+        // Who paces sends one such piece after the other.
+        let [last, before] = self.sizes.map(|segments| u32::from(segments) * self.segment);
+        let is_piece = last == piece && before == piece;
+        let is_whole = piece > 0 && (window == 0 || window / 2 >= piece) && !is_piece;
         let is_end = [self.begun.train, self.first_flight].contains(&self.begun.above(end, piece))
             || [self.paused, self.dry]
                 .iter()
@@ -210,6 +213,14 @@ mod tests {
             assert!(!s.flight(&[last], window));
             assert_eq!(s.flight(&[2], window), is_dry, "{last} {window}");
         }
+    }
+
+    /// A piece and a pause, and so on: nothing tells what could be sent.
+    #[test]
+    fn pieces_of_one_size_are_those_of_a_sender_that_paces() {
+        let mut s = Sender::begin();
+        let ends = [PIECE; 6].map(|piece| s.flight(&[piece], 0));
+        assert_eq!(ends, [false; 6]);
     }
 
     /// The first flight of ten has gaps, of which none was a pause.

@@ -666,21 +666,80 @@ fn a_request_behind_two(wait: f64, both: bool) -> v1::Transaction {
     the_request(&packets)
 }
 
-/// A receiver that has a part of a request only answers nothing yet, and no timer of its ACK is as short.
+/// A receiver that has a part of a request only answers nothing yet, nor does one whose ACK of all of it comes by itself, and no timer of
+/// its ACK is as short.
 #[test]
-fn an_ack_of_a_part_tells_of_a_queue() {
-    let queue = a_request_behind_two(0.012, false);
-    let shares = queue.shares.unwrap();
-    assert!((shares.server_processing_seconds - 0.007).abs() < 0.001, "{shares:?}");
-    assert!((queue.server_uncertain_seconds.unwrap() - 0.012).abs() < 0.001);
-    // Held back by its timer; until more had come.
-    for (wait, both) in [(0.025, false), (0.012, true)] {
-        assert_eq!(
-            a_request_behind_two(wait, both).server_uncertain_seconds,
-            None,
-            "{wait}"
+fn an_ack_without_a_response_tells_of_a_queue() {
+    for both in [false, true] {
+        let queue = a_request_behind_two(0.012, both);
+        let shares = queue.shares.unwrap();
+        assert!((shares.server_processing_seconds - 0.007).abs() < 0.001, "{shares:?}");
+        assert!((queue.server_uncertain_seconds.unwrap() - 0.012).abs() < 0.001);
+        // Held back by its timer.
+        assert_eq!(a_request_behind_two(0.025, both).server_uncertain_seconds, None);
+    }
+}
+
+/// The ACK of a request came `late` above the smallest round trip, and its response 5 ms behind it.
+#[test]
+fn the_ack_of_a_request_tells_how_long_that_waited() {
+    for (late, server, uncertain) in [(0.0005, 5.5, None), (0.012, 5.0, Some(12)), (0.025, 30.0, None)] {
+        let mut c = Conversation::new(40_001);
+        c.syn(0.0, C, 100, 0, Some(8));
+        c.syn(0.020, S, 900, 101, Some(8));
+        c.packet(0.021, C, "A", 101, 901, 0);
+        c.packet(0.500, C, "AP", 101, 901, 300);
+        c.packet(0.520 + late, S, "A", 901, 401, 0);
+        c.packet(0.525 + late, S, "AP", 901, 401, 500);
+        let request = the_request(&c.packets);
+        let said = request.server_uncertain_seconds.map(|s| (s * 1000.0).round() as u32);
+        let ms = request.shares.unwrap().server_processing_seconds * 1000.0;
+        assert!(
+            (ms - server).abs() < 0.1 && said == uncertain,
+            "{late}: {ms} ± {said:?}"
         );
     }
+}
+
+/// A link passes a segment each millisecond, to a tap 1 ms from the client. One connection shakes hands while it is idle, another behind
+/// 200 ms of its queue; and then that has the link for itself, to a window of 320,000 bytes.
+fn behind_a_queue(first: bool) -> v1::LimitSeconds {
+    let mut packets = Vec::new();
+    for (port, trip, from) in [(40_001, 0.010, 0.1), (40_002, 0.210, 1.2)] {
+        if port == 40_001 && !first {
+            continue;
+        }
+        let mut c = start_from(port, trip, Some(8), Some(8));
+        c.packet(trip + 0.002, C, "AP", 101, 901, 100);
+        for n in 0..900 {
+            let at = from + f64::from(n) * 0.001;
+            let flags = if n % 2 == 1 { "AP" } else { "A" };
+            c.packet(at, S, flags, 901 + n * MSS, 201, MSS);
+            if n % 2 == 1 {
+                c.packet(at + 0.001, C, "A", 201, 901 + (n + 1) * MSS, 0).window = 1250;
+            }
+        }
+        packets.extend(c.packets);
+    }
+    packets.sort_by_key(|p| p.time);
+    let a = analyze(&packets);
+    check_sums(&a);
+    let second = a.connections.iter().find(|c| c.client.as_ref().unwrap().port == 40_002);
+    second
+        .unwrap()
+        .server_to_client
+        .as_ref()
+        .unwrap()
+        .limit_seconds
+        .unwrap()
+}
+
+/// Over 211 ms a window of 320,000 bytes would be full, over 11 ms it has room.
+#[test]
+fn the_round_trip_of_a_handshake_in_a_queue_is_that_of_others() {
+    let by = [false, true].map(behind_a_queue);
+    assert!(by[0].receiver_window > 0.3, "{by:?}");
+    assert!(by[1].receiver_window < 0.01 && by[1].bandwidth > 0.8, "{by:?}");
 }
 
 /// The first window is ten segments (RFC 6928); what a response has beyond that waits for its ACKs, be it 55 bytes only.

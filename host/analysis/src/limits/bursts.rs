@@ -56,6 +56,8 @@ pub(super) struct Bursts {
     /// Since the last pause, and when it ended.
     pub bytes: u32,
     pub since: u64,
+    /// Blocks in it.
+    blocks: u32,
     /// Longest gap within, and when it ended.
     longest: u64,
     longest_at: u64,
@@ -89,6 +91,7 @@ impl Bursts {
             self.window = window.map(|window| (acked, window));
         }
         self.bytes = self.bytes.saturating_add(b.bytes);
+        self.blocks = self.blocks.saturating_add(1);
         if b.last.saturating_sub(b.first) >= path.round_trip() / 2 {
             // Two flights, the first of which ended without PSH: the sender had more.
             self.restart(b.last);
@@ -148,9 +151,10 @@ impl Bursts {
         self.before[0]
     }
 
-    /// Whether the burst is no more than what a sender that paces sends at once.
+    /// Whether the burst is no more than what a sender that paces sends at once: some segments, or one piece as large as it makes them
+    /// (Linux: `tcp_tso_autosize`).
     pub const fn is_few(&self, path: &Path) -> bool {
-        !self.cut && self.bytes <= PACED * path.payload
+        !self.cut && (self.bytes <= PACED * path.payload || self.blocks == 1)
     }
 
     /// Whether the burst, which ends in `tail` and is followed by another at `next`, was what one round trip had in flight.

@@ -117,7 +117,10 @@ impl Transfer {
             gap < tail.spacing().saturating_mul(OTHERS)
                 || self.edges.in_flight(tail.last, tail.end, path).is_some_and(of_flight)
         };
-        if cycle < trip / PIECES
+        // Who shares a busy link waits for that, whatever else would hold it.
+        let shares_link = self.busy_since.is_some_and(|since| since <= tail.last);
+        if shares_link
+            || cycle < trip / PIECES
             || gap < self.bursts.longest(b.first, now).saturating_mul(2)
             || self.bursts.is_few(path) && is_part()
         {
@@ -193,6 +196,7 @@ impl Transfer {
 
     /// All was acknowledged, and the sender knew: it had nothing to send.
     pub(super) fn idle(&mut self, from: u64, to: u64, path: &Path) {
+        let to = self.sent_by(to);
         if from < to {
             self.known_span(from, to, (Cause::Application, Sure::Yes), path);
         }
@@ -293,10 +297,16 @@ impl Transfer {
         if path.other == 0 {
             return None;
         }
+        let next = self.sent_by(next);
         let slack = path.slack();
         let last = self.samples.iter().rev().take(4).find(|s| s.time >= from)?;
         let heard = last.time.saturating_add(path.other);
         (last.flight == 0 && heard.saturating_add(slack) < next).then_some(heard)
+    }
+
+    /// What came at `next` may have been sent at any time since a slow link before the tap had been busy.
+    fn sent_by(&self, next: u64) -> u64 {
+        self.busy_since.map_or(next, |since| next.min(since))
     }
 
     /// The ACK that let the sender go on at `next`, if one did.
@@ -742,24 +752,25 @@ mod tests {
         assert_eq!(pause(100 * MS + MS, 32_600), Some(Cause::ReceiverWindow));
     }
 
-    /// Two segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there are once the
-    /// path is full.
-    fn pieces_of_two(apart: u64, now: u64) -> usize {
+    /// A piece of so many segments each 40 ms, `apart`, while a round trip over the path takes `now`: how many pauses of a send buffer there
+    /// are once the path is full. `busy`: a slow link before the tap has been, since then.
+    fn pieces(segments: u16, apart: u64, now: u64, busy: Option<u64>) -> usize {
         let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-        let mut so_far = None;
+        let (mut so_far, bytes) = (None, 1_000 * u32::from(segments));
         for piece in 0..20u32 {
             let time = u64::from(piece) * 40 * MS;
-            let acked = 2_000
+            let acked = bytes
                 * (u64::from(piece) * 40 * MS)
                     .saturating_sub(now - path.other)
                     .div_ceil(40 * MS) as u32;
-            t.sample(time, &rtt(now - path.other, acked, 4_000), Some(40_000), &path);
+            t.sample(time, &rtt(now - path.other, acked, 2 * bytes), Some(400_000), &path);
             let b = Block {
-                flight: 2_000 * (piece + 1) - acked,
-                packets: 2,
-                ..block(time, time + apart, 2_000 * piece, 2_000)
+                flight: bytes * (piece + 1) - acked,
+                packets: segments,
+                ..block(time, time + apart, bytes * piece, bytes)
             };
-            t.block(BlockEnd::Push as u8, &b, so_far, Some(40_000), &path);
+            t.waited_since(&b, busy, so_far);
+            t.block(BlockEnd::Push as u8, &b, so_far, Some(400_000), &path);
             so_far = Some(SoFar {
                 first: 0,
                 last: time + apart,
@@ -793,11 +804,19 @@ mod tests {
         assert_eq!(pauses.count(), 4);
     }
 
-    /// While a queue stands, most is in flight beside the two segments; and between what a slow link spaced, others' segments went.
+    /// While a queue stands, most is in flight beside the piece; and between what a slow link spaced, others' segments went.
     #[test]
     fn a_paced_sender_does_not_wait_for_its_buffer() {
-        assert!(pieces_of_two(10_000, 100 * MS) > 0);
-        assert_eq!(pieces_of_two(10_000, 400 * MS), 0);
-        assert_eq!(pieces_of_two(10 * MS, 100 * MS), 0);
+        for segments in [2, 10] {
+            assert!(pieces(segments, 10_000, 100 * MS, None) > 0);
+            assert_eq!(pieces(segments, 10_000, 400 * MS, None), 0);
+        }
+        assert_eq!(pieces(2, 10 * MS, 100 * MS, None), 0);
+    }
+
+    #[test]
+    fn who_shares_a_busy_link_waits_for_that() {
+        assert!(pieces(10, 10_000, 100 * MS, Some(800 * MS)) > 0);
+        assert_eq!(pieces(10, 10_000, 100 * MS, Some(0)), 0);
     }
 }

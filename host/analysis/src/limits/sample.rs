@@ -56,6 +56,8 @@ pub(super) struct Tally {
     pub spaced: i64,
     /// What passed that link one behind the other.
     pub passed: Passage,
+    /// Time in which a slow link was busy with this and with what others sent, ns.
+    pub busy_ns: u64,
     /// Bytes of blocks with PSH behind less than a full segment, where the application had written no more, less those
     /// of others.
     pub partial: i64,
@@ -67,6 +69,7 @@ impl Tally {
         self.room_ns = self.room_ns.saturating_add(other.room_ns);
         self.spaced = self.spaced.saturating_add(other.spaced);
         self.passed.join(other.passed);
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
         self.partial = self.partial.saturating_add(other.partial);
     }
 }

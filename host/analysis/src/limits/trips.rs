@@ -68,6 +68,8 @@ pub(super) struct Trip {
     spaced: bool,
     /// What passed that link one behind the other.
     passed: Passage,
+    /// Time in which that link was busy with this and with what others sent, ns.
+    busy_ns: u64,
     /// Its ACKs came as much later than the fastest as what they acknowledge behind their timed segments takes at its rate: segment came
     /// behind segment, evenly.
     even: bool,
@@ -212,6 +214,7 @@ impl Transfer {
                 paced: 2 * room > ns,
                 spaced: tally.spaced > 0,
                 passed: tally.passed,
+                busy_ns: tally.busy_ns,
                 even,
                 ns: s.time.saturating_sub(since),
                 partial: tally.partial > 0,
@@ -393,6 +396,13 @@ fn is_spaced(trips: &[Trip], i: usize) -> bool {
     trips[i].spaced && passed >= trips[i].ns / 2
 }
 
+/// Whether a slow link before the tap was busy with this and others' in trip `i` and its neighbours (a block may end in another than it began).
+pub(super) fn shares_busy_link(trips: &[Trip], i: usize) -> bool {
+    let around = &trips[i.saturating_sub(1)..(i + 2).min(trips.len())];
+    let sum = |ns: fn(&Trip) -> u64| around.iter().map(ns).fold(0, u64::saturating_add);
+    sum(|trip| trip.busy_ns) as f64 >= BUSY * sum(|trip| trip.ns) as f64
+}
+
 /// The rate in bytes/s of a slow link before the tap, if it had no pause in trip `i` and its neighbours (a block may end in
 /// another than it began), and was as fast in all of them: a sender that paces in slow start gets faster.
 pub(super) fn busy_link(trips: &[Trip], i: usize, path: &Path) -> Option<f64> {
@@ -475,6 +485,23 @@ mod tests {
             let [busy, unknown] = [Cause::Bandwidth, Cause::Unknown].map(|cause| by.of(cause) > 300 * MS);
             assert_eq!((busy, unknown), (is_known, !is_known), "{bytes} {late}");
             assert_eq!(link.is_some(), is_known);
+        }
+    }
+
+    /// What nothing tells of is a busy link's if that passed this and others' segments all the time.
+    #[test]
+    fn a_link_is_busy_with_what_others_send() {
+        for (busy, cause) in [(95, Cause::Bandwidth), (80, Cause::Unknown)] {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.measured = Some(0);
+            for n in 1..10u32 {
+                let time = u64::from(n) * 100 * MS;
+                let b = block(time - busy * MS, time, 200 * (n - 1), 200);
+                t.waited_since(&b, Some(b.first), None);
+                t.sample(time, &rtt(60 * MS, 200 * n, 0), Some(400_000), &path);
+            }
+            let by = t.settle(0, 900 * MS, 910 * MS, &path).by;
+            assert!(by.of(cause) > 500 * MS, "{busy}: {by:?}");
         }
     }
 
