@@ -10,7 +10,7 @@ use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
-use crate::queues::{SharedLink, Wait};
+use crate::queues::{ENOUGH_SAMPLES, SharedLink, Wait};
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
@@ -20,9 +20,6 @@ use crate::turns::{ClientFin, Finished, Left, Responses, Turn};
 use crate::twins::First;
 use crate::verdict::{Class, Place, Verdict};
 use crate::windows::{Closed, Windows};
-
-/// Samples whose smallest is taken for the path's own.
-const ENOUGH_SAMPLES: u32 = 4;
 
 /// Which packet closed the connection first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +68,8 @@ pub(crate) struct Trouble {
     pub small_windows: [u32; 2],
     fin_repeat: u64,
     pub handshake: Handshake,
+    /// Smallest round trip to the server of any connection, when something was in trouble last, ns.
+    pub to_server: Option<u64>,
     /// When the last packet of each side passed, since the trouble began, TAI ns; 0: none.
     heard: [u64; 2],
     /// IP ids of each side since the trouble began.
@@ -394,9 +393,12 @@ impl Flow {
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         let trip = self.trip(side);
+        let others = self.extras.trouble().and_then(|trouble| trouble.to_server);
+        let others = others.filter(|_| side & 1 == 0);
         Path {
             rtt,
             far: trip.filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
+            others: others.map(|others| trip.map_or(others, |own| own.min(others))),
             timed: trip.filter(|_| self.setup.has_timed(side)),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),

@@ -525,6 +525,10 @@ impl State {
         if e.what & !(alone | what::PUSH | what::IDLE_BEFORE | what::ACKS_MORE) != 0 {
             let more = more.map(EventMore::decode);
             let lost = flow.trouble(side, &e, more.as_ref(), r.time(), &mut self.pool);
+            let to_server = self.queues.least(flow.server());
+            if let Some(trouble) = flow.extras.trouble_mut() {
+                trouble.to_server = to_server;
+            }
             if side == 1 && e.length > 0 && e.what & (what::BELOW | what::COPY | what::PARTIAL) == what::BELOW {
                 self.queues.repeated(flow.server(), r.time(), e.length);
             }

@@ -21,6 +21,9 @@ const SLOW: u32 = 300_000;
 /// What passed longer before or after a request tells nothing of its round trip, ns.
 const NEAR: u64 = 100_000_000;
 
+/// Round trips of which the smallest is that of the path.
+pub(crate) const ENOUGH_SAMPLES: u32 = 4;
+
 /// The round trip from the tap to the server and back for a request and its response, where a queue stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
@@ -224,6 +227,7 @@ struct History {
     whom: Host,
     /// The smallest round trip, by minutes.
     least: Pieces<u64>,
+    samples: u32,
     /// The smallest and the largest round trip of all that follows.
     smallest: u64,
     largest: u64,
@@ -241,6 +245,7 @@ impl History {
         Self {
             whom,
             least: Pieces::new(u64::MAX),
+            samples: 0,
             smallest: u64::MAX,
             largest: 0,
             extremes: Pieces::new(Extremes::NONE),
@@ -253,6 +258,7 @@ impl History {
     fn add(&mut self, sample: Sample) {
         let least = self.least.current(sample.heard() / MINUTE, u64::MAX);
         *least = (*least).min(sample.round_trip);
+        self.samples = self.samples.saturating_add(1);
         let [newest, before] = self.newest;
         if let Some(newest) = newest {
             let [now, _] = &mut self.extremes.of;
@@ -339,10 +345,15 @@ impl History {
         })
     }
 
+    /// The smallest round trip of any connection in the last one to two minutes, ns.
+    fn least(&self) -> u64 {
+        let [now, before] = self.least.of;
+        now.min(before)
+    }
+
     /// What a connection's smallest round trip is above that of others, ns: all of its own may have waited in a queue.
     fn excess(&self, own: u64) -> Option<u64> {
-        let [now, before] = self.least.of;
-        own.checked_sub(now.min(before)).filter(|ns| *ns > SLACK)
+        own.checked_sub(self.least()).filter(|ns| *ns > SLACK)
     }
 
     /// How long a response that came at `answered` may have waited behind others of the server on a slow link before the tap, ns. An
@@ -469,6 +480,12 @@ impl Queues {
         self.known(server)?.wait(own?, asked, answered)
     }
 
+    /// The smallest round trip to a server of any connection, ns. `None`: few are known.
+    pub fn least(&self, server: Placed<Host>) -> Option<u64> {
+        let history = self.known(server)?;
+        (history.samples >= ENOUGH_SAMPLES).then(|| history.least())
+    }
+
     /// What others tell of the slow link between a server and the tap, when one of its blocks has passed. `None`: none is known.
     pub fn shared(&self, server: Placed<Host>, block: &Block) -> Option<SharedLink> {
         if !self.has_slow_link {
@@ -476,9 +493,8 @@ impl Queues {
         }
         let history = self.known(server)?;
         let link = history.link.as_deref()?;
-        let [now, before] = history.least.of;
         Some(SharedLink {
-            least: now.min(before),
+            least: history.least(),
             busy_since: link.busy_since(block.first),
         })
     }

@@ -1724,6 +1724,32 @@ fn a_timed_handshake_tells_which_ack_comes_too_soon() {
     }
 }
 
+/// So do the round trips of others to that server: a repeated request, whose answer comes 7 ms behind it.
+#[test]
+fn others_tell_which_ack_of_a_request_comes_too_soon() {
+    let place = |others: u16| {
+        let mut packets = Vec::new();
+        for port in 0..=others {
+            let mut c = Conversation::new(40_000 + port);
+            let begin = 0.001 * f64::from(port);
+            c.syn(begin, C, 100, 0, Some(8));
+            c.syn(begin + 0.010, S, 900, 101, Some(8));
+            c.packet(begin + 0.040, C, "A", 101, 901, 0);
+            if port == 0 {
+                c.packet(0.100, C, "AP", 101, 901, 100);
+                c.packet(0.180, C, "AP", 101, 901, 100);
+                c.packet(0.187, S, "AP", 901, 201, 100);
+            }
+            packets.extend(c.packets);
+        }
+        packets.sort_by_key(|m| m.time);
+        let mut all = Conversation::new(40_000);
+        all.packets = packets;
+        only_verdict(&all).place
+    };
+    assert_eq!([2, 4].map(place), [Place::BehindTap, Place::Nowhere]);
+}
+
 /// The same hosts in five more connections, each with four packets a side every tenth of a second. Their ids count the packets
 /// of each connection, or (`together`) of all.
 fn with_others(c: &Conversation, together: bool) -> Conversation {

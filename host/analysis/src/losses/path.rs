@@ -16,6 +16,8 @@ pub(crate) struct Path {
     pub rtt: Option<u64>,
     /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
+    /// The same of any connection to that server in the last one to two minutes, where few samples are its own.
+    pub others: Option<u64>,
     /// The same from the handshake and few samples besides, where that was timed.
     pub timed: Option<u64>,
     /// Bytes of a full segment.
@@ -46,10 +48,11 @@ impl Path {
 
     /// An answer of the receiver takes this long, ns: a tenth less than the smallest round trip, which may not quite be
     /// the smallest. With SACK a D-SACK tells more, and it is a millisecond less at least, which long segments take on
-    /// slow links and short ones do not. Of few samples a quarter: a handshake may have waited in a queue.
+    /// slow links and short ones do not. Of few samples, without those of other connections, a quarter: a handshake may have waited in a queue.
     pub(super) fn soonest(self) -> Option<u64> {
         let least = if self.sack { SLOW_LINK } else { 0 };
-        let measured = self.far.map(|far| far.saturating_sub(least.max(far / 10)));
+        let far = self.far.or(self.others);
+        let measured = far.map(|far| far.saturating_sub(least.max(far / 10)));
         measured.or(self.timed.map(|timed| timed / 4))
     }
 

@@ -7,6 +7,7 @@ use weir_record::{SINCE_DATA_NS, tcp_flag};
 pub(super) const PATH: Path = Path {
     rtt: None,
     far: None,
+    others: None,
     timed: None,
     segment: 1460,
     sack: true,
