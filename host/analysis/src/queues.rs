@@ -2,7 +2,7 @@
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
 use crate::busy::Link;
-use crate::limits::{DELAYED_ACK, apart};
+use crate::limits::{DELAYED_ACK, apart, is_spaced};
 use crate::route::{Host, PLACES, Placed};
 use crate::turns::Finished;
 use weir_record::Block;
@@ -16,8 +16,6 @@ const PIECE: u64 = 5_000_000_000;
 const MINUTE: u64 = 60_000_000_000;
 /// Round trips above the smallest by less than this, ns, are no queue.
 const SLACK: u64 = 1_000_000;
-/// Segments further apart, ns, come from a slow link: 1,500 bytes at 40 Mbit/s.
-const SLOW: u32 = 300_000;
 /// What passed longer before or after a request tells nothing of its round trip, ns.
 const NEAR: u64 = 100_000_000;
 
@@ -110,8 +108,8 @@ fn on_slow_link(block: &Block, round_trip: u64) -> Option<u32> {
     let full =
         (1..=u64::from(block.max_segment)).contains(&bytes.saturating_sub(between * u64::from(block.max_segment)));
     let passage = block.last.saturating_sub(block.first);
-    let apart = apart(block).filter(|_| full && passage < round_trip)?;
-    u32::try_from(apart).ok().filter(|ns| *ns >= SLOW)
+    let apart = apart(block).filter(|_| full && passage < round_trip && is_spaced(block))?;
+    u32::try_from(apart).ok()
 }
 
 /// A segment that passed the tap at `sent`, and its acknowledgment, which no application held back.
@@ -642,7 +640,7 @@ mod tests {
             wait(22_400, 2400, 2400),
             "the last one is short"
         );
-        assert_eq!(way(&[], 100, 2, 2000, 100), None, "a quick link");
+        assert_eq!(way(&[], 100, 2, 2000, 99), None, "a quick link");
         assert_eq!(way(&[], 100, 1, 1000, 2400), None, "nothing to compare with");
         assert_eq!(way(&[], 100, 3, 1900, 2400), None, "written in pieces");
         assert_eq!(way(&[], 100, 3, 3001, 2400), None, "some were not seen");

@@ -118,7 +118,7 @@ impl Pace {
 }
 
 /// Full segments that stand apart: they come from a slow link before the tap, and may have waited in its queue.
-pub(super) fn is_spaced(b: &Block) -> bool {
+pub(crate) fn is_spaced(b: &Block) -> bool {
     apart(b).is_some_and(|ns| ns >= SPACED)
 }
 
