@@ -56,7 +56,7 @@ pub(super) struct Bursts {
     /// Since the last pause, and when it ended.
     pub bytes: u32,
     pub since: u64,
-    /// Blocks in it.
+    /// Blocks in it; 2: as many or more.
     blocks: u32,
     /// Longest gap within, and when it ended.
     longest: u64,
@@ -77,10 +77,12 @@ pub(super) struct Bursts {
 }
 
 impl Bursts {
+    /// With what there is of it already, in who knows how many blocks.
     pub fn begin(since: u64, bytes: u32) -> Self {
         Self {
             bytes,
             since,
+            blocks: if bytes > 0 { 2 } else { 0 },
             ..Self::default()
         }
     }
@@ -91,7 +93,7 @@ impl Bursts {
             self.window = window.map(|window| (acked, window));
         }
         self.bytes = self.bytes.saturating_add(b.bytes);
-        self.blocks = self.blocks.saturating_add(1);
+        self.blocks = (self.blocks + 1).min(2);
         if b.last.saturating_sub(b.first) >= path.round_trip() / 2 {
             // Two flights, the first of which ended without PSH: the sender had more.
             self.restart(b.last);
