@@ -41,7 +41,7 @@ impl Wait {
     /// The smallest round trip, where no queue stood.
     fn none(own: u64) -> Self {
         Self {
-            round_trip: u32::try_from(own).unwrap_or(u32::MAX),
+            round_trip: short(own),
             uncertain: 0,
             on_wire: 0,
             is_queue: false,
@@ -52,9 +52,8 @@ impl Wait {
     /// Part of it was not seen, which may have been so long.
     pub fn or(wait: Option<Self>, own: u64, unseen: u64) -> Self {
         let wait = wait.unwrap_or(Self::none(own));
-        let unseen = u32::try_from(unseen).unwrap_or(u32::MAX);
         Self {
-            uncertain: wait.uncertain.max(unseen),
+            uncertain: wait.uncertain.max(short(unseen)),
             ..wait
         }
     }
@@ -66,7 +65,6 @@ impl Wait {
         if wait.is_none() && excess <= SLACK {
             return None;
         }
-        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
         let wait = wait.unwrap_or(Self {
             is_queue: true,
             ..Self::none(own)
@@ -96,6 +94,11 @@ impl Wait {
             ..self
         }
     }
+}
+
+/// ns in four bytes: 4.3 s at most.
+fn short(ns: u64) -> u32 {
+    u32::try_from(ns).unwrap_or(u32::MAX)
 }
 
 /// What the first segment of a response took on a slow link before the tap, ns: as long as those behind it in its first block stand
@@ -184,14 +187,14 @@ impl Extremes {
     }
 }
 
-/// What is kept of the piece of time in progress, and of the one before.
+/// What is kept of the period in progress, and of the one before.
 #[derive(Debug)]
-struct Pieces<T> {
+struct Periods<T> {
     of: [T; 2],
     number: u64,
 }
 
-impl<T: Copy> Pieces<T> {
+impl<T: Copy> Periods<T> {
     const fn new(none: T) -> Self {
         Self {
             of: [none; 2],
@@ -199,7 +202,7 @@ impl<T: Copy> Pieces<T> {
         }
     }
 
-    /// Of the piece in progress, which is this one, if it is not over.
+    /// Of the period in progress, which is this one, if it is not over.
     fn current(&mut self, number: u64, none: T) -> &mut T {
         if number > self.number {
             let before = if number == self.number + 1 { self.of[0] } else { none };
@@ -224,12 +227,12 @@ pub(crate) struct SharedLink {
 struct History {
     whom: Host,
     /// The smallest round trip, by minutes.
-    least: Pieces<u64>,
+    least: Periods<u64>,
     samples: u32,
     /// The smallest and the largest round trip of all that follows.
     smallest: u64,
     largest: u64,
-    extremes: Pieces<Extremes>,
+    extremes: Periods<Extremes>,
     /// The newest, which is not in `extremes` yet, and the one before.
     newest: [Option<Sample>; 2],
     /// From the second sample on: one alone is no queue.
@@ -242,11 +245,11 @@ impl History {
     const fn new(whom: Host) -> Self {
         Self {
             whom,
-            least: Pieces::new(u64::MAX),
+            least: Periods::new(u64::MAX),
             samples: 0,
             smallest: u64::MAX,
             largest: 0,
-            extremes: Pieces::new(Extremes::NONE),
+            extremes: Periods::new(Extremes::NONE),
             newest: [None; 2],
             slots: None,
             link: None,
@@ -333,7 +336,6 @@ impl History {
             (None, None) => own,
         };
         let guess = guess.clamp(least, most);
-        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
         Some(Wait {
             round_trip: short(guess),
             uncertain: short((most - guess).max(guess - least)),
