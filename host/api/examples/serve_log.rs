@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let services = Services {
         log: Arc::clone(&log),
         facts: Arc::new(FactStore::new(Limits::default())),
+        analyst: None,
         capture: Arc::new(CaptureState::default()),
         appliance: Arc::new(ApplianceState::default()),
         heartbeat: Duration::from_secs(1),

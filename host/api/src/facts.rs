@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 
 use tokio::sync::watch;
 use weir_messages::v1::finding_change::Kind;
-use weir_messages::v1::{Connection, Finding, FindingChange, Segment, Summary, Transaction};
+use weir_messages::v1::{Connection, Finding, FindingChange, Segment, Summary, TimeSlice, Transaction};
 
 /// Where FlowService reads. Lists are read in chunks, in the order in which their items were
 /// first known; keys grow in that order and are never used again.
@@ -32,6 +32,8 @@ pub trait Facts: Send + Sync + 'static {
     fn follow_findings(&self) -> watch::Receiver<u64>;
     /// The figures of the whole input.
     fn summary(&self) -> Summary;
+    /// What happened when, in the order of time.
+    fn timeline(&self) -> Arc<Vec<TimeSlice>>;
     /// How much there is.
     fn counts(&self) -> Counts;
     /// Wakes when connections change.
@@ -134,6 +136,7 @@ struct Inner {
     finding_changes: VecDeque<FindingChange>,
     finding_changes_told: u64,
     summary: Summary,
+    timeline: Arc<Vec<TimeSlice>>,
     next_connection: u64,
     next_transaction: u64,
     revision: u64,
@@ -225,6 +228,11 @@ impl FactStore {
     /// Replace the summary.
     pub fn set_summary(&self, summary: Summary) {
         self.write().summary = summary;
+    }
+
+    /// Replace the time line.
+    pub fn set_timeline(&self, slices: Vec<TimeSlice>) {
+        self.write().timeline = Arc::new(slices);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -413,6 +421,10 @@ impl Facts for FactStore {
 
     fn summary(&self) -> Summary {
         self.read().summary.clone()
+    }
+
+    fn timeline(&self) -> Arc<Vec<TimeSlice>> {
+        Arc::clone(&self.read().timeline)
     }
 
     fn counts(&self) -> Counts {

@@ -8,9 +8,10 @@ use tonic::{Request, Response, Status};
 use weir_messages::v1::watch_connections_response::Message;
 use weir_messages::v1::{
     Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
-    ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse, ListSegmentsRequest,
-    ListSegmentsResponse, ListTransactionsRequest, ListTransactionsResponse, WatchConnectionsRequest,
-    WatchConnectionsResponse, WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
+    GetTimelineRequest, GetTimelineResponse, ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest,
+    ListFindingsResponse, ListSegmentsRequest, ListSegmentsResponse, ListTransactionsRequest, ListTransactionsResponse,
+    TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse, WatchFindingsRequest, WatchFindingsResponse,
+    WatchGap, WatchHeartbeat, WatchSync,
 };
 
 use crate::checksum::fnv1a;
@@ -197,6 +198,20 @@ impl FlowService for Flows {
         let place = self.streams.place()?;
         let receiver = finding_feed::start(Arc::clone(&self.facts), filter, self.streams.clone(), place);
         Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn get_timeline(
+        &self,
+        request: Request<GetTimelineRequest>,
+    ) -> Result<Response<GetTimelineResponse>, Status> {
+        let GetTimelineRequest { start_time, end_time } = request.into_inner();
+        let is_wanted = |slice: &&TimeSlice| {
+            start_time.is_none_or(|from| slice.start >= Some(from)) && end_time.is_none_or(|to| slice.start < Some(to))
+        };
+        let slices = self.facts.timeline();
+        Ok(Response::new(GetTimelineResponse {
+            slices: slices.iter().filter(is_wanted).copied().collect(),
+        }))
     }
 
     async fn get_summary(&self, _: Request<GetSummaryRequest>) -> Result<Response<GetSummaryResponse>, Status> {

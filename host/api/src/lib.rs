@@ -8,6 +8,7 @@
 //! - [`v1`]: generated clients and servers; their messages are those of `weir-messages`.
 #![forbid(unsafe_code)]
 
+pub mod analyses;
 mod appliance;
 mod checksum;
 pub mod facts;

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
+use crate::analyses::{Analyses, Analyst};
 use crate::appliance::{Appliance, Capture};
 use crate::facts::Facts;
 use crate::flows::Flows;
@@ -18,6 +19,7 @@ use crate::log::RecordLog;
 use crate::records::Records;
 use crate::state::{ApplianceState, CaptureState};
 use crate::streams::Streams;
+use crate::v1::analysis_service_server::AnalysisServiceServer;
 use crate::v1::appliance_service_server::ApplianceServiceServer;
 use crate::v1::capture_service_server::CaptureServiceServer;
 use crate::v1::flow_service_server::FlowServiceServer;
@@ -42,6 +44,8 @@ pub struct Services {
     pub log: Arc<RecordLog>,
     /// What the analysis knows.
     pub facts: Arc<dyn Facts>,
+    /// Who reads captures that clients send; without, there is no AnalysisService.
+    pub analyst: Option<Arc<dyn Analyst>>,
     /// Counters of the sources.
     pub capture: Arc<CaptureState>,
     /// What only the daemon knows.
@@ -108,6 +112,7 @@ pub async fn serve_on(
     let Services {
         log,
         facts,
+        analyst,
         capture,
         appliance,
         heartbeat,
@@ -121,6 +126,10 @@ pub async fn serve_on(
     let (health_reporter, health) = tonic_health::server::health_reporter();
     health_reporter.set_serving::<RecordServiceServer<Records>>().await;
     health_reporter.set_serving::<FlowServiceServer<Flows>>().await;
+    let analyses = analyst.map(|analyst| Analyses::new(analyst, streams.clone()));
+    if analyses.is_some() {
+        health_reporter.set_serving::<AnalysisServiceServer<Analyses>>().await;
+    }
     health_reporter.set_serving::<CaptureServiceServer<Capture>>().await;
     health_reporter.set_serving::<ApplianceServiceServer<Appliance>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
@@ -139,6 +148,7 @@ pub async fn serve_on(
             streams.clone(),
         )))
         .add_service(FlowServiceServer::new(Flows::new(Arc::clone(&facts), streams.clone())))
+        .add_optional_service(analyses.map(AnalysisServiceServer::new))
         .add_service(CaptureServiceServer::new(Capture(capture)))
         .add_service(ApplianceServiceServer::new(Appliance {
             state: appliance,

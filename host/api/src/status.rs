@@ -1,6 +1,8 @@
 //! Errors as gRPC statuses with `google.rpc.ErrorInfo`: a reason that programs can match.
 
 use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -59,6 +61,45 @@ pub(crate) fn too_many_streams(limit: usize) -> Status {
         "TOO_MANY_STREAMS",
         format!("{limit} streams are open, which is the most; close one"),
     )
+}
+
+pub(crate) fn too_many_analyses(limit: usize) -> Status {
+    status(
+        Code::ResourceExhausted,
+        "TOO_MANY_ANALYSES",
+        format!("{limit} calls with captures go on, which is the most; try again later"),
+    )
+}
+
+/// The client stopped in the middle of what it sends.
+pub(crate) fn silent(patience: Duration) -> Status {
+    status(
+        Code::DeadlineExceeded,
+        "CLIENT_SILENT",
+        format!(
+            "nothing came for {} s; send all captures, then end the stream",
+            patience.as_secs()
+        ),
+    )
+}
+
+pub(crate) fn too_large(limit: u64) -> Status {
+    status(
+        Code::OutOfRange,
+        "CAPTURES_TOO_LARGE",
+        format!("the captures have more than {limit} bytes; analyse them with weir analyze FILE..."),
+    )
+}
+
+/// What was sent cannot be kept.
+pub(crate) fn no_room(error: &io::Error) -> Status {
+    let message = format!("the server has no room for the captures: {error}");
+    status(Code::ResourceExhausted, "NO_ROOM", message)
+}
+
+/// What was sent cannot be analysed.
+pub(crate) fn capture(error: String) -> Status {
+    status(Code::InvalidArgument, "CAPTURE_INVALID", error)
 }
 
 pub(crate) fn closing() -> Status {

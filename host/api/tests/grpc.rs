@@ -14,14 +14,17 @@ use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
+use weir_api::analyses::{Analyst, Sent};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
 use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState};
+use weir_api::v1::analysis_service_client::AnalysisServiceClient;
 use weir_api::v1::appliance_service_client::ApplianceServiceClient;
 use weir_api::v1::capture_service_client::CaptureServiceClient;
 use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
+use weir_messages::Timestamp;
 use weir_messages::v1::subscribe_response::Message;
 use weir_messages::v1::watch_connections_response::Message as Change;
 use weir_messages::v1::*;
@@ -30,6 +33,56 @@ use weir_record::time::tai_from_utc;
 use weir_record::{FlowId, Header, Kind, Record};
 
 const WAIT: Duration = Duration::from_secs(20);
+
+/// Tells what it was given: a part for each capture.
+struct Echo;
+
+impl Analyst for Echo {
+    fn most(&self) -> usize {
+        3
+    }
+
+    fn analyze(
+        &self,
+        sent: &[Sent],
+        options: AnalyzeOptions,
+        give: &mut dyn FnMut(Analysis) -> bool,
+    ) -> Result<Vec<String>, String> {
+        for capture in sent {
+            let bytes = std::fs::read(&capture.path).unwrap();
+            if bytes == b"bad" {
+                return Err(format!("{}: it is bad", capture.name));
+            }
+            assert!(bytes != b"worse", "the analyst fails");
+            let tap = Tap {
+                file: capture.name.clone(),
+                packets: bytes.iter().map(|byte| u64::from(*byte)).sum(),
+                ..Tap::default()
+            };
+            let part = Analysis {
+                taps: vec![tap],
+                ..Analysis::default()
+            };
+            if !give(part) {
+                break;
+            }
+        }
+        Ok(options
+            .segments
+            .then(|| "with segments".to_owned())
+            .into_iter()
+            .collect())
+    }
+
+    fn compare(&self, sent: &[Sent; 2]) -> Result<(Comparison, Vec<String>), String> {
+        let comparison = Comparison {
+            first: sent[0].name.clone(),
+            second: sent[1].name.clone(),
+            ..Comparison::default()
+        };
+        Ok((comparison, Vec::new()))
+    }
+}
 
 struct Server {
     address: SocketAddr,
@@ -58,6 +111,7 @@ impl Server {
         let services = Services {
             log: log.clone(),
             facts: facts.clone(),
+            analyst: Some(Arc::new(Echo)),
             capture: capture.clone(),
             appliance: appliance.clone(),
             heartbeat: Duration::from_millis(100),
@@ -95,6 +149,26 @@ impl Server {
 
     async fn flows(&self) -> FlowServiceClient<Channel> {
         FlowServiceClient::new(self.channel().await)
+    }
+
+    /// The answer to captures, sent as these messages: its taps and warnings.
+    async fn analyze(
+        &self,
+        requests: Vec<analyze_captures_request::Message>,
+    ) -> Result<(Vec<(String, u64)>, Vec<String>), Status> {
+        let requests = requests
+            .into_iter()
+            .map(|message| AnalyzeCapturesRequest { message: Some(message) });
+        let requests = tokio_stream::iter(requests.collect::<Vec<_>>());
+        let mut client = AnalysisServiceClient::new(self.channel().await);
+        let mut stream = client.analyze_captures(requests).await?.into_inner();
+        let (mut taps, mut warnings) = (Vec::new(), Vec::new());
+        while let Some(response) = stream.message().await? {
+            let told = response.part.into_iter().flat_map(|part| part.taps);
+            taps.extend(told.map(|tap| (tap.file, tap.packets)));
+            warnings.extend(response.warnings);
+        }
+        Ok((taps, warnings))
     }
 
     /// Shut down and close the log.
@@ -922,4 +996,161 @@ fn changes_of_findings_are_kept_for_a_while() {
     assert_eq!(store.finding_changes(1500), (0, Vec::new()));
     let (newest, open) = store.open_findings();
     assert_eq!((newest, open.len()), (1500, 1500));
+}
+
+fn begins(name: &str) -> analyze_captures_request::Message {
+    let begin = capture_piece::Piece::Begin(CaptureBegin { name: name.into() });
+    analyze_captures_request::Message::Piece(CapturePiece { piece: Some(begin) })
+}
+
+fn bytes(data: &[u8]) -> analyze_captures_request::Message {
+    let data = capture_piece::Piece::Data(data.to_vec());
+    analyze_captures_request::Message::Piece(CapturePiece { piece: Some(data) })
+}
+
+fn options(options: AnalyzeOptions) -> analyze_captures_request::Message {
+    analyze_captures_request::Message::Options(options)
+}
+
+#[tokio::test]
+async fn captures_come_in_pieces_and_the_answer_in_parts() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let with_segments = options(AnalyzeOptions {
+        segments: true,
+        ..AnalyzeOptions::default()
+    });
+    let sent = vec![
+        with_segments,
+        begins("a"),
+        bytes(&[1, 2]),
+        bytes(&[]),
+        bytes(&[3]),
+        begins("empty"),
+        begins("c"),
+        bytes(&[10; 1000]),
+    ];
+    let (taps, warnings) = server.analyze(sent).await.unwrap();
+    assert_eq!(taps, [("a".into(), 6), ("empty".into(), 0), ("c".into(), 10_000)]);
+    assert_eq!(warnings, ["with segments"]);
+
+    let piece = |message| {
+        let analyze_captures_request::Message::Piece(piece) = message else {
+            unreachable!("a piece")
+        };
+        CompareCapturesRequest { piece: Some(piece) }
+    };
+    let mut client = AnalysisServiceClient::new(server.channel().await);
+    let two = [begins("good"), bytes(b"1"), begins("bad")].map(piece);
+    let answer = client
+        .compare_captures(tokio_stream::iter(two))
+        .await
+        .unwrap()
+        .into_inner();
+    let comparison = answer.comparison.unwrap();
+    assert_eq!((&*comparison.first, &*comparison.second), ("good", "bad"));
+    let one = [begins("good"), bytes(b"1")].map(piece);
+    let error = client.compare_captures(tokio_stream::iter(one)).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "CAPTURE_MISSING");
+    let three = [begins("good"), begins("bad"), begins("worse")].map(piece);
+    let error = client.compare_captures(tokio_stream::iter(three)).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "TOO_MANY_CAPTURES");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_captures_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let usual = || options(AnalyzeOptions::default());
+    let slow = options(AnalyzeOptions {
+        bandwidth_bits_per_second: Some(f64::NAN),
+        ..AnalyzeOptions::default()
+    });
+    let long = "n".repeat(4097);
+    for (sent, reason) in [
+        (vec![], "CAPTURE_MISSING"),
+        (vec![usual()], "CAPTURE_MISSING"),
+        (vec![bytes(b"1")], "CAPTURE_NOT_BEGUN"),
+        (vec![begins("")], "CAPTURE_NAME_INVALID"),
+        (vec![begins("a\nb")], "CAPTURE_NAME_INVALID"),
+        (vec![begins(&long)], "CAPTURE_NAME_INVALID"),
+        (vec![begins("a"), begins("a")], "CAPTURE_NAME_INVALID"),
+        (
+            vec![begins("a"), begins("b"), begins("c"), begins("d")],
+            "TOO_MANY_CAPTURES",
+        ),
+        (vec![begins("a"), usual()], "OPTIONS_LATE"),
+        (vec![usual(), usual(), begins("a")], "OPTIONS_LATE"),
+        (vec![slow, begins("a")], "OPTION_INVALID"),
+    ] {
+        assert_error(&server.analyze(sent).await.unwrap_err(), Code::InvalidArgument, reason);
+    }
+    let error = server.analyze(vec![begins("x"), bytes(b"bad")]).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "CAPTURE_INVALID");
+    assert_eq!(error.message(), "x: it is bad");
+    let error = server.analyze(vec![begins("x"), bytes(b"worse")]).await.unwrap_err();
+    assert_error(&error, Code::Internal, "WORKER_FAILED");
+}
+
+#[tokio::test]
+async fn calls_with_captures_are_few_at_a_time_and_end_with_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let mut open = Vec::new();
+    let mut calls = Vec::new();
+    for _ in 0..2 {
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        let mut client = AnalysisServiceClient::new(server.channel().await);
+        let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
+        calls.push(tokio::spawn(async move { client.analyze_captures(requests).await }));
+        sender
+            .send(AnalyzeCapturesRequest {
+                message: Some(begins("a")),
+            })
+            .await
+            .unwrap();
+        open.push(sender);
+    }
+    let refused = async {
+        loop {
+            // The first calls may still be on their way.
+            match server.analyze(vec![begins("b")]).await {
+                Ok(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                Err(error) => return error,
+            }
+        }
+    };
+    let error = tokio::time::timeout(WAIT, refused).await.unwrap();
+    assert_error(&error, Code::ResourceExhausted, "TOO_MANY_ANALYSES");
+    server.stop().await;
+    for call in calls {
+        let error = call.await.unwrap().unwrap_err();
+        assert_error(&error, Code::Unavailable, "SHUTTING_DOWN");
+    }
+}
+
+#[tokio::test]
+async fn the_time_line_is_cut_to_what_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let second = |s: i64| Timestamp::from_unix_nanos(s * 1_000_000_000);
+    let slice = |s| TimeSlice {
+        start: Some(second(s)),
+        requests: s as u64,
+        ..TimeSlice::default()
+    };
+    server.facts.set_timeline((10..20).map(slice).collect());
+    let mut client = server.flows().await;
+    for (start_time, end_time, expected) in [
+        (None, None, 10..20),
+        (Some(second(12)), None, 12..20),
+        (None, Some(second(12)), 10..12),
+        (Some(second(12)), Some(second(15)), 12..15),
+        (Some(second(15)), Some(second(12)), 0..0),
+    ] {
+        let request = GetTimelineRequest { start_time, end_time };
+        let answer = client.get_timeline(request).await.unwrap().into_inner();
+        let requests: Vec<u64> = answer.slices.iter().map(|slice| slice.requests).collect();
+        assert_eq!(requests, expected.collect::<Vec<u64>>());
+    }
 }

@@ -13,6 +13,7 @@ mod finding_value;
 mod timestamp;
 
 pub use encoded::Encoded;
+pub use prost::Message;
 pub use timestamp::{ParseTimestampError, Timestamp};
 
 /// Messages of the package `weir.v1`.

@@ -111,7 +111,7 @@ impl<S: Sink> Watched<S> {
     pub fn live(inner: S, window: u64) -> Self {
         Self {
             inner,
-            views: Views::new(View::live(0), window),
+            views: Views::new(View::live(0, 0), window),
             backlog: Backlog::default(),
         }
     }
@@ -119,7 +119,8 @@ impl<S: Sink> Watched<S> {
     /// It is `now` (TAI ns): to be told often where a window slides.
     pub fn time(&mut self, now: u64) {
         self.show();
-        self.views.time(now, || View::live(now));
+        let open = self.timeline().open();
+        self.views.time(now, || View::live(now, open));
     }
 
     /// Further captures of the path show so many SYNs and SYN-ACKs of connections lost between them and this one.

@@ -80,7 +80,7 @@ impl Timeline {
         // Either can have been made coarser on its way.
         let answers = answers.coarser(bins.width());
         let bins = bins.coarser(answers.width());
-        let width = bins.width();
+        let (width, first) = (bins.width(), first.unwrap_or(0).max(self.begins()));
         let times = |start: u64| {
             let at = start.checked_sub(answers.start())? / width;
             answers.iter().nth(at as usize)
@@ -98,7 +98,7 @@ impl Timeline {
                         + u64::from(bin.lost_unknown[side])
                 };
                 let times = times(connections.start);
-                let start = connections.start.max(first.unwrap_or(0));
+                let start = connections.start.max(first);
                 let inside = (connections.start + width).min(end).saturating_sub(start);
                 // Nothing is open outside of the input.
                 let mean = |level: Level| level.mean * width as f64 / inside.max(1) as f64;
@@ -156,47 +156,79 @@ mod tests {
     /// No multiple of the width of a slice.
     const START: u64 = 1_800_000_007 * S;
 
+    /// A connection opened at `first`, ns.
+    fn opened(id: FlowId, first: u64) -> Opened {
+        Opened {
+            id,
+            time: first,
+            ends: Ends::default(),
+            is_syn: true,
+        }
+    }
+
+    /// One that was there until `until`, ns.
+    fn ended(id: FlowId, span: (u64, u64), until: u64, closing: CloseKind) -> Ended {
+        Ended {
+            id,
+            ends: Ends::default(),
+            span,
+            until,
+            failed: false,
+            is_answer_late: false,
+            setup: Some(Outcome::Ok),
+            syns: (1, 1),
+            setup_ns: Some(0),
+            answer_ns: Some(0),
+            closing,
+            sent: [Sent::default(); 2],
+            answered: 0,
+            has_trouble: false,
+        }
+    }
+
     /// Connections with first and last packet (s since the start), in a capture of 25 s; those without an end are open.
     fn slices(connections: &[(u64, u64, Option<u64>)]) -> Vec<v1::TimeSlice> {
         let mut timeline = Timeline::resolved(10 * S);
-        let ends = Ends::default();
-        let mut route = Route::new(&ends, 0);
+        let mut route = Route::new(&Ends::default(), 0);
         for (id, &(first, last, end)) in (0..).zip(connections) {
             let (id, first, last) = (FlowId(id), START + first * S, START + last * S);
-            timeline.opened(
-                &Opened {
-                    id,
-                    time: first,
-                    ends,
-                    is_syn: true,
-                },
-                &mut route,
-            );
-            timeline.connection(
-                &Ended {
-                    id,
-                    ends,
-                    span: (first, last),
-                    until: end.map_or(START + 25 * S, |end| START + end * S),
-                    failed: false,
-                    is_answer_late: false,
-                    setup: Some(Outcome::Ok),
-                    syns: (1, 1),
-                    setup_ns: Some(0),
-                    answer_ns: Some(0),
-                    closing: if end.is_some() {
-                        CloseKind::ClientFin
-                    } else {
-                        CloseKind::Open
-                    },
-                    sent: [Sent::default(); 2],
-                    answered: 0,
-                    has_trouble: false,
-                },
-                &mut route,
-            );
+            timeline.opened(&opened(id, first), &mut route);
+            let (until, closing) = match end {
+                Some(end) => (START + end * S, CloseKind::ClientFin),
+                None => (START + 25 * S, CloseKind::Open),
+            };
+            timeline.connection(&ended(id, (first, last), until, closing), &mut route);
         }
         timeline.slices(Some(START), Some(START + 25 * S))
+    }
+
+    #[test]
+    fn a_live_time_line_begins_with_what_is_open() {
+        let mut route = Route::new(&Ends::default(), 0);
+        let mut older = Timeline::live(0, 0);
+        let first = |id: u64| START + id * S;
+        for id in 0..3 {
+            older.opened(&opened(FlowId(id), first(id)), &mut route);
+        }
+        let end = |id: u64, until: u64| ended(FlowId(id), (first(id), until), until, CloseKind::ClientFin);
+        older.connection(&end(0, START + 5 * S), &mut route);
+        // Two are open at 10.25 s. The opening of a fourth before that is told later, and so is the end of the second.
+        let begin = START + 10 * S + S / 4;
+        let mut younger = Timeline::live(begin, older.open());
+        for timeline in [&mut older, &mut younger] {
+            timeline.opened(&opened(FlowId(3), START + 10 * S), &mut route);
+            timeline.connection(&end(1, START + 10 * S + S / 8), &mut route);
+            timeline.connection(&end(2, START + 12 * S), &mut route);
+            timeline.opened(&opened(FlowId(4), START + 13 * S), &mut route);
+        }
+        let of = |timeline: &Timeline| -> Vec<(f64, f64)> {
+            let slices = timeline.slices(Some(START), Some(START + 14 * S));
+            let of = |slice: &v1::TimeSlice| (slice.seconds, slice.concurrent_connections);
+            slices.iter().map(of).collect()
+        };
+        assert_eq!(of(&younger), [(0.75, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 2.0)]);
+        assert_eq!(of(&older)[11..], of(&younger)[1..]);
+        assert_eq!((older.open(), younger.open()), (2, 2));
     }
 
     #[test]

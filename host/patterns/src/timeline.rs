@@ -14,6 +14,8 @@ use crate::steps::Steps;
 
 /// ns; 7 minutes fit.
 const WIDTH: u64 = 10_000_000;
+/// Percentiles of a stream without end are those of slices of so many ns.
+const LIVE: u64 = 1_000_000_000;
 
 /// Sums of one slice of time. Directions: 0 from the client, 1 from the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,7 +55,7 @@ pub struct Bin {
     /// Delivered, but not in the capture.
     pub missed: u32,
     /// Connections, from their first packet to their last, or to the end of the input where they were open then; those
-    /// whose opening was not heard begin with the time line.
+    /// that were open already begin with the time line.
     pub connections: Steps,
     /// Requests in progress, from their first packet to the last of the response, where it ended.
     pub progress: Steps,
@@ -94,6 +96,8 @@ pub struct Timeline {
     /// Sums of what happened before the start: facts are told when they are over.
     before: Bin,
     services: Services,
+    /// Connections whose end was not told yet.
+    open: u32,
     /// Frames whose time ran backwards, as far as it is known.
     clamped: u64,
     /// Percentiles need the times themselves: kept when they are asked for.
@@ -108,6 +112,7 @@ impl Default for Timeline {
             end: 0,
             before: Bin::default(),
             services: Services::default(),
+            open: 0,
             clamped: 0,
             answers: None,
         }
@@ -115,12 +120,19 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// What happens from `start` (TAI ns) on.
-    pub fn since(start: u64) -> Self {
-        Self {
+    /// What happens from `start` (TAI ns) on, when `open` connections are open; with percentiles.
+    pub fn live(start: u64, open: u32) -> Self {
+        let mut live = Self {
             start,
+            open,
+            answers: Some(Bins::new(LIVE)),
             ..Self::default()
+        };
+        if open > 0 {
+            let connections = &mut live.at(start).connections;
+            (0..open).for_each(|_| connections.begin(start));
         }
+        live
     }
 
     /// With percentiles, for slices of `width` ns.
@@ -142,6 +154,11 @@ impl Timeline {
         &self.services
     }
 
+    /// Connections whose end was not told yet.
+    pub(crate) const fn open(&self) -> u32 {
+        self.open
+    }
+
     /// Frames whose time ran backwards.
     pub(crate) const fn clamped(&self) -> u64 {
         self.clamped
@@ -154,6 +171,11 @@ impl Timeline {
     /// The slices.
     pub const fn bins(&self) -> &Bins<Bin> {
         &self.bins
+    }
+
+    /// What happened before is left out, TAI ns.
+    pub(crate) const fn begins(&self) -> u64 {
+        self.start
     }
 
     /// First and last moment, TAI ns.
@@ -171,23 +193,21 @@ impl Timeline {
     }
 
     pub(crate) fn opened(&mut self, opened: &Opened, route: &mut Route) {
-        let bin = self.at(opened.time);
-        bin.opened += 1;
-        bin.connections.begin(opened.time);
+        self.at(opened.time).opened += 1;
+        let from = opened.time.max(self.start);
+        self.at(from).connections.begin(from);
+        self.open += 1;
         self.services.opened(opened, route, self.start);
     }
 
     pub(crate) fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let (first, until) = (connection.span.0, connection.until);
         let start = self.start;
-        let heard = first >= start;
-        if !heard && until >= start {
-            self.at(start).connections.begin(start);
-        }
-        let bin = self.at(until);
-        bin.closed += u32::from(connection.closing != CloseKind::Open);
-        bin.connections.end(until);
-        self.services.connection(connection, route, start, heard);
+        self.at(until).closed += u32::from(connection.closing != CloseKind::Open);
+        let until = until.max(start);
+        self.at(until).connections.end(until);
+        self.open = self.open.saturating_sub(1);
+        self.services.connection(connection, route, start, first >= start);
     }
 
     pub(crate) fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {

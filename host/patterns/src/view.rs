@@ -21,11 +21,11 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Nothing yet; the timeline leaves out what happened before `start` (TAI ns), and the detectors tell of what is
-    /// under way.
-    pub fn live(start: u64) -> Self {
+    /// Nothing yet; the timeline leaves out what happened before `start` (TAI ns), when `open` connections are open, and
+    /// the detectors tell of what is under way.
+    pub fn live(start: u64, open: u32) -> Self {
         Self {
-            timeline: Timeline::since(start),
+            timeline: Timeline::live(start, open),
             detectors: Detectors {
                 failing_setups: FailingSetups::live(),
                 losses: Losses::live(),

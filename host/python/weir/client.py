@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -11,6 +14,7 @@ from google.protobuf.message import Message
 
 from weir.v1 import (
     analysis_pb2,
+    analysis_service_pb2,
     appliance_service_pb2,
     capture_service_pb2,
     flow_service_pb2,
@@ -25,6 +29,9 @@ PAGE = 1000
 
 _MAX_MESSAGE = 64 << 20
 """Room for a page of connections or a batch of 65,536 records, bytes."""
+
+_PIECE = 1 << 20
+"""Bytes of a capture that are sent at a time."""
 
 _Answer = TypeVar("_Answer", bound=Message)
 _AnswerOf = TypeVar("_AnswerOf", bound=Message, covariant=True)
@@ -44,6 +51,14 @@ class _Parsed(Protocol[_AnswerOf]):
     """A class of messages."""
 
     def FromString(self, data: bytes, /) -> _AnswerOf: ...  # noqa: N802 (the name is the library's)
+
+
+class _Call(Protocol[_AnswerOf]):
+    """A stream of answers."""
+
+    def __iter__(self) -> Iterator[_AnswerOf]: ...
+
+    def cancel(self) -> object: ...
 
 
 class Daemon:
@@ -124,6 +139,52 @@ class Daemon:
         answer = self._ask("weir.v1.FlowService/GetSummary", request, flow_service_pb2.GetSummaryResponse)
         return answer.summary
 
+    def timeline(self, start: datetime | None = None, end: datetime | None = None) -> list[analysis_pb2.TimeSlice]:
+        """What happened when, in slices of a second, of the last minutes: those that begin from `start` on and before `end`."""
+        request = flow_service_pb2.GetTimelineRequest(start_time=start, end_time=end)
+        answer = self._ask("weir.v1.FlowService/GetTimeline", request, flow_service_pb2.GetTimelineResponse)
+        return list(answer.slices)
+
+    # Captures of one's own.
+
+    def analyze(
+        self,
+        *captures: str | os.PathLike[str],
+        bandwidth: float | None = None,
+        timeline: float | None = None,
+        segments: bool = False,
+    ) -> analysis_pb2.Analysis:
+        """What `weir analyze` says of a capture file, or of several of one path; the daemon gets all bytes of them.
+
+        `bandwidth` of the path in bits a second, `timeline` in slices of so many seconds. A capture that cannot be read to its
+        end is a warning: what came before is in the answer.
+        """
+        options = analysis_service_pb2.AnalyzeOptions(
+            bandwidth_bits_per_second=bandwidth, timeline_seconds=timeline, segments=segments
+        )
+        pieces = _pieces(captures)
+
+        def requests() -> Iterator[Message]:
+            yield analysis_service_pb2.AnalyzeCapturesRequest(options=options)
+            for piece in pieces:
+                yield analysis_service_pb2.AnalyzeCapturesRequest(piece=piece)
+
+        whole = analysis_pb2.Analysis()
+        for answer in self._send("AnalyzeCaptures", requests(), analysis_service_pb2.AnalyzeCapturesResponse):
+            whole.MergeFrom(answer.part)
+            _warn(answer.warnings)
+        return whole
+
+    def compare(self, first: str | os.PathLike[str], second: str | os.PathLike[str]) -> analysis_pb2.Comparison:
+        """What differs between two capture files, as `weir compare` says."""
+        pieces = _pieces((first, second))
+        requests = (analysis_service_pb2.CompareCapturesRequest(piece=piece) for piece in pieces)
+        whole = analysis_pb2.Comparison()
+        for answer in self._send("CompareCaptures", requests, analysis_service_pb2.CompareCapturesResponse):
+            whole.MergeFrom(answer.comparison)
+            _warn(answer.warnings)
+        return whole
+
     # What happens.
 
     def watch_findings(self, filter: str = "") -> Iterator[flow_service_pb2.WatchFindingsResponse]:
@@ -186,7 +247,17 @@ class Daemon:
         call = self._channel.unary_stream(
             f"/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
         )
-        stream = call(request)
+        return self._all(call(request))
+
+    def _send(self, method: str, requests: Iterator[Message], answer: _Parsed[_Answer]) -> Iterator[_Answer]:
+        # A single answer comes as a stream of one.
+        call = self._channel.stream_stream(
+            f"/weir.v1.AnalysisService/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
+        )
+        return self._all(call(requests))
+
+    @staticmethod
+    def _all(stream: _Call[_Answer]) -> Iterator[_Answer]:
         try:
             yield from stream
         except grpc.RpcError as error:
@@ -212,6 +283,27 @@ class Daemon:
 def connect(address: str = DEFAULT_ADDRESS, timeout: float = 60.0) -> Daemon:
     """A connection to the daemon at `address` (HOST:PORT)."""
     return Daemon(address, timeout)
+
+
+def _pieces(captures: Sequence[str | os.PathLike[str]]) -> Iterator[analysis_service_pb2.CapturePiece]:
+    # An error while they are sent would be gRPC's: one that is not there is told before.
+    for capture in captures:
+        os.stat(capture)
+    return _read(captures)
+
+
+def _read(captures: Sequence[str | os.PathLike[str]]) -> Iterator[analysis_service_pb2.CapturePiece]:
+    for capture in captures:
+        begin = analysis_service_pb2.CaptureBegin(name=os.fspath(capture))
+        yield analysis_service_pb2.CapturePiece(begin=begin)
+        with open(capture, "rb") as file:
+            while data := file.read(_PIECE):
+                yield analysis_service_pb2.CapturePiece(data=data)
+
+
+def _warn(texts: Iterable[str]) -> None:
+    for text in texts:
+        warnings.warn(text, stacklevel=3)
 
 
 def _bytes(message: Message) -> bytes:

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Sink};
+use weir_capture::CaptureError;
 use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -62,20 +63,11 @@ pub fn watched<S: Sink>(inner: S, timeline: Option<f64>) -> Watched<S> {
 
 /// Give all records of the input to `take`.
 pub fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
-    records_of(input, flow, None, take)
+    read(input, flow.engine(), None, take).map(|outcome| report(outcome.error))
 }
 
-/// The same of a range of time of a capture file.
-pub fn records_of(
-    input: &str,
-    flow: &FlowOptions,
-    cut: Option<Cut>,
-    take: impl FnMut(&[Record]),
-) -> Result<ExitCode, Failure> {
-    read(input, flow.engine(), cut, take).map(report)
-}
-
-/// The same, measured with an engine of these settings, and without telling of a file that could not be read to its end.
+/// The same of a range of time of a capture file, measured with an engine of these settings, and without telling of a file
+/// that could not be read to its end.
 pub fn read(
     input: &str,
     engine: weir_engine::Config,
@@ -93,13 +85,10 @@ pub fn read(
     source::read(Path::new(input), &options, take).map_err(Failure::new)
 }
 
-/// Tell of a file that could not be read to its end: what came before was used.
-pub fn report(outcome: source::Outcome) -> ExitCode {
-    match outcome.error {
-        None => ExitCode::SUCCESS,
-        Some(error) => {
-            say::line(format_args!("weir: {error}"));
-            ExitCode::from(2)
-        }
-    }
+/// Tell of files that could not be read to their end: what came before was used.
+pub fn report(errors: impl IntoIterator<Item = CaptureError>) -> ExitCode {
+    errors.into_iter().fold(ExitCode::SUCCESS, |_, error| {
+        say::line(format_args!("weir: {error}"));
+        ExitCode::from(2)
+    })
 }

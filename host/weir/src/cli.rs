@@ -736,6 +736,8 @@ pub enum What {
     Findings,
     /// The whole in figures
     Summary,
+    /// What happened when: slices of a second, of the last five to ten minutes
+    Timeline,
     /// The daemon's own state
     Status,
     /// What happened to the appliance and its card

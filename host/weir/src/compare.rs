@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config};
+use weir_capture::CaptureError;
 use weir_messages::v1::{Analysis, Comparison, Finding};
 use weir_patterns::Watched;
 use weir_report::Sampler;
 use weir_report::compare::{COLUMNS, OTHERS, TIMES, cells, compare, document, name, shown, verdict};
 
-use crate::analyze::records_of;
+use crate::analyze::{read, report};
 use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
 use crate::error::Failure;
 use crate::text::{heading, table};
@@ -37,6 +38,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     };
     let (first, one) = sample(inputs[0], &args.flow, ranges[0])?;
     let (second, other) = sample(inputs[1], &args.flow, ranges[1])?;
+    let code = report(one.into_iter().chain(other));
     let comparison = compare([&names[0], &names[1]], [&first, &second]);
     match args.format {
         CompareFormat::Text => output::write(args.output.as_deref(), |out| print(&comparison, out))?,
@@ -52,16 +54,18 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
             output::binary(args.output.as_deref(), |out| out.write_all(text.as_bytes()))?;
         }
     }
-    Ok(if one == ExitCode::SUCCESS { other } else { one })
+    Ok(code)
 }
 
-/// What a comparison needs of a capture.
-pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Sampler, ExitCode), Failure> {
+/// What a comparison needs of a capture, and why it could not be read to its end.
+pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Sampler, Option<CaptureError>), Failure> {
     let mut sampler = Watched::new(Sampler::default());
     let mut analyzer = Analyzer::new(Config::default());
-    let code = records_of(input, flow, cut, |records| analyzer.push(records, &mut sampler))?;
+    let outcome = read(input, flow.engine(), cut, |records| {
+        analyzer.push(records, &mut sampler)
+    })?;
     sampler.finish(&mut analyzer);
-    Ok((sampler.inner, code))
+    Ok((sampler.inner, outcome.error))
 }
 
 fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! `weir`: the command line and the daemon.
 #![forbid(unsafe_code)]
 
+mod analyst;
 mod analyze;
 mod capture;
 mod card;
@@ -13,6 +14,7 @@ mod measure;
 mod nic_sim;
 mod output;
 mod packets;
+mod parts;
 mod pie;
 mod program;
 mod query;

@@ -42,7 +42,7 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         )?,
         Format::Text => output::write(args.output.as_deref(), |out| table.print(out))?,
     }
-    Ok(analyze::report(outcome))
+    Ok(analyze::report(outcome.error))
 }
 
 /// The first packets of some connections, at most `most` of each, in the order asked for; those of many go to `timing`.

@@ -8,7 +8,7 @@ use weir_analysis::pie::{Trace, article, one_tap};
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
 use weir_messages::v1::{Analysis, Finding, Pie};
 
-use crate::analyze::records;
+use crate::analyze::{records, report};
 use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
 use crate::{output, say, taps, text};
@@ -68,7 +68,8 @@ fn of_two(paths: [&PathBuf; 2]) -> Result<(Vec<Pie>, ExitCode), Failure> {
     let inputs = paths.map(|path| path.display().to_string());
     let mut traces = [Trace::default(); 2];
     let aligner = Aligner::new(inputs.iter().cloned());
-    let (alignment, code) = taps::align(aligner, &inputs, &FLOW, |tap, records| traces[tap].push(records))?;
+    let (alignment, errors) = taps::align(aligner, &inputs, &FLOW, |tap, records| traces[tap].push(records))?;
+    let code = report(errors);
     for (input, trace) in inputs.iter().zip(&traces) {
         if trace.frames() == 0 {
             return Err(no_flow(input));

@@ -10,9 +10,10 @@ use weir_api::v1::capture_service_client::CaptureServiceClient;
 use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
 use weir_messages::v1::{
-    Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, ListConnectionsRequest,
-    ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest, SubscribeRequest, WatchEventsRequest,
-    WatchFindingsRequest, finding_change::Kind, subscribe_response::Message, watch_findings_response,
+    Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, GetTimelineRequest, GetTimelineResponse,
+    ListConnectionsRequest, ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest, SubscribeRequest,
+    WatchEventsRequest, WatchFindingsRequest, finding_change::Kind, subscribe_response::Message,
+    watch_findings_response,
 };
 use weir_record::Record;
 use weir_record::raw::BYTES;
@@ -20,7 +21,7 @@ use weir_record::raw::BYTES;
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
 use crate::error::Failure;
 use crate::format::{bytes, count};
-use crate::{output, records, say, text};
+use crate::{output, records, say, text, text_load};
 
 /// Rows asked for at a time.
 const PAGE: usize = 1000;
@@ -107,6 +108,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
             .await
         }
         What::Findings if args.watch => watch(channel, args).await,
+        What::Timeline => timeline(channel, args).await,
         What::Connections | What::Transactions | What::Segments | What::Findings | What::Summary => {
             facts(channel, args).await
         }
@@ -185,7 +187,7 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
                 answer.findings.extend(page.findings);
                 page.next_page_token
             }
-            What::Summary | What::Status | What::Events | What::Records => {
+            What::Summary | What::Timeline | What::Status | What::Events | What::Records => {
                 let reply = client
                     .get_summary(GetSummaryRequest {})
                     .await
@@ -204,6 +206,19 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
         Format::Json => output::json(None, &answer),
         Format::Text => output::write(None, |out| text::print_answer(&answer, out)),
     }
+}
+
+/// What happened when: the newest slices.
+async fn timeline(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+    let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+    let reply = client.get_timeline(GetTimelineRequest::default()).await;
+    let mut slices = reply.map_err(|s| refused(&s))?.into_inner().slices;
+    slices.drain(..slices.len().saturating_sub(args.limit));
+    output::write(None, |out| match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::json!(GetTimelineResponse { slices })),
+        Format::Text if slices.is_empty() => writeln!(out, "no packets"),
+        Format::Text => text_load::print_timeline(&slices, slices[0].start.as_ref(), out),
+    })
 }
 
 /// Findings as they open, change and close.

@@ -56,7 +56,7 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
                     outcome.left_out
                 ));
             }
-            Ok(analyze::report(outcome))
+            Ok(analyze::report(outcome.error))
         }
         Some(Err(error)) => Err(Failure::new(error)),
         None => Ok(ExitCode::SUCCESS),

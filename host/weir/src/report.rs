@@ -12,7 +12,7 @@ use weir_report::{Collector, Input};
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::{compare, output, packets, taps};
+use crate::{analyze, compare, output, packets, taps};
 
 /// Connections whose packets are shown, and packets of each.
 const CONNECTIONS: usize = 8;
@@ -37,7 +37,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
             )));
         }
         Some(baseline) => {
-            let (before, _) = compare::sample(baseline, &args.flow, None)?;
+            let (before, error) = compare::sample(baseline, &args.flow, None)?;
+            analyze::report(error);
             let (now, _) = compare::sample(read.input, &args.flow, None)?;
             Some(weir_report::compare::compare([baseline, read.input], [&before, &now]))
         }
@@ -81,6 +82,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
     let [input] = args.inputs.as_slice() else {
         let options = taps::Options {
             inputs: &args.inputs,
+            names: &args.inputs,
             flow: &args.flow,
             bandwidth: args.bandwidth,
             timeline: None,
@@ -94,7 +96,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
             answer: read.answer,
             summary: read.summary,
             alignment: Some(read.alignment),
-            code: read.code,
+            code: analyze::report(read.errors),
         });
     };
     let mut answer = Watched::new(Collector::default());

@@ -37,7 +37,7 @@ use crate::error::Failure;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::queue::{Change, Queue};
-use crate::{say, text, view};
+use crate::{analyst, say, text, view};
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
@@ -132,6 +132,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let services = Services {
         log: Arc::clone(&log),
         facts: Arc::clone(&facts) as Arc<_>,
+        analyst: Some(Arc::new(analyst::Reader(args.ports.flow))),
         capture: Arc::clone(&capture),
         appliance: Arc::clone(&appliance),
         heartbeat: HEARTBEAT,
@@ -622,6 +623,8 @@ fn analyze(
             facts.change_findings(changed);
             facts.set_findings(findings);
             counted.renew(analyzer.health(), summary.retransmission_rate.as_ref());
+            // Of its own: minutes of slices are larger than all the rest.
+            facts.set_timeline(std::mem::take(&mut summary.timeline));
             facts.set_summary(summary);
             facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
             renewed = std::time::Instant::now();

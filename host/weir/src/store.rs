@@ -98,7 +98,7 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
         Err(error) if !error.is_full() => return Err(Failure::new(error)),
         _ => {}
     }
-    Ok(analyze::report(outcome))
+    Ok(analyze::report(outcome.error))
 }
 
 /// The name of a capture without its endings, as the name of a tap.

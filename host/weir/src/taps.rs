@@ -25,28 +25,36 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         AnalyzeFormat::Json => {
             let read = read(args.into(), || Whole::kept(args.output.as_deref(), args.segments))?;
-            let last = Analysis {
-                summary: Some(read.summary),
-                taps: read.alignment.taps,
-                legs: read.alignment.legs,
-                pie: read.alignment.pies,
-                ..Analysis::default()
-            };
-            read.answer.inner.finish(last)?;
-            Ok(read.code)
+            let code = analyze::report(read.errors);
+            let (whole, last) = whole(read.answer, read.summary, read.alignment);
+            whole.finish(last)?;
+            Ok(code)
         }
         AnalyzeFormat::Text => {
             let read = read(args.into(), || text::Collector::new(args.rows, args.segments))?;
+            let code = analyze::report(read.errors);
             let name = &args.inputs[read.alignment.nearest_client];
             output::write(args.output.as_deref(), |out| {
                 text::print_alignment(&read.alignment, out)?;
                 writeln!(out)?;
                 read.answer.inner.print(name, &read.summary, out)
             })?;
-            Ok(read.code)
+            Ok(code)
         }
         AnalyzeFormat::Html => report::run(&args.into()),
     }
+}
+
+/// The whole answer: what its sink has, and the rest.
+pub fn whole(answer: Watched<Whole>, summary: Summary, alignment: Alignment) -> (Whole, Analysis) {
+    let rest = Analysis {
+        summary: Some(summary),
+        taps: alignment.taps,
+        legs: alignment.legs,
+        pie: alignment.pies,
+        ..Analysis::default()
+    };
+    (answer.inner, rest)
 }
 
 /// What all captures say, and the analysis of the one nearest to the client.
@@ -57,14 +65,16 @@ pub struct Read<S> {
     pub answer: Watched<S>,
     /// Its figures.
     pub summary: Summary,
-    /// Whether all could be read to their end.
-    pub code: ExitCode,
+    /// Why captures could not be read to their end.
+    pub errors: Vec<CaptureError>,
 }
 
 /// What to read, and how.
 pub struct Options<'a> {
     /// The captures.
     pub inputs: &'a [String],
+    /// What they are called.
+    pub names: &'a [String],
     /// Options of the engine.
     pub flow: &'a FlowOptions,
     /// See `AnalyzeArgs`.
@@ -77,6 +87,7 @@ impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
     fn from(args: &'a AnalyzeArgs) -> Self {
         Self {
             inputs: &args.inputs,
+            names: &args.inputs,
             flow: &args.flow,
             bandwidth: args.bandwidth,
             timeline: args.timeline,
@@ -127,8 +138,8 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
         .iter()
         .map(|_| (Analyzer::new(config), analyze::watched(sink(), args.timeline)))
         .collect();
-    let aligner = Aligner::new(args.inputs.iter().cloned());
-    let (alignment, code) = align(aligner, args.inputs, args.flow, |tap, records| {
+    let aligner = Aligner::new(args.names.iter().cloned());
+    let (alignment, errors) = align(aligner, args.inputs, args.flow, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
         analyzer.push(records, sink);
     })?;
@@ -141,18 +152,18 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
         alignment,
         answer,
         summary,
-        code,
+        errors,
     })
 }
 
-/// Read captures side by side into an aligner of theirs; their records go to `take` with the number of the capture, too. The exit code tells
-/// whether all could be read to their end.
+/// Read captures side by side into an aligner of theirs; their records go to `take` with the number of the capture, too. Also
+/// why any of them could not be read to its end.
 pub fn align(
     mut aligner: Aligner,
     inputs: &[String],
     flow: &FlowOptions,
     mut take: impl FnMut(usize, &[Record]),
-) -> Result<(Result<Alignment, NothingInCommon>, ExitCode), Failure> {
+) -> Result<(Result<Alignment, NothingInCommon>, Vec<CaptureError>), Failure> {
     for input in inputs {
         if input == "-" || source::is_url(input) {
             return Err(Failure::new(format_args!(
@@ -180,17 +191,14 @@ pub fn align(
             Err(_) => aligner.end(tap),
         }
     }
-    let mut code = ExitCode::SUCCESS;
+    let mut errors = Vec::new();
     for (input, reader) in inputs.iter().zip(readers) {
         let joined = reader.thread.join();
         let read =
             joined.map_err(|_| Failure::new(format_args!("{input}: the reader failed; please report the capture")))?;
-        let outcome = read.map_err(Failure::new)?;
-        if outcome.error.is_some() {
-            code = analyze::report(outcome);
-        }
+        errors.extend(read.map_err(Failure::new)?.error);
     }
-    Ok((aligner.finish(), code))
+    Ok((aligner.finish(), errors))
 }
 
 /// Whether two paths lead to one file.

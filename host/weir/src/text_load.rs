@@ -125,7 +125,8 @@ fn cells(service: &PhaseService) -> Vec<String> {
     cells
 }
 
-fn print_timeline(slices: &[TimeSlice], start: Option<&Timestamp>, out: &mut dyn Write) -> io::Result<()> {
+/// Slices; their times are seconds since `start`.
+pub fn print_timeline(slices: &[TimeSlice], start: Option<&Timestamp>, out: &mut dyn Write) -> io::Result<()> {
     let width = slices.iter().map(|slice| slice.seconds).fold(0.0, f64::max);
     let note = format!(
         "slices of {}, of the first and the last what the input has of them; connections and transactions at once are means",

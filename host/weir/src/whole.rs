@@ -11,6 +11,7 @@ use weir_messages::v1::{self, Analysis, Finding};
 
 use crate::error::Failure;
 use crate::output::Pending;
+use crate::parts::Parts;
 use crate::taps;
 
 /// How proto3 JSON begins an answer without connections and transactions.
@@ -55,15 +56,41 @@ impl Whole {
         }
     }
 
-    /// It is whole with `last`, which has what no sink is told. Segments come in the order of time.
-    pub fn finish(self, last: Analysis) -> Result<(), Failure> {
-        let mut segments = self.segments.unwrap_or_default();
+    /// `last`, which has what no sink is told, with findings, and with segments in the order of time.
+    fn rest(&mut self, last: Analysis) -> Analysis {
+        let mut segments = self.segments.take().unwrap_or_default();
         segments.sort_by_key(|segment| segment.time);
-        let last = Analysis {
-            findings: self.findings,
+        Analysis {
+            findings: std::mem::take(&mut self.findings),
             segments: segments.iter().map(Verdict::message).collect(),
             ..last
-        };
+        }
+    }
+
+    /// The same in parts, as far as `give` says to go on.
+    pub fn parts(mut self, last: Analysis, give: impl FnMut(Analysis) -> bool) {
+        let mut last = self.rest(last);
+        let mut parts = Parts::new(give);
+        if let Connections::Kept(connections, _) = self.connections {
+            // What was encoded here can be decoded.
+            let connections = connections.messages().filter_map(Result::ok).map(|mut connection| {
+                taps::explain(&mut connection, &last.legs);
+                connection
+            });
+            parts.list(connections, |part, connection| part.connections.push(connection));
+        }
+        let transactions = self.transactions.messages().filter_map(Result::ok);
+        parts.list(transactions, |part, transaction| part.transactions.push(transaction));
+        let segments = std::mem::take(&mut last.segments);
+        parts.list(segments, |part, segment| part.segments.push(segment));
+        let findings = std::mem::take(&mut last.findings);
+        parts.list(findings, |part, finding| part.findings.push(finding));
+        parts.finish(last);
+    }
+
+    /// It is whole with `last`, which has what no sink is told.
+    pub fn finish(mut self, last: Analysis) -> Result<(), Failure> {
+        let last = self.rest(last);
         let mut out = match self.connections {
             Connections::Written(out) => out,
             Connections::Kept(connections, path) => {

@@ -56,8 +56,34 @@ def test_types_are_strict(installed):
 
 
 ASK = """
-import socket, subprocess, sys, tempfile, time
+import json, socket, subprocess, sys, tempfile, time, warnings
 import grpc, weir
+from google.protobuf import json_format
+from weir.v1.analysis_pb2 import Analysis
+
+def printed(*arguments, code=0):
+    run = subprocess.run([sys.argv[1], *arguments, "--format", "json"], capture_output=True, text=True, timeout=120)
+    assert run.returncode == code, run.stderr
+    values = []
+
+    def without_values(item):
+        # Those of findings are plain in JSON.
+        if "title" in item:
+            values.append(item.pop("values", {}))
+        return item
+
+    answer = json.loads(run.stdout, object_hook=without_values)
+    return json_format.ParseDict(answer, Analysis()), values
+
+def plain(value):
+    kind = value.WhichOneof("value")
+    return list(value.numbers.values) if kind == "numbers" else getattr(value, kind)
+
+def received(answer, *findings):
+    values = [{name: plain(value) for name, value in finding.values.items()} for finding in findings]
+    for finding in findings:
+        finding.ClearField("values")
+    return answer, values
 
 with socket.socket() as probe:
     probe.bind(("127.0.0.1", 0))
@@ -94,6 +120,53 @@ try:
             seen += 1
         assert seen == 1
         assert list(daemon.events()) == []
+        _, demo, client, server = sys.argv[1:]
+        slices = daemon.timeline()
+        expected = printed("analyze", demo, "--timeline", "1")[0].summary.timeline
+        assert len(slices) == len(expected) > 3
+        for slice, other in zip(slices, expected):
+            # The daemon's port has microseconds.
+            close = lambda one, other: abs(one - other) < 1e-4
+            assert close(slice.seconds, other.seconds)
+            assert close(slice.concurrent_connections, other.concurrent_connections)
+            assert close(slice.transactions_in_progress, other.transactions_in_progress)
+            assert close(slice.response.p95_seconds, other.response.p95_seconds)
+            for name in "connections_opened requests responses client_bytes server_lost repeated_syns".split():
+                assert getattr(slice, name) == getattr(other, name), name
+        second = slices[2].start.ToDatetime()
+        assert daemon.timeline(start=second) == slices[2:] and daemon.timeline(end=second) == slices[:2]
+
+        warnings.simplefilter("error", UserWarning)
+        whole = daemon.analyze(demo, bandwidth=1e7, timeline=2, segments=True)
+        assert received(whole, *whole.findings) == printed("analyze", demo, "--bandwidth", "10M", "--timeline", "2", "--segments")
+        both = daemon.analyze(client, server)
+        assert received(both, *both.findings) == printed("analyze", client, server)
+        assert [tap.file for tap in both.taps] == [client, server] and len(both.pie) > 1
+        differ = daemon.compare(client, server)
+        expected, values = printed("compare", client, server)
+        assert received(differ, *differ.only_first, *differ.only_second) == (expected.comparison, values)
+        cut = folder.name + "/cut.pcap"
+        with open(demo, "rb") as of, open(cut, "wb") as to:
+            to.write(of.read()[:-5])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            part = daemon.analyze(cut)
+        assert received(part, *part.findings) == printed("analyze", cut, code=2)
+        assert len(caught) == 1 and str(caught[0].message).startswith(cut + ": ")
+        try:
+            daemon.analyze(cut, cut + ".missing")
+            raise AssertionError("no error")
+        except FileNotFoundError:
+            pass
+        with open(cut, "wb") as to:
+            to.write(b"no capture at all")
+        for ask, text in [(lambda: daemon.compare(client, cut), cut + ": "), (daemon.analyze, "piece: 0 captures")]:
+            try:
+                ask()
+                raise AssertionError("no error")
+            except weir.WeirError as error:
+                assert error.code is grpc.StatusCode.INVALID_ARGUMENT and str(error).startswith(text), error
+
         try:
             next(daemon.segments("no_such_field = 1"))
             raise AssertionError("no error")
@@ -107,7 +180,9 @@ finally:
 
 
 def test_every_call_is_answered(installed):
-    run = python(installed, "-c", ASK, WEIR, ROOT / "docs" / "demo" / "demo.pcap")
+    demo = ROOT / "docs" / "demo"
+    captures = [demo / "demo.pcap", demo / "demo-client.pcap", demo / "demo-server.pcap"]
+    run = python(installed, "-c", ASK, WEIR, *captures)
     assert run.stdout == "all asked\n", run.stdout + run.stderr
 
 

@@ -42,7 +42,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
             }
         })?;
         analyzer.finish(&mut sender);
-        let status = analyze::report(outcome);
+        let status = analyze::report(outcome.error);
         if status != ExitCode::SUCCESS {
             code = status;
         }

@@ -31,7 +31,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     for input in &args.inputs {
         let chosen = choose(input, args, wanted, true)?;
         let outcome = section(input, args, wanted, &mut writer, chosen, failed)?;
-        let status = analyze::report(outcome);
+        let status = analyze::report(outcome.error);
         if status != ExitCode::SUCCESS {
             code = status;
         }

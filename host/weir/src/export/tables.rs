@@ -171,7 +171,7 @@ fn capture(
     let summary = facts.finish(&mut analyzer);
     facts.inner.complete(&summary);
     write_all(outputs, facts.inner.flush().map_err(Failure::new)?, &selection)?;
-    Ok(analyze::report(outcome))
+    Ok(analyze::report(outcome.error))
 }
 
 fn write_all(outputs: &mut Outputs, rows: Vec<(Table, RecordBatch)>, selection: &RowSelection) -> Result<(), Failure> {

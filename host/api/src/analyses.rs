@@ -1,0 +1,271 @@
+//! AnalysisService: captures that clients send wait in files until all of them is here, and are analysed then.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::spawn_blocking;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+use weir_messages::v1::analyze_captures_request::Message;
+use weir_messages::v1::capture_piece::Piece;
+use weir_messages::v1::{
+    Analysis, AnalyzeCapturesRequest, AnalyzeCapturesResponse, AnalyzeOptions, CapturePiece, CompareCapturesRequest,
+    CompareCapturesResponse, Comparison,
+};
+
+use crate::status;
+use crate::streams::Streams;
+use crate::v1::analysis_service_server::AnalysisService;
+
+/// Calls at once: each takes a processor, and its captures' place on disk.
+const MOST_CALLS: usize = 2;
+/// Bytes of all captures of a call, at most.
+const MOST_BYTES: u64 = 4 << 30;
+/// Longest name of a capture, in bytes.
+const LONGEST_NAME: usize = 4096;
+/// How long a client may say nothing while it sends.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Parts of an answer that wait for a slow client.
+const QUEUED: usize = 4;
+
+/// A capture that was sent.
+#[derive(Debug)]
+pub struct Sent {
+    /// As the client calls it.
+    pub name: String,
+    /// Where it is as long as the call goes on.
+    pub path: PathBuf,
+}
+
+/// Who reads and analyses captures. Errors are for the client: why no answer can be given.
+pub trait Analyst: Send + Sync + 'static {
+    /// Captures of one path, at most.
+    fn most(&self) -> usize;
+
+    /// One capture, or several of one path: the parts of the answer go to `give` until it says false. Returns what the client is
+    /// to know beside it.
+    ///
+    /// # Errors
+    /// A capture cannot be read, or they have nothing in common.
+    fn analyze(
+        &self,
+        sent: &[Sent],
+        options: AnalyzeOptions,
+        give: &mut dyn FnMut(Analysis) -> bool,
+    ) -> Result<Vec<String>, String>;
+
+    /// What differs, and what the client is to know beside it.
+    ///
+    /// # Errors
+    /// A capture cannot be read.
+    fn compare(&self, sent: &[Sent; 2]) -> Result<(Comparison, Vec<String>), String>;
+}
+
+/// The service.
+pub(crate) struct Analyses {
+    analyst: Arc<dyn Analyst>,
+    streams: Streams,
+    calls: Arc<Semaphore>,
+}
+
+impl Analyses {
+    pub fn new(analyst: Arc<dyn Analyst>, streams: Streams) -> Self {
+        Self {
+            analyst,
+            streams,
+            calls: Arc::new(Semaphore::new(MOST_CALLS)),
+        }
+    }
+
+    fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let place = Arc::clone(&self.calls).try_acquire_owned();
+        place.map_err(|_| status::too_many_analyses(MOST_CALLS))
+    }
+
+    /// All that the client sends, piece by piece.
+    async fn receive<R>(
+        &self,
+        mut stream: Streaming<R>,
+        most: usize,
+        mut piece: impl FnMut(R, bool) -> Result<Option<CapturePiece>, Status>,
+    ) -> Result<Spool, Status> {
+        let mut spool = Spool::new(most)?;
+        loop {
+            let next = tokio::select! {
+                next = tokio::time::timeout(PATIENCE, stream.message()) => next,
+                () = self.streams.closed() => return Err(status::closing()),
+            };
+            let Some(request) = next.map_err(|_| status::silent(PATIENCE))?? else {
+                return Ok(spool);
+            };
+            if let Some(piece) = piece(request, spool.sent.is_empty())? {
+                spool = work(move || spool.take(piece)).await?;
+            }
+        }
+    }
+}
+
+/// What would hold up other connections.
+async fn work<T: Send + 'static>(work: impl FnOnce() -> Result<T, Status> + Send + 'static) -> Result<T, Status> {
+    spawn_blocking(work).await.map_err(|_| status::worker())?
+}
+
+#[tonic::async_trait]
+impl AnalysisService for Analyses {
+    type AnalyzeCapturesStream = ReceiverStream<Result<AnalyzeCapturesResponse, Status>>;
+
+    async fn analyze_captures(
+        &self,
+        request: Request<Streaming<AnalyzeCapturesRequest>>,
+    ) -> Result<Response<Self::AnalyzeCapturesStream>, Status> {
+        let place = self.place()?;
+        let mut options = None;
+        let take = |request: AnalyzeCapturesRequest, is_first: bool| match request.message {
+            Some(Message::Options(given)) => {
+                if !is_first || options.replace(checked(given)?).is_some() {
+                    let message = "options come once, before the first capture";
+                    return Err(status::invalid("options", "OPTIONS_LATE", message));
+                }
+                Ok(None)
+            }
+            Some(Message::Piece(piece)) => Ok(Some(piece)),
+            None => Ok(None),
+        };
+        let spool = self.receive(request.into_inner(), self.analyst.most(), take).await?;
+        let spool = spool.complete(1)?;
+        let (analyst, options) = (Arc::clone(&self.analyst), options.unwrap_or_default());
+        let (sender, receiver) = mpsc::channel(QUEUED);
+        let end = sender.clone();
+        let work = work(move || {
+            let (_place, spool) = (place, spool);
+            let respond = |part, warnings| AnalyzeCapturesResponse { part, warnings };
+            let mut give = |part| sender.blocking_send(Ok(respond(Some(part), Vec::new()))).is_ok();
+            let warnings = analyst
+                .analyze(&spool.sent, options, &mut give)
+                .map_err(status::capture)?;
+            if !warnings.is_empty() {
+                // Nobody may be there any more.
+                let _ = sender.blocking_send(Ok(respond(None, warnings)));
+            }
+            Ok(())
+        });
+        tokio::spawn(async move {
+            if let Err(error) = work.await {
+                let _ = end.send(Err(error)).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    async fn compare_captures(
+        &self,
+        request: Request<Streaming<CompareCapturesRequest>>,
+    ) -> Result<Response<CompareCapturesResponse>, Status> {
+        let place = self.place()?;
+        let spool = self
+            .receive(request.into_inner(), 2, |request, _| Ok(request.piece))
+            .await?;
+        let spool = spool.complete(2)?;
+        let analyst = Arc::clone(&self.analyst);
+        let answer = work(move || {
+            let _place = place;
+            let Spool { sent, folder, .. } = spool;
+            let pair: [Sent; 2] = sent.try_into().map_err(|_| status::worker())?;
+            let (comparison, warnings) = analyst.compare(&pair).map_err(status::capture)?;
+            drop(folder);
+            Ok(CompareCapturesResponse {
+                comparison: Some(comparison),
+                warnings,
+            })
+        });
+        answer.await.map(Response::new)
+    }
+}
+
+fn checked(options: AnalyzeOptions) -> Result<AnalyzeOptions, Status> {
+    for (field, value) in [
+        ("bandwidth_bits_per_second", options.bandwidth_bits_per_second),
+        ("timeline_seconds", options.timeline_seconds),
+    ] {
+        if value.is_some_and(|value| !(value.is_finite() && value >= 1e-3)) {
+            return Err(status::invalid(
+                field,
+                "OPTION_INVALID",
+                "a number of at least 0.001, or not set",
+            ));
+        }
+    }
+    Ok(options)
+}
+
+/// Captures on their way in; the files go with it.
+struct Spool {
+    folder: TempDir,
+    most: usize,
+    sent: Vec<Sent>,
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl Spool {
+    fn new(most: usize) -> Result<Self, Status> {
+        let folder = tempfile::Builder::new().prefix("weir-sent-").tempdir();
+        Ok(Self {
+            folder: folder.map_err(|error| status::no_room(&error))?,
+            most,
+            sent: Vec::new(),
+            file: None,
+            bytes: 0,
+        })
+    }
+
+    fn take(mut self, piece: CapturePiece) -> Result<Self, Status> {
+        match piece.piece {
+            None => {}
+            Some(Piece::Begin(begin)) => self.begin(begin.name)?,
+            Some(Piece::Data(data)) => {
+                let Some(file) = &mut self.file else {
+                    let message = "the first piece tells that a capture begins, and its name";
+                    return Err(status::invalid("piece.data", "CAPTURE_NOT_BEGUN", message));
+                };
+                self.bytes += data.len() as u64;
+                if self.bytes > MOST_BYTES {
+                    return Err(status::too_large(MOST_BYTES));
+                }
+                file.write_all(&data).map_err(|error| status::no_room(&error))?;
+            }
+        }
+        Ok(self)
+    }
+
+    fn begin(&mut self, name: String) -> Result<(), Status> {
+        let refuse = |reason, message: String| Err(status::invalid("piece.begin", reason, message));
+        if self.sent.len() == self.most {
+            return refuse("TOO_MANY_CAPTURES", format!("{} captures at most", self.most));
+        }
+        let is_name = !name.is_empty() && name.len() <= LONGEST_NAME && !name.contains(char::is_control);
+        if !is_name || self.sent.iter().any(|sent| sent.name == name) {
+            let message = format!("a name of 1 to {LONGEST_NAME} bytes that no other capture of the call has");
+            return refuse("CAPTURE_NAME_INVALID", message);
+        }
+        let path = self.folder.path().join(self.sent.len().to_string());
+        self.file = Some(File::create_new(&path).map_err(|error| status::no_room(&error))?);
+        self.sent.push(Sent { name, path });
+        Ok(())
+    }
+
+    /// All is here: at least so many captures.
+    fn complete(mut self, least: usize) -> Result<Self, Status> {
+        if self.sent.len() < least {
+            let message = format!("{} captures were sent; at least {least} are needed", self.sent.len());
+            return Err(status::invalid("piece", "CAPTURE_MISSING", message));
+        }
+        self.file = None;
+        Ok(self)
+    }
+}
