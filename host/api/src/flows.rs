@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use weir_messages::v1::watch_connections_response::Message;
 use weir_messages::v1::{
     Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
     GetTimelineRequest, GetTimelineResponse, ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest,
-    ListFindingsResponse, ListSegmentsRequest, ListSegmentsResponse, ListTransactionsRequest, ListTransactionsResponse,
-    TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse, WatchFindingsRequest, WatchFindingsResponse,
-    WatchGap, WatchHeartbeat, WatchSync,
+    ListFindingsResponse, ListPacketsRequest, ListPacketsResponse, ListSegmentsRequest, ListSegmentsResponse,
+    ListTransactionsRequest, ListTransactionsResponse, TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse,
+    WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
 };
+use weir_record::FlowId;
 
 use crate::checksum::fnv1a;
 use crate::facts::{Cursor, Facts};
 use crate::filter::{Fields, Filter};
 use crate::finding_feed;
+use crate::log::RecordLog;
+use crate::packets::{self, PacketTable};
 use crate::status;
 use crate::streams::{self, Streams};
 use crate::token::{self, Purpose};
@@ -31,15 +34,27 @@ const CHUNK: usize = 4_096;
 /// later change of the same connection takes the place of the earlier.
 const QUEUED_MESSAGES: usize = 256;
 
+/// Packets of a connection that are shown.
+const MAX_PACKETS: usize = 200_000;
+/// Requests for packets that read the log at a time.
+const PACKET_READERS: usize = 2;
+
 /// The service.
 pub(crate) struct Flows {
     facts: Arc<dyn Facts>,
+    log: Arc<RecordLog>,
     streams: Streams,
+    packet_readers: Semaphore,
 }
 
 impl Flows {
-    pub fn new(facts: Arc<dyn Facts>, streams: Streams) -> Self {
-        Self { facts, streams }
+    pub fn new(facts: Arc<dyn Facts>, log: Arc<RecordLog>, streams: Streams) -> Self {
+        Self {
+            facts,
+            log,
+            streams,
+            packet_readers: Semaphore::new(PACKET_READERS),
+        }
     }
 
     /// Run a list's work, which may take long, beside the connections' tasks.
@@ -69,7 +84,7 @@ impl FlowService for Flows {
         } = request.into_inner();
         self.work(move |facts| {
             let asked = Asked::new(facts, "connections", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, |from, most| facts.connections(from, most));
+            let page = list(&asked, &parse(&filter)?, |from, most| facts.connections(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListConnectionsResponse {
                 connections: page.items,
@@ -85,12 +100,7 @@ impl FlowService for Flows {
         request: Request<GetConnectionRequest>,
     ) -> Result<Response<GetConnectionResponse>, Status> {
         let id = request.into_inner().id;
-        let (connection, transactions) = self.facts.connection(id).ok_or_else(|| {
-            status::not_found(
-                "CONNECTION_UNKNOWN",
-                format!("there is no connection {id}, or it was dropped to make room"),
-            )
-        })?;
+        let (connection, transactions) = self.facts.connection(id).ok_or_else(|| unknown(id))?;
         Ok(Response::new(GetConnectionResponse {
             connection: Some(Arc::unwrap_or_clone(connection)),
             transactions: transactions.into_iter().map(Arc::unwrap_or_clone).collect(),
@@ -125,7 +135,7 @@ impl FlowService for Flows {
         } = request.into_inner();
         self.work(move |facts| {
             let asked = Asked::new(facts, "transactions", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, |from, most| facts.transactions(from, most));
+            let page = list(&asked, &parse(&filter)?, |from, most| facts.transactions(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListTransactionsResponse {
                 transactions: page.items,
@@ -147,12 +157,54 @@ impl FlowService for Flows {
         } = request.into_inner();
         self.work(move |facts| {
             let asked = Asked::new(facts, "segments", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, |from, most| facts.segments(from, most));
+            let page = list(&asked, &parse(&filter)?, |from, most| facts.segments(from, most));
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListSegmentsResponse {
                 segments: page.items,
                 next_page_token,
                 total_size,
+            })
+        })
+        .await
+    }
+
+    async fn list_packets(
+        &self,
+        request: Request<ListPacketsRequest>,
+    ) -> Result<Response<ListPacketsResponse>, Status> {
+        let ListPacketsRequest {
+            connection_id: id,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        // It is never closed.
+        let _turn = self.packet_readers.acquire().await;
+        let log = Arc::clone(&self.log);
+        self.work(move |facts| {
+            let asked = Asked::new(facts, &format!("packets {id}"), "", page_size, &page_token, 0)?;
+            let mut table = PacketTable::new(FlowId(id), MAX_PACKETS);
+            let gaps = packets::read(&log, &mut table).map_err(|error| status::log(&error))?;
+            let (mut rows, left_out) = table.finish();
+            if rows.is_empty() {
+                return Err(match facts.connection(id) {
+                    Some(_) => status::no_packets(id),
+                    None => unknown(id),
+                });
+            }
+            let kept = rows.len();
+            let from = asked.page.map_or(0, |(from, _)| from as usize).min(kept);
+            let to = (from + asked.page_size).min(kept);
+            let page = Page {
+                items: rows.drain(from..to).collect(),
+                next: (to < kept).then_some(to as u64),
+                total: kept as u64 + left_out,
+            };
+            let (next_page_token, total_size) = (page.token(&asked), page.total);
+            Ok(ListPacketsResponse {
+                packets: page.items,
+                next_page_token,
+                total_size,
+                gaps,
             })
         })
         .await
@@ -170,7 +222,7 @@ impl FlowService for Flows {
         self.work(move |facts| {
             let (version, findings) = facts.findings();
             let asked = Asked::new(facts, "findings", &filter, page_size, &page_token, version)?;
-            let page = list(&asked, |from, most| {
+            let page = list(&asked, &parse(&filter)?, |from, most| {
                 let items = findings
                     .iter()
                     .enumerate()
@@ -221,13 +273,19 @@ impl FlowService for Flows {
     }
 }
 
+fn unknown(id: u64) -> Status {
+    status::not_found(
+        "CONNECTION_UNKNOWN",
+        format!("there is no connection {id}, or it was dropped to make room"),
+    )
+}
+
 fn parse<T: Fields>(filter: &str) -> Result<Filter<T>, Status> {
     Filter::parse(filter).map_err(|error| status::filter(&error))
 }
 
 /// A list request, checked.
-struct Asked<T> {
-    filter: Filter<T>,
+struct Asked {
     page_size: usize,
     /// Ties tokens to the facts that they count in.
     facts_id: u64,
@@ -239,7 +297,7 @@ struct Asked<T> {
     page: Option<(u64, u64)>,
 }
 
-impl<T: Fields> Asked<T> {
+impl Asked {
     fn new(
         facts: &dyn Facts,
         list: &str,
@@ -282,7 +340,6 @@ impl<T: Fields> Asked<T> {
             size => size.min(MAX_PAGE),
         };
         Ok(Self {
-            filter: parse(filter)?,
             page_size: page_size as usize,
             facts_id,
             fingerprint,
@@ -301,7 +358,7 @@ struct Page<T> {
 }
 
 impl<T> Page<T> {
-    fn token(&self, asked: &Asked<T>) -> String {
+    fn token(&self, asked: &Asked) -> String {
         self.next.map_or_else(String::new, |next| {
             let words = [asked.facts_id, asked.fingerprint, asked.version, next, self.total];
             token::encode(Purpose::ListPage, words)
@@ -311,7 +368,11 @@ impl<T> Page<T> {
 
 /// One page. The first one goes through the whole list to count; later ones stop at the first
 /// item of the page after them.
-fn list<T: Fields + Clone>(asked: &Asked<T>, chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>) -> Page<T> {
+fn list<T: Fields + Clone>(
+    asked: &Asked,
+    filter: &Filter<T>,
+    chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>,
+) -> Page<T> {
     let (mut from, known_total) = asked.page.map_or((0, None), |(from, total)| (from, Some(total)));
     let mut page = Page {
         items: Vec::new(),
@@ -322,7 +383,7 @@ fn list<T: Fields + Clone>(asked: &Asked<T>, chunk: impl Fn(u64, usize) -> Vec<(
         let items = chunk(from, CHUNK);
         let Some((last, _)) = items.last() else { return page };
         from = last + 1;
-        for (key, item) in items.iter().filter(|(_, item)| asked.filter.matches(item)) {
+        for (key, item) in items.iter().filter(|(_, item)| filter.matches(item)) {
             if page.items.len() < asked.page_size {
                 page.items.push(T::clone(item));
             } else if page.next.is_none() {

@@ -16,6 +16,7 @@ pub mod filter;
 mod finding_feed;
 mod flows;
 pub mod log;
+pub mod packets;
 mod records;
 pub mod server;
 pub mod state;

@@ -256,7 +256,7 @@ fn gap(from_position: u64, to_position: u64, reason: &str) -> RecordGap {
     }
 }
 
-fn is_gap(record: &[u8]) -> bool {
+pub(crate) fn is_gap(record: &[u8]) -> bool {
     record.first() == Some(&(Kind::Gap as u8))
 }
 

@@ -147,7 +147,11 @@ pub async fn serve_on(
             Arc::clone(&log),
             streams.clone(),
         )))
-        .add_service(FlowServiceServer::new(Flows::new(Arc::clone(&facts), streams.clone())))
+        .add_service(FlowServiceServer::new(Flows::new(
+            Arc::clone(&facts),
+            Arc::clone(&log),
+            streams.clone(),
+        )))
         .add_optional_service(analyses.map(AnalysisServiceServer::new))
         .add_service(CaptureServiceServer::new(Capture(capture)))
         .add_service(ApplianceServiceServer::new(Appliance {

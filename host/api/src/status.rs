@@ -46,6 +46,15 @@ pub(crate) fn log(error: &LogError) -> Status {
     status(Code::Internal, "LOG_FAILED", error.to_string())
 }
 
+/// A connection is known, and no packet of it.
+pub(crate) fn no_packets(id: u64) -> Status {
+    let message = format!(
+        "the log has no PACKET records of connection {id}: weir serve --digests makes them, or they were removed to keep the log \
+         within its limit"
+    );
+    status(Code::FailedPrecondition, "NO_PACKETS", message)
+}
+
 /// A worker of the server ended before it answered.
 pub(crate) fn worker() -> Status {
     status(

@@ -1154,3 +1154,78 @@ async fn the_time_line_is_cut_to_what_is_asked_for() {
         assert_eq!(requests, expected.collect::<Vec<u64>>());
     }
 }
+
+#[tokio::test]
+async fn packets_of_a_connection_come_in_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    server
+        .facts
+        .update_connections([connection(1, false), connection(2, false)]);
+    let header = |flow: u64, sequence: u32| Header {
+        sequence,
+        flow: FlowId(flow),
+        time: tai_from_utc(1_000 * u64::from(sequence)),
+        ..Header::default()
+    };
+    // Each second packet is another connection's; the block of all bytes is told behind the last.
+    let packet = |sequence: u32| {
+        let packet = weir_record::Packet {
+            number: u64::from(sequence) + 1,
+            seq: sequence * 10,
+            length: 10,
+            ..weir_record::Packet::decode(&record(Kind::Packet, 1, 0))
+        };
+        packet.encode(header(1 + 2 * u64::from(sequence % 2), sequence))
+    };
+    let mut records: Vec<Record> = (0..10).map(packet).collect();
+    let block = weir_record::Block {
+        seq: 0,
+        bytes: 70,
+        ..weir_record::Block::decode(&record(Kind::Block, 1, 0))
+    };
+    records.push(block.encode(header(1, 10)));
+    server.log.append(&records).unwrap();
+
+    let mut client = server.flows().await;
+    let mut request = ListPacketsRequest {
+        connection_id: 1,
+        page_size: 2,
+        page_token: String::new(),
+    };
+    let (mut rows, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = client.list_packets(request.clone()).await.unwrap().into_inner();
+        assert_eq!((page.total_size, page.gaps), (5, 0));
+        rows.extend(page.packets);
+        pages += 1;
+        request.page_token = page.next_page_token;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(pages, 3);
+    let told: Vec<_> = rows.iter().map(|row| (row.number, row.block_bytes)).collect();
+    assert_eq!(told, [(1, None), (3, None), (5, None), (7, Some(70)), (9, None)]);
+    assert!((rows[1].delta_seconds - 2e-6).abs() < 1e-12);
+
+    let of = |connection_id| ListPacketsRequest {
+        connection_id,
+        ..ListPacketsRequest::default()
+    };
+    let error = client.list_packets(of(2)).await.unwrap_err();
+    assert_error(&error, Code::FailedPrecondition, "NO_PACKETS");
+    let error = client.list_packets(of(9)).await.unwrap_err();
+    assert_error(&error, Code::NotFound, "CONNECTION_UNKNOWN");
+    let first = client
+        .list_packets(ListPacketsRequest { page_size: 2, ..of(1) })
+        .await
+        .unwrap()
+        .into_inner();
+    let foreign = ListPacketsRequest {
+        page_token: first.next_page_token,
+        ..of(3)
+    };
+    let error = client.list_packets(foreign).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "PAGE_TOKEN_OF_OTHER_QUERY");
+}

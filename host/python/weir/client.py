@@ -124,6 +124,17 @@ class Daemon:
             lambda page: (page.segments, page.next_page_token),
         )
 
+    def packets(self, connection_id: int) -> Iterator[analysis_pb2.PacketRow]:
+        """Packets of a connection, where the daemon's log has them (`weir serve --digests`)."""
+        yield from self._pages(
+            "ListPackets",
+            flow_service_pb2.ListPacketsResponse,
+            lambda token: flow_service_pb2.ListPacketsRequest(
+                connection_id=connection_id, page_size=10 * PAGE, page_token=token
+            ),
+            lambda page: (page.packets, page.next_page_token),
+        )
+
     def findings(self, filter: str = "") -> Iterator[analysis_pb2.Finding]:
         """What an expert would point out, with evidence and confidence."""
         yield from self._pages(

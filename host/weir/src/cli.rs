@@ -367,10 +367,10 @@ pub struct PageOptions {
 
 #[derive(Debug, Args)]
 pub struct PacketsArgs {
-    /// Capture file
+    /// Capture file, or http://HOST:PORT of a daemon that makes PACKET records (weir serve --digests)
     #[arg(value_name = "FILE")]
     pub input: String,
-    /// Connection, by the id that weir analyze -f json gives (a daemon's differ); not needed when the capture has one
+    /// Connection, by the id that weir analyze -f json gives, or weir query (a daemon's differ); not needed when the capture has one
     #[arg(long, value_name = "ID")]
     pub connection: Option<u64>,
     /// Output format

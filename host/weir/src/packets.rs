@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr};
-use std::path::Path;
 use std::process::ExitCode;
 
+use weir_api::packets::PacketTable;
 use weir_engine::Config;
-use weir_messages::Timestamp;
-use weir_messages::v1::{Analysis, PacketRow, SackBlock};
-use weir_record::time::utc_from_tai;
-use weir_record::{Block, Event, FlowId, Kind, Open, PROTOCOL_TCP, Packet, PacketMore, Record, what};
+use weir_messages::v1::{Analysis, PacketRow};
+use weir_record::{FlowId, Kind, Open, PROTOCOL_TCP, Record};
 use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs};
@@ -24,11 +22,18 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         Some(id) => FlowId(id),
         None => only_connection(args)?,
     };
-    let mut table = Table::new(id);
-    let outcome = read(&args.input, &args.flow, true, |record| table.record(record))?;
-    if table.open.is_none() {
+    let mut table = Table::new(id, usize::MAX);
+    let outcome = read(&args.input, &args.flow, true, |record| table.record(id, record))?;
+    let Some(open) = &table.open else {
         return Err(Failure::new(format_args!(
             "{}: no connection {}; weir analyze -f json lists their ids",
+            args.input, id.0
+        )));
+    };
+    let (rows, _) = table.packets.finish();
+    if rows.is_empty() {
+        return Err(Failure::new(format_args!(
+            "{}: no PACKET records of connection {}; a daemon makes them with weir serve --digests",
             args.input, id.0
         )));
     }
@@ -36,11 +41,11 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         Format::Json => output::json(
             args.output.as_deref(),
             &Analysis {
-                packets: table.rows,
+                packets: rows,
                 ..Analysis::default()
             },
         )?,
-        Format::Text => output::write(args.output.as_deref(), |out| table.print(out))?,
+        Format::Text => output::write(args.output.as_deref(), |out| print(id, open, &rows, out))?,
     }
     Ok(analyze::report(outcome.error))
 }
@@ -53,32 +58,27 @@ pub fn traces(
     most: usize,
     mut timing: Option<&mut Timing>,
 ) -> Result<Vec<Trace>, Failure> {
-    let mut tables: HashMap<u64, (Table, u64)> = ids.iter().map(|id| (*id, (Table::new(FlowId(*id)), 0))).collect();
+    let new = |id: &u64| (*id, Table::new(FlowId(*id), most));
+    let mut tables: HashMap<u64, Table> = ids.iter().map(new).collect();
     read(input, flow, true, |record| {
         if let Some(timing) = &mut timing {
             timing.record(record);
         }
-        if let Some((table, left_out)) = tables.get_mut(&record.flow().0) {
-            if table.rows.len() <= most {
-                table.record(record);
-            } else if record.kind() == Some(Kind::Packet) && !record.is_continuation() {
-                *left_out += 1;
-            }
+        if let Some(table) = tables.get_mut(&record.flow().0) {
+            table.record(record.flow(), record);
         }
     })?;
     let of = |id: &u64| {
-        let (mut table, left_out) = tables.remove(id)?;
-        let more = table.rows.len().saturating_sub(most);
-        table.rows.truncate(most);
-        let open = table.open.as_ref()?;
+        let Table { open, packets } = tables.remove(id)?;
+        let (open, (rows, left_out)) = (open?, packets.finish());
         Some(Trace {
             id: *id,
             ends: [
                 end(open.client_addr, open.client_port),
                 end(open.server_addr, open.server_port),
             ],
-            rows: table.rows,
-            left_out: left_out + more as u64,
+            rows,
+            left_out,
         })
     };
     Ok(ids.iter().filter_map(of).collect())
@@ -90,11 +90,11 @@ fn read(
     digests: bool,
     mut take: impl FnMut(&Record),
 ) -> Result<source::Outcome, Failure> {
-    let options = source::Options::of(Config {
+    let engine = Config {
         digests,
         ..flow.engine()
-    });
-    source::read(Path::new(input), &options, |records| records.iter().for_each(&mut take)).map_err(Failure::new)
+    };
+    analyze::read(input, engine, None, |records| records.iter().for_each(&mut take))
 }
 
 /// The connection of a capture that has one.
@@ -118,143 +118,84 @@ fn only_connection(args: &PacketsArgs) -> Result<FlowId, Failure> {
     }
 }
 
-/// Packets of one connection.
+/// A connection, and its packets.
 struct Table {
-    id: FlowId,
     open: Option<Open>,
-    rows: Vec<PacketRow>,
-    /// Block of each direction that ended with a packet that is not in the table yet: where, and its bytes.
-    ended: [Option<(u32, u32)>; 2],
-    /// Conditions of the packet that comes.
-    note: String,
+    packets: PacketTable,
 }
 
 impl Table {
-    const fn new(id: FlowId) -> Self {
+    const fn new(id: FlowId, most: usize) -> Self {
         Self {
-            id,
             open: None,
-            rows: Vec::new(),
-            ended: [None; 2],
-            note: String::new(),
+            packets: PacketTable::new(id, most),
         }
     }
 
-    fn record(&mut self, r: &Record) {
-        if r.flow() != self.id {
-            return;
+    fn record(&mut self, id: FlowId, r: &Record) {
+        if r.flow() == id && r.kind() == Some(Kind::Open) && !r.is_continuation() {
+            self.open = Some(Open::decode(r));
         }
-        let side = usize::from(r.server_to_client());
-        match (r.kind(), r.is_continuation()) {
-            (Some(Kind::Open), false) => self.open = Some(Open::decode(r)),
-            (Some(Kind::Event), false) => {
-                let event = Event::decode(r);
-                let shown = event.what & !(what::PUSH | what::IDLE_BEFORE | what::FIN | what::RST);
-                let names = what::NAMES.iter().filter(|(bit, _)| shown & bit != 0);
-                self.note = names.map(|(_, name)| *name).collect::<Vec<_>>().join(" ");
-            }
-            (Some(Kind::Block), _) => {
-                let block = Block::decode(r);
-                let end = block.seq.wrapping_add(block.bytes);
-                let is_last = |row: &&mut PacketRow| {
-                    row.from_server == (side == 1) && row.length > 0 && row.seq.wrapping_add(row.length) == end
-                };
-                match self.rows.iter_mut().rev().find(is_last) {
-                    Some(row) => row.block_bytes = Some(block.bytes),
-                    None => self.ended[side] = Some((end, block.bytes)),
-                }
-            }
-            (Some(Kind::Packet), false) => {
-                let p = Packet::decode(r);
-                let end = p.seq.wrapping_add(p.length);
-                let block = self.ended[side].take_if(|(at, _)| p.length > 0 && *at == end);
-                let nanos = utc_from_tai(r.time()).min(i64::MAX as u64) as i64;
-                let previous = self.rows.last().and_then(|row| row.time).map(|time| time.unix_nanos());
-                self.rows.push(PacketRow {
-                    number: p.number,
-                    time: Some(Timestamp::from_unix_nanos(nanos)),
-                    delta_seconds: previous.map_or(0.0, |previous| nanos.saturating_sub(previous) as f64 / 1e9),
-                    from_server: side == 1,
-                    wire_bytes: u32::from(p.wire),
-                    ttl: u32::from(p.ttl),
-                    ip_id: u32::from(p.ip_id),
-                    flags: flags(p.tcp_flags),
-                    seq: p.seq,
-                    ack: p.ack,
-                    length: p.length,
-                    window: u32::from(p.window),
-                    sack: Vec::new(),
-                    block_bytes: block.map(|(_, bytes)| bytes),
-                    note: std::mem::take(&mut self.note),
-                });
-            }
-            (Some(Kind::Packet), true) => {
-                let blocks = PacketMore::decode(r).sack();
-                if let Some(row) = self.rows.last_mut() {
-                    row.sack = blocks.map(|(left, right)| SackBlock { left, right }).collect();
-                }
-            }
-            _ => {}
-        }
+        self.packets.record(r);
     }
+}
 
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Some(open) = &self.open else { return Ok(()) };
-        let address = |addr: [u8; 16], port: u16| format!("{} port {port}", Ipv6Addr::from(addr).to_canonical());
-        writeln!(
-            out,
-            "connection {}: client {}, server {}",
-            self.id.0,
-            address(open.client_addr, open.client_port),
-            address(open.server_addr, open.server_port)
-        )?;
-        let mut table = text::table(
-            &[
-                "frame",
-                "time",
-                "delta",
-                "from",
-                "wire",
-                "TTL",
-                "IP id",
-                "flags",
-                "seq",
-                "ack",
-                "data",
-                "window",
-                "block",
-                "SACK",
-                "conditions",
-            ],
-            &[0, 2, 4, 5, 6, 8, 9, 10, 11, 12],
-        );
-        for row in &self.rows {
-            let sack: Vec<_> = row.sack.iter().map(|s| format!("{}-{}", s.left, s.right)).collect();
-            table.add_row(vec![
-                row.number.to_string(),
-                row.time.as_ref().map_or_else(String::new, time_of_day),
-                seconds(row.delta_seconds),
-                if row.from_server { "server" } else { "client" }.into(),
-                row.wire_bytes.to_string(),
-                row.ttl.to_string(),
-                row.ip_id.to_string(),
-                row.flags.clone(),
-                row.seq.to_string(),
-                row.ack.to_string(),
-                if row.length == 0 {
-                    "·".into()
-                } else {
-                    row.length.to_string()
-                },
-                row.window.to_string(),
-                row.block_bytes
-                    .map_or_else(String::new, |bytes| format!("blk[{bytes}]")),
-                sack.join(" "),
-                row.note.clone(),
-            ]);
-        }
-        writeln!(out, "{table}")
+/// As a table.
+fn print(id: FlowId, open: &Open, rows: &[PacketRow], out: &mut dyn Write) -> io::Result<()> {
+    let address = |addr: [u8; 16], port: u16| format!("{} port {port}", Ipv6Addr::from(addr).to_canonical());
+    writeln!(
+        out,
+        "connection {}: client {}, server {}",
+        id.0,
+        address(open.client_addr, open.client_port),
+        address(open.server_addr, open.server_port)
+    )?;
+    let mut table = text::table(
+        &[
+            "frame",
+            "time",
+            "delta",
+            "from",
+            "wire",
+            "TTL",
+            "IP id",
+            "flags",
+            "seq",
+            "ack",
+            "data",
+            "window",
+            "block",
+            "SACK",
+            "conditions",
+        ],
+        &[0, 2, 4, 5, 6, 8, 9, 10, 11, 12],
+    );
+    for row in rows {
+        let sack: Vec<_> = row.sack.iter().map(|s| format!("{}-{}", s.left, s.right)).collect();
+        table.add_row(vec![
+            row.number.to_string(),
+            row.time.as_ref().map_or_else(String::new, time_of_day),
+            seconds(row.delta_seconds),
+            if row.from_server { "server" } else { "client" }.into(),
+            row.wire_bytes.to_string(),
+            row.ttl.to_string(),
+            row.ip_id.to_string(),
+            row.flags.clone(),
+            row.seq.to_string(),
+            row.ack.to_string(),
+            if row.length == 0 {
+                "·".into()
+            } else {
+                row.length.to_string()
+            },
+            row.window.to_string(),
+            row.block_bytes
+                .map_or_else(String::new, |bytes| format!("blk[{bytes}]")),
+            sack.join(" "),
+            row.note.clone(),
+        ]);
     }
+    writeln!(out, "{table}")
 }
 
 /// `address:port`.
@@ -263,14 +204,4 @@ fn end(addr: [u8; 16], port: u16) -> String {
         IpAddr::V4(addr) => format!("{addr}:{port}"),
         IpAddr::V6(addr) => format!("[{addr}]:{port}"),
     }
-}
-
-/// Letters of TCP flags, low bits first.
-fn flags(bits: u8) -> String {
-    "FSRPAUEC"
-        .chars()
-        .enumerate()
-        .filter(|(i, _)| bits >> i & 1 != 0)
-        .map(|(_, letter)| letter)
-        .collect()
 }

@@ -89,7 +89,7 @@ with socket.socket() as probe:
     probe.bind(("127.0.0.1", 0))
     address = f"127.0.0.1:{probe.getsockname()[1]}"
 folder = tempfile.TemporaryDirectory()
-command = [sys.argv[1], "serve", "--port", f"pcap:{sys.argv[2]}", "--listen", address, "--data", folder.name]
+command = [sys.argv[1], "serve", "--port", f"pcap:{sys.argv[2]}", "--listen", address, "--data", folder.name, "--digests"]
 service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
     with weir.connect(address) as daemon:
@@ -105,6 +105,21 @@ try:
         connection, transactions = daemon.connection(connections[3].id)
         assert connection == connections[3]
         assert transactions == list(daemon.transactions(f"connection_id = {connection.id}")) != []
+        # Ids of the file's are others.
+        file = next(one for one in printed("analyze", sys.argv[2])[0].connections if one.client == connection.client)
+        rows, of_file = list(daemon.packets(connection.id)), printed("packets", sys.argv[2], "--connection", str(file.id))[0]
+        assert rows == list(printed("packets", "http://" + address, "--connection", str(connection.id))[0].packets)
+        for row in [*rows, *of_file.packets]:
+            # The daemon's port has microseconds, and of frames what was captured.
+            row.ClearField("time")
+            row.ClearField("wire_bytes")
+            row.ClearField("delta_seconds")
+        assert rows == list(of_file.packets) and any(row.block_bytes for row in rows)
+        try:
+            next(daemon.packets(1))
+            raise AssertionError("no error")
+        except weir.WeirError as error:
+            assert error.code is grpc.StatusCode.NOT_FOUND
         batches = [message.batch for message in daemon.records() if message.HasField("batch")]
         assert sum(len(batch.records) for batch in batches) == 64 * daemon.status().records > 0
         open_now = []
