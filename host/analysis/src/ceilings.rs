@@ -3,6 +3,7 @@
 use weir_messages::v1;
 
 use crate::flow::Flow;
+use crate::given::Given;
 use crate::limits::Cause;
 use crate::message::seconds;
 use crate::shares::Measure;
@@ -22,17 +23,19 @@ const FILLED: u64 = 8;
 /// Largest window without scaling.
 const UNSCALED: u64 = 65_535;
 
-/// Ceilings of a direction; `None` when its transfers were single flights. `link`: bytes a second, when the user said so.
-pub(crate) fn ceilings(flow: &Flow, side: usize, link: Option<f64>) -> Option<v1::Ceilings> {
+/// Ceilings of a direction; `None` when its transfers were single flights.
+pub(crate) fn ceilings(flow: &Flow, side: usize, given: Given) -> Option<v1::Ceilings> {
     let transfer = &flow.extras.limits()?.sides[side];
     let by = transfer.so_far();
     let under_way = by.sum() - by.of(Cause::Application);
-    if under_way == 0 || transfer.acks == 0 {
+    // Of a capture without ACKs the given round trip tells how long a flight is.
+    let longer = |trip: u64| under_way > trip;
+    if under_way == 0 || transfer.acks == 0 && !given.trip.is_some_and(longer) {
         return None;
     }
-    let trip = flow.measure(None).round_trip().map(seconds).filter(|trip| *trip > 0.0);
+    let trip = flow.measure(given).path_trip().map(seconds).filter(|trip| *trip > 0.0);
     let per_trip = |bytes: f64| trip.map(|trip| bytes * 8.0 / trip);
-    let link = link.or(transfer.link());
+    let link = given.link.or(transfer.link());
     let measured = transfer.rate().filter(|_| trip.is_some());
     let counts = flow.counts(side);
     let loss = counts.retransmitted_data as f64 / flow.data_packets(side).max(1) as f64;

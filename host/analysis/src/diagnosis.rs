@@ -5,6 +5,7 @@ use weir_messages::v1;
 
 use crate::findings::RETRANSMISSION_LINE;
 use crate::flow::Flow;
+use crate::given::Given;
 use crate::limits::Cause;
 use crate::message::seconds;
 use crate::shares::{HEADERS, Measure, TimeShares};
@@ -153,7 +154,7 @@ impl Figures {
         }
         if payload > self.most {
             self.most = payload;
-            self.path = flow.measure(None);
+            self.path = flow.measure(Given::default());
         }
     }
 
@@ -259,7 +260,7 @@ impl Figures {
     }
 
     /// The statistics table, in the order of the published one. `duration`: first to last packet, ns.
-    pub fn statistics(&self, time: &TimeShares, duration: u64, link: Option<f64>) -> Vec<v1::Statistic> {
+    pub fn statistics(&self, time: &TimeShares, duration: u64, given: Given) -> Vec<v1::Statistic> {
         if time.total() == 0 {
             return Vec::new();
         }
@@ -273,8 +274,8 @@ impl Figures {
         let frames = |side: &Side| (side.payload + side.packets * HEADERS) as f64;
         let parallel = time.total().saturating_sub(duration);
         // One way, as such tables have it.
-        let latency = self.path.round_trip().map(|trip| trip as f64 / 2e6);
-        let link = link.or((self.link > 0.0).then_some(self.link));
+        let latency = given.trip.or(self.path.round_trip()).map(|trip| trip as f64 / 2e6);
+        let link = given.link.or((self.link > 0.0).then_some(self.link));
         let rows = [
             (
                 "User Think Time",

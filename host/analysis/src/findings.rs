@@ -6,6 +6,7 @@ use weir_record::CloseCause;
 use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
+use crate::given::Given;
 use crate::group::{Group, finding};
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, seconds, timestamp};
@@ -13,6 +14,7 @@ use crate::numbers::{connections, count, decimal, duration};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
+use crate::shares::Measure;
 use crate::surroundings::Surroundings;
 use crate::turns::Finished;
 
@@ -70,8 +72,8 @@ struct Limited {
     /// Connections whose receivers' windows have a scale that was not seen, and their part of the time, ns.
     unscaled: u64,
     unscaled_ns: u64,
-    /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trip.
-    most: (u64, f64, u64),
+    /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trips.
+    most: (u64, f64, Measure),
 }
 
 /// Kinds of findings about limits, what they are about, the key of their value, what else it may be, and what to do.
@@ -176,7 +178,7 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// A connection is over (`cause`), or the input is. `last`: its last transaction.
-    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>, last: Option<&Finished>, link: Option<f64>) {
+    pub fn connection(&mut self, flow: &Flow, cause: Option<CloseCause>, last: Option<&Finished>, given: Given) {
         let (kind, _) = closing(flow, cause);
         let failure = failed(kind, flow);
         match failure {
@@ -204,7 +206,7 @@ impl Findings {
         self.quality.connection(flow);
         self.rates(flow);
         self.windows(flow);
-        self.limits(flow, link);
+        self.limits(flow, given);
         let missed = flow.counts(0).missed + flow.counts(1).missed;
         if missed > 0 {
             self.missed.add(flow);
@@ -300,10 +302,10 @@ impl Findings {
     }
 
     /// What held the connection's transfers, and its turns.
-    fn limits(&mut self, flow: &Flow, link: Option<f64>) {
+    fn limits(&mut self, flow: &Flow, given: Given) {
         // Most flows had one flight and no trouble; their round trips need not be looked up.
         if flow.extras.limits().is_some() || flow.extras.trouble().is_some() {
-            self.transfers(flow, link);
+            self.transfers(flow, given);
         }
         let Some(turn) = &flow.turn else { return };
         let turns = turn.shares().answered;
@@ -324,16 +326,15 @@ impl Findings {
             self.chatty.add(flow);
             self.chatty_ns = self.chatty_ns.saturating_add(time.latency);
             if time.latency > self.chatty_most.2 {
-                let trip = flow.measure(link).round_trip().unwrap_or(0);
+                let trip = flow.measure(given).path_trip().unwrap_or(0);
                 self.chatty_most = (trip, bytes, time.latency);
             }
         }
     }
 
     /// What held its transfers.
-    fn transfers(&mut self, flow: &Flow, link: Option<f64>) {
-        let m = flow.measure(link);
-        let trip = m.round_trip().unwrap_or(0);
+    fn transfers(&mut self, flow: &Flow, given: Given) {
+        let m = flow.measure(given);
         for side in 0..2 {
             let silly = flow.extras.limits().map(|l| l.sides[side].silly);
             if let Some(silly) = silly.filter(|silly| silly.openings > 0) {
@@ -361,7 +362,7 @@ impl Findings {
                 self.transfers += 1;
                 self.transfers_ns = self.transfers_ns.saturating_add(by.sum());
             }
-            let rate = link.or(t.link()).unwrap_or(0.0);
+            let rate = given.link.or(t.link()).unwrap_or(0.0);
             // What is full because most of the round trip is a queue would only make that longer.
             let (window, buffer) = (t.total.queued_window, t.total.queued_buffer);
             let costs = [
@@ -389,7 +390,7 @@ impl Findings {
                     limited.unscaled_ns = limited.unscaled_ns.saturating_add(ns);
                 }
                 if ns > limited.most.0 {
-                    limited.most = (ns, value, trip);
+                    limited.most = (ns, value, m);
                 }
             }
         }
@@ -456,7 +457,8 @@ impl Findings {
     fn limited(&self, which: usize) -> Option<v1::Finding> {
         let limited = &self.limited[which];
         let (kind, title, key, otherwise) = LIMITS[which];
-        let (ns, value, trip) = limited.most;
+        let (ns, value, m) = limited.most;
+        let trip = m.path_trip().unwrap_or(0);
         if limited.group.count() == 0 {
             return None;
         }
@@ -478,7 +480,8 @@ impl Findings {
         };
         if let Some(rate) = rate {
             let path = if trip > 0 {
-                format!(" over the smallest round trip, {}", duration(trip))
+                let which = if m.is_given() { "given" } else { "smallest" };
+                format!(" over the {which} round trip, {}", duration(trip))
             } else {
                 String::new()
             };

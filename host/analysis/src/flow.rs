@@ -6,6 +6,7 @@ use weir_record::{
 };
 
 use crate::ceilings::filled_window;
+use crate::given::Given;
 use crate::handshake::{Handshake, Known, is_answer_late};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
@@ -612,12 +613,13 @@ impl Flow {
             .max(self.setup.first_window(side))
     }
 
-    /// What the path tells of transfers of `side`. `link`: bytes a second, when the user said so.
-    pub fn limit_path(&self, side: usize, link: Option<f64>) -> limits::Path {
+    /// What the path tells of transfers of `side`.
+    pub fn limit_path(&self, side: usize, given: Given) -> limits::Path {
         let window = self.largest_window(1 - (side & 1));
         // Half the largest window that was offered is as good as a segment (RFC 1122 4.2.3.4), and Linux sends no larger ones: on a
         // loopback interface a window has hardly room for one.
         let most = if window > 0 { window / 2 } else { u32::MAX };
+        let [base, other] = [side, 1 - (side & 1)].map(|side| self.smallest_trip(side));
         limits::Path {
             segment: self.setup.segment().min(most),
             payload: self.setup.payload().min(most),
@@ -626,11 +628,11 @@ impl Flow {
             } else {
                 0
             },
-            base: self.smallest_trip(side),
-            other: self.smallest_trip(1 - (side & 1)).unwrap_or(0),
+            base: base.or_else(|| given.rest(other)),
+            other: other.or_else(|| given.rest(base)).unwrap_or(0),
             window,
             inferred: filled_window(self, 1 - (side & 1)),
-            link,
+            link: given.link,
         }
     }
 
@@ -644,31 +646,44 @@ impl Flow {
     }
 
     /// What transactions are measured with.
-    pub fn measure(&self, link: Option<f64>) -> Measure {
+    pub fn measure(&self, given: Given) -> Measure {
         Measure {
             segment: self.setup.segment(),
-            link,
-            ..self.trips()
+            ..self.trips(given)
         }
     }
 
-    fn trips(&self) -> Measure {
+    fn trips(&self, given: Given) -> Measure {
+        let [to_server, to_client] = [0, 1].map(|side| self.trip(side));
+        // No sample is shorter than the path, whoever ended it.
+        let rest = |side: usize, seen| {
+            let rest = given.rest(seen)?;
+            Some(self.at_most(side).map_or(rest, |most| most.min(rest)))
+        };
         Measure {
-            to_client: self.trip(1),
-            to_server: self.trip(0),
+            to_client: to_client.or_else(|| rest(1, to_server)),
+            to_server: to_server.or_else(|| rest(0, to_client)),
+            given,
             ..Measure::default()
         }
     }
 
+    /// Whether the round trip to the receiver of `side`'s data is not known: of what was given neither, where a sample was shorter.
+    fn is_unsure(&self, side: usize, m: &Measure) -> bool {
+        let trip = [m.to_server, m.to_client][side & 1];
+        let is_sample = || self.trip(side).is_none() && self.at_most(side) == trip;
+        trip.is_none() || m.given.trip.is_some() && is_sample()
+    }
+
     /// A round trip of `side`'s data that is part of a transfer.
-    pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, link: Option<f64>, pool: &mut Pool) {
+    pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, given: Given, pool: &mut Pool) {
         let s = side & 1;
         let segment = self.setup.segment();
         // Most transfers are one flight.
         if self.extras.limits().is_none() && rtt.flight < FLIGHT * segment && self.rtt.samples(s) < TRIPS {
             return;
         }
-        let path = self.limit_path(s, link);
+        let path = self.limit_path(s, given);
         let scale = self.setup.scale(1 - s);
         let window = scale.map(|shift| u32::from(rtt.window) << shift);
         let limits = self.extras.make_limits(pool);
@@ -682,7 +697,7 @@ impl Flow {
         code: u8,
         b: &Block,
         (tail, shared): (Option<SoFar>, Option<SharedLink>),
-        link: Option<f64>,
+        given: Given,
         pool: &mut Pool,
     ) {
         let s = side & 1;
@@ -694,7 +709,7 @@ impl Flow {
         if let Some(shared) = shared {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
-        let path = self.limit_path(s, link);
+        let path = self.limit_path(s, given);
         let scale = self.setup.scale(1 - s).filter(|_| b.known & 2 != 0);
         let window = scale.map(|shift| u32::from(b.window) << shift);
         let transfer = &mut self.extras.make_limits(pool).sides[s];
@@ -703,13 +718,13 @@ impl Flow {
     }
 
     /// An EVENT: windows and losses. `lost`: a segment of `side` was sent again.
-    pub fn limit_event(&mut self, side: usize, e: &Event, lost: bool, time: u64, link: Option<f64>, pool: &mut Pool) {
+    pub fn limit_event(&mut self, side: usize, e: &Event, lost: bool, time: u64, given: Given, pool: &mut Pool) {
         let s = side & 1;
         let window = what::ZERO_WINDOW | what::SMALL_WINDOW | what::WINDOW_OPEN;
         let heard = what::DUP_ACK | what::SACK;
         let of_interest = window | heard | what::WINDOW_FULL | what::GAP;
         if self.setup.done && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
-            let (own, other) = (self.limit_path(s, link), self.limit_path(1 - s, link));
+            let (own, other) = (self.limit_path(s, given), self.limit_path(1 - s, given));
             let limits = self.extras.make_limits(pool);
             let [first, second] = &mut limits.sides;
             let (sent, received) = if s == 0 { (first, second) } else { (second, first) };
@@ -741,14 +756,14 @@ impl Flow {
     }
 
     /// A transaction is over: charge its transfers and say whose time it was. `next`: the first packet of the next one.
-    pub fn account(&mut self, done: &mut Finished, next: u64, link: Option<f64>, pool: &mut Pool) -> TimeShares {
+    pub fn account(&mut self, done: &mut Finished, next: u64, given: Given, pool: &mut Pool) -> TimeShares {
         // Without a link, segments are not asked for, which are further away.
-        let m = if link.is_none() {
-            self.trips()
+        let m = if given.link.is_none() {
+            self.trips(given)
         } else {
-            self.measure(link)
+            self.measure(given)
         };
-        if let Some(gap) = done.server.filter(|_| m.to_server.is_none()) {
+        if let Some(gap) = done.server.filter(|_| self.is_unsure(0, &m)) {
             // The way to the server and back is in it, as long as the shortest sample at most.
             let most = self.at_most(0).map_or(gap, |most| most.min(gap));
             done.wait = Some(Wait::or(done.wait, 0, most));
@@ -766,18 +781,18 @@ impl Flow {
         let asked = (done.request_time, request_end);
         let [mut request_tail, mut tail] = [Tail::default(); 2];
         if answered {
-            request_tail = self.tail(0, asked, done, done.response_time, &m, link);
+            request_tail = self.tail(0, asked, done, done.response_time, &m, given);
             tail = self.tail(
                 1,
                 (done.response_time, response_end),
                 done,
                 next.min(self.last),
                 &m,
-                link,
+                given,
             );
         }
-        let request = self.transfer(0, (done.request_time, request_end), next, link, pool);
-        let response = self.transfer(1, (done.response_time, response_end), next, link, pool);
+        let request = self.transfer(0, (done.request_time, request_end), next, given, pool);
+        let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         if let Some(limits) = self.extras.limits_mut() {
             let [sent, received] = &mut limits.sides;
             let trip = m.round_trip().unwrap_or(0);
@@ -816,7 +831,7 @@ impl Flow {
             let gap = gap.saturating_sub(left.recovered);
             // The way to the client and back is in it, where it is not known.
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));
-            let unknown = if m.to_client.is_none() { most } else { 0 };
+            let unknown = if self.is_unsure(1, &m) { most } else { 0 };
             let again = if again == Again::No { 0 } else { gap };
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
@@ -867,11 +882,11 @@ impl Flow {
         done: &Finished,
         until: u64,
         m: &Measure,
-        link: Option<f64>,
+        given: Given,
     ) -> Tail {
         let trip = [m.to_server, m.to_client][s & 1];
         let transfer = self.extras.limits().map(|limits| &limits.sides[s & 1]);
-        let (Some(trip), false) = (trip, transfer.is_none() && link.is_none()) else {
+        let (Some(trip), false) = (trip, transfer.is_none() && given.link.is_none()) else {
             return Tail::default();
         };
         let flown = Flown {
@@ -881,7 +896,7 @@ impl Flow {
             end: done.ends[s & 1],
             until,
         };
-        Tail::new(transfer, &flown, trip, &self.limit_path(s, link))
+        Tail::new(transfer, &flown, trip, &self.limit_path(s, given))
     }
 
     /// `None` of a transfer that took no time.
@@ -890,14 +905,14 @@ impl Flow {
         s: usize,
         (from, to): (u64, u64),
         next: u64,
-        link: Option<f64>,
+        given: Given,
         pool: &mut Pool,
     ) -> Option<Charged> {
         let to = to.min(from.saturating_add(shares::LONGEST));
         if self.extras.limits().is_none() && to == from {
             return None;
         }
-        let path = self.limit_path(s, link);
+        let path = self.limit_path(s, given);
         if self.extras.limits().is_none() && path.is_one_flight(to - from) {
             return Some(Charged::one(path.one_flight(), to - from));
         }

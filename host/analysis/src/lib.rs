@@ -16,6 +16,7 @@ mod closing;
 mod diagnosis;
 mod findings;
 mod flow;
+mod given;
 mod group;
 mod handshake;
 mod ids;
@@ -62,6 +63,7 @@ pub use closing::Kind as CloseKind;
 use findings::Findings;
 pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE};
 use flow::{Flow, Pool};
+use given::Given;
 pub use group::{Group, finding};
 pub use handshake::SYN_TIMER_LEAST;
 use ids::Habits;
@@ -96,6 +98,8 @@ pub struct Config {
     pub signatures: Signatures,
     /// Bandwidth of the path in bits a second, when it is known; else it is inferred where it shows.
     pub bandwidth: Option<f64>,
+    /// One-way latency of the path between client and server in seconds, when it is known; else it is half of the smallest round trip.
+    pub latency: Option<f64>,
     /// Put transactions of two hosts together to operations, which end when there is none for so many seconds.
     pub operations: Option<f64>,
     /// A range of time whose transactions are also put together on their own.
@@ -169,7 +173,7 @@ impl Analyzer {
                 operations: config.operations.map(Operations::new),
                 marked: config.marked.map(Marked::new),
                 recent: config.window.map(|window| Sliding::new(Recent::default(), window)),
-                totals: Totals::new(config.bandwidth.map(|bits| bits / 8.0)),
+                totals: Totals::new(Given::new(&config)),
                 ..State::default()
             },
         }
@@ -226,7 +230,7 @@ impl Analyzer {
             .flows
             .iter()
             .filter(|flow| flow.is_tcp())
-            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2], self.state.totals.link))
+            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2], self.state.totals.given))
     }
 
     /// The findings and the summary of what has been seen so far; open connections are not in
@@ -423,8 +427,8 @@ impl State {
         }
         let time = done
             .as_mut()
-            .map(|(done, _)| flow.account(done, block.first, self.totals.link, &mut self.pool));
-        flow.limit_block(side, code, block, (tail, link), self.totals.link, &mut self.pool);
+            .map(|(done, _)| flow.account(done, block.first, self.totals.given, &mut self.pool));
+        flow.limit_block(side, code, block, (tail, link), self.totals.given, &mut self.pool);
         if let Some(((done, signature), time)) = done.as_ref().zip(time) {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), done, &time);
@@ -496,7 +500,7 @@ impl State {
         flow.acknowledge(side, rtt.ack, r.time());
         // A handshake is no transfer, nor is data that was acknowledged whole.
         if is_data && (rtt.flight > 0 || flow.extras.limits().is_some()) {
-            flow.limit_sample(side, r.time(), &rtt, self.totals.link, &mut self.pool);
+            flow.limit_sample(side, r.time(), &rtt, self.totals.given, &mut self.pool);
         }
     }
 
@@ -535,14 +539,14 @@ impl State {
             if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 && e.what & what::COPY == 0 {
                 sink.again(flow.id, e.what & what::SYN_ACK_REPEAT != 0);
             }
-            flow.limit_event(side, &e, lost || skipped, r.time(), self.totals.link, &mut self.pool);
+            flow.limit_event(side, &e, lost || skipped, r.time(), self.totals.given, &mut self.pool);
             let ends = flow.ends();
             flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
             if let Some((end, block)) = flow.late_block(side, &e, r.time()) {
                 self.block(r, end as u8, &block, true, sink);
             }
         } else if skipped {
-            flow.limit_event(side, &e, true, r.time(), self.totals.link, &mut self.pool);
+            flow.limit_event(side, &e, true, r.time(), self.totals.given, &mut self.pool);
         }
     }
 
@@ -648,7 +652,7 @@ impl State {
             if unseen {
                 may_be_two(&mut done, own);
             }
-            let time = flow.account(&mut done, u64::MAX, self.totals.link, &mut self.pool);
+            let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });
         flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
@@ -659,9 +663,9 @@ impl State {
             self.transaction(flow.id, ends, done, time, Described::Data(signature), sink);
         }
         let done = last.as_ref().map(|(done, ..)| done);
-        self.findings.connection(flow, cause, done, self.totals.link);
+        self.findings.connection(flow, cause, done, self.totals.given);
         if let Some(recent) = &mut self.recent {
-            recent.each(|recent| recent.findings.connection(flow, cause, done, self.totals.link));
+            recent.each(|recent| recent.findings.connection(flow, cause, done, self.totals.given));
         }
         self.totals.figures.connection(flow);
         self.totals.uncertain += flow.client_uncertain();
@@ -669,7 +673,7 @@ impl State {
             flow,
             cause,
             counts: ending.counts,
-            link: self.totals.link,
+            given: self.totals.given,
             told: ending.time,
         });
         self.pool.take_back(flow);

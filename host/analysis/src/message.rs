@@ -9,6 +9,7 @@ use weir_record::{ClientHow, CloseCause, FlowId, TunnelKind};
 use crate::ceilings::{ceilings, inferred_scale};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
+use crate::given::Given;
 use crate::limits::{Cause, Charges};
 use crate::losses::Counts;
 use crate::setup::{Options, SetupTimes};
@@ -96,7 +97,7 @@ pub(crate) const fn has_setup(flow: &Flow) -> bool {
     flow.setup.done || flow.how > ClientHow::SynAck as u8
 }
 
-fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link: Option<f64>) -> v1::Direction {
+fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given: Given) -> v1::Direction {
     let d = &flow.directions[side];
     let counts = flow.counts(side);
     let rtt = flow.rtt.summary(side);
@@ -150,8 +151,8 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, link:
             samples: rtt.samples,
             delayed_ack_share: delayed_acks(flow, side),
         }),
-        limit_seconds: Some(limits(flow, side, shares)),
-        ceilings: ceilings(flow, side, link),
+        limit_seconds: Some(limits(flow, side, shares, given)),
+        ceilings: ceilings(flow, side, given),
         inferred_window_scale: inferred_scale(flow, side).map(u32::from),
     }
 }
@@ -164,7 +165,7 @@ fn delayed_acks(flow: &Flow, side: usize) -> Option<f64> {
 
 /// What limited a direction: its transfers as they were charged, and the time in which its application had nothing to
 /// send.
-fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
+fn limits(flow: &Flow, side: usize, shares: Shares, given: Given) -> v1::LimitSeconds {
     let (time, transfers) = flow.turn.as_ref().map_or_else(Default::default, |turn| {
         let time = turn.time();
         if side == 0 {
@@ -179,7 +180,7 @@ fn limits(flow: &Flow, side: usize, shares: Shares) -> v1::LimitSeconds {
         .map_or_else(Charges::default, |l| l.sides[side].so_far());
     // Transfers of one flight before the first longer one are not in the charges.
     let one_flight = transfers.saturating_sub(by.sum());
-    by.add(flow.limit_path(side, None).one_flight(), one_flight);
+    by.add(flow.limit_path(side, given).one_flight(), one_flight);
     v1::LimitSeconds {
         application: seconds(time),
         sender: seconds(by.sender()),
@@ -200,7 +201,7 @@ pub(crate) fn connection(
     flow: &Flow,
     cause: Option<CloseCause>,
     close: [CloseCounts; 2],
-    link: Option<f64>,
+    given: Given,
 ) -> v1::Connection {
     let (kind, time) = closing(flow, cause);
     let shares = flow.turn.as_ref().map_or_else(Shares::default, |t| t.shares());
@@ -223,8 +224,8 @@ pub(crate) fn connection(
         }),
         duration_seconds: seconds(flow.last.saturating_sub(flow.first)),
         turns: shares.answered,
-        client_to_server: Some(direction(flow, 0, close[0], shares, link)),
-        server_to_client: Some(direction(flow, 1, close[1], shares, link)),
+        client_to_server: Some(direction(flow, 0, close[0], shares, given)),
+        server_to_client: Some(direction(flow, 1, close[1], shares, given)),
         client_known_by: ClientHow::from_u8(flow.how).map_or("", ClientHow::name).to_owned(),
         vlans: vlans.into_iter().filter(|id| *id != 0).collect(),
         tunnel: TunnelKind::from_u8(route.tunnel_kind)

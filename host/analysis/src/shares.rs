@@ -3,6 +3,7 @@
 
 use weir_messages::v1;
 
+use crate::given::Given;
 use crate::limits::{Cause, Charged, Tail};
 use crate::message::seconds;
 use crate::turns::Finished;
@@ -55,8 +56,8 @@ pub(crate) struct Measure {
     /// Smallest round trip between tap and server.
     pub to_server: Option<u64>,
     pub segment: u32,
-    /// Bytes a second, when the user said so.
-    pub link: Option<f64>,
+    /// What the user said of the path.
+    pub given: Given,
 }
 
 /// Waits for what was sent again that its receiver needed, ns. First copies do not show them, so no transfer has them.
@@ -181,7 +182,7 @@ impl TimeShares {
         let end = recovery.end.min(LONGEST);
         let mut s = Self {
             transactions: 1,
-            blind: u64::from(m.round_trip().is_none()),
+            blind: u64::from(m.halves().is_none()),
             ..Self::default()
         };
         let asked = done.request_bytes > 0;
@@ -205,8 +206,11 @@ impl TimeShares {
             let gap = gap - s.recover(recovery.request.min(gap));
             let is_repeat = done.wait.is_some_and(|wait| wait.is_repeat);
             let gap = s.less_timer(is_repeat, gap, m.to_server, m);
-            // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it.
-            let trip = done.wait.map(|wait| u64::from(wait.round_trip));
+            // Behind a queue the round trip was longer than the smallest, or the smallest had a queue in it. 0: it was not known then.
+            let trip = done
+                .wait
+                .map(|wait| u64::from(wait.round_trip))
+                .filter(|trip| *trip > 0);
             let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
             if let Some(own) = m.to_server {
                 // Two signs of one queue: what passed around the request, and the request's own segments.
@@ -297,7 +301,7 @@ impl TimeShares {
         let by = &charged.by;
         let application = by.of(Cause::Application);
         let mut rest = by.sum() - application;
-        let on_wire = match m.link {
+        let on_wire = match m.given.link {
             Some(link) => (on_wire(bytes, m.segment) as f64 / link * 1e9) as u64,
             None => charged.busy(),
         };
@@ -345,11 +349,24 @@ impl TimeShares {
 }
 
 impl Measure {
-    pub const fn round_trip(&self) -> Option<u64> {
-        match (self.to_client, self.to_server) {
-            (Some(client), Some(server)) => Some(client + server),
-            _ => None,
-        }
+    /// From host to host and back, as it was for the hosts: as far as it was seen, else as it was given.
+    pub fn round_trip(&self) -> Option<u64> {
+        self.halves().or(self.given.trip)
+    }
+
+    /// The same without queues: as it was given, but a shorter one that was seen proves that path shorter.
+    pub fn path_trip(&self) -> Option<u64> {
+        [self.halves(), self.given.trip].into_iter().flatten().min()
+    }
+
+    /// Whether [`Self::path_trip`] is what the user said.
+    pub fn is_given(&self) -> bool {
+        self.given.trip.is_some() && self.given.trip == self.path_trip()
+    }
+
+    fn halves(&self) -> Option<u64> {
+        let (client, server) = self.to_client.zip(self.to_server)?;
+        Some(client + server)
     }
 }
 

@@ -5,6 +5,7 @@ use weir_record::{CloseCause, FlowId};
 
 use crate::closing::{Kind as CloseKind, closing};
 use crate::flow::Flow;
+use crate::given::Given;
 use crate::message::{self, CloseCounts};
 use crate::setup::Outcome;
 use crate::shares::TimeShares;
@@ -135,7 +136,7 @@ pub struct Connection<'a> {
     pub(crate) flow: &'a Flow,
     pub(crate) cause: Option<CloseCause>,
     pub(crate) counts: [CloseCounts; 2],
-    pub(crate) link: Option<f64>,
+    pub(crate) given: Given,
     /// When it was told of that it is over, TAI ns.
     pub(crate) told: u64,
 }
@@ -277,7 +278,7 @@ impl Connection<'_> {
 
     /// All of it.
     pub fn message(&self) -> v1::Connection {
-        message::connection(self.flow, self.cause, self.counts, self.link)
+        message::connection(self.flow, self.cause, self.counts, self.given)
     }
 
     /// `Setup.outcome`, if there is a setup to tell of.

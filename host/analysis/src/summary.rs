@@ -5,6 +5,7 @@ use weir_record::{Port, PortMore, Record, Untracked};
 
 use crate::diagnosis::Figures;
 use crate::findings::Rate;
+use crate::given::Given;
 use crate::lanes::StreamHealth;
 use crate::message::{seconds, timestamp};
 use crate::shares::TimeShares;
@@ -37,17 +38,16 @@ pub(crate) struct Totals {
     /// How far the hosts' part of it may be from the truth, ns.
     pub uncertain: u64,
     pub figures: Figures,
-    /// Bytes a second of the path, if the user said so.
-    pub link: Option<f64>,
+    pub given: Given,
     pub start: u64,
     pub end: u64,
 }
 
 impl Totals {
-    /// Nothing yet. `link`: bytes a second of the path, if the user said so.
-    pub fn new(link: Option<f64>) -> Self {
+    /// Nothing yet.
+    pub fn new(given: Given) -> Self {
         Self {
-            link,
+            given,
             ..Self::default()
         }
     }
@@ -163,7 +163,7 @@ impl Totals {
             diagnosis: self.figures.diagnosis(&self.time),
             statistics: self
                 .figures
-                .statistics(&self.time, self.end.saturating_sub(self.start), self.link),
+                .statistics(&self.time, self.end.saturating_sub(self.start), self.given),
             ..v1::Summary::default()
         }
     }

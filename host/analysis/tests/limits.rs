@@ -3,8 +3,8 @@
 
 mod support;
 
-use support::{C, Conversation, S, analyze, only, records};
-use weir_analysis::{Analyzer, Config};
+use support::{C, Conversation, S, analyze, analyze_with, only, records};
+use weir_analysis::Config;
 use weir_engine::{Config as EngineConfig, Meta};
 use weir_messages::v1;
 
@@ -283,6 +283,18 @@ fn an_unscaled_window_over_130_ms_is_4_mbit() {
     );
     let limited = finding(&a, "RECEIVER_LIMITED");
     assert!((value(limited, "bytes") - 65_535.0).abs() < 1.0, "{limited:?}");
+    // Over half of that path they are twice as much.
+    let a = analyze_over(&unscaled(trip, 40), None, Some(trip / 4.0));
+    let limited = finding(&a, "RECEIVER_LIMITED");
+    let ceiling = value(limited, "ceilingBitsPerSecond");
+    assert!((7.9e6..8.2e6).contains(&ceiling), "{limited:?}");
+    assert!(
+        limited
+            .evidence
+            .iter()
+            .any(|e| e.contains("over the given round trip, 65.0 ms")),
+        "{limited:?}"
+    );
 }
 
 /// An FTP download over T1: 1,428,870 bytes, 196 ms there and back, 16 KB in flight at most, 21 losses.
@@ -345,15 +357,16 @@ fn t1_download() -> Vec<weir_engine::Meta> {
 }
 
 fn analyze_at(packets: &[weir_engine::Meta], bandwidth: f64) -> v1::Analysis {
+    analyze_over(packets, Some(bandwidth), None)
+}
+
+fn analyze_over(packets: &[weir_engine::Meta], bandwidth: Option<f64>, latency: Option<f64>) -> v1::Analysis {
     let config = Config {
-        bandwidth: Some(bandwidth),
+        bandwidth,
+        latency,
         ..Config::default()
     };
-    let mut analyzer = Analyzer::new(config);
-    let mut out = v1::Analysis::default();
-    analyzer.push(&records(packets, EngineConfig::file()), &mut out);
-    out.summary = Some(analyzer.finish(&mut out));
-    out
+    analyze_with(&records(packets, EngineConfig::file()), config)
 }
 
 #[test]
@@ -383,6 +396,75 @@ fn a_download_over_t1_is_held_by_protocol() {
     assert_eq!(statistic("Max Application Bytes Per Turn").server, Some(1_428_870.0));
     assert_eq!(statistic("Latency").total.map(|ms| ms.round()), Some(98.0));
     assert_eq!(summary.statistics.len(), 28, "every row of the published table");
+}
+
+const T1: Option<f64> = Some(1.544e6);
+
+/// Ceilings are those of the path that was given, unless the connection showed a shorter one.
+#[test]
+fn a_given_latency_is_that_of_the_path() {
+    let packets = t1_download();
+    let row = |a: &v1::Analysis| {
+        let rows = &a.summary.as_ref().unwrap().statistics;
+        rows.iter().find(|s| s.name == "Latency").unwrap().total.unwrap()
+    };
+    let ceilings = |a: &v1::Analysis| only(a).server_to_client.unwrap().ceilings.unwrap();
+    let seen = analyze_over(&packets, T1, None);
+    let near = analyze_over(&packets, T1, Some(0.049));
+    check_sums(&near);
+    assert_eq!(row(&near), 49.0);
+    let (half, whole) = (ceilings(&near), ceilings(&seen));
+    assert_eq!(half.round_trip_seconds, Some(0.098));
+    let about = |of: fn(&v1::Ceilings) -> Option<f64>, times: f64| {
+        let ratio = of(&half).unwrap() / of(&whole).unwrap();
+        assert!((ratio - times).abs() < 0.01, "{half:?} {whole:?}");
+    };
+    about(|c| c.receiver_window_bits_per_second, 2.0);
+    about(|c| c.loss_bits_per_second, 2.0);
+    about(|c| c.ideal_window_bytes, 0.5);
+    about(|c| c.light_kilometres, 0.5);
+    about(|c| c.link_bits_per_second, 1.0);
+    // Each side's way to the tap was seen.
+    assert_eq!(near.summary.unwrap().delays, seen.summary.as_ref().unwrap().delays);
+    let far = analyze_over(&packets, T1, Some(0.2));
+    check_sums(&far);
+    assert_eq!(row(&far), 200.0);
+    assert_eq!(ceilings(&far), whole);
+    assert_eq!(far.summary.unwrap().delays, seen.summary.unwrap().delays);
+}
+
+/// Without handshake and request the capture does not show the way to the server.
+#[test]
+fn a_given_latency_makes_ceilings_known() {
+    let mut packets = t1_download();
+    packets.drain(..4);
+    // By their ports the ends are the other way round.
+    let download = |a: &v1::Analysis| only(a).client_to_server.unwrap();
+    assert_eq!(download(&analyze_over(&packets, T1, None)).ceilings, None);
+    let a = analyze_over(&packets, T1, Some(0.098));
+    check_sums(&a);
+    let ceilings = download(&a).ceilings.unwrap();
+    assert_eq!(ceilings.round_trip_seconds, Some(0.196));
+    assert!(
+        (37_000.0..39_000.0).contains(&ceilings.ideal_window_bytes.unwrap()),
+        "{ceilings:?}"
+    );
+    let measured = ceilings.measured_bits_per_second.unwrap();
+    assert!((0.28e6..0.32e6).contains(&measured), "{ceilings:?}");
+    // Neither does one side alone.
+    let low = packets[0].from_low;
+    packets.retain(|packet| packet.from_low == low);
+    assert_eq!(download(&analyze_over(&packets, T1, None)).ceilings, None);
+    let a = analyze_over(&packets, T1, Some(0.098));
+    check_sums(&a);
+    let alone = download(&a).ceilings.unwrap();
+    assert_eq!(alone.round_trip_seconds, Some(0.196));
+    assert_eq!(alone.ideal_window_bytes, ceilings.ideal_window_bytes);
+    assert!(
+        (alone.measured_bits_per_second.unwrap() / measured - 1.0).abs() < 0.02,
+        "{alone:?}"
+    );
+    assert_eq!(alone.receiver_window_bits_per_second, None);
 }
 
 /// Small messages in turns: each costs a round trip, however fast the link.

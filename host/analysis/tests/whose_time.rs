@@ -3,7 +3,9 @@
 
 mod support;
 
-use support::{C, Conversation, S, analyze, only};
+use support::{C, Conversation, S, analyze, analyze_with, only};
+use weir_analysis::Config;
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 
 /// Round trip from the tap to the server, and to the client, s.
@@ -23,7 +25,16 @@ fn start(sack: bool) -> Conversation {
 
 /// The data transactions; the parts of each add up.
 fn transactions(c: &Conversation) -> Vec<v1::Transaction> {
-    let mut a = analyze(&c.packets);
+    transactions_over(c, None)
+}
+
+/// The same over a path of that latency.
+fn transactions_over(c: &Conversation, latency: Option<f64>) -> Vec<v1::Transaction> {
+    let config = Config {
+        latency,
+        ..Config::default()
+    };
+    let mut a = analyze_with(&support::records(&c.packets, EngineConfig::file()), config);
     a.transactions.retain(|t| t.kind == "DATA");
     for t in &a.transactions {
         let s = t.shares.unwrap();
@@ -200,6 +211,10 @@ fn one_side_alone_tells_of_nobodys_time() {
 
 /// Three requests of a connection whose handshake was not captured. `ack`: how soon the server's ACK comes, if not with its response.
 fn midstream(ack: Option<f64>) -> v1::Analysis {
+    analyze(&turns_midstream(ack).packets)
+}
+
+fn turns_midstream(ack: Option<f64>) -> Conversation {
     let mut c = Conversation::new(40_000);
     for turn in 0..3u32 {
         let (at, seq, ack_seq) = (f64::from(turn) * 0.1, 101 + 200 * turn, 901 + 300 * turn);
@@ -210,7 +225,62 @@ fn midstream(ack: Option<f64>) -> v1::Analysis {
         c.packet(at + 0.060, S, "AP", ack_seq, seq + 200, 300);
         c.packet(at + 0.061, C, "A", seq + 200, ack_seq + 300, 0);
     }
-    analyze(&c.packets)
+    c
+}
+
+/// Where the way to the client was seen, the rest of what was given is the way to the server, if a response does not show that it is shorter.
+#[test]
+fn a_given_latency_tells_the_way_that_was_not_seen() {
+    let c = turns_midstream(None);
+    for (latency, server, uncertain) in [
+        (0.0105, 0.040, 0.0),
+        (0.0300, 0.001, 0.0),
+        (0.0310, 0.0, 0.060),
+        (10.0, 0.0, 0.060),
+    ] {
+        for t in transactions_over(&c, Some(latency)) {
+            about(shares(&t).server_processing_seconds, server);
+            about(t.server_uncertain_seconds.unwrap_or(0.0), uncertain);
+            let turn = if t.index == 1 { 0.060 } else { 0.061 };
+            about(shares(&t).latency_seconds.unwrap(), turn - server);
+        }
+    }
+    // Less than the way to the client alone cannot be.
+    for t in transactions_over(&c, Some(0.000_4)) {
+        about(t.server_uncertain_seconds.unwrap(), 0.060);
+    }
+    // What was seen stays.
+    assert_eq!(
+        transactions_over(&turns_midstream(Some(0.004)), Some(0.02)),
+        transactions(&turns_midstream(Some(0.004)))
+    );
+}
+
+/// Whatever is given, each instant is charged once.
+#[test]
+fn a_given_latency_moves_time_and_makes_none() {
+    let all = [
+        request_again(true),
+        request_again(false),
+        turns_midstream(None),
+        turns_midstream(Some(0.045)),
+        flights(SLOW, true),
+        flights(SLOW, false),
+    ];
+    for whole in &all {
+        for first in [0, 3] {
+            let mut c = whole.clone();
+            c.packets.drain(..first);
+            let total = |latency| -> Vec<f64> {
+                let all = transactions_over(&c, latency);
+                all.iter().map(|t| shares(t).total_seconds).collect()
+            };
+            let without = total(None);
+            for latency in [1e-6, 0.001, 0.010, 0.1, 60.0] {
+                assert_eq!(total(Some(latency)), without, "{latency}");
+            }
+        }
+    }
 }
 
 /// A response is sent when its application has it: the time to it is at most a round trip, and the server's work may be all of it.

@@ -20,10 +20,9 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
         return taps::run(args);
     };
     let config = Config {
-        bandwidth: args.bandwidth,
         operations: args.operations,
         marked: args.range(),
-        ..Config::default()
+        ..args.path.config()
     };
     match args.format {
         AnalyzeFormat::Json => {

@@ -117,9 +117,8 @@ pub struct AnalyzeArgs {
     /// Rows of each table in text output
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
-    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
-    #[arg(long, value_name = "BITS", value_parser = bits)]
-    pub bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub path: PathOptions,
     /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
     #[arg(long, value_name = "SECONDS")]
     pub operations: Option<f64>,
@@ -160,9 +159,8 @@ pub struct ReportArgs {
     /// The question that the report is to answer, as its reader asked it
     #[arg(long, value_name = "TEXT")]
     pub question: Option<String>,
-    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
-    #[arg(long, value_name = "BITS", value_parser = bits)]
-    pub bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub path: PathOptions,
     #[command(flatten)]
     pub flow: FlowOptions,
 }
@@ -200,7 +198,7 @@ impl From<&AnalyzeArgs> for ReportArgs {
             format: Some(ReportFormat::Html),
             baseline: None,
             question: None,
-            bandwidth: args.bandwidth,
+            path: args.path,
             flow: args.flow,
         }
     }
@@ -281,6 +279,44 @@ fn bits(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Seconds, or a number with its unit.
+fn latency(text: &str) -> Result<f64, String> {
+    const LONGEST: f64 = 60.0;
+    let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let (digits, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))
+        .unwrap_or((text, 1.0));
+    match digits.parse::<f64>().map(|number| number * unit) {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => Ok(seconds),
+        _ => Err("seconds above 0, at most 60 (0.04), or a number with ms or us (40ms, 650us)".into()),
+    }
+}
+
+/// What is known of the path from elsewhere.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct PathOptions {
+    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
+    #[arg(long, value_name = "BITS", value_parser = bits)]
+    pub bandwidth: Option<f64>,
+    /// Latency of the whole path, one way, in seconds or with a unit (40ms, 0.04, 650us): for ceilings, and in place of a
+    /// round trip that the capture does not show
+    #[arg(long, value_name = "SECONDS", value_parser = latency)]
+    pub latency: Option<f64>,
+}
+
+impl PathOptions {
+    /// Settings of an analysis with that.
+    pub fn config(self) -> weir_analysis::Config {
+        let Self { bandwidth, latency } = self;
+        weir_analysis::Config {
+            bandwidth,
+            latency,
+            ..weir_analysis::Config::default()
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Args)]
 pub struct FlowOptions {
     /// Take packets with different VLAN ids or VNIs for one connection (for links whose two directions are
@@ -347,9 +383,8 @@ pub struct ViewArgs {
     pub listen: SocketAddr,
     #[command(flatten)]
     pub page: PageOptions,
-    /// Bandwidth of the path in bits a second (1544k, 10M, 1G): splits waiting for the link from waiting for windows
-    #[arg(long, value_name = "BITS", value_parser = bits)]
-    pub bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub path: PathOptions,
     #[command(flatten)]
     pub flow: FlowOptions,
 }

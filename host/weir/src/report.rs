@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_align::Alignment;
-use weir_analysis::{Analyzer, Config};
+use weir_analysis::Analyzer;
 use weir_messages::v1::Summary;
 use weir_patterns::Watched;
 use weir_report::{Collector, Input};
@@ -84,7 +84,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
             inputs: &args.inputs,
             names: &args.inputs,
             flow: &args.flow,
-            bandwidth: args.bandwidth,
+            path: args.path,
             timeline: None,
         };
         let mut read = taps::read(options, Collector::default)?;
@@ -100,10 +100,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
         });
     };
     let mut answer = Watched::new(Collector::default());
-    let mut analyzer = Analyzer::new(Config {
-        bandwidth: args.bandwidth,
-        ..Config::default()
-    });
+    let mut analyzer = Analyzer::new(args.path.config());
     let code = records(input, &args.flow, |records| analyzer.push(records, &mut answer))?;
     let summary = answer.finish(&mut analyzer);
     Ok(Read {

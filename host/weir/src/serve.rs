@@ -32,7 +32,7 @@ use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
 
 use crate::card::{self, Told};
-use crate::cli::ServeArgs;
+use crate::cli::{PathOptions, ServeArgs};
 use crate::error::Failure;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
@@ -279,7 +279,8 @@ pub async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::Tcp
 /// The analyst's page, as long as the daemon runs.
 fn show(runtime: &tokio::runtime::Runtime, address: SocketAddr, live: Live, args: &ServeArgs) -> Result<(), Failure> {
     let flow = args.ports.flow;
-    let reader = move |paths: &[PathBuf], progress: &Progress| view::read(paths, None, flow, progress);
+    let reader =
+        move |paths: &[PathBuf], progress: &Progress| view::read(paths, PathOptions::default(), flow, progress);
     let captures = Arc::new(Captures::new(Arc::new(reader)));
     captures.watch(live).map_err(Failure::new)?;
     let listener = runtime.block_on(listen(address, "--page"))?;

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weir_align::{Aligner, Alignment, NothingInCommon};
-use weir_analysis::{Analyzer, Config, Sink, several};
+use weir_analysis::{Analyzer, Sink, several};
 use weir_capture::CaptureError;
 use weir_messages::v1::{Analysis, Connection, Leg, Summary};
 use weir_patterns::Watched;
 use weir_record::{FlowId, Record};
 
-use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions, PathOptions};
 use crate::error::Failure;
 use crate::whole::Whole;
 use crate::{analyze, output, report, source, text};
@@ -78,7 +78,7 @@ pub struct Options<'a> {
     /// Options of the engine.
     pub flow: &'a FlowOptions,
     /// See `AnalyzeArgs`.
-    pub bandwidth: Option<f64>,
+    pub path: PathOptions,
     /// See `AnalyzeArgs`.
     pub timeline: Option<f64>,
 }
@@ -89,7 +89,7 @@ impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
             inputs: &args.inputs,
             names: &args.inputs,
             flow: &args.flow,
-            bandwidth: args.bandwidth,
+            path: args.path,
             timeline: args.timeline,
         }
     }
@@ -129,14 +129,15 @@ pub fn explain(connection: &mut Connection, legs: &[Leg]) {
 
 /// Read them side by side.
 pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
-    let config = Config {
-        bandwidth: args.bandwidth,
-        ..Config::default()
-    };
     let mut answers: Vec<(Analyzer, Watched<S>)> = args
         .inputs
         .iter()
-        .map(|_| (Analyzer::new(config), analyze::watched(sink(), args.timeline)))
+        .map(|_| {
+            (
+                Analyzer::new(args.path.config()),
+                analyze::watched(sink(), args.timeline),
+            )
+        })
         .collect();
     let aligner = Aligner::new(args.names.iter().cloned());
     let (alignment, errors) = align(aligner, args.inputs, args.flow, |tap, records| {

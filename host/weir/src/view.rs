@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use weir_align::Aligner;
-use weir_analysis::{Analyzer, Config};
+use weir_analysis::Analyzer;
 use weir_capture::CaptureFile;
 use weir_page::{Captures, Collector, Limits, Progress, Reading, Site};
 use weir_patterns::Watched;
 
-use crate::cli::{FlowOptions, PageOptions, ViewArgs};
+use crate::cli::{FlowOptions, PageOptions, PathOptions, ViewArgs};
 use crate::error::Failure;
 use crate::measure::signal;
 use crate::serve::listen;
@@ -29,9 +29,9 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
         }
         paths.push(path);
     }
-    let (bandwidth, flow) = (args.bandwidth, args.flow);
+    let (known, flow) = (args.path, args.flow);
     let captures = Arc::new(Captures::new(Arc::new(
-        move |paths: &[PathBuf], progress: &Progress| read(paths, bandwidth, flow, progress),
+        move |paths: &[PathBuf], progress: &Progress| read(paths, known, flow, progress),
     )));
     if let Some(first) = paths.first() {
         let name = |path: &Path| {
@@ -72,12 +72,7 @@ pub fn site(options: &PageOptions) -> Site {
 }
 
 /// One capture, or several of one path.
-pub fn read(
-    paths: &[PathBuf],
-    bandwidth: Option<f64>,
-    flow: FlowOptions,
-    progress: &Progress,
-) -> Result<Reading, String> {
+pub fn read(paths: &[PathBuf], known: PathOptions, flow: FlowOptions, progress: &Progress) -> Result<Reading, String> {
     let mut alignment = None;
     let mut path = &paths[0];
     if paths.len() > 1 {
@@ -93,10 +88,7 @@ pub fn read(
         ..flow.engine()
     })
     .suited(path);
-    let mut analyzer = Analyzer::new(Config {
-        bandwidth,
-        ..Config::default()
-    });
+    let mut analyzer = Analyzer::new(known.config());
     let mut facts = Watched::new(Collector::new(Limits::default()));
     let file = CaptureFile::open(path).map_err(|error| error.to_string())?;
     let take = |records: &[weir_record::Record]| {

@@ -125,7 +125,11 @@ pub fn analyze(packets: &[Meta]) -> v1::Analysis {
 }
 
 pub fn analyze_records(records: &[Record]) -> v1::Analysis {
-    let mut analyzer = Analyzer::new(Config::default());
+    analyze_with(records, Config::default())
+}
+
+pub fn analyze_with(records: &[Record], config: Config) -> v1::Analysis {
+    let mut analyzer = Analyzer::new(config);
     let mut out = v1::Analysis::default();
     analyzer.push(records, &mut out);
     out.summary = Some(analyzer.finish(&mut out));
