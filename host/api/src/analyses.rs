@@ -187,17 +187,20 @@ impl AnalysisService for Analyses {
     }
 }
 
+/// As the command line takes them.
 fn checked(options: AnalyzeOptions) -> Result<AnalyzeOptions, Status> {
-    for (field, value) in [
-        ("bandwidth_bits_per_second", options.bandwidth_bits_per_second),
-        ("timeline_seconds", options.timeline_seconds),
+    for (field, value, range) in [
+        (
+            "bandwidth_bits_per_second",
+            options.bandwidth_bits_per_second,
+            1e-3..=f64::MAX,
+        ),
+        ("latency_seconds", options.latency_seconds, 1e-9..=60.0),
+        ("timeline_seconds", options.timeline_seconds, 1e-6..=1e6),
     ] {
-        if value.is_some_and(|value| !(value.is_finite() && value >= 1e-3)) {
-            return Err(status::invalid(
-                field,
-                "OPTION_INVALID",
-                "a number of at least 0.001, or not set",
-            ));
+        if value.is_some_and(|value| !range.contains(&value)) {
+            let message = format!("a number from {:e} to {:e}, or not set", range.start(), range.end());
+            return Err(status::invalid(field, "OPTION_INVALID", message));
         }
     }
     Ok(options)

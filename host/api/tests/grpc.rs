@@ -1062,10 +1062,14 @@ async fn what_is_wrong_with_captures_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
     let usual = || options(AnalyzeOptions::default());
-    let slow = options(AnalyzeOptions {
-        bandwidth_bits_per_second: Some(f64::NAN),
-        ..AnalyzeOptions::default()
-    });
+    let odd = |bandwidth_bits_per_second, latency_seconds, timeline_seconds| {
+        options(AnalyzeOptions {
+            bandwidth_bits_per_second,
+            latency_seconds,
+            timeline_seconds,
+            segments: false,
+        })
+    };
     let long = "n".repeat(4097);
     for (sent, reason) in [
         (vec![], "CAPTURE_MISSING"),
@@ -1081,7 +1085,9 @@ async fn what_is_wrong_with_captures_is_told() {
         ),
         (vec![begins("a"), usual()], "OPTIONS_LATE"),
         (vec![usual(), usual(), begins("a")], "OPTIONS_LATE"),
-        (vec![slow, begins("a")], "OPTION_INVALID"),
+        (vec![odd(Some(f64::NAN), None, None), begins("a")], "OPTION_INVALID"),
+        (vec![odd(None, Some(61.0), None), begins("a")], "OPTION_INVALID"),
+        (vec![odd(None, None, Some(1e-10)), begins("a")], "OPTION_INVALID"),
     ] {
         assert_error(&server.analyze(sent).await.unwrap_err(), Code::InvalidArgument, reason);
     }

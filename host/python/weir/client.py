@@ -162,16 +162,17 @@ class Daemon:
         self,
         *captures: str | os.PathLike[str],
         bandwidth: float | None = None,
+        latency: float | None = None,
         timeline: float | None = None,
         segments: bool = False,
     ) -> analysis_pb2.Analysis:
         """What `weir analyze` says of a capture file, or of several of one path; the daemon gets all bytes of them.
 
-        `bandwidth` of the path in bits a second, `timeline` in slices of so many seconds. A capture that cannot be read to its
+        `bandwidth` of the path in bits a second, `latency` in seconds one way, `timeline` in slices of so many seconds. A capture that cannot be read to its
         end is a warning: what came before is in the answer.
         """
         options = analysis_service_pb2.AnalyzeOptions(
-            bandwidth_bits_per_second=bandwidth, timeline_seconds=timeline, segments=segments
+            bandwidth_bits_per_second=bandwidth, latency_seconds=latency, timeline_seconds=timeline, segments=segments
         )
         pieces = _pieces(captures)
 

@@ -1,11 +1,11 @@
 //! What the daemon says of captures that clients send: the same as `weir analyze` and `weir compare`.
 
-use weir_analysis::{Analyzer, Config};
+use weir_analysis::Analyzer;
 use weir_api::analyses::{Analyst, Sent};
 use weir_capture::CaptureError;
 use weir_messages::v1::{Analysis, AnalyzeOptions, Comparison};
 
-use crate::cli::FlowOptions;
+use crate::cli::{FlowOptions, PathOptions};
 use crate::error::Failure;
 use crate::whole::Whole;
 use crate::{analyze, compare, taps};
@@ -27,11 +27,12 @@ impl Analyst for Reader {
         let (inputs, names) = inputs(sent);
         let failed = |error: Failure| named(&error, sent);
         let whole = || Whole::kept(None, options.segments);
+        let path = PathOptions {
+            bandwidth: options.bandwidth_bits_per_second,
+            latency: options.latency_seconds,
+        };
         let (whole, last, errors) = if let [input] = inputs.as_slice() {
-            let mut analyzer = Analyzer::new(Config {
-                bandwidth: options.bandwidth_bits_per_second,
-                ..Config::default()
-            });
+            let mut analyzer = Analyzer::new(path.config());
             let mut whole = analyze::watched(whole(), options.timeline_seconds);
             let read = analyze::read(input, self.0.engine(), None, |records| {
                 analyzer.push(records, &mut whole);
@@ -47,7 +48,7 @@ impl Analyst for Reader {
                 inputs: &inputs,
                 names: &names,
                 flow: &self.0,
-                bandwidth: options.bandwidth_bits_per_second,
+                path,
                 timeline: options.timeline_seconds,
             };
             let read = taps::read(options, whole).map_err(failed)?;

@@ -152,8 +152,8 @@ try:
         assert daemon.timeline(start=second) == slices[2:] and daemon.timeline(end=second) == slices[:2]
 
         warnings.simplefilter("error", UserWarning)
-        whole = daemon.analyze(demo, bandwidth=1e7, timeline=2, segments=True)
-        assert received(whole, *whole.findings) == printed("analyze", demo, "--bandwidth", "10M", "--timeline", "2", "--segments")
+        whole = daemon.analyze(demo, bandwidth=1e7, latency=0.05, timeline=2, segments=True)
+        assert received(whole, *whole.findings) == printed("analyze", demo, "--bandwidth", "10M", "--latency", "50ms", "--timeline", "2", "--segments")
         both = daemon.analyze(client, server)
         assert received(both, *both.findings) == printed("analyze", client, server)
         assert [tap.file for tap in both.taps] == [client, server] and len(both.pie) > 1
