@@ -291,11 +291,9 @@ impl Connection<'_> {
         closing(self.flow, self.cause).0.name()
     }
 
-    /// The setup did not succeed.
+    /// The setup failed, as the findings have it: a client that resets it at once does not want it any more.
     pub fn failed(&self) -> bool {
-        let outcome = self.flow.setup.outcome;
-        let failed = matches!(outcome, Outcome::Refused | Outcome::Ignored | Outcome::ResetLate);
-        message::has_setup(self.flow) && failed && !self.flow.setup.is_pending()
+        message::failed(closing(self.flow, self.cause).0, self.flow).is_some()
     }
 
     /// Something happened to its segments or windows.

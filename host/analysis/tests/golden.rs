@@ -3,7 +3,9 @@
 
 mod support;
 
-use support::{C, Conversation, S, analyze, near, only};
+use support::{C, Conversation, S, analyze, near, only, records};
+use weir_analysis::{Analyzer, Config, Sink};
+use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
 use weir_record::tcp_flag;
 
@@ -730,4 +732,67 @@ fn the_laws_of_physics_beside_a_transfer_of_turns() {
     };
     assert!((number("rttSeconds") - trip).abs() < 2e-6);
     assert!((number("lightKilometres") - 6357.0 * 200_000.0 / 299_792.458).abs() < 1.0);
+}
+
+/// How each setup went, how its connection was closed, and whether it failed.
+#[derive(Default)]
+struct Failed(Vec<(String, String, bool)>, Vec<v1::Finding>);
+
+impl Sink for Failed {
+    fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
+        let outcome = connection.outcome().unwrap_or_default().to_owned();
+        self.0
+            .push((outcome, connection.close_kind().to_owned(), connection.failed()));
+    }
+
+    fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {}
+
+    fn finding(&mut self, finding: v1::Finding) {
+        self.1.push(finding);
+    }
+}
+
+/// What a connection says of itself is what the finding counts.
+#[test]
+fn a_setup_that_its_client_reset_at_once_has_not_failed() {
+    let mut packets = Vec::new();
+    // By the server before and behind its SYN-ACK, and by the client there, at once and late.
+    for (port, answered, client, at) in [
+        (40_001, false, S, 0.02),
+        (40_002, true, S, 0.04),
+        (40_003, true, C, 0.04),
+        (40_004, true, C, 5.0),
+    ] {
+        let mut c = Conversation::new(port);
+        c.syn(0.0, C, 100, 0, Some(8));
+        if answered {
+            c.syn(0.02, S, 900, 101, Some(8));
+        }
+        match client {
+            C => c.packet(at, C, "R", 101, 0, 0),
+            S => c.packet(at, S, "RA", if answered { 901 } else { 0 }, 101, 0),
+        };
+        packets.extend(c.packets);
+    }
+    let mut failed = Failed::default();
+    let mut analyzer = Analyzer::new(Config::default());
+    analyzer.push(&records(&packets, EngineConfig::file()), &mut failed);
+    analyzer.finish(&mut failed);
+    let Failed(mut all, findings) = failed;
+    all.sort();
+    let all: Vec<_> = all
+        .iter()
+        .map(|(setup, close, failed)| (&**setup, &**close, *failed))
+        .collect();
+    assert_eq!(
+        all,
+        [
+            ("REFUSED", "CLIENT_RST", false),
+            ("REFUSED", "REFUSED", true),
+            ("REFUSED", "SERVER_RST", true),
+            ("RESET_LATE", "CLIENT_RST", true),
+        ]
+    );
+    let finding = findings.iter().find(|f| f.kind == "FAILED_CONNECTIONS").unwrap();
+    assert_eq!(finding.connection_ids.len(), 3);
 }

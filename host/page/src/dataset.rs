@@ -23,6 +23,8 @@ const SELECTIONS: usize = 16;
 const LINES: usize = 4;
 /// Setups that failed.
 const FAILED: [&str; 3] = ["REFUSED", "IGNORED", "RESET_LATE"];
+/// One that its client reset at once: nothing failed, as the findings have it.
+pub const RESET_BY_CLIENT: &str = "RESET_BY_CLIENT";
 
 /// What is asked of a connection again and again.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +115,16 @@ pub fn length(seconds: f64) -> u64 {
     (seconds * 1e9).round().max(0.0) as u64
 }
 
+/// How its setup went, and who reset it.
+pub fn outcome(connection: &v1::Connection) -> Option<&str> {
+    let outcome = connection.setup.as_ref()?.outcome.as_str();
+    let closed = connection.close.as_ref().map_or("", |close| close.kind.as_str());
+    Some(match (outcome, closed) {
+        ("REFUSED", "CLIENT_RST") => RESET_BY_CLIENT,
+        _ => outcome,
+    })
+}
+
 /// Sort by a time that is given, in the order of their coming where it is equal.
 fn by_time<T>(items: &mut [T], time: impl Fn(&T) -> u64) {
     items.sort_by_key(time);
@@ -151,7 +163,7 @@ impl Dataset {
             .iter()
             .map(|connection| {
                 let first = since(first(connection));
-                let outcome = connection.setup.as_ref().map(|setup| setup.outcome.as_str());
+                let outcome = outcome(connection);
                 let open = connection.close.as_ref().is_some_and(|close| close.kind == "OPEN");
                 Life {
                     first,

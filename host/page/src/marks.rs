@@ -4,7 +4,7 @@ use serde_json::json;
 use weir_messages::v1::Transaction;
 
 use crate::batch;
-use crate::dataset::{Dataset, Exchange};
+use crate::dataset::{Dataset, Exchange, RESET_BY_CLIENT, outcome};
 use crate::error::Refused;
 use crate::groups::{By, CHART_WORDS};
 use crate::params::Params;
@@ -20,7 +20,14 @@ const HEIGHT: usize = 1024;
 const SHORTEST: f64 = 1e-9;
 
 /// Outcomes of setups, in the order of their numbers.
-pub const OUTCOMES: [&str; 5] = ["OK", "RETRANSMITTED", "REFUSED", "IGNORED", "RESET_LATE"];
+pub const OUTCOMES: [&str; 6] = [
+    "OK",
+    "RETRANSMITTED",
+    "REFUSED",
+    "IGNORED",
+    "RESET_LATE",
+    RESET_BY_CLIENT,
+];
 
 /// Which time of a transaction: its place in [`VALUES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +116,8 @@ pub fn setups(data: &Dataset, params: &mut Params) -> Result<(Points, crate::spa
     for row in &rows[span.part(&rows, |row| data.lives[*row as usize].first)] {
         let connection = &data.connections[*row as usize];
         let Some(setup) = &connection.setup else { continue };
-        let Some(kind) = OUTCOMES.iter().position(|outcome| *outcome == setup.outcome) else {
+        let outcome = outcome(connection);
+        let Some(kind) = OUTCOMES.iter().position(|name| Some(*name) == outcome) else {
             continue;
         };
         match setup.end_seconds {

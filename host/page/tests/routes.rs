@@ -168,7 +168,12 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
     let is_open = |c: &&Connection| c.close.as_ref().unwrap().kind == "OPEN";
     let open = truth.connections.iter().filter(is_open).count();
     assert_eq!(line.sum("closed"), (truth.connections.len() - open) as f64);
-    let failed = count("REFUSED") + count("IGNORED") + count("RESET_LATE");
+    let reset = |c: &&Connection| {
+        let is_reset = c.close.as_ref().is_some_and(|close| close.kind == "CLIENT_RST");
+        is_reset && c.setup.as_ref().is_some_and(|setup| setup.outcome == "REFUSED")
+    };
+    let reset = truth.connections.iter().filter(reset).count();
+    let failed = count("REFUSED") - reset + count("IGNORED") + count("RESET_LATE");
     assert_eq!(line.sum("failed"), failed as f64);
     let requests = truth.transactions.iter().filter(|t| t.kind != "SETUP");
     assert_eq!(line.sum("requests"), requests.count() as f64);

@@ -21,6 +21,7 @@ export interface Answer {
         firstPacketTime: string;
         durationSeconds: number;
         setup: { outcome: string; explanation: string; endSeconds?: number };
+        close: { kind: string };
         clientToServer: { packets: string; payloadBytes: string };
         serverToClient: { packets: string; payloadBytes: string };
     }[];

@@ -26,8 +26,11 @@ let browser: Browser;
 let answer: Answer;
 let one: Tab;
 
-const failedOf = (all: Answer) =>
-    all.connections.filter(({ setup }) => ["IGNORED", "REFUSED", "RESET_LATE"].includes(setup.outcome));
+const byClient = ({ setup, close }: Answer["connections"][number]) =>
+    setup.outcome === "REFUSED" && close.kind === "CLIENT_RST";
+const hasFailed = (one: Answer["connections"][number]) =>
+    ["IGNORED", "REFUSED", "RESET_LATE"].includes(one.setup.outcome) && !byClient(one);
+const failedOf = (all: Answer) => all.connections.filter(hasFailed);
 
 beforeAll(async () => {
     answer = analyze(DEMO);
@@ -223,7 +226,9 @@ test("setups: every outcome with its count; arrow keys visit what went wrong", a
     const legend = (await one.page.locator(".legend").innerText()).replaceAll("\n", " ");
     expect(legend).toContain(`done at once (${counts.get("OK") ?? 0})`);
     expect(legend).toContain(`done after a repeat (${counts.get("RETRANSMITTED") ?? 0})`);
-    expect(legend).toContain(`refused (${counts.get("REFUSED") ?? 0})`);
+    const reset = answer.connections.filter(byClient).length;
+    expect(legend).toContain(`refused (${(counts.get("REFUSED") ?? 0) - reset})`);
+    expect(legend.includes(`reset by the client (${reset})`)).toBe(reset > 0);
     const wrong = answer.connections
         .filter(({ setup }) => setup.outcome !== "OK" && setup.outcome !== "MIDSTREAM")
         .sort((a, b) => (a.firstPacketTime < b.firstPacketTime ? -1 : 1));
@@ -335,11 +340,11 @@ test("dialogues: a row for each pair, with its sums", async () => {
     await one.show("view=dialogues");
     const expected = new Map<string, [connections: number, failed: number, packets: number, back: number]>();
     for (const connection of answer.connections) {
-        const { client, server: to, setup, clientToServer, serverToClient } = connection;
+        const { client, server: to, clientToServer, serverToClient } = connection;
         const key = `${client.address} ${to.address}:${to.port}`;
         const sums = expected.get(key) ?? [0, 0, 0, 0];
         sums[0] += 1;
-        sums[1] += Number(["IGNORED", "REFUSED", "RESET_LATE"].includes(setup.outcome));
+        sums[1] += Number(hasFailed(connection));
         sums[2] += Number(clientToServer.packets);
         sums[3] += Number(serverToClient.packets);
         expected.set(key, sums);

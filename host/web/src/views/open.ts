@@ -29,8 +29,9 @@ export function and(...filters: string[]): string {
     return set.map((one) => (set.length > 1 && / OR /.test(one) ? `(${one})` : one)).join(" AND ");
 }
 
-/** Connections whose setup failed. */
-export const FAILED = "setup.outcome = IGNORED OR setup.outcome = REFUSED OR setup.outcome = RESET_LATE";
+/** Connections whose setup failed: not those that their client reset at once. */
+export const FAILED =
+    "setup.outcome = IGNORED OR setup.outcome = RESET_LATE OR (setup.outcome = REFUSED AND close.kind != CLIENT_RST)";
 
 /** Which failed, when, and why. */
 export const FAILED_COLUMNS = [

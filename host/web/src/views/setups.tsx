@@ -36,6 +36,7 @@ const OUTCOMES: Record<string, { label: string; look: (c: Colors) => Pick<Look, 
     REFUSED: { label: "refused", look: (c) => ({ color: c.purple, shape: "square" }) },
     IGNORED: { label: "ignored", look: (c) => ({ color: c.red, shape: "cross" }) },
     RESET_LATE: { label: "reset late", look: (c) => ({ color: c.red, shape: "star" }) },
+    RESET_BY_CLIENT: { label: "reset by the client", look: (c) => ({ color: c.grey, shape: "square" }) },
 };
 
 const lookOf = (name: string, c: Colors) => OUTCOMES[name]?.look(c) ?? ({ color: c.grey, shape: "ring" } as const);
@@ -87,6 +88,8 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
     const log = param("scale", "log") === "log";
     const domain = valueDomain(marks);
     const start = startOf();
+    // Setups that their client reset are rare: where there are none, nothing is said of them.
+    const told = marks.names.filter(({ name, count }) => name !== "RESET_BY_CLIENT" || count > 0);
     const failed = marks.names
         .filter(({ name }) => name === "REFUSED" || name === "IGNORED" || name === "RESET_LATE")
         .reduce((sum, one) => sum + one.count, 0);
@@ -137,7 +140,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                     format: count,
                 }}
                 legend={[
-                    ...marks.names.map(({ name, count: rows }) => ({
+                    ...told.map(({ name, count: rows }) => ({
                         label: `${OUTCOMES[name]?.label ?? name} (${count(rows)})`,
                         ...lookOf(name, c),
                         hidden: hidden(name),
