@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use weir_api::access::Access;
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
 use weir_api::server::{Services, serve_on};
@@ -32,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         analyst: None,
         capture: Arc::new(CaptureState::default()),
         appliance: Arc::new(ApplianceState::default()),
+        access: Access::default(),
         heartbeat: Duration::from_secs(1),
     };
 

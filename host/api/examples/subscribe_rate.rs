@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
+use weir_api::access::Access;
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
 use weir_api::server::{Services, serve_on};
@@ -51,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             analyst: None,
             capture: Arc::new(CaptureState::default()),
             appliance: Arc::new(ApplianceState::default()),
+            access: Access::default(),
             heartbeat: Duration::from_secs(1),
         };
         tokio::spawn(serve_on(listener, services, std::future::pending()));

@@ -8,6 +8,7 @@
 //! - [`v1`]: generated clients and servers; their messages are those of `weir-messages`.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod analyses;
 mod appliance;
 mod checksum;

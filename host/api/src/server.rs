@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tonic::transport::Server;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Server, ServerTlsConfig};
 
+use crate::access::{Access, Guard};
 use crate::analyses::{Analyses, Analyst};
 use crate::appliance::{Appliance, Capture};
 use crate::facts::Facts;
@@ -25,8 +27,7 @@ use crate::v1::capture_service_server::CaptureServiceServer;
 use crate::v1::flow_service_server::FlowServiceServer;
 use crate::v1::record_service_server::RecordServiceServer;
 
-/// Where the server listens unless told otherwise: this machine only, as there is no
-/// authentication yet.
+/// Where the server listens unless told otherwise: this machine only.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
 
 /// Ask a silent client for a sign of life, and give it up when none comes: a client that vanished
@@ -50,6 +51,8 @@ pub struct Services {
     pub capture: Arc<CaptureState>,
     /// What only the daemon knows.
     pub appliance: Arc<ApplianceState>,
+    /// Who may call them.
+    pub access: Access,
     /// Silence after which a stream sends a heartbeat.
     pub heartbeat: Duration,
 }
@@ -59,6 +62,8 @@ pub struct Services {
 pub enum ServeError {
     /// The address cannot be listened on.
     Listen(SocketAddr, std::io::Error),
+    /// Certificate or key are none.
+    Identity(tonic::transport::Error),
     /// The reflection service refused the descriptors.
     Reflection(tonic_reflection::server::Error),
     /// The transport failed.
@@ -74,6 +79,13 @@ impl fmt::Display for ServeError {
                     "gRPC: cannot listen on {address}: {error}; stop what uses it or choose another address"
                 )
             }
+            Self::Identity(error) => {
+                let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+                write!(
+                    f,
+                    "gRPC: certificate or key cannot be used: {cause}; both are PEM files, the key without a password"
+                )
+            }
             Self::Reflection(error) => write!(f, "gRPC reflection: {error}"),
             Self::Transport(error) => write!(f, "gRPC: {error}"),
         }
@@ -85,7 +97,7 @@ impl std::error::Error for ServeError {
         match self {
             Self::Listen(_, error) => Some(error),
             Self::Reflection(error) => Some(error),
-            Self::Transport(error) => Some(error),
+            Self::Identity(error) | Self::Transport(error) => Some(error),
         }
     }
 }
@@ -115,6 +127,7 @@ pub async fn serve_on(
         analyst,
         capture,
         appliance,
+        access,
         heartbeat,
     } = services;
     let (close, closing) = watch::channel(false);
@@ -138,28 +151,37 @@ pub async fn serve_on(
         .build_v1()
         .map_err(ServeError::Reflection)?;
 
-    let served = Server::builder()
+    let mut server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT));
+    if let Some(identity) = access.identity {
+        let tls = ServerTlsConfig::new().identity(identity);
+        server = server.tls_config(tls).map_err(ServeError::Identity)?;
+    }
+    let guard = Guard(access.token);
+    let served = server
+        // Who looks whether the daemon lives need not be known.
         .add_service(health)
-        .add_service(reflection)
-        .add_service(RecordServiceServer::new(Records::new(
-            Arc::clone(&log),
-            streams.clone(),
-        )))
-        .add_service(FlowServiceServer::new(Flows::new(
-            Arc::clone(&facts),
-            Arc::clone(&log),
-            streams.clone(),
-        )))
-        .add_optional_service(analyses.map(AnalysisServiceServer::new))
-        .add_service(CaptureServiceServer::new(Capture(capture)))
-        .add_service(ApplianceServiceServer::new(Appliance {
-            state: appliance,
-            log,
-            facts,
-            streams,
-        }))
+        .add_service(InterceptedService::new(reflection, guard.clone()))
+        .add_service(RecordServiceServer::with_interceptor(
+            Records::new(Arc::clone(&log), streams.clone()),
+            guard.clone(),
+        ))
+        .add_service(FlowServiceServer::with_interceptor(
+            Flows::new(Arc::clone(&facts), Arc::clone(&log), streams.clone()),
+            guard.clone(),
+        ))
+        .add_optional_service(analyses.map(|analyses| AnalysisServiceServer::with_interceptor(analyses, guard.clone())))
+        .add_service(CaptureServiceServer::with_interceptor(Capture(capture), guard.clone()))
+        .add_service(ApplianceServiceServer::with_interceptor(
+            Appliance {
+                state: appliance,
+                log,
+                facts,
+                streams,
+            },
+            guard,
+        ))
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
             shutdown.await;
             close.send_replace(true);

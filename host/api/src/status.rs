@@ -72,6 +72,15 @@ pub(crate) fn too_many_streams(limit: usize) -> Status {
     )
 }
 
+/// The caller is not known.
+pub(crate) fn no_token() -> Status {
+    status(
+        Code::Unauthenticated,
+        "TOKEN_INVALID",
+        "the server wants its token: authorization: Bearer TOKEN (weir query and others take it from the file that WEIR_TOKEN_FILE names)",
+    )
+}
+
 pub(crate) fn too_many_analyses(limit: usize) -> Status {
     status(
         Code::ResourceExhausted,

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
+use weir_api::access::{Access, Token};
 use weir_api::analyses::{Analyst, Sent};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
@@ -96,6 +97,10 @@ struct Server {
 
 impl Server {
     async fn start(directory: &Path, limit_bytes: u64, limits: Limits) -> Self {
+        Self::for_some(directory, limit_bytes, limits, Access::default()).await
+    }
+
+    async fn for_some(directory: &Path, limit_bytes: u64, limits: Limits, access: Access) -> Self {
         let log = Arc::new(
             RecordLog::open(Config {
                 directory: directory.to_owned(),
@@ -114,6 +119,7 @@ impl Server {
             analyst: Some(Arc::new(Echo)),
             capture: capture.clone(),
             appliance: appliance.clone(),
+            access,
             heartbeat: Duration::from_millis(100),
         };
         let (shutdown, stop) = oneshot::channel();
@@ -1234,4 +1240,62 @@ async fn packets_of_a_connection_come_in_pages() {
     };
     let error = client.list_packets(foreign).await.unwrap_err();
     assert_error(&error, Code::InvalidArgument, "PAGE_TOKEN_OF_OTHER_QUERY");
+}
+
+#[tokio::test]
+async fn only_who_has_the_token_is_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let access = Access {
+        token: Some(Token::parse("0123456789abcdef").unwrap()),
+        ..Access::default()
+    };
+    let server = Server::for_some(directory.path(), 1 << 20, Limits::default(), access).await;
+    let channel = server.channel().await;
+    let ask = async |header: Option<&'static str>| {
+        let with = |mut request: tonic::Request<()>| {
+            if let Some(header) = header {
+                request.metadata_mut().insert("authorization", header.parse().unwrap());
+            }
+            Ok(request)
+        };
+        let mut flows = FlowServiceClient::with_interceptor(channel.clone(), with);
+        let flows = flows.get_summary(GetSummaryRequest {}).await.map(|_| ());
+        let mut records = RecordServiceClient::with_interceptor(channel.clone(), with);
+        let records = records.subscribe(SubscribeRequest::default()).await.map(|_| ());
+        let mut capture = CaptureServiceClient::with_interceptor(channel.clone(), with);
+        let capture = capture.get_capture_status(GetCaptureStatusRequest {}).await.map(|_| ());
+        let mut appliance = ApplianceServiceClient::with_interceptor(channel.clone(), with);
+        let appliance = appliance.get_status(GetStatusRequest {}).await.map(|_| ());
+        let mut analyses = AnalysisServiceClient::with_interceptor(channel.clone(), with);
+        let sent = AnalyzeCapturesRequest {
+            message: Some(begins("a")),
+        };
+        let analyses = analyses.analyze_captures(tokio_stream::iter([sent])).await.map(|_| ());
+        [flows, records, capture, appliance, analyses]
+    };
+    for header in [
+        None,
+        Some("Bearer "),
+        Some("Bearer 0123456789abcdeg"),
+        Some("Bearer 0123456789abcdef0"),
+        Some("0123456789abcdef"),
+        Some("Basic 0123456789abcdef"),
+    ] {
+        for answer in ask(header).await {
+            assert_error(&answer.unwrap_err(), Code::Unauthenticated, "TOKEN_INVALID");
+        }
+    }
+    for answer in ask(Some("Bearer 0123456789abcdef")).await {
+        answer.unwrap();
+    }
+    // Health is for whoever looks.
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    let request = tonic_health::pb::HealthCheckRequest {
+        service: "weir.v1.FlowService".into(),
+    };
+    let answer = health.check(request).await.unwrap().into_inner();
+    assert_eq!(
+        answer.status(),
+        tonic_health::pb::health_check_response::ServingStatus::Serving
+    );
 }

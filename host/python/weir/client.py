@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -68,11 +69,30 @@ class Daemon:
     Messages are those of weir.v1; `HasField` tells what is known, as a count of 0 is a count.
     """
 
-    def __init__(self, address: str = DEFAULT_ADDRESS, timeout: float = 60.0) -> None:
-        """Connect to `address` (HOST:PORT); a call that is no stream fails after `timeout` seconds."""
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        timeout: float = 60.0,
+        *,
+        token: str | None = None,
+        tls: bool = False,
+        ca: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Connect to `address` (HOST:PORT); a call that is no stream fails after `timeout` seconds.
+
+        `token`: of a daemon with `--token-file`. `tls`: of one with `--tls-cert`, which is checked against the system's
+        roots, or against those of the PEM file `ca` (no need for `tls` then).
+        """
         self._timeout = timeout
+        self._metadata: tuple[tuple[str, str | bytes], ...] | None = None
+        if token:
+            self._metadata = (("authorization", f"Bearer {token}"),)
         options = [("grpc.max_receive_message_length", _MAX_MESSAGE)]
-        self._channel = grpc.insecure_channel(address, options=options)
+        if tls or ca is not None:
+            roots = None if ca is None else Path(ca).read_bytes()
+            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(roots), options=options)
+        else:
+            self._channel = grpc.insecure_channel(address, options=options)
 
     def __enter__(self) -> Daemon:
         return self
@@ -251,7 +271,7 @@ class Daemon:
             f"/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
         )
         try:
-            return call(request, timeout=self._timeout)
+            return call(request, timeout=self._timeout, metadata=self._metadata)
         except grpc.RpcError as error:
             raise _told(error) from error
 
@@ -259,14 +279,14 @@ class Daemon:
         call = self._channel.unary_stream(
             f"/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
         )
-        return self._all(call(request))
+        return self._all(call(request, metadata=self._metadata))
 
     def _send(self, method: str, requests: Iterator[Message], answer: _Parsed[_Answer]) -> Iterator[_Answer]:
         # A single answer comes as a stream of one.
         call = self._channel.stream_stream(
             f"/weir.v1.AnalysisService/{method}", request_serializer=_bytes, response_deserializer=answer.FromString
         )
-        return self._all(call(requests))
+        return self._all(call(requests, metadata=self._metadata))
 
     @staticmethod
     def _all(stream: _Call[_Answer]) -> Iterator[_Answer]:
@@ -292,9 +312,16 @@ class Daemon:
                 return
 
 
-def connect(address: str = DEFAULT_ADDRESS, timeout: float = 60.0) -> Daemon:
-    """A connection to the daemon at `address` (HOST:PORT)."""
-    return Daemon(address, timeout)
+def connect(
+    address: str = DEFAULT_ADDRESS,
+    timeout: float = 60.0,
+    *,
+    token: str | None = None,
+    tls: bool = False,
+    ca: str | os.PathLike[str] | None = None,
+) -> Daemon:
+    """A connection to the daemon at `address` (HOST:PORT); options as of `Daemon`."""
+    return Daemon(address, timeout, token=token, tls=tls, ca=ca)
 
 
 def _pieces(captures: Sequence[str | os.PathLike[str]]) -> Iterator[analysis_service_pb2.CapturePiece]:

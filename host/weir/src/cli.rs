@@ -317,6 +317,21 @@ impl PathOptions {
     }
 }
 
+/// Who may call the gRPC server.
+#[derive(Debug, Args)]
+pub struct AccessOptions {
+    /// Answer with TLS: the server's certificate and those up to the root, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Answer only to clients that send the token in this file; weir query and others find it by WEIR_TOKEN_FILE, and what
+    /// the certificate is checked against by WEIR_CA (docs: grpc.md)
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, Args)]
 pub struct FlowOptions {
     /// Take packets with different VLAN ids or VNIs for one connection (for links whose two directions are
@@ -583,6 +598,8 @@ pub struct ServeArgs {
     /// Address of the gRPC server
     #[arg(long, default_value_t = weir_api::server::DEFAULT_ADDRESS, value_name = "ADDR:PORT")]
     pub listen: SocketAddr,
+    #[command(flatten)]
+    pub access: AccessOptions,
     /// Directory of the record log
     #[arg(long, default_value = "/var/lib/weir", value_name = "DIR")]
     pub data: PathBuf,
@@ -798,7 +815,8 @@ pub struct QueryArgs {
     /// With findings: those that are open, then each that opens, changes or closes, until interrupted
     #[arg(long)]
     pub watch: bool,
-    /// Address of the daemon
+    /// Address of the daemon; https:// for one with TLS. WEIR_TOKEN_FILE and WEIR_CA name the files with its token and with
+    /// the roots that its certificate is checked against
     #[arg(long, default_value_t = format!("http://{}", weir_api::server::DEFAULT_ADDRESS), value_name = "URL")]
     pub server: String,
     /// Most rows to fetch

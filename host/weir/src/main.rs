@@ -1,6 +1,7 @@
 //! `weir`: the command line and the daemon.
 #![forbid(unsafe_code)]
 
+mod access;
 mod analyst;
 mod analyze;
 mod capture;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use weir_api::v1::appliance_service_client::ApplianceServiceClient;
 use weir_api::v1::capture_service_client::CaptureServiceClient;
@@ -18,6 +19,7 @@ use weir_messages::v1::{
 use weir_record::Record;
 use weir_record::raw::BYTES;
 
+use crate::access::{self, Bearer};
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
 use crate::error::Failure;
 use crate::format::{bytes, count};
@@ -56,32 +58,43 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(Failure::new)
 }
 
-async fn connect(url: &str) -> Result<Channel, Failure> {
-    if url.starts_with("https://") {
-        return Err(Failure::new(format_args!(
-            "{url}: the daemon has no TLS; write http://, over a network of others through a tunnel"
-        )));
-    }
+/// A connection, with the token in each call.
+type Daemon = InterceptedService<Channel, Bearer>;
+
+async fn connect(url: &str) -> Result<Daemon, Failure> {
     let no_address = |why: &dyn Display| {
         Failure::new(format_args!(
-            "{url}: {why}; an address looks like http://{}",
+            "{url}: {why}; an address looks like http://{}, or https:// for a daemon with TLS",
             weir_api::server::DEFAULT_ADDRESS
         ))
     };
-    if !url.starts_with("http://") {
+    let is_tls = url.starts_with("https://");
+    if !is_tls && !url.starts_with("http://") {
         return Err(no_address(&"it does not begin with http://"));
     }
-    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| no_address(&error))?;
-    endpoint
-        .connect_timeout(CONNECT_TIMEOUT)
-        .connect()
-        .await
-        .map_err(|error| {
-            let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            Failure::new(format_args!(
-                "{url}: {cause}; is the daemon running? Start it with: weir serve --port ..."
-            ))
-        })
+    let mut endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| no_address(&error))?;
+    if is_tls {
+        endpoint = endpoint
+            .tls_config(access::tls()?)
+            .map_err(|error| no_address(&cause(&error)))?;
+    }
+    let connected = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
+    let channel = connected.map_err(|error| {
+        let cause = cause(&error);
+        let guess = match is_tls {
+            true => "is its certificate by a root of this system, or of the file that WEIR_CA names?",
+            false => "",
+        };
+        Failure::new(format_args!(
+            "{url}: {cause}; is the daemon running? {guess} Start it with: weir serve --port ..."
+        ))
+    })?;
+    Ok(InterceptedService::new(channel, Bearer::of_environment()?))
+}
+
+/// What is behind an error that only says that the transport failed.
+fn cause(error: &tonic::transport::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn refused(status: &tonic::Status) -> Failure {
@@ -115,7 +128,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
     }
 }
 
-async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let mut answer = Analysis::default();
     let mut total = 0;
@@ -209,7 +222,7 @@ async fn facts(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
 }
 
 /// What happened when: the newest slices.
-async fn timeline(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let reply = client.get_timeline(GetTimelineRequest::default()).await;
     let mut slices = reply.map_err(|s| refused(&s))?.into_inner().slices;
@@ -222,7 +235,7 @@ async fn timeline(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
 }
 
 /// Findings as they open, change and close.
-async fn watch(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+async fn watch(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let request = WatchFindingsRequest {
         filter: args.filter.clone(),
     };
@@ -253,7 +266,7 @@ async fn watch(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn events(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+async fn events(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let request = WatchEventsRequest {
         after: 0,
         follow: false,
@@ -285,7 +298,7 @@ async fn events(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
     })
 }
 
-async fn status(channel: Channel, args: &QueryArgs) -> Result<(), Failure> {
+async fn status(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let appliance = ApplianceServiceClient::new(channel.clone())
         .get_status(GetStatusRequest {})
         .await;
@@ -401,7 +414,7 @@ pub fn all_records(url: &str, mut take: impl FnMut(&[Record])) -> Result<(), Fai
 
 /// Records from the oldest in the log to its end, until `take` says false.
 async fn subscribe(
-    channel: Channel,
+    channel: Daemon,
     url: &str,
     wait_for_replay: bool,
     mut take: impl FnMut(&[Record]) -> Result<bool, Failure>,

@@ -37,7 +37,7 @@ use crate::error::Failure;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::queue::{Change, Queue};
-use crate::{analyst, say, text, view};
+use crate::{access, analyst, say, text, view};
 
 /// Records that the analysis takes from the log at a time.
 const READ: usize = 8192;
@@ -135,6 +135,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         analyst: Some(Arc::new(analyst::Reader(args.ports.flow))),
         capture: Arc::clone(&capture),
         appliance: Arc::clone(&appliance),
+        access: access::of(&args.access)?,
         heartbeat: HEARTBEAT,
     };
 
@@ -152,6 +153,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
     };
 
+    if let Some(line) = access::open_to(address.ip(), &args.access) {
+        say::line(format_args!("weir: {line}"));
+    }
     stop_at_signal(&ASKED)?;
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);

@@ -1,6 +1,7 @@
 """The Python package as a user gets it: built by pip, checked by mypy, and its notebook run from top to bottom."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +199,64 @@ def test_every_call_is_answered(installed):
     demo = ROOT / "docs" / "demo"
     captures = [demo / "demo.pcap", demo / "demo-client.pcap", demo / "demo-server.pcap"]
     run = python(installed, "-c", ASK, WEIR, *captures)
+    assert run.stdout == "all asked\n", run.stdout + run.stderr
+
+
+def test_a_daemon_with_a_token_and_a_certificate_is_asked_with_both(installed, tmp_path):
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not here: apt-get install openssl")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=weir", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    command += ["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", "key", "-out", "certificate"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, cwd=tmp_path)
+    (tmp_path / "token").write_text("correct-horse-battery-staple")
+    code = """
+import socket, subprocess, sys, time
+import grpc, weir
+
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    address = f"127.0.0.1:{probe.getsockname()[1]}"
+command = [sys.argv[1], "serve", "--port", f"pcap:{sys.argv[2]}", "--listen", address, "--data", "data"]
+command += ["--tls-cert", "certificate", "--tls-key", "key", "--token-file", "token"]
+service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+try:
+    with weir.connect(address, ca="certificate", token="correct-horse-battery-staple") as daemon:
+        while True:
+            try:
+                if daemon.capture().finished:
+                    break
+            except weir.WeirError as error:
+                assert error.code is grpc.StatusCode.UNAVAILABLE and service.poll() is None
+            time.sleep(0.1)
+        assert len(list(daemon.connections())) > 10
+        assert any(message.HasField("batch") for message in daemon.records())
+        assert len(daemon.analyze(sys.argv[2]).connections) > 10
+    for options, code in [
+        ({"ca": "certificate"}, grpc.StatusCode.UNAUTHENTICATED),
+        ({"ca": "certificate", "token": "correct-horse"}, grpc.StatusCode.UNAUTHENTICATED),
+        ({"tls": True, "token": "correct-horse-battery-staple"}, grpc.StatusCode.UNAVAILABLE),
+    ]:
+        with weir.connect(address, **options) as daemon:
+            for ask in (daemon.status, lambda: list(daemon.records())):
+                try:
+                    ask()
+                    raise AssertionError("no error")
+                except weir.WeirError as error:
+                    assert error.code is code, error
+    print("all asked")
+finally:
+    service.terminate()
+    service.wait(timeout=60)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code, os.path.abspath(WEIR), ROOT / "docs" / "demo" / "demo.pcap"],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=tmp_path,
+    )
     assert run.stdout == "all asked\n", run.stdout + run.stderr
 
 

@@ -1,0 +1,88 @@
+//! Certificates and tokens, from files: of a daemon by its options, of its clients by the environment.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::Path;
+
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use tonic::{Request, Status};
+use weir_api::access::{Access, Token};
+
+use crate::cli::AccessOptions;
+use crate::error::Failure;
+
+/// Names of files for clients: what the daemon's certificate is checked against, and the token.
+const CA: &str = "WEIR_CA";
+const TOKEN: &str = "WEIR_TOKEN_FILE";
+
+/// As the options say.
+pub fn of(options: &AccessOptions) -> Result<Access, Failure> {
+    let identity = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(Identity::from_pem(read(certificate)?, read(key)?)),
+        _ => None,
+    };
+    let token = options.token_file.as_deref().map(token).transpose()?;
+    Ok(Access { identity, token })
+}
+
+/// What whoever starts a daemon on this address should know.
+pub fn open_to(address: IpAddr, options: &AccessOptions) -> Option<&'static str> {
+    let (tls, token) = (options.tls_cert.is_some(), options.token_file.is_some());
+    match (tls, token) {
+        _ if address.is_loopback() => None,
+        (_, false) => Some(
+            "whoever reaches the gRPC address may ask: --token-file says who may, --tls-cert and --tls-key hide what",
+        ),
+        (false, true) => {
+            Some("the token and all answers cross the network in the clear: --tls-cert and --tls-key hide them")
+        }
+        (true, true) => None,
+    }
+}
+
+/// TLS of a client: the system's roots, or those of a file.
+pub fn tls() -> Result<ClientTlsConfig, Failure> {
+    Ok(match named(CA) {
+        Some(path) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(path.as_ref())?)),
+        None => ClientTlsConfig::new().with_native_roots(),
+    })
+}
+
+/// Sends the token with each call, if there is one.
+#[derive(Clone)]
+pub struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Bearer {
+    pub fn of_environment() -> Result<Self, Failure> {
+        let Some(path) = named(TOKEN) else {
+            return Ok(Self(None));
+        };
+        let mut header: MetadataValue<Ascii> = token(path.as_ref())?.header().parse().map_err(Failure::new)?;
+        header.set_sensitive(true);
+        Ok(Self(Some(header)))
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            request.metadata_mut().insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn named(variable: &str) -> Option<OsString> {
+    std::env::var_os(variable).filter(|path| !path.is_empty())
+}
+
+fn token(path: &Path) -> Result<Token, Failure> {
+    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    Token::parse(&text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
