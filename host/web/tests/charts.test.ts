@@ -29,7 +29,7 @@ const VIEWS: readonly (readonly [view: string, charts: Record<string, "time" | "
     ["setups", { setups: "time" }],
     ["marks", { transactions: "time", histogram: "values" }],
     ["timeline", { concurrency: "time", rates: "time", throughput: "time", losses: "time", "setup-losses": "time" }],
-    ["connection", { sequence: "time", "in-flight": "time" }],
+    ["connection", { sequence: "time", "in-flight": "time", "ceilings-server": "nothing" }],
     ["waterfall", { waterfall: "time" }],
     ["exchange", { exchange: "time", timing: "time" }],
     ["timing", { timing: "time" }],

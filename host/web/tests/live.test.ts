@@ -46,6 +46,15 @@ async function told(of: Server, connections: number): Promise<string[]> {
     return said;
 }
 
+/** Rates, shares of them and the distance of a round trip. */
+const BY_TIMES = /(\d[\d.,]*(?: [kMG](?=bit))?) ?(bit\/s|%|km)/g;
+
+/** A figure with its prefix. */
+function inUnits(text = ""): number {
+    const [value = "", prefix = ""] = text.split(" ");
+    return Number(value.replaceAll(",", "")) * 1000 ** " kMG".indexOf(prefix || " ");
+}
+
 test("packets of what is measured are shown as those of the file", async () => {
     const packets = async (of: Server) => {
         const answer = (await (await fetch(`${of.url}/api/v1/captures`)).json()) as {
@@ -63,8 +72,14 @@ test("packets of what is measured are shown as those of the file", async () => {
     const plain = (text: string) =>
         text
             .replace(/connection \d+/g, "connection")
-            .replace(/[\d:.]*\d\.?\d* ?(ns|µs|ms|s|UTC)\b|\d+:\d+:[\d.]+/g, "time");
+            .replace(/[\d:.]*\d\.?\d* ?(ns|µs|ms|s|UTC)\b|\d+:\d+:[\d.]+/g, "time")
+            .replace(BY_TIMES, "$2");
     expect(mine.map(plain)).toEqual(theirs.map(plain));
+    // What is made of times is as near as these are.
+    const figures = (all: string[]) => [...all.join("\n").matchAll(BY_TIMES)].map(([, value]) => inUnits(value));
+    const [live, whole] = [figures(mine), figures(theirs)];
+    expect(whole.length).toBeGreaterThan(5);
+    whole.forEach((value, at) => expect(Math.abs((live[at] as number) / value - 1)).toBeLessThan(0.02));
 });
 
 test("findings and figures come by themselves; when the daemon ends, the page says so", async () => {

@@ -6,8 +6,9 @@ import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { readColumns } from "../src/api/client";
-import { count, duration, percent } from "../src/format";
+import { bits, bytes, count, duration, percent } from "../src/format";
 import { ROW } from "../src/packets/bounce";
+import type { Ceilings } from "../src/packets/ceilings";
 import { passageWords, readRows, timesAt } from "../src/packets/rows";
 import {
     axe,
@@ -35,12 +36,17 @@ interface PacketRow {
 }
 
 interface Said {
-    connections: { id: string; serverToClient: { retransmittedPackets: string; maxInFlight: string } }[];
+    connections: {
+        id: string;
+        serverToClient: { retransmittedPackets: string; maxInFlight: string; ceilings?: Ceilings };
+    }[];
     transactions: { connectionId: string }[];
     summary: {
         packets: string;
         start: string;
         delays: Record<string, number>;
+        delaysUncertainSeconds: number;
+        bottlenecks: { name: string; seconds: number; remedy: string }[];
         diagnosis: { category: string; verdict: string }[];
         statistics: { name: string; total?: number }[];
     };
@@ -166,6 +172,35 @@ test("one connection: its figures, both directions, its own time in the link", a
     }
     const counted = said.connections.find((each) => each.id === id)?.serverToClient.maxInFlight;
     expect(most).toBe(Number(counted));
+    expectNoErrors(one);
+});
+
+test("one connection: what each limit would allow, and what was measured", async () => {
+    const [id] = lossy();
+    await one.show(`view=connection&connection=${id}`);
+    const ceilings = said.connections.find((each) => each.id === id)?.serverToClient.ceilings;
+    const { receiverWindowBitsPerSecond: window, lossBitsPerSecond: loss, roundTripSeconds: trip } = ceilings ?? {};
+    if (!window || !loss || !trip) throw new Error("no ceilings");
+    const rows = one.page.locator('[data-chart="ceilings-server"] [data-table="ceilings"] tbody tr');
+    const cells = await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    expect(cells.map((row) => row.slice(0, 2))).toEqual([
+        ["measured", bits(ceilings?.measuredBitsPerSecond)],
+        ["receiver's window", bits(window)],
+        ["sender's buffer", "not known"],
+        ["loss (Mathis), lowest", bits(loss)],
+        ["link", "not known"],
+    ]);
+    expect(cells[1]?.[3]).toBe(`its largest, ${bytes((window * trip) / 8)}, in a round trip of ${duration(trip)}`);
+    expect(await one.page.locator(".said").innerText()).toContain(`The rate of loss allows ${bits(loss)} over`);
+    // By keys the same.
+    await plot(one.page, "ceilings-server").focus();
+    for (let step = 0; step < 4; step += 1) await one.page.keyboard.press("ArrowRight");
+    expect(await told(one.page, "ceilings-server")).toContain(`the lowest ceiling. Rate ${bits(loss)}`);
+    // What a phone cannot show beside one another scrolls in its place.
+    await one.page.setViewportSize({ width: 390, height: 800 });
+    await settled(one.page);
+    expect(await one.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await one.page.setViewportSize({ width: 1400, height: 900 });
     expectNoErrors(one);
 });
 
@@ -434,7 +469,11 @@ test("whose time it was: the parts and their sum", async () => {
     const pie = (await one.page.getByRole("img").getAttribute("aria-label")) ?? "";
     const worked = delays.serverProcessingSeconds ?? NaN;
     const all = (delays.totalSeconds ?? NaN) - (delays.userThinkSeconds ?? 0);
-    expect(pie).toContain(`server ${percent(worked / all)}: ${duration(worked)}`);
+    const give = ` ± ${duration(said.summary.delaysUncertainSeconds)}`;
+    expect(pie).toContain(`server ${percent(worked / all)}: ${duration(worked)}${give}`);
+    // Of a part of the capture it is not known.
+    await one.show("view=delays&by=none&from=0&to=2");
+    expect(await one.page.getByRole("img").getAttribute("aria-label")).not.toContain("±");
     expectNoErrors(one);
 });
 
@@ -447,6 +486,12 @@ test("diagnosis: every category with its verdict", async () => {
         expect(rows[at]?.toLowerCase()).toContain(words(category));
         expect(rows[at]).toContain(words(verdict));
     });
+    const costs = one.page.getByRole("region", { name: "What cost time" }).locator("tbody tr");
+    expect((await costs.allInnerTexts()).map((row) => row.split("\t").at(-1))).toEqual(
+        said.summary.bottlenecks.map(({ remedy }) => remedy),
+    );
+    const [first] = said.summary.bottlenecks;
+    expect(await costs.first().innerText()).toContain(duration(first?.seconds));
     expect(await one.page.locator('[data-table="statistics"] tbody tr').count()).toBe(said.summary.statistics.length);
     expectNoErrors(one);
 });

@@ -5,6 +5,7 @@ import type { Capture, Int64 } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
 import { count } from "../format";
 import { go, state } from "../state/store";
+import type { Ceilings } from "./ceilings";
 import type { LimitSeconds, TimeShares } from "./shares";
 
 export interface End {
@@ -25,6 +26,7 @@ export interface Side {
     maxWindow?: Int64;
     rtt?: { minSeconds?: number; medianSeconds?: number; p95Seconds?: number };
     limitSeconds?: LimitSeconds;
+    ceilings?: Ceilings;
 }
 
 export interface Connection {

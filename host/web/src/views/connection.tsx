@@ -1,11 +1,12 @@
-/** One connection: its time-sequence graph, and what was under way against the windows. */
+/** One connection: its time-sequence graph, what was under way against the windows, and what each limit would allow. */
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Explained } from "../components/Explained";
 import { Loading, useLoad } from "../components/load";
-import { bytes, count, duration, moment, UNKNOWN } from "../format";
+import { bits, bytes, count, duration, moment, UNKNOWN } from "../format";
+import { CeilingCharts } from "../packets/CeilingCharts";
 import { carried, lostOf, nameOf, span, type One, type Side } from "../packets/connection";
 import { drawFlight, drawSequence } from "../packets/draw";
 import { OfConnection } from "../packets/OfConnection";
@@ -33,7 +34,14 @@ export default function ConnectionView() {
             {(one) => (
                 <>
                     <Facts one={one} />
-                    {carried(one) ? <Charts one={one} /> : <PacketTable one={one} />}
+                    {carried(one) ? (
+                        <>
+                            <Charts one={one} />
+                            <CeilingCharts one={one} />
+                        </>
+                    ) : (
+                        <PacketTable one={one} />
+                    )}
                 </>
             )}
         </OfConnection>
@@ -52,6 +60,7 @@ function Facts(props: { one: One }) {
         ["Duration", duration(connection.durationSeconds)],
         ["Packets", count(packets)],
         ["Payload, client / server", both((side) => bytes(Number(side.payloadBytes)))],
+        ["Transfer rate, client / server", both((side) => bits(side.ceilings?.measuredBitsPerSecond))],
         ["Packets sent again", both((side) => count(side.retransmittedPackets))],
         ["Segments lost, client / server", both(lostOf)],
         [

@@ -58,11 +58,18 @@ export default function DelaysView() {
     );
     const whole = { by: "none", filter: query.filter, from, to };
     const pies = useLoad(`pies ${shown.id} ${JSON.stringify(whole)}`, async (signal) => {
-        const [all, taps] = await Promise.all([
+        const [all, taps, summary] = await Promise.all([
             json<Delays>(of(shown, "/delays"), whole, signal),
             json<{ pie: Measured[] }>(of(shown, "/taps"), {}, signal),
+            json<{ delaysUncertainSeconds?: number }>(of(shown, "/summary"), {}, signal),
         ]);
-        return { all: all.groups[0]?.shares ?? null, measured: taps.pie };
+        // Of a part of the capture it is not known.
+        const isAll = query.filter === "" && from === null && to === null;
+        return {
+            all: all.groups[0]?.shares ?? null,
+            uncertain: (isAll && summary.delaysUncertainSeconds) || null,
+            measured: taps.pie,
+        };
     });
     return (
         <>
@@ -95,10 +102,14 @@ export default function DelaysView() {
     );
 }
 
-function Pies(props: { all: TimeShares | null; measured: readonly Measured[] }) {
+function Pies(props: { all: TimeShares | null; uncertain: number | null; measured: readonly Measured[] }) {
     const pies: Pie[] = [];
     if (props.all !== null) {
-        pies.push({ ...slices(props.all), title: "from transactions, as this tap sees them", uncertainty: null });
+        pies.push({
+            ...slices(props.all),
+            title: "from transactions, as this tap sees them",
+            uncertainty: props.uncertain,
+        });
     }
     for (const one of props.measured) {
         pies.push({
@@ -115,7 +126,7 @@ function Pies(props: { all: TimeShares | null; measured: readonly Measured[] }) 
         <Picture
             name="pies"
             title="Client, network, server"
-            about="Time in which the client worked, data were under way, and the server worked. Times in which the user thought (the client sent nothing for more than a second) are left out of the first. From two captures and more, also what the taps at both ends measured; pies over the whole capture, not the range."
+            about="Time in which the client worked, data were under way, and the server worked. Times in which the user thought (the client sent nothing for more than a second) are left out of the first; how far (±) its parts may be from the truth is known of the whole capture alone. From two captures and more, also what the taps at both ends measured; pies over the whole capture, not the range."
             words={told}
             height={(width) => piesHeight(pies, width)}
             paint={(painter, width) => drawPies(painter, pies, width, colors.value)}
