@@ -13,6 +13,9 @@ use crate::status;
 /// Shortest token: what is shorter can be found by trying.
 pub const SHORTEST_TOKEN: usize = 16;
 
+/// How the header begins (RFC 6750 2.1).
+const SCHEME: &[u8] = b"Bearer ";
+
 /// Who may call the services. Without anything, whoever reaches the address.
 #[derive(Clone, Default)]
 pub struct Access {
@@ -65,7 +68,11 @@ impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let Some(token) = &self.0 else { return Ok(request) };
         let given = request.metadata().get("authorization");
-        let given = given.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        let given = given.and_then(|value| {
+            // RFC 9110 11.1: the name of the scheme is of either case.
+            let (scheme, given) = value.as_bytes().split_at_checked(SCHEME.len())?;
+            scheme.eq_ignore_ascii_case(SCHEME).then_some(given)
+        });
         let is_it = given.is_some_and(|given| bool::from(given.ct_eq(token.0.as_bytes())));
         if is_it { Ok(request) } else { Err(status::no_token()) }
     }

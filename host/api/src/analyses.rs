@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use weir_messages::v1::analyze_captures_request::Message;
@@ -19,7 +21,7 @@ use weir_messages::v1::{
 };
 
 use crate::status;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::v1::analysis_service_server::AnalysisService;
 
 /// Calls at once: each takes a processor, and its captures' place on disk.
@@ -28,8 +30,10 @@ const MOST_CALLS: usize = 2;
 const MOST_BYTES: u64 = 4 << 30;
 /// Longest name of a capture, in bytes.
 const LONGEST_NAME: usize = 4096;
-/// How long a client may say nothing while it sends.
+/// How long a client may send no byte of a capture, or take no part of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a client may send.
+const LONGEST: Duration = Duration::from_secs(3600);
 /// Parts of an answer that wait for a slow client.
 const QUEUED: usize = 4;
 
@@ -42,28 +46,60 @@ pub struct Sent {
     pub path: PathBuf,
 }
 
-/// Who reads and analyses captures. Errors are for the client: why no answer can be given.
+/// Who asked.
+pub trait Client: Sync {
+    /// Nobody waits for the answer any more.
+    fn is_gone(&self) -> bool;
+}
+
+/// Why there is no answer, for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// A capture cannot be read, or they have nothing in common.
+    Captures(String),
+    /// It would be too large.
+    TooLarge(String),
+    /// The client went away.
+    Gone,
+}
+
+/// What the client is to know beside an answer.
+pub type Warnings = Vec<String>;
+
+/// Who reads and analyses captures.
 pub trait Analyst: Send + Sync + 'static {
     /// Captures of one path, at most.
     fn most(&self) -> usize;
 
-    /// One capture, or several of one path: the parts of the answer go to `give` until it says false. Returns what the client is
-    /// to know beside it.
+    /// One capture, or several of one path: the parts of the answer go to `give` until it says false.
     ///
     /// # Errors
-    /// A capture cannot be read, or they have nothing in common.
+    /// Why there is none.
     fn analyze(
         &self,
         sent: &[Sent],
         options: AnalyzeOptions,
+        client: &dyn Client,
         give: &mut dyn FnMut(Analysis) -> bool,
-    ) -> Result<Vec<String>, String>;
+    ) -> Result<Warnings, NoAnswer>;
 
-    /// What differs, and what the client is to know beside it.
+    /// What differs.
     ///
     /// # Errors
-    /// A capture cannot be read.
-    fn compare(&self, sent: &[Sent; 2]) -> Result<(Comparison, Vec<String>), String>;
+    /// Why that cannot be told.
+    fn compare(&self, sent: &[Sent; 2], client: &dyn Client) -> Result<(Comparison, Warnings), NoAnswer>;
+}
+
+/// A client as long as its answer has a receiver, and the server goes on.
+struct Waiting<T> {
+    answer: mpsc::Sender<T>,
+    streams: Streams,
+}
+
+impl<T: Send> Client for Waiting<T> {
+    fn is_gone(&self) -> bool {
+        self.answer.is_closed() || self.streams.is_closing()
+    }
 }
 
 /// The service.
@@ -91,20 +127,25 @@ impl Analyses {
     async fn receive<R>(
         &self,
         mut stream: Streaming<R>,
-        most: usize,
+        mut spool: Spool,
         mut piece: impl FnMut(R, bool) -> Result<Option<CapturePiece>, Status>,
     ) -> Result<Spool, Status> {
-        let mut spool = Spool::new(most)?;
+        let last = Instant::now() + LONGEST;
+        let mut until = Instant::now() + PATIENCE;
         loop {
             let next = tokio::select! {
-                next = tokio::time::timeout(PATIENCE, stream.message()) => next,
+                next = tokio::time::timeout_at(until.min(last), stream.message()) => next,
                 () = self.streams.closed() => return Err(status::closing()),
             };
-            let Some(request) = next.map_err(|_| status::silent(PATIENCE))?? else {
+            let Some(request) = next.map_err(|_| status::slow(PATIENCE, LONGEST))?? else {
                 return Ok(spool);
             };
             if let Some(piece) = piece(request, spool.sent.is_empty())? {
+                let before = spool.bytes;
                 spool = work(move || spool.take(piece)).await?;
+                if spool.bytes > before {
+                    until = Instant::now() + PATIENCE;
+                }
             }
         }
     }
@@ -136,27 +177,32 @@ impl AnalysisService for Analyses {
             Some(Message::Piece(piece)) => Ok(Some(piece)),
             None => Ok(None),
         };
-        let spool = self.receive(request.into_inner(), self.analyst.most(), take).await?;
-        let spool = spool.complete(1)?;
+        let spool = Spool::new(self.analyst.most(), Names::Different)?;
+        let spool = self.receive(request.into_inner(), spool, take).await?.complete(1)?;
         let (analyst, options) = (Arc::clone(&self.analyst), options.unwrap_or_default());
         let (sender, receiver) = mpsc::channel(QUEUED);
-        let end = sender.clone();
+        let client = Waiting {
+            answer: sender.clone(),
+            streams: self.streams.clone(),
+        };
+        let runtime = Handle::current();
         let work = work(move || {
             let (_place, spool) = (place, spool);
-            let respond = |part, warnings| AnalyzeCapturesResponse { part, warnings };
-            let mut give = |part| sender.blocking_send(Ok(respond(Some(part), Vec::new()))).is_ok();
-            let warnings = analyst
-                .analyze(&spool.sent, options, &mut give)
-                .map_err(status::capture)?;
+            let respond = |part, warnings| {
+                let response = Ok(AnalyzeCapturesResponse { part, warnings });
+                runtime.block_on(client.answer.send_timeout(response, PATIENCE)).is_ok()
+            };
+            let mut give = |part| respond(Some(part), Vec::new());
+            let warnings = analyst.analyze(&spool.sent, options, &client, &mut give);
+            let warnings = warnings.map_err(status::no_answer)?;
             if !warnings.is_empty() {
-                // Nobody may be there any more.
-                let _ = sender.blocking_send(Ok(respond(None, warnings)));
+                respond(None, warnings);
             }
             Ok(())
         });
         tokio::spawn(async move {
             if let Err(error) = work.await {
-                let _ = end.send(Err(error)).await;
+                streams::end(&sender, error).await;
             }
         });
         Ok(Response::new(ReceiverStream::new(receiver)))
@@ -167,17 +213,23 @@ impl AnalysisService for Analyses {
         request: Request<Streaming<CompareCapturesRequest>>,
     ) -> Result<Response<CompareCapturesResponse>, Status> {
         let place = self.place()?;
-        let spool = self
-            .receive(request.into_inner(), 2, |request, _| Ok(request.piece))
-            .await?;
-        let spool = spool.complete(2)?;
+        let spool = Spool::new(2, Names::Any)?;
+        let take = |request: CompareCapturesRequest, _| Ok(request.piece);
+        let spool = self.receive(request.into_inner(), spool, take).await?.complete(2)?;
         let analyst = Arc::clone(&self.analyst);
+        // Dropped with this call.
+        let (answer, _waits) = mpsc::channel::<()>(1);
+        let client = Waiting {
+            answer,
+            streams: self.streams.clone(),
+        };
         let answer = work(move || {
             let _place = place;
             let Spool { sent, folder, .. } = spool;
             let pair: [Sent; 2] = sent.try_into().map_err(|_| status::worker())?;
-            let (comparison, warnings) = analyst.compare(&pair).map_err(status::capture)?;
+            let compared = analyst.compare(&pair, &client);
             drop(folder);
+            let (comparison, warnings) = compared.map_err(status::no_answer)?;
             Ok(CompareCapturesResponse {
                 comparison: Some(comparison),
                 warnings,
@@ -206,21 +258,30 @@ fn checked(options: AnalyzeOptions) -> Result<AnalyzeOptions, Status> {
     Ok(options)
 }
 
+/// Whether captures may have the same name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Any,
+    Different,
+}
+
 /// Captures on their way in; the files go with it.
 struct Spool {
     folder: TempDir,
     most: usize,
+    names: Names,
     sent: Vec<Sent>,
     file: Option<File>,
     bytes: u64,
 }
 
 impl Spool {
-    fn new(most: usize) -> Result<Self, Status> {
+    fn new(most: usize, names: Names) -> Result<Self, Status> {
         let folder = tempfile::Builder::new().prefix("weir-sent-").tempdir();
         Ok(Self {
             folder: folder.map_err(|error| status::no_room(&error))?,
             most,
+            names,
             sent: Vec::new(),
             file: None,
             bytes: 0,
@@ -251,9 +312,12 @@ impl Spool {
         if self.sent.len() == self.most {
             return refuse("TOO_MANY_CAPTURES", format!("{} captures at most", self.most));
         }
-        let is_name = !name.is_empty() && name.len() <= LONGEST_NAME && !name.contains(char::is_control);
-        if !is_name || self.sent.iter().any(|sent| sent.name == name) {
-            let message = format!("a name of 1 to {LONGEST_NAME} bytes that no other capture of the call has");
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(char::is_control) {
+            let message = format!("a name has 1 to {LONGEST_NAME} bytes, and no control characters");
+            return refuse("CAPTURE_NAME_INVALID", message);
+        }
+        if self.names == Names::Different && self.sent.iter().any(|sent| sent.name == name) {
+            let message = format!("{name} is twice; each capture is one tap of the path");
             return refuse("CAPTURE_NAME_INVALID", message);
         }
         let path = self.folder.path().join(self.sent.len().to_string());

@@ -44,7 +44,7 @@ pub(crate) struct Flows {
     facts: Arc<dyn Facts>,
     log: Arc<RecordLog>,
     streams: Streams,
-    packet_readers: Semaphore,
+    packet_readers: Arc<Semaphore>,
 }
 
 impl Flows {
@@ -53,7 +53,7 @@ impl Flows {
             facts,
             log,
             streams,
-            packet_readers: Semaphore::new(PACKET_READERS),
+            packet_readers: Arc::new(Semaphore::new(PACKET_READERS)),
         }
     }
 
@@ -177,11 +177,11 @@ impl FlowService for Flows {
             page_size,
             page_token,
         } = request.into_inner();
-        // It is never closed.
-        let _turn = self.packet_readers.acquire().await;
+        // It is never closed. Who gives up leaves the work, and its turn, behind.
+        let turn = Arc::clone(&self.packet_readers).acquire_owned().await;
         let log = Arc::clone(&self.log);
         self.work(move |facts| {
-            let asked = Asked::new(facts, &format!("packets {id}"), "", page_size, &page_token, 0)?;
+            let _turn = turn;
             let mut table = PacketTable::new(FlowId(id), MAX_PACKETS);
             let gaps = packets::read(&log, &mut table).map_err(|error| status::log(&error))?;
             let (mut rows, left_out) = table.finish();
@@ -191,6 +191,9 @@ impl FlowService for Flows {
                     None => unknown(id),
                 });
             }
+            // Rows are counted from the first that the log still has.
+            let first = rows[0].number;
+            let asked = Asked::new(facts, &format!("packets {id}"), "", page_size, &page_token, first)?;
             let kept = rows.len();
             let from = asked.page.map_or(0, |(from, _)| from as usize).min(kept);
             let to = (from + asked.page_size).min(kept);

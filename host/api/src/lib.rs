@@ -16,6 +16,7 @@ pub mod facts;
 pub mod filter;
 mod finding_feed;
 mod flows;
+mod incoming;
 pub mod log;
 pub mod packets;
 mod records;
@@ -25,6 +26,7 @@ mod status;
 mod streams;
 mod token;
 
+pub use incoming::MAX_CONNECTIONS;
 pub use status::DOMAIN;
 pub use streams::MAX_STREAMS;
 

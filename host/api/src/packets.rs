@@ -1,5 +1,7 @@
 //! The packet table of a connection, from its records.
 
+use std::collections::VecDeque;
+
 use weir_messages::Timestamp;
 use weir_messages::v1::{PacketRow, SackBlock};
 use weir_record::raw::BYTES;
@@ -9,6 +11,8 @@ use weir_record::{Block, Event, FlowId, Kind, Packet, PacketMore, Record, what};
 use crate::log::{LogError, Read, RecordLog};
 use crate::records::is_gap;
 
+/// Packets with data of a direction among which the last of a block is.
+const RECENT: usize = 64;
 /// Records that are read at a time.
 const READ: usize = 65_536;
 
@@ -19,6 +23,8 @@ pub struct PacketTable {
     most: usize,
     rows: Vec<PacketRow>,
     left_out: u64,
+    /// The newest rows of each direction that have data.
+    recent: [VecDeque<usize>; 2],
     /// Block of each direction that ended with a packet that did not come yet: where, and its bytes.
     ended: [Option<(u32, u32)>; 2],
     /// Conditions of the packet that comes.
@@ -35,6 +41,7 @@ impl PacketTable {
             most,
             rows: Vec::new(),
             left_out: 0,
+            recent: [const { VecDeque::new() }; 2],
             ended: [None; 2],
             note: String::new(),
             previous: None,
@@ -57,11 +64,12 @@ impl PacketTable {
             (Some(Kind::Block), _) => {
                 let block = Block::decode(r);
                 let end = block.seq.wrapping_add(block.bytes);
-                let is_last = |row: &&mut PacketRow| {
-                    row.from_server == (side == 1) && row.length > 0 && row.seq.wrapping_add(row.length) == end
+                let is_last = |at: &&usize| {
+                    let row = &self.rows[**at];
+                    row.seq.wrapping_add(row.length) == end
                 };
-                match self.rows.iter_mut().rev().find(is_last) {
-                    Some(row) => row.block_bytes = Some(block.bytes),
+                match self.recent[side].iter().rev().find(is_last) {
+                    Some(&at) => self.rows[at].block_bytes = Some(block.bytes),
                     None => self.ended[side] = Some((end, block.bytes)),
                 }
             }
@@ -87,6 +95,13 @@ impl PacketTable {
         if self.rows.len() == self.most {
             self.left_out += 1;
             return;
+        }
+        if p.length > 0 {
+            let recent = &mut self.recent[side];
+            if recent.len() == RECENT {
+                recent.pop_front();
+            }
+            recent.push_back(self.rows.len());
         }
         self.rows.push(PacketRow {
             number: p.number,
@@ -123,15 +138,19 @@ fn flags(bits: u8) -> String {
         .collect()
 }
 
-/// Give the table all of the log; returns at how many places records are missing there.
+/// Give the table all of the log; returns at how many places records are missing there, its beginning among them.
 pub(crate) fn read(log: &RecordLog, table: &mut PacketTable) -> Result<u64, LogError> {
-    let (mut position, mut bytes, mut gaps) = (log.first_position(), Vec::new(), 0);
+    let (mut position, mut bytes) = (log.first_position(), Vec::new());
+    let mut gaps = u64::from(position > 0);
     loop {
         bytes.clear();
         match log.read(position, READ, &mut bytes)? {
             Read::End => return Ok(gaps),
             // The log moved on meanwhile.
-            Read::Reclaimed { to } => position = to + 1,
+            Read::Reclaimed { to } => {
+                position = to + 1;
+                gaps += 1;
+            }
             Read::Records(count) => {
                 position += count;
                 for record in bytes.chunks_exact(BYTES) {

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Server, ServerTlsConfig};
+use tonic::transport::{Identity, Server, ServerTlsConfig};
 
 use crate::access::{Access, Guard};
 use crate::analyses::{Analyses, Analyst};
 use crate::appliance::{Appliance, Capture};
 use crate::facts::Facts;
 use crate::flows::Flows;
+use crate::incoming::{FIRST_WORDS, incoming};
 use crate::log::RecordLog;
 use crate::records::Records;
 use crate::state::{ApplianceState, CaptureState};
@@ -102,6 +102,22 @@ impl std::error::Error for ServeError {
     }
 }
 
+fn tls(identity: Identity) -> ServerTlsConfig {
+    ServerTlsConfig::new().identity(identity).timeout(FIRST_WORDS)
+}
+
+/// Whether the server can begin with this certificate and key.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check(access: &Access) -> Result<(), ServeError> {
+    let Some(identity) = access.identity.clone() else {
+        return Ok(());
+    };
+    let server = Server::builder().tls_config(tls(identity));
+    server.map(|_| ()).map_err(ServeError::Identity)
+}
+
 /// Serve on an address until `shutdown` resolves; then streams end with UNAVAILABLE and running calls have 5 seconds to
 /// finish. Connections that are open then are left to the runtime, which ends them when it ends.
 pub async fn serve(
@@ -155,8 +171,7 @@ pub async fn serve_on(
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT));
     if let Some(identity) = access.identity {
-        let tls = ServerTlsConfig::new().identity(identity);
-        server = server.tls_config(tls).map_err(ServeError::Identity)?;
+        server = server.tls_config(tls(identity)).map_err(ServeError::Identity)?;
     }
     let guard = Guard(access.token);
     let served = server
@@ -182,7 +197,7 @@ pub async fn serve_on(
             },
             guard,
         ))
-        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
+        .serve_with_incoming_shutdown(incoming(listener), async move {
             shutdown.await;
             close.send_replace(true);
         });

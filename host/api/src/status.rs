@@ -7,6 +7,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
+use crate::analyses::NoAnswer;
 use crate::filter::FilterError;
 use crate::log::LogError;
 
@@ -89,14 +90,15 @@ pub(crate) fn too_many_analyses(limit: usize) -> Status {
     )
 }
 
-/// The client stopped in the middle of what it sends.
-pub(crate) fn silent(patience: Duration) -> Status {
+/// The client takes too long to send.
+pub(crate) fn slow(silence: Duration, longest: Duration) -> Status {
     status(
         Code::DeadlineExceeded,
-        "CLIENT_SILENT",
+        "CLIENT_SLOW",
         format!(
-            "nothing came for {} s; send all captures, then end the stream",
-            patience.as_secs()
+            "no byte of a capture came for {} s, or not all came in {} s; send all captures, then end the stream",
+            silence.as_secs(),
+            longest.as_secs()
         ),
     )
 }
@@ -116,8 +118,12 @@ pub(crate) fn no_room(error: &io::Error) -> Status {
 }
 
 /// What was sent cannot be analysed.
-pub(crate) fn capture(error: String) -> Status {
-    status(Code::InvalidArgument, "CAPTURE_INVALID", error)
+pub(crate) fn no_answer(why: NoAnswer) -> Status {
+    match why {
+        NoAnswer::Captures(error) => status(Code::InvalidArgument, "CAPTURE_INVALID", error),
+        NoAnswer::TooLarge(error) => status(Code::OutOfRange, "ANSWER_TOO_LARGE", error),
+        NoAnswer::Gone => closing(),
+    }
 }
 
 pub(crate) fn closing() -> Status {

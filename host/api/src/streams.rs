@@ -48,6 +48,11 @@ impl Streams {
         MAX_STREAMS - self.places.available_permits()
     }
 
+    /// The server shuts down, or is gone.
+    pub fn is_closing(&self) -> bool {
+        *self.closing.borrow() || self.closing.has_changed().is_err()
+    }
+
     /// Resolves when the server shuts down, or is gone.
     pub async fn closed(&self) {
         let mut closing = self.closing.clone();

@@ -15,7 +15,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use weir_api::access::{Access, Token};
-use weir_api::analyses::{Analyst, Sent};
+use weir_api::analyses::{Analyst, Client, NoAnswer, Sent, Warnings};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{Config, RecordLog};
 use weir_api::server::{Services, serve_on};
@@ -47,14 +47,21 @@ impl Analyst for Echo {
         &self,
         sent: &[Sent],
         options: AnalyzeOptions,
+        client: &dyn Client,
         give: &mut dyn FnMut(Analysis) -> bool,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Warnings, NoAnswer> {
         for capture in sent {
             let bytes = std::fs::read(&capture.path).unwrap();
             if bytes == b"bad" {
-                return Err(format!("{}: it is bad", capture.name));
+                return Err(NoAnswer::Captures(format!("{}: it is bad", capture.name)));
             }
             assert!(bytes != b"worse", "the analyst fails");
+            if bytes == b"long" {
+                while !client.is_gone() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                return Err(NoAnswer::Gone);
+            }
             let tap = Tap {
                 file: capture.name.clone(),
                 packets: bytes.iter().map(|byte| u64::from(*byte)).sum(),
@@ -75,7 +82,7 @@ impl Analyst for Echo {
             .collect())
     }
 
-    fn compare(&self, sent: &[Sent; 2]) -> Result<(Comparison, Vec<String>), String> {
+    fn compare(&self, sent: &[Sent; 2], _: &dyn Client) -> Result<(Comparison, Warnings), NoAnswer> {
         let comparison = Comparison {
             first: sent[0].name.clone(),
             second: sent[1].name.clone(),
@@ -1298,4 +1305,21 @@ async fn only_who_has_the_token_is_answered() {
         answer.status(),
         tonic_health::pb::health_check_response::ServingStatus::Serving
     );
+}
+
+#[tokio::test]
+async fn an_analysis_that_nobody_waits_for_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    for _ in 0..4 {
+        // Its answer never comes: only the end of the call gives the place back.
+        let call = server.analyze(vec![begins("a"), bytes(b"long")]);
+        assert!(tokio::time::timeout(Duration::from_millis(200), call).await.is_err());
+    }
+    let short = async {
+        while server.analyze(vec![begins("a")]).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(WAIT, short).await.unwrap();
 }

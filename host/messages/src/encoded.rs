@@ -29,6 +29,11 @@ impl<M: Message + Default> Encoded<M> {
         }
     }
 
+    /// What they take.
+    pub fn bytes(&self) -> usize {
+        self.pieces.iter().map(Vec::capacity).sum()
+    }
+
     /// In the order in which they came; a piece's memory is free when its last one is taken.
     pub fn messages(self) -> impl Iterator<Item = Result<M, DecodeError>> {
         self.pieces.into_iter().flat_map(|piece| {

@@ -100,8 +100,12 @@ impl Timeline {
                 let times = times(connections.start);
                 let start = connections.start.max(first);
                 let inside = (connections.start + width).min(end).saturating_sub(start);
-                // Nothing is open outside of the input.
-                let mean = |level: Level| level.mean * width as f64 / inside.max(1) as f64;
+                // What is open at the end was there until then, and not for the rest of the slice.
+                let behind = (connections.start + width).saturating_sub(end).min(width);
+                let mean = |level: Level| {
+                    let there = level.mean * width as f64 - level.last as f64 * behind as f64;
+                    if inside > 0 { there / inside as f64 } else { 0.0 }
+                };
                 v1::TimeSlice {
                     start: Some(timestamp(start)),
                     seconds: seconds(inside),
@@ -229,6 +233,13 @@ mod tests {
         assert_eq!(of(&younger), [(0.75, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 2.0)]);
         assert_eq!(of(&older)[11..], of(&younger)[1..]);
         assert_eq!((older.open(), younger.open()), (2, 2));
+
+        // In the middle of a slice what is open is open until there.
+        for timeline in [&older, &younger] {
+            let slices = timeline.slices(Some(START), Some(START + 13 * S + S / 4));
+            let last = slices.last().map(|slice| (slice.seconds, slice.concurrent_connections));
+            assert_eq!(last, Some((0.25, 2.0)));
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
@@ -325,17 +327,21 @@ def connect(
 
 
 def _pieces(captures: Sequence[str | os.PathLike[str]]) -> Iterator[analysis_service_pb2.CapturePiece]:
-    # An error while they are sent would be gRPC's: one that is not there is told before.
-    for capture in captures:
-        os.stat(capture)
-    return _read(captures)
+    # Here, as an error while they are sent would be told as gRPC's.
+    with ExitStack() as opened:
+        files = [(os.fspath(capture), opened.enter_context(open(capture, "rb"))) for capture in captures]
+        for _, file in files:
+            file.peek(1)
+        kept = opened.pop_all()
+    return _read(files, kept)
 
 
-def _read(captures: Sequence[str | os.PathLike[str]]) -> Iterator[analysis_service_pb2.CapturePiece]:
-    for capture in captures:
-        begin = analysis_service_pb2.CaptureBegin(name=os.fspath(capture))
-        yield analysis_service_pb2.CapturePiece(begin=begin)
-        with open(capture, "rb") as file:
+def _read(files: list[tuple[str, BufferedReader]], kept: ExitStack) -> Iterator[analysis_service_pb2.CapturePiece]:
+    with kept:
+        for name, file in files:
+            # A name of a file may be no text.
+            begin = analysis_service_pb2.CaptureBegin(name=os.fsencode(name).decode(errors="replace"))
+            yield analysis_service_pb2.CapturePiece(begin=begin)
             while data := file.read(_PIECE):
                 yield analysis_service_pb2.CapturePiece(data=data)
 

@@ -12,6 +12,7 @@ use weir_api::access::{Access, Token};
 
 use crate::cli::AccessOptions;
 use crate::error::Failure;
+use crate::say;
 
 /// Names of files for clients: what the daemon's certificate is checked against, and the token.
 const CA: &str = "WEIR_CA";
@@ -45,7 +46,18 @@ pub fn open_to(address: IpAddr, options: &AccessOptions) -> Option<&'static str>
 /// TLS of a client: the system's roots, or those of a file.
 pub fn tls() -> Result<ClientTlsConfig, Failure> {
     Ok(match named(CA) {
-        Some(path) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(path.as_ref())?)),
+        Some(path) => {
+            let path: &Path = path.as_ref();
+            let roots = read(path)?;
+            let is_pem = String::from_utf8_lossy(&roots).contains("-----BEGIN CERTIFICATE-----");
+            if !is_pem {
+                return Err(Failure::new(format_args!(
+                    "{}: no certificate in PEM is in it",
+                    path.display()
+                )));
+            }
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(roots))
+        }
         None => ClientTlsConfig::new().with_native_roots(),
     })
 }
@@ -55,10 +67,17 @@ pub fn tls() -> Result<ClientTlsConfig, Failure> {
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Bearer {
-    pub fn of_environment() -> Result<Self, Failure> {
+    /// For this address.
+    pub fn of_environment(url: &str) -> Result<Self, Failure> {
         let Some(path) = named(TOKEN) else {
             return Ok(Self(None));
         };
+        let host = url.strip_prefix("http://");
+        if host.is_some_and(|host| !["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))) {
+            say::line(format_args!(
+                "weir: {url}: the token crosses the network in the clear; https:// hides it"
+            ));
+        }
         let mut header: MetadataValue<Ascii> = token(path.as_ref())?.header().parse().map_err(Failure::new)?;
         header.set_sensitive(true);
         Ok(Self(Some(header)))

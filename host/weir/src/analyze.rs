@@ -73,15 +73,24 @@ pub fn read(
     cut: Option<Cut>,
     take: impl FnMut(&[Record]),
 ) -> Result<source::Outcome, Failure> {
-    if source::is_url(input) {
-        query::all_records(input, take)?;
-        return Ok(source::Outcome::default());
-    }
     let options = source::Options {
         cut,
         ..source::Options::of(engine)
     };
-    source::read(Path::new(input), &options, take).map_err(Failure::new)
+    read_with(input, &options, take)
+}
+
+/// The same with these options.
+pub fn read_with(
+    input: &str,
+    options: &source::Options,
+    take: impl FnMut(&[Record]),
+) -> Result<source::Outcome, Failure> {
+    if source::is_url(input) {
+        query::all_records(input, take)?;
+        return Ok(source::Outcome::default());
+    }
+    source::read(Path::new(input), options, take).map_err(Failure::new)
 }
 
 /// Tell of files that could not be read to their end: what came before was used.

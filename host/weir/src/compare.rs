@@ -4,14 +4,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config};
-use weir_capture::CaptureError;
 use weir_messages::v1::{Analysis, Comparison, Finding};
 use weir_patterns::Watched;
 use weir_report::Sampler;
 use weir_report::compare::{COLUMNS, OTHERS, TIMES, cells, compare, document, name, shown, verdict};
 
-use crate::analyze::{read, report};
-use crate::cli::{CompareArgs, CompareFormat, Cut, FlowOptions};
+use crate::analyze::{read_with, report};
+use crate::cli::{CompareArgs, CompareFormat, Cut};
 use crate::error::Failure;
 use crate::text::{heading, table};
 use crate::{output, source};
@@ -36,9 +35,15 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         }
         (None, _) => return Err(Failure::new("two captures, or --ranges of one")),
     };
-    let (first, one) = sample(inputs[0], &args.flow, ranges[0])?;
-    let (second, other) = sample(inputs[1], &args.flow, ranges[1])?;
-    let code = report(one.into_iter().chain(other));
+    let of = |which: usize| {
+        let options = source::Options {
+            cut: ranges[which],
+            ..source::Options::of(args.flow.engine())
+        };
+        sample(inputs[which], &options, || {})
+    };
+    let ((first, one), (second, other)) = (of(0)?, of(1)?);
+    let code = report(one.error.into_iter().chain(other.error));
     let comparison = compare([&names[0], &names[1]], [&first, &second]);
     match args.format {
         CompareFormat::Text => output::write(args.output.as_deref(), |out| print(&comparison, out))?,
@@ -57,15 +62,16 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What a comparison needs of a capture, and why it could not be read to its end.
-pub fn sample(input: &str, flow: &FlowOptions, cut: Option<Cut>) -> Result<(Sampler, Option<CaptureError>), Failure> {
+/// What a comparison needs of a capture, and what became of that; `look` is called again and again.
+pub fn sample(input: &str, options: &source::Options, look: impl Fn()) -> Result<(Sampler, source::Outcome), Failure> {
     let mut sampler = Watched::new(Sampler::default());
     let mut analyzer = Analyzer::new(Config::default());
-    let outcome = read(input, flow.engine(), cut, |records| {
-        analyzer.push(records, &mut sampler)
+    let outcome = read_with(input, options, |records| {
+        analyzer.push(records, &mut sampler);
+        look();
     })?;
     sampler.finish(&mut analyzer);
-    Ok((sampler.inner, outcome.error))
+    Ok((sampler.inner, outcome))
 }
 
 fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {

@@ -282,7 +282,7 @@ impl Source {
             ..engine
         };
         let (engine, servers) = match devices {
-            [Device::Pcap(path)] => source::suited(path, engine),
+            [Device::Pcap(path)] => source::suited(path, engine, source::say),
             _ => (engine, Servers::default()),
         };
         Ok(Self {

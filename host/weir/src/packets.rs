@@ -24,16 +24,15 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
     };
     let mut table = Table::new(id, usize::MAX);
     let outcome = read(&args.input, &args.flow, true, |record| table.record(id, record))?;
-    let Some(open) = &table.open else {
-        return Err(Failure::new(format_args!(
-            "{}: no connection {}; weir analyze -f json lists their ids",
-            args.input, id.0
-        )));
-    };
     let (rows, _) = table.packets.finish();
     if rows.is_empty() {
+        let why = match (&table.open, source::is_url(&args.input)) {
+            (Some(_), _) => "no PACKET records of it; a daemon makes them with weir serve --digests",
+            (None, true) => "there is none in the log; weir query connections lists those that are known",
+            (None, false) => "there is none; weir analyze -f json lists their ids",
+        };
         return Err(Failure::new(format_args!(
-            "{}: no PACKET records of connection {}; a daemon makes them with weir serve --digests",
+            "{}: no connection {}: {why}",
             args.input, id.0
         )));
     }
@@ -45,7 +44,7 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
                 ..Analysis::default()
             },
         )?,
-        Format::Text => output::write(args.output.as_deref(), |out| print(id, open, &rows, out))?,
+        Format::Text => output::write(args.output.as_deref(), |out| print(id, table.open.as_ref(), &rows, out))?,
     }
     Ok(analyze::report(outcome.error))
 }
@@ -141,15 +140,19 @@ impl Table {
 }
 
 /// As a table.
-fn print(id: FlowId, open: &Open, rows: &[PacketRow], out: &mut dyn Write) -> io::Result<()> {
+fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Write) -> io::Result<()> {
     let address = |addr: [u8; 16], port: u16| format!("{} port {port}", Ipv6Addr::from(addr).to_canonical());
-    writeln!(
-        out,
-        "connection {}: client {}, server {}",
-        id.0,
-        address(open.client_addr, open.client_port),
-        address(open.server_addr, open.server_port)
-    )?;
+    match open {
+        Some(open) => writeln!(
+            out,
+            "connection {}: client {}, server {}",
+            id.0,
+            address(open.client_addr, open.client_port),
+            address(open.server_addr, open.server_port)
+        )?,
+        // A daemon's log has lost it with its oldest records.
+        None => writeln!(out, "connection {}: its beginning is not in the log any more", id.0)?,
+    }
     let mut table = text::table(
         &[
             "frame",

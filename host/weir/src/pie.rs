@@ -11,7 +11,7 @@ use weir_messages::v1::{Analysis, Finding, Pie};
 use crate::analyze::{records, report};
 use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
-use crate::{output, say, taps, text};
+use crate::{output, say, source, taps, text};
 
 const FLOW: FlowOptions = FlowOptions { ignore_vlan: false };
 
@@ -68,8 +68,9 @@ fn of_two(paths: [&PathBuf; 2]) -> Result<(Vec<Pie>, ExitCode), Failure> {
     let inputs = paths.map(|path| path.display().to_string());
     let mut traces = [Trace::default(); 2];
     let aligner = Aligner::new(inputs.iter().cloned());
-    let (alignment, errors) = taps::align(aligner, &inputs, &FLOW, |tap, records| traces[tap].push(records))?;
-    let code = report(errors);
+    let reading = source::Options::of(taps::engine(&FLOW));
+    let (alignment, outcomes) = taps::align(aligner, &inputs, &reading, |tap, records| traces[tap].push(records))?;
+    let code = report(taps::errors(outcomes));
     for (input, trace) in inputs.iter().zip(&traces) {
         if trace.frames() == 0 {
             return Err(no_flow(input));

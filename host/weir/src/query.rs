@@ -78,18 +78,17 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
             .tls_config(access::tls()?)
             .map_err(|error| no_address(&cause(&error)))?;
     }
+    let bearer = Bearer::of_environment(url)?;
     let connected = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
     let channel = connected.map_err(|error| {
         let cause = cause(&error);
-        let guess = match is_tls {
-            true => "is its certificate by a root of this system, or of the file that WEIR_CA names?",
-            false => "",
+        let guess = match cause.contains("certificate") {
+            true => "it is checked against this system's roots, or those of the file that WEIR_CA names",
+            false => "is the daemon running? Start it with: weir serve --port ...",
         };
-        Failure::new(format_args!(
-            "{url}: {cause}; is the daemon running? {guess} Start it with: weir serve --port ..."
-        ))
+        Failure::new(format_args!("{url}: {cause}; {guess}"))
     })?;
-    Ok(InterceptedService::new(channel, Bearer::of_environment()?))
+    Ok(InterceptedService::new(channel, bearer))
 }
 
 /// What is behind an error that only says that the transport failed.
@@ -98,8 +97,13 @@ fn cause(error: &tonic::transport::Error) -> String {
 }
 
 fn refused(status: &tonic::Status) -> Failure {
+    // What breaks off without an answer may want TLS.
+    let guess = match status.code() {
+        tonic::Code::Unknown => "; one with TLS is asked by https://",
+        _ => "",
+    };
     Failure::new(format_args!(
-        "the daemon answered: {} ({:?})",
+        "the daemon answered: {} ({:?}){guess}",
         status.message(),
         status.code()
     ))

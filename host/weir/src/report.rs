@@ -12,7 +12,7 @@ use weir_report::{Collector, Input};
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::error::Failure;
-use crate::{analyze, compare, output, packets, taps};
+use crate::{analyze, compare, output, packets, source, taps};
 
 /// Connections whose packets are shown, and packets of each.
 const CONNECTIONS: usize = 8;
@@ -37,9 +37,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
             )));
         }
         Some(baseline) => {
-            let (before, error) = compare::sample(baseline, &args.flow, None)?;
-            analyze::report(error);
-            let (now, _) = compare::sample(read.input, &args.flow, None)?;
+            let options = source::Options::of(args.flow.engine());
+            let (before, outcome) = compare::sample(baseline, &options, || {})?;
+            analyze::report(outcome.error);
+            let (now, _) = compare::sample(read.input, &options, || {})?;
             Some(weir_report::compare::compare([baseline, read.input], [&before, &now]))
         }
     };
@@ -83,11 +84,11 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
         let options = taps::Options {
             inputs: &args.inputs,
             names: &args.inputs,
-            flow: &args.flow,
+            reading: source::Options::of(taps::engine(&args.flow)),
             path: args.path,
             timeline: None,
         };
-        let mut read = taps::read(options, Collector::default)?;
+        let mut read = taps::read(options, Collector::default, |_, _| {})?;
         for connection in read.answer.inner.examples_mut() {
             taps::explain(connection, &read.alignment.legs);
         }
@@ -96,7 +97,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
             answer: read.answer,
             summary: read.summary,
             alignment: Some(read.alignment),
-            code: analyze::report(read.errors),
+            code: analyze::report(taps::errors(read.outcomes)),
         });
     };
     let mut answer = Watched::new(Collector::default());

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, Read, RecordLog};
-use weir_api::server::{Services, serve_on};
+use weir_api::server::{Services, check, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
 use weir_dpdk::{LinkState, PortReport, Progress as Measuring};
@@ -73,6 +73,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             recovery.damaged.len()
         ));
     }
+    let access = access::of(&args.access)?;
+    check(&access).map_err(Failure::new)?;
     let roots = match &args.webhook_ca {
         Some(path) => Roots::read(path).map_err(Failure::new)?,
         None => Roots::default(),
@@ -135,7 +137,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         analyst: Some(Arc::new(analyst::Reader(args.ports.flow))),
         capture: Arc::clone(&capture),
         appliance: Arc::clone(&appliance),
-        access: access::of(&args.access)?,
+        access,
         heartbeat: HEARTBEAT,
     };
 

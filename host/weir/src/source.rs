@@ -3,6 +3,8 @@
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -30,6 +32,7 @@ const TOGETHER: usize = 16;
 const WORTH_A_BAR: u64 = 32 << 20;
 
 /// How to read a capture.
+#[derive(Clone)]
 pub struct Options {
     /// Settings of the engine.
     pub engine: Config,
@@ -41,6 +44,8 @@ pub struct Options {
     pub statistics: Option<weir_sketch::Config>,
     /// Only packets of this time, as if the rest were not in the file.
     pub cut: Option<Cut>,
+    /// It is read for somebody else: this ends it, and nothing is said here.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Options {
@@ -52,18 +57,21 @@ impl Options {
             profile: Profile::Full,
             statistics: None,
             cut: None,
+            stop: None,
         }
     }
 
-    /// With an engine that is suited to a capture file; as on the card where the card's parser is asked for.
-    pub fn suited(&self, path: &Path) -> Self {
+    /// With an engine that is suited to a capture file; as on the card where the card's parser is asked for. `tell` gets what
+    /// the user should know of it.
+    pub fn suited(&self, path: &Path, tell: impl FnOnce(&str)) -> Self {
         let (engine, servers) = match self.profile {
-            Profile::Full => suited(path, self.engine),
+            Profile::Full => suited(path, self.engine, tell),
             Profile::Nic => (self.engine, self.servers.clone()),
         };
         Self {
             engine,
             servers,
+            stop: self.stop.clone(),
             ..*self
         }
     }
@@ -74,13 +82,15 @@ impl Options {
 pub struct Outcome {
     /// Set when the file could not be read to its end; what came before is good.
     pub error: Option<CaptureError>,
+    /// What else its reader should know, where it was read for somebody else.
+    pub note: Option<String>,
     /// Frames that are not for the card (nic profile).
     pub left_out: u64,
 }
 
 /// The engine's settings, suited to a capture file: where its beginning shows that the two directions of connections carry
-/// different tags, these are no part of the key. Says so to the user. And the ends that it shows to be servers.
-pub fn suited(path: &Path, engine: Config) -> (Config, Servers) {
+/// different tags, these are no part of the key, and `tell` is told so. And the ends that it shows to be servers.
+pub fn suited(path: &Path, engine: Config, tell: impl FnOnce(&str)) -> (Config, Servers) {
     // Only a file can be read twice.
     let file = path.is_file().then(|| CaptureFile::open(path).ok()).flatten();
     let Beginning {
@@ -90,8 +100,8 @@ pub fn suited(path: &Path, engine: Config) -> (Config, Servers) {
     if !engine.vlan_in_key || !found.differ() {
         return (engine, servers);
     }
-    say::line(format_args!(
-        "weir: {}: VLAN ids or VNIs differ by direction in {} of the first {}: they are left out, as by --ignore-vlan",
+    tell(&format!(
+        "{}: VLAN ids or VNIs differ by direction in {} of the first {}: they are left out, as by --ignore-vlan",
         path.display(),
         count(found.different),
         connections(found.alike + found.different)
@@ -107,8 +117,12 @@ pub fn suited(path: &Path, engine: Config) -> (Config, Servers) {
 /// one is in the outcome. A terminal sees how far it has come.
 pub fn read(path: &Path, options: &Options, take: impl FnMut(&[Record])) -> Result<Outcome, CaptureError> {
     let file = CaptureFile::open(path)?;
-    let options = options.suited(path);
-    let bar = bar(&file);
+    let mut note = None;
+    let options = options.suited(path, |text| match options.stop {
+        Some(_) => note = Some(text.to_owned()),
+        None => say(text),
+    });
+    let bar = if options.stop.is_none() { bar(&file) } else { None };
     let outcome = read_watched(file, &options, take, |read, _| {
         if let Some(bar) = &bar {
             bar.set_position(read);
@@ -118,7 +132,12 @@ pub fn read(path: &Path, options: &Options, take: impl FnMut(&[Record])) -> Resu
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    outcome
+    outcome.map(|outcome| Outcome { note, ..outcome })
+}
+
+/// A line to the user.
+pub fn say(text: &str) {
+    say::line(format_args!("weir: {text}"));
 }
 
 /// The same; `watch` is told the bytes read, of how many if that is known, and says whether to go on.
@@ -168,7 +187,8 @@ pub fn read_watched(
         take(&records);
         records.clear();
         let (position, whole) = file.progress();
-        if watch(position, whole).is_break() {
+        let is_stopped = options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if watch(position, whole).is_break() || is_stopped {
             break;
         }
         match read {
@@ -201,6 +221,7 @@ pub fn read_watched(
         Some(error) if file.frames() == 0 => Err(error),
         error => Ok(Outcome {
             error,
+            note: None,
             left_out: feed.left_out(),
         }),
     }

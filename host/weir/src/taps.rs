@@ -24,15 +24,23 @@ const AHEAD: usize = 4;
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     match args.format {
         AnalyzeFormat::Json => {
-            let read = read(args.into(), || Whole::kept(args.output.as_deref(), args.segments))?;
-            let code = analyze::report(read.errors);
+            let read = read(
+                args.into(),
+                || Whole::kept(args.output.as_deref(), args.segments),
+                |_, _| {},
+            )?;
+            let code = analyze::report(errors(read.outcomes));
             let (whole, last) = whole(read.answer, read.summary, read.alignment);
             whole.finish(last)?;
             Ok(code)
         }
         AnalyzeFormat::Text => {
-            let read = read(args.into(), || text::Collector::new(args.rows, args.segments))?;
-            let code = analyze::report(read.errors);
+            let read = read(
+                args.into(),
+                || text::Collector::new(args.rows, args.segments),
+                |_, _| {},
+            )?;
+            let code = analyze::report(errors(read.outcomes));
             let name = &args.inputs[read.alignment.nearest_client];
             output::write(args.output.as_deref(), |out| {
                 text::print_alignment(&read.alignment, out)?;
@@ -65,8 +73,8 @@ pub struct Read<S> {
     pub answer: Watched<S>,
     /// Its figures.
     pub summary: Summary,
-    /// Why captures could not be read to their end.
-    pub errors: Vec<CaptureError>,
+    /// What became of the captures.
+    pub outcomes: Vec<source::Outcome>,
 }
 
 /// What to read, and how.
@@ -75,8 +83,8 @@ pub struct Options<'a> {
     pub inputs: &'a [String],
     /// What they are called.
     pub names: &'a [String],
-    /// Options of the engine.
-    pub flow: &'a FlowOptions,
+    /// How to read them.
+    pub reading: source::Options,
     /// See `AnalyzeArgs`.
     pub path: PathOptions,
     /// See `AnalyzeArgs`.
@@ -88,7 +96,7 @@ impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
         Self {
             inputs: &args.inputs,
             names: &args.inputs,
-            flow: &args.flow,
+            reading: source::Options::of(engine(&args.flow)),
             path: args.path,
             timeline: args.timeline,
         }
@@ -127,8 +135,25 @@ pub fn explain(connection: &mut Connection, legs: &[Leg]) {
     };
 }
 
-/// Read them side by side.
-pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<Read<S>, Failure> {
+/// Why captures could not be read to their end.
+pub fn errors(outcomes: Vec<source::Outcome>) -> impl Iterator<Item = CaptureError> {
+    outcomes.into_iter().filter_map(|outcome| outcome.error)
+}
+
+/// The engine that captures of a path are read with.
+pub fn engine(flow: &FlowOptions) -> weir_engine::Config {
+    weir_engine::Config {
+        digests: true,
+        ..flow.engine()
+    }
+}
+
+/// Read them side by side; `look` is shown the sink of a capture whenever it was told more.
+pub fn read<S: Sink>(
+    args: Options<'_>,
+    mut sink: impl FnMut() -> S,
+    mut look: impl FnMut(usize, &S),
+) -> Result<Read<S>, Failure> {
     let mut answers: Vec<(Analyzer, Watched<S>)> = args
         .inputs
         .iter()
@@ -140,9 +165,10 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
         })
         .collect();
     let aligner = Aligner::new(args.names.iter().cloned());
-    let (alignment, errors) = align(aligner, args.inputs, args.flow, |tap, records| {
+    let (alignment, outcomes) = align(aligner, args.inputs, &args.reading, |tap, records| {
         let (analyzer, sink) = &mut answers[tap];
         analyzer.push(records, sink);
+        look(tap, &sink.inner);
     })?;
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
@@ -153,18 +179,18 @@ pub fn read<S: Sink>(args: Options<'_>, mut sink: impl FnMut() -> S) -> Result<R
         alignment,
         answer,
         summary,
-        errors,
+        outcomes,
     })
 }
 
 /// Read captures side by side into an aligner of theirs; their records go to `take` with the number of the capture, too. Also
-/// why any of them could not be read to its end.
+/// what became of each.
 pub fn align(
     mut aligner: Aligner,
     inputs: &[String],
-    flow: &FlowOptions,
+    reading: &source::Options,
     mut take: impl FnMut(usize, &[Record]),
-) -> Result<(Result<Alignment, NothingInCommon>, Vec<CaptureError>), Failure> {
+) -> Result<(Result<Alignment, NothingInCommon>, Vec<source::Outcome>), Failure> {
     for input in inputs {
         if input == "-" || source::is_url(input) {
             return Err(Failure::new(format_args!(
@@ -178,11 +204,7 @@ pub fn align(
             )));
         }
     }
-    let engine = weir_engine::Config {
-        digests: true,
-        ..flow.engine()
-    };
-    let readers: Vec<Reader> = inputs.iter().map(|input| Reader::start(input, engine)).collect();
+    let readers: Vec<Reader> = inputs.iter().map(|input| Reader::start(input, reading)).collect();
     while let Some(tap) = aligner.next_tap() {
         match readers[tap].records.recv() {
             Ok(records) => {
@@ -192,14 +214,14 @@ pub fn align(
             Err(_) => aligner.end(tap),
         }
     }
-    let mut errors = Vec::new();
+    let mut outcomes = Vec::new();
     for (input, reader) in inputs.iter().zip(readers) {
         let joined = reader.thread.join();
         let read =
             joined.map_err(|_| Failure::new(format_args!("{input}: the reader failed; please report the capture")))?;
-        errors.extend(read.map_err(Failure::new)?.error);
+        outcomes.push(read.map_err(Failure::new)?);
     }
-    Ok((aligner.finish(), errors))
+    Ok((aligner.finish(), outcomes))
 }
 
 /// Whether two paths lead to one file.
@@ -215,23 +237,22 @@ struct Reader {
 }
 
 impl Reader {
-    fn start(input: &str, engine: weir_engine::Config) -> Self {
+    fn start(input: &str, options: &source::Options) -> Self {
         let (sender, records) = sync_channel(AHEAD);
-        let path = PathBuf::from(input);
+        let (path, options) = (PathBuf::from(input), options.clone());
         Self {
             records,
-            thread: thread::spawn(move || read_file(&path, engine, &sender)),
+            thread: thread::spawn(move || read_file(&path, &options, &sender)),
         }
     }
 }
 
 fn read_file(
     path: &Path,
-    engine: weir_engine::Config,
+    options: &source::Options,
     records: &SyncSender<Vec<Record>>,
 ) -> Result<source::Outcome, CaptureError> {
-    let options = source::Options::of(engine);
-    source::read(path, &options, |batch| {
+    source::read(path, options, |batch| {
         // Nobody takes them when the comparison has failed: the rest is read for nothing, then told of.
         let _ = records.send(batch.to_vec());
     })

@@ -78,7 +78,8 @@ pub fn read(paths: &[PathBuf], known: PathOptions, flow: FlowOptions, progress: 
     if paths.len() > 1 {
         let inputs: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         let aligner = Aligner::new(inputs.iter().cloned()).keep_sightings();
-        let (found, _) = taps::align(aligner, &inputs, &flow, |_, _| {}).map_err(|error| error.to_string())?;
+        let (found, _) = taps::align(aligner, &inputs, &source::Options::of(taps::engine(&flow)), |_, _| {})
+            .map_err(|error| error.to_string())?;
         let found = found.map_err(|error| error.to_string())?;
         path = &paths[found.nearest_client];
         alignment = Some(found);
@@ -87,7 +88,7 @@ pub fn read(paths: &[PathBuf], known: PathOptions, flow: FlowOptions, progress: 
         digests: true,
         ..flow.engine()
     })
-    .suited(path);
+    .suited(path, source::say);
     let mut analyzer = Analyzer::new(known.config());
     let mut facts = Watched::new(Collector::new(Limits::default()));
     let file = CaptureFile::open(path).map_err(|error| error.to_string())?;

@@ -56,6 +56,19 @@ impl Whole {
         }
     }
 
+    /// Bytes that wait.
+    pub fn bytes(&self) -> usize {
+        let connections = match &self.connections {
+            Connections::Written(_) => 0,
+            Connections::Kept(connections, _) => connections.bytes(),
+        };
+        let segments = self
+            .segments
+            .as_ref()
+            .map_or(0, |segments| size_of_val(segments.as_slice()));
+        connections + self.transactions.bytes() + segments
+    }
+
     /// `last`, which has what no sink is told, with findings, and with segments in the order of time.
     fn rest(&mut self, last: Analysis) -> Analysis {
         let mut segments = self.segments.take().unwrap_or_default();

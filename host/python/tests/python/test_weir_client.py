@@ -169,11 +169,16 @@ try:
             part = daemon.analyze(cut)
         assert received(part, *part.findings) == printed("analyze", cut, code=2)
         assert len(caught) == 1 and str(caught[0].message).startswith(cut + ": ")
-        try:
-            daemon.analyze(cut, cut + ".missing")
-            raise AssertionError("no error")
-        except FileNotFoundError:
-            pass
+        for wrong, reason in [(cut + ".missing", FileNotFoundError), (folder.name, IsADirectoryError)]:
+            try:
+                daemon.analyze(cut, wrong)
+                raise AssertionError("no error")
+            except reason:
+                pass
+        odd = folder.name + "/\\udcff.pcap"
+        with open(demo, "rb") as of, open(odd, "wb") as to:
+            to.write(of.read())
+        assert len(daemon.analyze(odd).connections) == len(daemon.compare(odd, odd).only_first) + len(connections)
         with open(cut, "wb") as to:
             to.write(b"no capture at all")
         for ask, text in [(lambda: daemon.compare(client, cut), cut + ": "), (daemon.analyze, "piece: 0 captures")]:

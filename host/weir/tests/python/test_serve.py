@@ -245,7 +245,7 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
             ["query", "status", "--filter", "turns > 1"],
             "--filter is for connections, transactions, segments and findings",
         ),
-        (["query", "--server", "https://127.0.0.1:1"], "the daemon has no TLS"),
+        (["query", "--server", "https://127.0.0.1:1"], "is the daemon running?"),
         (["query", "--server", "127.0.0.1:1"], "an address looks like http://127.0.0.1:50051"),
     ],
 )
