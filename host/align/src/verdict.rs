@@ -364,7 +364,16 @@ impl Court<'_> {
             return;
         }
         let evidence = Evidence::collect(self, d);
-        let mut claims: Vec<(i64, i64)> = Vec::new();
+        // Transmissions that a tap beyond has seen arrived, whenever they are judged: no other one of these bytes needs to have.
+        let arrived = d.packets[up].iter().filter(|&&at| {
+            matches!(self.fate(up, at), Fate::Alone | Fate::Copy) && (self.seen_beyond)(up, at as usize)
+        });
+        let mut claims: Vec<(i64, i64)> = arrived
+            .map(|&at| {
+                let p = &window[at as usize];
+                (evidence.distance(up, p.seq), evidence.distance(up, p.end()))
+            })
+            .collect();
         // The latest first: of several transmissions it is the last that arrived.
         for &at in alone.iter().rev() {
             let p = &window[at as usize];
@@ -383,8 +392,6 @@ impl Court<'_> {
                 out.tally.missed[down] += 1;
                 out.rule(up, at, Passage::Missed);
                 missed[down].push(there);
-                // This transmission arrived: no other one of these bytes needs to have.
-                claims.push(range);
             } else if self.is_too_much(d, at) {
                 out.tally.copies[up].gone += segments;
                 out.rule(up, at, Passage::Undecided);

@@ -623,6 +623,48 @@ fn a_capture_that_drops_is_not_the_network() {
     }
 }
 
+#[test]
+fn a_repeat_that_a_leg_lost_did_not_bring_what_the_capture_missed() {
+    for seed in 25..=28 {
+        let quiet = Path {
+            loss: 0.0,
+            copies: 0.0,
+            ..PATH
+        };
+        let mut world = World::new(seed, quiet);
+        // Of these the middle capture misses the first copy; the second is sent just before the ACK comes back, and lost.
+        let is_one = |seen: &Seen| seen.from_client && seen.meta.payload > 0 && seen.meta.ip_id % 40 == 7;
+        let mut repeats: Vec<Seen> = world
+            .seen
+            .iter()
+            .filter(|seen| seen.tap == 0 && is_one(seen))
+            .cloned()
+            .collect();
+        for (k, repeat) in (0..).zip(&mut repeats) {
+            repeat.meta.time += 12 * MS;
+            repeat.meta.ip_id = 60_000 + k;
+            repeat.meta.options.timestamps = Some(((repeat.meta.time / MS) as u32, 7));
+        }
+        let count = repeats.len() as u64;
+        assert!(count > 20, "{count}");
+        world.seen.extend(repeats);
+        world.seen.sort_by_key(|seen| seen.meta.time);
+        let captures = [
+            support::records_of(&world.capture(0, plain, all)),
+            support::records_of(&world.capture(1, late, |_, seen| !is_one(seen))),
+            support::records_of(&world.capture(2, early, all)),
+        ];
+        let answer = support::align(&captures).unwrap();
+        assert_eq!(
+            losses(&answer),
+            [[count, 0], [0, 0]],
+            "seed {seed}: {:?}",
+            rest(&answer)
+        );
+        assert_eq!(rest(&answer), [0, 0, count], "seed {seed}");
+    }
+}
+
 /// Addresses translated, sequence numbers of one or both sides moved, between taps 0 and 1.
 fn behind_box(packets: &mut [Meta], translate: bool, client_shift: u32, server_shift: u32) {
     for meta in packets {

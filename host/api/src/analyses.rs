@@ -1,5 +1,6 @@
 //! AnalysisService: captures that clients send wait in files until all of them is here, and are analysed then.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use weir_messages::v1::{
 };
 
 use crate::status;
-use crate::streams::{self, Streams};
+use crate::streams::Streams;
 use crate::v1::analysis_service_server::AnalysisService;
 
 /// Calls at once: each takes a processor, and its captures' place on disk.
@@ -188,21 +189,25 @@ impl AnalysisService for Analyses {
         let runtime = Handle::current();
         let work = work(move || {
             let (_place, spool) = (place, spool);
+            let is_late = Cell::new(false);
             let respond = |part, warnings| {
                 let response = Ok(AnalyzeCapturesResponse { part, warnings });
-                runtime.block_on(client.answer.send_timeout(response, PATIENCE)).is_ok()
+                let sent = runtime.block_on(client.answer.send_timeout(response, PATIENCE));
+                is_late.set(sent.is_err());
+                sent.is_ok()
             };
             let mut give = |part| respond(Some(part), Vec::new());
             let warnings = analyst.analyze(&spool.sent, options, &client, &mut give);
             let warnings = warnings.map_err(status::no_answer)?;
-            if !warnings.is_empty() {
-                respond(None, warnings);
+            if is_late.get() || !warnings.is_empty() && !respond(None, warnings) {
+                return Err(status::unread(PATIENCE));
             }
             Ok(())
         });
         tokio::spawn(async move {
             if let Err(error) = work.await {
-                streams::end(&sender, error).await;
+                // However late it is read: without it, a part of the answer would seem to be all.
+                let _ = sender.send(Err(error)).await;
             }
         });
         Ok(Response::new(ReceiverStream::new(receiver)))

@@ -103,6 +103,18 @@ pub(crate) fn slow(silence: Duration, longest: Duration) -> Status {
     )
 }
 
+/// The client takes too long to read.
+pub(crate) fn unread(patience: Duration) -> Status {
+    status(
+        Code::DeadlineExceeded,
+        "CLIENT_SLOW",
+        format!(
+            "no part of the answer was taken for {} s: what came is not all",
+            patience.as_secs()
+        ),
+    )
+}
+
 pub(crate) fn too_large(limit: u64) -> Status {
     status(
         Code::OutOfRange,
