@@ -368,19 +368,15 @@ impl Court<'_> {
         let arrived = d.packets[up].iter().filter(|&&at| {
             matches!(self.fate(up, at), Fate::Alone | Fate::Copy) && (self.seen_beyond)(up, at as usize)
         });
-        let mut claims: Vec<(i64, i64)> = arrived
-            .map(|&at| {
-                let p = &window[at as usize];
-                (evidence.distance(up, p.seq), evidence.distance(up, p.end()))
-            })
-            .collect();
+        let range_of = |p: &Digest| (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
+        let mut claims: Vec<(i64, i64)> = arrived.map(|&at| range_of(&window[at as usize])).collect();
         // The latest first: of several transmissions it is the last that arrived.
         for &at in alone.iter().rev() {
             let p = &window[at as usize];
             out.tally.only[up] += 1;
             let there = self.other_clock(up, p.time);
             let takes_room = p.end() != p.seq;
-            let range = (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
+            let range = range_of(p);
             let segments = d.segments_of(down, p);
             if !tells[up] {
                 out.tally.undecided += 1;

@@ -11,7 +11,7 @@ use tonic::{Request, Status};
 use crate::status;
 
 /// Shortest token: what is shorter can be found by trying.
-pub const SHORTEST_TOKEN: usize = 16;
+const SHORTEST_TOKEN: usize = 16;
 
 /// How the header begins (RFC 6750 2.1).
 const SCHEME: &[u8] = b"Bearer ";

@@ -17,7 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Connections at once; more wait until one ends. A process may often have 1,024 files.
-pub const MAX_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 /// How long a client may take for its first bytes, and for the TLS handshake.
 pub(crate) const FIRST_WORDS: Duration = Duration::from_secs(20);
 /// How HTTP/2 begins (RFC 9113 3.4); a TLS handshake is longer.

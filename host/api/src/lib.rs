@@ -26,7 +26,6 @@ mod status;
 mod streams;
 mod token;
 
-pub use incoming::MAX_CONNECTIONS;
 pub use status::DOMAIN;
 pub use streams::MAX_STREAMS;
 

@@ -48,9 +48,14 @@ impl PacketTable {
         }
     }
 
+    /// Whether a record is one of the connection's.
+    pub fn is_of(&self, r: &Record) -> bool {
+        r.flow() == self.id
+    }
+
     /// The next record; those of others are left out.
     pub fn record(&mut self, r: &Record) {
-        if r.flow() != self.id {
+        if !self.is_of(r) {
             return;
         }
         let side = usize::from(r.server_to_client());

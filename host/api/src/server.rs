@@ -80,7 +80,7 @@ impl fmt::Display for ServeError {
                 )
             }
             Self::Identity(error) => {
-                let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+                let cause = cause(error);
                 write!(
                     f,
                     "gRPC: certificate or key cannot be used: {cause}; both are PEM files, the key without a password"
@@ -100,6 +100,11 @@ impl std::error::Error for ServeError {
             Self::Identity(error) | Self::Transport(error) => Some(error),
         }
     }
+}
+
+/// What is behind an error that only says that the transport failed.
+pub fn cause(error: &tonic::transport::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn tls(identity: Identity) -> ServerTlsConfig {

@@ -9,7 +9,7 @@ use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
 
-use crate::cli::{AnalyzeArgs, AnalyzeFormat, Cut, FlowOptions};
+use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
 use crate::error::Failure;
 use crate::whole::Whole;
 use crate::{output, query, report, say, source, taps, text};
@@ -62,22 +62,12 @@ pub fn watched<S: Sink>(inner: S, timeline: Option<f64>) -> Watched<S> {
 
 /// Give all records of the input to `take`.
 pub fn records(input: &str, flow: &FlowOptions, take: impl FnMut(&[Record])) -> Result<ExitCode, Failure> {
-    read(input, flow.engine(), None, take).map(|outcome| report(outcome.error))
+    read(input, flow.engine(), take).map(|outcome| report(outcome.error))
 }
 
-/// The same of a range of time of a capture file, measured with an engine of these settings, and without telling of a file
-/// that could not be read to its end.
-pub fn read(
-    input: &str,
-    engine: weir_engine::Config,
-    cut: Option<Cut>,
-    take: impl FnMut(&[Record]),
-) -> Result<source::Outcome, Failure> {
-    let options = source::Options {
-        cut,
-        ..source::Options::of(engine)
-    };
-    read_with(input, &options, take)
+/// The same, measured with an engine of these settings, and without telling of a file that could not be read to its end.
+pub fn read(input: &str, engine: weir_engine::Config, take: impl FnMut(&[Record])) -> Result<source::Outcome, Failure> {
+    read_with(input, &source::Options::of(engine), take)
 }
 
 /// The same with these options.

@@ -120,7 +120,7 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
     });
     let mut analyzer = Analyzer::new(Config::default());
     let mut start = None;
-    let outcome = analyze::read(input, args.flow.engine(), None, |records: &[Record]| {
+    let outcome = analyze::read(input, args.flow.engine(), |records: &[Record]| {
         begin(&mut start, records);
         analyzer.push(records, &mut sink);
     })?;

@@ -23,7 +23,7 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         None => only_connection(args)?,
     };
     let mut table = Table::new(id, usize::MAX);
-    let outcome = read(&args.input, &args.flow, true, |record| table.record(id, record))?;
+    let outcome = read(&args.input, &args.flow, true, |record| table.record(record))?;
     let (rows, _) = table.packets.finish();
     if rows.is_empty() {
         let why = match (&table.open, source::is_url(&args.input)) {
@@ -64,7 +64,7 @@ pub fn traces(
             timing.record(record);
         }
         if let Some(table) = tables.get_mut(&record.flow().0) {
-            table.record(record.flow(), record);
+            table.record(record);
         }
     })?;
     let of = |id: &u64| {
@@ -93,7 +93,7 @@ fn read(
         digests,
         ..flow.engine()
     };
-    analyze::read(input, engine, None, |records| records.iter().for_each(&mut take))
+    analyze::read(input, engine, |records| records.iter().for_each(&mut take))
 }
 
 /// The connection of a capture that has one.
@@ -131,8 +131,8 @@ impl Table {
         }
     }
 
-    fn record(&mut self, id: FlowId, r: &Record) {
-        if r.flow() == id && r.kind() == Some(Kind::Open) && !r.is_continuation() {
+    fn record(&mut self, r: &Record) {
+        if self.packets.is_of(r) && r.kind() == Some(Kind::Open) && !r.is_continuation() {
             self.open = Some(Open::decode(r));
         }
         self.packets.record(r);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
+use weir_api::server::cause;
 use weir_api::v1::appliance_service_client::ApplianceServiceClient;
 use weir_api::v1::capture_service_client::CaptureServiceClient;
 use weir_api::v1::flow_service_client::FlowServiceClient;
@@ -89,11 +90,6 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
         Failure::new(format_args!("{url}: {cause}; {guess}"))
     })?;
     Ok(InterceptedService::new(channel, bearer))
-}
-
-/// What is behind an error that only says that the transport failed.
-fn cause(error: &tonic::transport::Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn refused(status: &tonic::Status) -> Failure {

@@ -56,9 +56,27 @@ def test_types_are_strict(installed):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-ASK = """
-import json, socket, subprocess, sys, tempfile, time, warnings
+# The beginning of programs that replay a file with a daemon of their own, here at `address`.
+REPLAY = """
+import socket, time
 import grpc, weir
+
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    address = f"127.0.0.1:{probe.getsockname()[1]}"
+
+def finish(daemon, service):
+    while True:
+        try:
+            if daemon.capture().finished:
+                break
+        except weir.WeirError as error:
+            assert error.code is grpc.StatusCode.UNAVAILABLE and service.poll() is None
+        time.sleep(0.1)
+"""
+
+ASK = """
+import json, subprocess, sys, tempfile, warnings
 from google.protobuf import json_format
 from weir.v1.analysis_pb2 import Analysis
 
@@ -86,21 +104,12 @@ def received(answer, *findings):
         finding.ClearField("values")
     return answer, values
 
-with socket.socket() as probe:
-    probe.bind(("127.0.0.1", 0))
-    address = f"127.0.0.1:{probe.getsockname()[1]}"
 folder = tempfile.TemporaryDirectory()
 command = [sys.argv[1], "serve", "--port", f"pcap:{sys.argv[2]}", "--listen", address, "--data", folder.name, "--digests"]
 service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
     with weir.connect(address) as daemon:
-        while True:
-            try:
-                if daemon.capture().finished:
-                    break
-            except weir.WeirError as error:
-                assert error.code is grpc.StatusCode.UNAVAILABLE and service.poll() is None
-            time.sleep(0.1)
+        finish(daemon, service)
         connections = list(daemon.connections())
         assert len(connections) == daemon.status().connections == daemon.summary().connections > 10
         connection, transactions = daemon.connection(connections[3].id)
@@ -203,7 +212,7 @@ finally:
 def test_every_call_is_answered(installed):
     demo = ROOT / "docs" / "demo"
     captures = [demo / "demo.pcap", demo / "demo-client.pcap", demo / "demo-server.pcap"]
-    run = python(installed, "-c", ASK, WEIR, *captures)
+    run = python(installed, "-c", REPLAY + ASK, WEIR, *captures)
     assert run.stdout == "all asked\n", run.stdout + run.stderr
 
 
@@ -216,24 +225,14 @@ def test_a_daemon_with_a_token_and_a_certificate_is_asked_with_both(installed, t
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, cwd=tmp_path)
     (tmp_path / "token").write_text("correct-horse-battery-staple")
     code = """
-import socket, subprocess, sys, time
-import grpc, weir
+import subprocess, sys
 
-with socket.socket() as probe:
-    probe.bind(("127.0.0.1", 0))
-    address = f"127.0.0.1:{probe.getsockname()[1]}"
 command = [sys.argv[1], "serve", "--port", f"pcap:{sys.argv[2]}", "--listen", address, "--data", "data"]
 command += ["--tls-cert", "certificate", "--tls-key", "key", "--token-file", "token"]
 service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
     with weir.connect(address, ca="certificate", token="correct-horse-battery-staple") as daemon:
-        while True:
-            try:
-                if daemon.capture().finished:
-                    break
-            except weir.WeirError as error:
-                assert error.code is grpc.StatusCode.UNAVAILABLE and service.poll() is None
-            time.sleep(0.1)
+        finish(daemon, service)
         assert len(list(daemon.connections())) > 10
         assert any(message.HasField("batch") for message in daemon.records())
         assert len(daemon.analyze(sys.argv[2]).connections) > 10
@@ -255,7 +254,7 @@ finally:
     service.wait(timeout=60)
 """
     run = subprocess.run(
-        [sys.executable, "-c", code, os.path.abspath(WEIR), ROOT / "docs" / "demo" / "demo.pcap"],
+        [sys.executable, "-c", REPLAY + code, os.path.abspath(WEIR), ROOT / "docs" / "demo" / "demo.pcap"],
         env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,

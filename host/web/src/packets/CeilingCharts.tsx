@@ -1,6 +1,7 @@
 /** The ceilings of a connection: a chart, sentences and a table for each direction that has some. */
 import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
+import { Named } from "../components/Named";
 import { bits, bytes, duration, figure, percent, UNKNOWN } from "../format";
 import { colors } from "../theme";
 import { axisOf, drawCeilings, rates, ROW, sentences, shareOf, type Ceilings, type Rate } from "./ceilings";
@@ -118,16 +119,7 @@ function Path(props: { of: Ceilings }) {
         ],
         ["Ideal window (link × round trip)", bytes(idealWindowBytes)],
     ];
-    return (
-        <dl class="facts">
-            {facts.map(([name, value]) => (
-                <div key={name}>
-                    <dt>{name}</dt>
-                    <dd>{value}</dd>
-                </div>
-            ))}
-        </dl>
-    );
+    return <Named look="facts" values={facts} />;
 }
 
 function Table(props: { title: string; rows: readonly Rate[]; measured: number | undefined }) {

@@ -5,6 +5,7 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Explained } from "../components/Explained";
 import { Loading, useLoad } from "../components/load";
+import { Named } from "../components/Named";
 import { bits, bytes, count, duration, moment, UNKNOWN } from "../format";
 import { CeilingCharts } from "../packets/CeilingCharts";
 import { carried, lostOf, nameOf, span, type One, type Side } from "../packets/connection";
@@ -70,14 +71,7 @@ function Facts(props: { one: One }) {
     ];
     return (
         <section class="panel" aria-label="Connection in figures">
-            <dl class="attributes">
-                {facts.map(([name, value]) => (
-                    <div key={name}>
-                        <dt>{name}</dt>
-                        <dd>{value}</dd>
-                    </div>
-                ))}
-            </dl>
+            <Named look="attributes" values={facts} />
             {connection.setup?.explanation && (
                 <p class="note">
                     {connection.setup.explanation}{" "}

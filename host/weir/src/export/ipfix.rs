@@ -33,7 +33,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
         };
         let mut start = None;
         let mut analyzer = Analyzer::new(Config::default());
-        let outcome = analyze::read(input, args.flow.engine(), None, |records| {
+        let outcome = analyze::read(input, args.flow.engine(), |records| {
             begin(&mut start, records);
             sender.range = range(args, start.unwrap_or(0));
             // After an error the rest of the input is only read.

@@ -153,7 +153,7 @@ fn capture(
     let mut facts = Watched::new(Tables::new(tap));
     let mut start = None;
     let mut failed = None;
-    let outcome = analyze::read(input, engine, None, |records| {
+    let outcome = analyze::read(input, engine, |records| {
         // The rest of the input is only read.
         if failed.is_some() {
             return;
