@@ -793,15 +793,10 @@ impl Flow {
         }
         let request = self.transfer(0, (done.request_time, request_end), next, given, pool);
         let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
-        if let Some(limits) = self.extras.limits_mut() {
-            let [sent, received] = &mut limits.sides;
-            let trip = m.round_trip().unwrap_or(0);
-            sent.carried(done.request_bytes, trip.saturating_add(request_tail.late));
-            received.carried(done.response_bytes, trip.saturating_add(tail.late));
-        }
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
+        let late = tail.late;
         let tail = tail.behind(under_way(&response));
         let left = Left {
             recovered: recovered[1],
@@ -819,13 +814,24 @@ impl Flow {
             end: recovered[1],
             before: left.recovered,
         };
-        let tails = Tails {
+        let mut tails = Tails {
             request: request_tail.behind(under_way(&request)),
             // Who asked before all of it had come did not wait for it.
             before: if done.overlapped { Tail::default() } else { left.tail },
         };
         if tails.request.uncertain > 0 {
             done.wait = Some(Wait::or(done.wait, m.to_server.unwrap_or(0), tails.request.uncertain));
+        }
+        if let (Some(own), Some(wait)) = (m.to_server, done.wait) {
+            tails.request = tails.request.queued(wait, own);
+        }
+        if let Some(limits) = self.extras.limits_mut() {
+            let [sent, received] = &mut limits.sides;
+            let trip = m.round_trip().unwrap_or(0);
+            // The request was there when it was answered.
+            let most = done.server.unwrap_or(0).saturating_sub(m.to_server.unwrap_or(0));
+            sent.carried(done.request_bytes, trip.saturating_add(tails.request.late.min(most)));
+            received.carried(done.response_bytes, trip.saturating_add(late));
         }
         if let Some(gap) = before.filter(|_| done.request_bytes > 0) {
             let gap = gap.saturating_sub(left.recovered);

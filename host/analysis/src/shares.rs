@@ -211,19 +211,8 @@ impl TimeShares {
                 .wait
                 .map(|wait| u64::from(wait.round_trip))
                 .filter(|trip| *trip > 0);
-            let mut idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
-            if let Some(own) = m.to_server {
-                // Two signs of one queue: what passed around the request, and the request's own segments.
-                let wire = done.wait.map_or(0, |wait| u64::from(wait.on_wire));
-                let queue = trip.unwrap_or(own).saturating_sub(own);
-                let tail = tails.request;
-                let tail = Tail {
-                    late: tail.late.saturating_add(wire).max(queue),
-                    wire: tail.wire.saturating_add(wire),
-                    ..tail
-                };
-                idle -= s.tail(tail, idle);
-            }
+            let idle = s.less_latency(gap, m.to_server.map(|own| own.min(trip.unwrap_or(own))));
+            let idle = idle - s.tail(tails.request, idle);
             s.server += idle;
         }
         let idle = s.transfer(response, done.response_bytes, m);

@@ -623,6 +623,11 @@ fn flights_that_grow_by_a_segment_are_congestion_avoidance() {
 /// One connection uploads through a queue behind the tap, and another asks for something small meanwhile. The request waits
 /// as long as the upload's segments: 60 ms above the round trip of 20 ms. `queue`: whether there is any.
 fn a_request_beside_an_upload(queue: bool) -> v1::Transaction {
+    the_request(&beside_an_upload(queue, 0.0))
+}
+
+/// `apart`: the time between the request's first 200 bytes, which are acknowledged by themselves, and the rest; 0: it is one segment.
+fn beside_an_upload(queue: bool, apart: f64) -> Vec<Meta> {
     let base = 0.020;
     let mut upload = Conversation::new(40_001);
     upload.syn(0.0, C, 100, 0, Some(8));
@@ -645,11 +650,16 @@ fn a_request_beside_an_upload(queue: bool) -> v1::Transaction {
     ask.syn(0.0, C, 100, 0, Some(8));
     ask.syn(base, S, 900, 101, Some(8));
     ask.packet(base + 0.001, C, "A", 101, 901, 0);
-    let whole = base + 0.007 + if queue { 0.060 } else { 0.0 };
-    ask.packet(0.500, C, "AP", 101, 901, 300);
-    ask.packet(0.500 + whole, S, "AP", 901, 401, 500);
-    let packets: Vec<_> = upload.packets.into_iter().chain(ask.packets).collect();
-    the_request(&packets)
+    let way = base + if queue { 0.060 } else { 0.0 };
+    if apart > 0.0 {
+        ask.packet(0.500 - apart, C, "A", 101, 901, 200);
+        ask.packet(0.500 - apart + way, S, "A", 901, 301, 0);
+        ask.packet(0.500, C, "AP", 301, 901, 100);
+    } else {
+        ask.packet(0.500, C, "AP", 101, 901, 300);
+    }
+    ask.packet(0.500 + way + 0.007, S, "AP", 901, 401, 500);
+    upload.packets.into_iter().chain(ask.packets).collect()
 }
 
 /// The one of 300 bytes.
@@ -672,6 +682,25 @@ fn what_waits_in_a_queue_behind_the_tap_is_not_the_servers_time() {
     let without = a_request_beside_an_upload(false);
     assert!((without.shares.unwrap().server_processing_seconds - 0.007).abs() < 1e-6);
     assert_eq!(without.server_uncertain_seconds, None);
+}
+
+/// Its end waits in the queue, too.
+#[test]
+fn what_waits_in_a_queue_behind_the_tap_is_still_under_way() {
+    for (queue, whole) in [(true, 0.100 + 0.021 + 0.060), (false, 0.100 + 0.021)] {
+        let a = analyze(&beside_an_upload(queue, 0.100));
+        let asks = |c: &&v1::Connection| c.client.as_ref().unwrap().port == 40_002;
+        let sent = a
+            .connections
+            .iter()
+            .find(asks)
+            .unwrap()
+            .client_to_server
+            .as_ref()
+            .unwrap();
+        let rate = sent.ceilings.unwrap().measured_bits_per_second.unwrap();
+        assert!((rate * whole / 2400.0 - 1.0).abs() < 0.01, "{rate} {queue}");
+    }
 }
 
 /// Three requests and responses of 200 bytes, 7 ms of the server's each; the capture missed some packets, by their numbers.

@@ -5,6 +5,7 @@ use weir_record::Rtt;
 
 use super::Transfer;
 use super::path::{Path, SLACK, is_prompt};
+use crate::queues::Wait;
 use crate::shares::on_wire;
 
 /// Round trips from which on their fastest tells what the link takes.
@@ -130,6 +131,18 @@ impl Tail {
             wire: if is_told { time(flown.bytes) } else { 0 },
             guessed: if is_told && !is_given { more } else { 0 },
             uncertain: if is_given { 0 } else { more },
+        }
+    }
+
+    /// With the queue that what passed around a request tells of, where `own` is the smallest round trip: two signs of one queue.
+    pub fn queued(self, wait: Wait, own: u64) -> Self {
+        let wire = u64::from(wait.on_wire);
+        // 0: it was not known then.
+        let queue = u64::from(wait.round_trip).saturating_sub(own);
+        Self {
+            late: self.late.saturating_add(wire).max(queue),
+            wire: self.wire.saturating_add(wire),
+            ..self
         }
     }
 
