@@ -1,27 +1,30 @@
-//! Who may call: TLS, and a token that clients send.
+//! Who may call: TLS, and a token that clients send. The same for all addresses of a daemon.
 
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use subtle::ConstantTimeEq;
 use tonic::service::Interceptor;
-use tonic::transport::Identity;
 use tonic::{Request, Status};
 
 use crate::status;
+use crate::tls::Identity;
 
 /// Shortest token: what is shorter can be found by trying.
 const SHORTEST_TOKEN: usize = 16;
 
-/// How the header begins (RFC 6750 2.1).
-const SCHEME: &[u8] = b"Bearer ";
+/// How the header begins with a token by itself (RFC 6750 2.1), and with one as a password (RFC 7617 2).
+const BEARER: &[u8] = b"Bearer ";
+const BASIC: &[u8] = b"Basic ";
 
-/// Who may call the services. Without anything, whoever reaches the address.
+/// Who may call. Without anything, whoever reaches the address.
 #[derive(Clone, Default)]
 pub struct Access {
     /// Certificate chain and key of the server: TLS.
     pub identity: Option<Identity>,
-    /// What clients send as `authorization: Bearer TOKEN`.
+    /// What clients send.
     pub token: Option<Token>,
 }
 
@@ -58,6 +61,25 @@ impl Token {
     pub fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
+
+    /// Whether a header `authorization` brings the token: by itself, or, as browsers do, as the password of any user.
+    pub(crate) fn is_in(&self, header: &[u8]) -> bool {
+        let is_it = |given: &[u8]| bool::from(given.ct_eq(self.0.as_bytes()));
+        if let Some(given) = of_scheme(header, BEARER) {
+            return is_it(given);
+        }
+        let user = of_scheme(header, BASIC).and_then(|given| STANDARD.decode(given.trim_ascii()).ok());
+        user.is_some_and(|user| {
+            let mut parts = user.splitn(2, |byte| *byte == b':');
+            parts.nth(1).is_some_and(is_it)
+        })
+    }
+}
+
+/// What follows the name of a scheme, which is of either case (RFC 9110 11.1).
+fn of_scheme<'a>(header: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
+    let (name, given) = header.split_at_checked(scheme.len())?;
+    name.eq_ignore_ascii_case(scheme).then_some(given)
 }
 
 /// Lets calls with the token through; all of them, if there is none.
@@ -68,17 +90,16 @@ impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let Some(token) = &self.0 else { return Ok(request) };
         let given = request.metadata().get("authorization");
-        let given = given.and_then(|value| {
-            // RFC 9110 11.1: the name of the scheme is of either case.
-            let (scheme, given) = value.as_bytes().split_at_checked(SCHEME.len())?;
-            scheme.eq_ignore_ascii_case(SCHEME).then_some(given)
-        });
-        let is_it = given.is_some_and(|given| bool::from(given.ct_eq(token.0.as_bytes())));
-        if is_it { Ok(request) } else { Err(status::no_token()) }
+        if given.is_some_and(|given| token.is_in(given.as_bytes())) {
+            Ok(request)
+        } else {
+            Err(status::no_token())
+        }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -94,5 +115,33 @@ mod tests {
             ..Access::default()
         };
         assert_eq!(format!("{access:?}"), "Access { tls: false, token: true }");
+    }
+
+    #[test]
+    fn a_token_comes_by_itself_or_as_a_password() {
+        let token = Token::parse("0123456789abcdef").unwrap();
+        let basic = |user: &str| format!("Basic {}", STANDARD.encode(user));
+        for right in [
+            "Bearer 0123456789abcdef",
+            "bearer 0123456789abcdef",
+            &basic(":0123456789abcdef"),
+            &basic("me:0123456789abcdef"),
+        ] {
+            assert!(token.is_in(right.as_bytes()), "{right}");
+        }
+        for wrong in [
+            "",
+            "0123456789abcdef",
+            "Bearer",
+            "Bearer 0123456789abcdeg",
+            "Bearer 0123456789abcde",
+            "Basic 0123456789abcdef",
+            "Basic",
+            &basic("0123456789abcdef"),
+            &basic("0123456789abcdef:"),
+            &basic("me:you:0123456789abcdef"),
+        ] {
+            assert!(!token.is_in(wrong.as_bytes()), "{wrong}");
+        }
     }
 }

@@ -11,38 +11,62 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::Sleep;
-use tokio_stream::Stream;
+use tokio::time::{Sleep, timeout};
+use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::either::Either;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-/// Connections at once; more wait until one ends. A process may often have 1,024 files.
-const MAX_CONNECTIONS: usize = 512;
-/// How long a client may take for its first bytes, and for the TLS handshake.
-pub(crate) const FIRST_WORDS: Duration = Duration::from_secs(20);
-/// How HTTP/2 begins (RFC 9113 3.4); a TLS handshake is longer.
+use crate::tls::Identity;
+
+/// How long a client may take for its first bytes, and for the TLS handshake before them.
+const FIRST_WORDS: Duration = Duration::from_secs(20);
+/// How HTTP/2 begins (RFC 9113 3.4). A request of HTTP/1.1 is hardly shorter.
 const PREFACE: usize = 24;
 /// After connections could not be accepted: it is so for the next, too, until files are free again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Those of a socket that listens, as long as the stream is there.
-pub(crate) fn incoming(listener: TcpListener) -> impl Stream<Item = Result<Connection, Infallible>> {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+/// Those of a socket that listens, as long as the stream is there: `most` at once, more wait until one ends. (A process may
+/// often have 1,024 files.)
+pub(crate) fn incoming(
+    listener: TcpListener,
+    identity: Option<&Identity>,
+    most: usize,
+) -> ReceiverStream<Result<Connection, Infallible>> {
+    let places = Arc::new(Semaphore::new(most));
+    let acceptor = identity.map(Identity::acceptor);
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let accept = async {
             // It is never closed.
             while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-                match listener.accept().await {
-                    Ok((stream, _)) => {
-                        // Without it answers may wait for ACKs; nothing else is lost.
-                        let _ = stream.set_nodelay(true);
-                        if sender.send(Ok(Connection::new(stream, place))).await.is_err() {
-                            return;
-                        }
+                let stream = match listener.accept().await {
+                    Ok((stream, _)) => stream,
+                    Err(_) => {
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
                     }
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                }
+                };
+                // Without it answers may wait for ACKs; nothing else is lost.
+                let _ = stream.set_nodelay(true);
+                let Some(acceptor) = acceptor.clone() else {
+                    if sender
+                        .send(Ok(Connection::new(Either::Left(stream), place)))
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                    continue;
+                };
+                // Nobody waits for another's handshake.
+                let sender = sender.clone();
+                tokio::spawn(async move {
+                    if let Ok(Ok(stream)) = timeout(FIRST_WORDS, acceptor.accept(stream)).await {
+                        // Otherwise the server has ended.
+                        let _ = sender.send(Ok(Connection::new(Either::Right(stream), place))).await;
+                    }
+                });
             }
         };
         tokio::select! {
@@ -54,19 +78,26 @@ pub(crate) fn incoming(listener: TcpListener) -> impl Stream<Item = Result<Conne
 }
 
 /// One of them.
-pub(crate) struct Connection {
-    stream: TcpStream,
+pub struct Connection {
+    stream: Either<TcpStream, TlsStream<TcpStream>>,
     /// Bytes that are still to come in time, and until when.
     awaited: Option<(usize, Pin<Box<Sleep>>)>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    fn new(stream: TcpStream, place: OwnedSemaphorePermit) -> Self {
+    fn new(stream: Either<TcpStream, TlsStream<TcpStream>>, place: OwnedSemaphorePermit) -> Self {
         Self {
             stream,
             awaited: Some((PREFACE, Box::pin(tokio::time::sleep(FIRST_WORDS)))),
             _place: place,
+        }
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match &self.stream {
+            Either::Left(stream) => stream,
+            Either::Right(stream) => stream.get_ref().0,
         }
     }
 }
@@ -75,7 +106,7 @@ impl Connected for Connection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+        self.tcp().connect_info()
     }
 }
 

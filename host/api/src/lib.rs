@@ -4,6 +4,7 @@
 //!   analysis and gRPC subscribers read, each at its own position.
 //! - [`facts`]: what the analysis found out, in memory.
 //! - [`filter`]: one filter grammar for gRPC and the command line.
+//! - [`access`], [`tls`], [`http`]: who may call, also at the daemon's other addresses.
 //! - [`server`]: the services of `proto/weir/v1`, with health and reflection.
 //! - [`v1`]: generated clients and servers; their messages are those of `weir-messages`.
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod facts;
 pub mod filter;
 mod finding_feed;
 mod flows;
+pub mod http;
 mod incoming;
 pub mod log;
 pub mod packets;
@@ -24,6 +26,7 @@ pub mod server;
 pub mod state;
 mod status;
 mod streams;
+pub mod tls;
 mod token;
 
 pub use status::DOMAIN;

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 
 use crate::access::{Access, Guard};
 use crate::analyses::{Analyses, Analyst};
 use crate::appliance::{Appliance, Capture};
 use crate::facts::Facts;
 use crate::flows::Flows;
-use crate::incoming::{FIRST_WORDS, incoming};
+use crate::incoming::incoming;
 use crate::log::RecordLog;
 use crate::records::Records;
 use crate::state::{ApplianceState, CaptureState};
@@ -29,6 +29,9 @@ use crate::v1::record_service_server::RecordServiceServer;
 
 /// Where the server listens unless told otherwise: this machine only.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
+
+/// Connections at once.
+const MAX_CONNECTIONS: usize = 512;
 
 /// Ask a silent client for a sign of life, and give it up when none comes: a client that vanished
 /// without closing must not keep its place.
@@ -62,8 +65,6 @@ pub struct Services {
 pub enum ServeError {
     /// The address cannot be listened on.
     Listen(SocketAddr, std::io::Error),
-    /// Certificate or key are none.
-    Identity(tonic::transport::Error),
     /// The reflection service refused the descriptors.
     Reflection(tonic_reflection::server::Error),
     /// The transport failed.
@@ -79,13 +80,6 @@ impl fmt::Display for ServeError {
                     "gRPC: cannot listen on {address}: {error}; stop what uses it or choose another address"
                 )
             }
-            Self::Identity(error) => {
-                let cause = cause(error);
-                write!(
-                    f,
-                    "gRPC: certificate or key cannot be used: {cause}; both are PEM files, the key without a password"
-                )
-            }
             Self::Reflection(error) => write!(f, "gRPC reflection: {error}"),
             Self::Transport(error) => write!(f, "gRPC: {error}"),
         }
@@ -97,7 +91,7 @@ impl std::error::Error for ServeError {
         match self {
             Self::Listen(_, error) => Some(error),
             Self::Reflection(error) => Some(error),
-            Self::Identity(error) | Self::Transport(error) => Some(error),
+            Self::Transport(error) => Some(error),
         }
     }
 }
@@ -105,22 +99,6 @@ impl std::error::Error for ServeError {
 /// What is behind an error that only says that the transport failed.
 pub fn cause(error: &tonic::transport::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-fn tls(identity: Identity) -> ServerTlsConfig {
-    ServerTlsConfig::new().identity(identity).timeout(FIRST_WORDS)
-}
-
-/// Whether the server can begin with this certificate and key.
-///
-/// # Errors
-/// What is wrong with them.
-pub fn check(access: &Access) -> Result<(), ServeError> {
-    let Some(identity) = access.identity.clone() else {
-        return Ok(());
-    };
-    let server = Server::builder().tls_config(tls(identity));
-    server.map(|_| ()).map_err(ServeError::Identity)
 }
 
 /// Serve on an address until `shutdown` resolves; then streams end with UNAVAILABLE and running calls have 5 seconds to
@@ -172,14 +150,11 @@ pub async fn serve_on(
         .build_v1()
         .map_err(ServeError::Reflection)?;
 
-    let mut server = Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT));
-    if let Some(identity) = access.identity {
-        server = server.tls_config(tls(identity)).map_err(ServeError::Identity)?;
-    }
+    let connections = incoming(listener, access.identity.as_ref(), MAX_CONNECTIONS);
     let guard = Guard(access.token);
-    let served = server
+    let served = Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         // Who looks whether the daemon lives need not be known.
         .add_service(health)
         .add_service(InterceptedService::new(reflection, guard.clone()))
@@ -202,7 +177,7 @@ pub async fn serve_on(
             },
             guard,
         ))
-        .serve_with_incoming_shutdown(incoming(listener), async move {
+        .serve_with_incoming_shutdown(connections, async move {
             shutdown.await;
             close.send_replace(true);
         });

@@ -8,6 +8,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
+use weir_api::access::Access;
+use weir_api::http::{Listener, guarded};
 
 use crate::metrics::Metrics;
 
@@ -15,9 +17,9 @@ use crate::metrics::Metrics;
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answer `GET /metrics` on a socket that listens, until the task is dropped.
-pub async fn serve(listener: TcpListener, metrics: Metrics) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, metrics: Metrics, access: Access) -> std::io::Result<()> {
     let router = Router::new().route("/metrics", get(page)).with_state(Arc::new(metrics));
-    axum::serve(listener, router).await
+    axum::serve(Listener::new(listener, &access), guarded(router, &access)).await
 }
 
 async fn page(State(metrics): State<Arc<Metrics>>) -> Response {

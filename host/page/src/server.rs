@@ -24,6 +24,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use weir_api::access::Access;
+use weir_api::http::{Listener, guarded};
 
 use crate::captures::{Captures, MOST, UPLOAD};
 use crate::dataset::Dataset;
@@ -51,6 +53,8 @@ pub struct Site {
     pub files: PathBuf,
     /// Names by which browsers may call it, beside addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Who may open it.
+    pub access: Access,
 }
 
 struct Server {
@@ -71,6 +75,7 @@ pub async fn serve(
         shutdown.await;
         let _ = close.send(());
     };
+    let listener = Listener::new(listener, &site.access);
     let running = axum::serve(listener, router(captures, site)).into_future();
     tokio::select! {
         result = running => result,
@@ -81,6 +86,7 @@ pub async fn serve(
 
 /// All routes.
 pub fn router(captures: Arc<Captures>, site: Site) -> Router {
+    let access = site.access.clone();
     let server = Arc::new(Server {
         captures,
         site,
@@ -96,17 +102,20 @@ pub fn router(captures: Arc<Captures>, site: Site) -> Router {
         .route("/events", get(events))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method);
-    Router::new()
+    let router = Router::new()
         .nest("/api/v1", api)
         .fallback(file)
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest));
+    guarded(router, &access)
         .layer(middleware::from_fn_with_state(Arc::clone(&server), guard))
         .with_state(server)
 }
 
 /// Who asks, and what the browser is told about the answer.
 async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let mut response = match check(&server.site, request.headers(), request.method() == "POST") {
+    // HTTP/2 names the host in place of its header (RFC 9113 8.3.1).
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let mut response = match check(&server.site, authority, request.headers(), request.method() == "POST") {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
@@ -128,9 +137,9 @@ async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) 
 }
 
 /// A name that somebody else lets lead here would make the page theirs (DNS rebinding): addresses cannot, names can.
-fn check(site: &Site, headers: &HeaderMap, changes: bool) -> Result<(), Refused> {
+fn check(site: &Site, authority: Option<&str>, headers: &HeaderMap, changes: bool) -> Result<(), Refused> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let host = text(HOST).unwrap_or_default();
+    let host = text(HOST).or(authority).unwrap_or_default();
     let name = without_port(host);
     let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     let is_known =

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
-use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use tonic::transport::{Certificate, ClientTlsConfig};
 use tonic::{Request, Status};
 use weir_api::access::{Access, Token};
+use weir_api::tls::Identity;
 
 use crate::cli::AccessOptions;
 use crate::error::Failure;
@@ -21,25 +22,31 @@ const TOKEN: &str = "WEIR_TOKEN_FILE";
 /// As the options say.
 pub fn of(options: &AccessOptions) -> Result<Access, Failure> {
     let identity = match (&options.tls_cert, &options.tls_key) {
-        (Some(certificate), Some(key)) => Some(Identity::from_pem(read(certificate)?, read(key)?)),
+        (Some(certificate), Some(key)) => {
+            Some(Identity::from_pem(&read(certificate)?, &read(key)?).map_err(Failure::new)?)
+        }
         _ => None,
     };
     let token = options.token_file.as_deref().map(token).transpose()?;
     Ok(Access { identity, token })
 }
 
-/// What whoever starts a daemon on this address should know.
-pub fn open_to(address: IpAddr, options: &AccessOptions) -> Option<&'static str> {
-    let (tls, token) = (options.tls_cert.is_some(), options.token_file.is_some());
-    match (tls, token) {
-        _ if address.is_loopback() => None,
-        (_, false) => Some(
-            "whoever reaches the gRPC address may ask: --token-file says who may, --tls-cert and --tls-key hide what",
-        ),
-        (false, true) => {
+/// How links to HTTP addresses begin.
+pub fn scheme(access: &Access) -> &'static str {
+    if access.identity.is_some() { "https" } else { "http" }
+}
+
+/// What whoever starts a daemon on these addresses should know.
+pub fn open_to(addresses: impl IntoIterator<Item = IpAddr>, access: &Access) -> Option<&'static str> {
+    match (&access.identity, &access.token) {
+        _ if addresses.into_iter().all(|address| address.is_loopback()) => None,
+        (_, None) => {
+            Some("whoever reaches this address may ask: --token-file says who may, --tls-cert and --tls-key hide what")
+        }
+        (None, Some(_)) => {
             Some("the token and all answers cross the network in the clear: --tls-cert and --tls-key hide them")
         }
-        (true, true) => None,
+        (Some(_), Some(_)) => None,
     }
 }
 

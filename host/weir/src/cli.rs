@@ -317,17 +317,17 @@ impl PathOptions {
     }
 }
 
-/// Who may call the gRPC server.
+/// Who may call.
 #[derive(Debug, Args)]
 pub struct AccessOptions {
-    /// Answer with TLS: the server's certificate and those up to the root, in PEM
+    /// Answer with TLS, on each address: the server's certificate and those up to the root, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Its key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Answer only to clients that send the token in this file; weir query and others find it by WEIR_TOKEN_FILE, and what
-    /// the certificate is checked against by WEIR_CA (docs: grpc.md)
+    /// Answer only to those who send the token in this file: browsers as a password (of any user); weir query and others find
+    /// it by WEIR_TOKEN_FILE, and what the certificate is checked against by WEIR_CA (docs: grpc.md)
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
@@ -396,6 +396,8 @@ pub struct ViewArgs {
     /// Address to serve the page on; port 0: any that is free
     #[arg(long, default_value = "127.0.0.1:8970", value_name = "ADDR:PORT")]
     pub listen: SocketAddr,
+    #[command(flatten)]
+    pub access: AccessOptions,
     #[command(flatten)]
     pub page: PageOptions,
     #[command(flatten)]

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
+use weir_api::access::Access;
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, Read, RecordLog};
-use weir_api::server::{Services, check, serve_on};
+use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
 use weir_dpdk::{LinkState, PortReport, Progress as Measuring};
@@ -74,7 +75,6 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let access = access::of(&args.access)?;
-    check(&access).map_err(Failure::new)?;
     let roots = match &args.webhook_ca {
         Some(path) => Roots::read(path).map_err(Failure::new)?,
         None => Roots::default(),
@@ -116,6 +116,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Arc::new(AnalysisCounters::default()),
         Arc::new(WebhookCounters::default()),
     );
+    let scheme = access::scheme(&access);
     if let Some(address) = args.metrics {
         let listener = runtime.block_on(listen(address, "--metrics"))?;
         let address = listener.local_addr().map_err(Failure::new)?;
@@ -128,8 +129,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             store: stored.clone(),
             webhook: Arc::clone(&webhook),
         });
-        say::line(format_args!("weir: metrics on http://{address}/metrics"));
-        runtime.spawn(endpoint::serve(listener, metrics));
+        say::line(format_args!("weir: metrics on {scheme}://{address}/metrics"));
+        runtime.spawn(endpoint::serve(listener, metrics, access.clone()));
+    }
+    let addresses = [Some(address), args.metrics, args.page];
+    if let Some(line) = access::open_to(addresses.iter().flatten().map(SocketAddr::ip), &access) {
+        say::line(format_args!("weir: {line}"));
     }
     let services = Services {
         log: Arc::clone(&log),
@@ -137,7 +142,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         analyst: Some(Arc::new(analyst::Reader(args.ports.flow))),
         capture: Arc::clone(&capture),
         appliance: Arc::clone(&appliance),
-        access,
+        access: access.clone(),
         heartbeat: HEARTBEAT,
     };
 
@@ -150,14 +155,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 facts: Arc::clone(&facts) as Arc<_>,
                 recent: Arc::clone(&recent),
             };
-            show(&runtime, address, live, args)?;
+            let address = show(&runtime, address, live, args, access)?;
+            say::line(format_args!("weir: page on {scheme}://{address}"));
             Some(recent)
         }
     };
 
-    if let Some(line) = access::open_to(address.ip(), &args.access) {
-        say::line(format_args!("weir: {line}"));
-    }
     stop_at_signal(&ASKED)?;
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
@@ -282,8 +285,14 @@ pub async fn listen(address: SocketAddr, option: &str) -> Result<tokio::net::Tcp
     })
 }
 
-/// The analyst's page, as long as the daemon runs.
-fn show(runtime: &tokio::runtime::Runtime, address: SocketAddr, live: Live, args: &ServeArgs) -> Result<(), Failure> {
+/// The analyst's page, as long as the daemon runs; its address.
+fn show(
+    runtime: &tokio::runtime::Runtime,
+    address: SocketAddr,
+    live: Live,
+    args: &ServeArgs,
+    access: Access,
+) -> Result<SocketAddr, Failure> {
     let flow = args.ports.flow;
     let reader =
         move |paths: &[PathBuf], progress: &Progress| view::read(paths, PathOptions::default(), flow, progress);
@@ -291,14 +300,9 @@ fn show(runtime: &tokio::runtime::Runtime, address: SocketAddr, live: Live, args
     captures.watch(live).map_err(Failure::new)?;
     let listener = runtime.block_on(listen(address, "--page"))?;
     let address = listener.local_addr().map_err(Failure::new)?;
-    say::line(format_args!("weir: page on http://{address}"));
-    runtime.spawn(weir_page::serve(
-        listener,
-        captures,
-        view::site(&args.page_options),
-        std::future::pending(),
-    ));
-    Ok(())
+    let site = view::site(&args.page_options, access);
+    runtime.spawn(weir_page::serve(listener, captures, site, std::future::pending()));
+    Ok(address)
 }
 
 /// The card's keeper tells these.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weir_align::Aligner;
 use weir_analysis::Analyzer;
+use weir_api::access::Access;
 use weir_capture::CaptureFile;
 use weir_page::{Captures, Collector, Limits, Progress, Reading, Site};
 use weir_patterns::Watched;
@@ -15,7 +16,7 @@ use crate::cli::{FlowOptions, PageOptions, PathOptions, ViewArgs};
 use crate::error::Failure;
 use crate::measure::signal;
 use crate::serve::listen;
-use crate::{source, taps};
+use crate::{access, say, source, taps};
 
 /// Run the command.
 pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
@@ -29,6 +30,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
         }
         paths.push(path);
     }
+    let access = access::of(&args.access)?;
     let (known, flow) = (args.path, args.flow);
     let captures = Arc::new(Captures::new(Arc::new(
         move |paths: &[PathBuf], progress: &Progress| read(paths, known, flow, progress),
@@ -50,8 +52,11 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
         .map_err(Failure::new)?;
     let listener = runtime.block_on(listen(args.listen, "--listen"))?;
     let address = listener.local_addr().map_err(Failure::new)?;
-    anstream::println!("http://{address}");
-    let served = weir_page::serve(listener, captures, site(&args.page), signal());
+    if let Some(line) = access::open_to([address.ip()], &access) {
+        say::line(format_args!("weir: {line}"));
+    }
+    anstream::println!("{}://{address}", access::scheme(&access));
+    let served = weir_page::serve(listener, captures, site(&args.page, access), signal());
     runtime.block_on(served).map_err(Failure::new)?;
     // What is still being read is not waited for.
     runtime.shutdown_background();
@@ -59,7 +64,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
 }
 
 /// As the options say.
-pub fn site(options: &PageOptions) -> Site {
+pub fn site(options: &PageOptions, access: Access) -> Site {
     let beside = || {
         let program = std::env::current_exe().ok();
         let folder = program.as_deref().and_then(Path::parent);
@@ -68,6 +73,7 @@ pub fn site(options: &PageOptions) -> Site {
     Site {
         files: options.page_files.clone().unwrap_or_else(beside),
         hosts: options.page_host.clone(),
+        access,
     }
 }
 
