@@ -115,6 +115,8 @@ const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
 /// Largest MSS that a network carries (jumbo frames); that of a loopback interface is seven times as large.
 const JUMBO: u32 = 9_216;
+/// Largest window (RFC 7323 2.3), bytes.
+const MOST_WINDOW: u32 = 1 << 30;
 
 /// s of a round trip to ns.
 fn nanoseconds(seconds: f64) -> u64 {
@@ -403,6 +405,7 @@ impl Flow {
             timed: trip.filter(|_| self.setup.has_timed(side)),
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
+            reach: self.reach(side),
             reset: self.sent_rst(1 - (side & 1)),
             fin: self.sent_fin(side).then_some(self.ids[side & 1]),
         }
@@ -602,6 +605,18 @@ impl Flow {
             known: u8::from(e.tcp_flags & tcp_flag::ACK != 0),
         };
         Some((end, block))
+    }
+
+    /// How far from its ACK the receiver of a side's data can have some of it: what arrived fitted its window, and was sent. Twice that, for
+    /// the capture may have missed half.
+    fn reach(&self, side: usize) -> u32 {
+        let receiver = 1 - (side & 1);
+        let window = match self.setup.scale(receiver) {
+            Some(_) => self.largest_window(receiver),
+            None => MOST_WINDOW,
+        };
+        let sent = u32::try_from(self.directions[side & 1].payload).unwrap_or(u32::MAX);
+        window.max(sent).saturating_mul(2).min(MOST_WINDOW)
     }
 
     /// Largest window that a side advertised in bytes, in its SYN or later; 0: not known.

@@ -85,8 +85,8 @@ pub(crate) struct Losses {
     probe: Option<u32>,
     /// First byte of data that came on the SYN and did not come again.
     on_syn: Option<u32>,
-    /// The receiver has sent SACK blocks, whatever was seen of the handshake.
-    sack_seen: bool,
+    /// What the receiver's SACK blocks were about, whatever was seen of the handshake.
+    blocks: Blocks,
     hidden: Option<Hidden>,
     /// Data that a block has to be made of.
     pub late: Option<Late>,
@@ -94,6 +94,18 @@ pub(crate) struct Losses {
     pub answers: Counted,
     /// Retransmissions in sequence if the sender's ids count its packets.
     skipped: Vec<Entry>,
+}
+
+/// What SACK blocks are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Blocks {
+    /// None came.
+    #[default]
+    Nothing,
+    /// What was sent.
+    Data,
+    /// Nothing that was sent: a device in the path shifts the sequence numbers, and not those in the option.
+    Elsewhere,
 }
 
 /// Data that had been sent and not been seen: a packet without data was behind it, or IP ids were skipped before it.
@@ -142,7 +154,11 @@ impl Losses {
 
     fn with_sack(&self, path: Path) -> Path {
         Path {
-            sack: path.sack || self.sack_seen,
+            sack: match self.blocks {
+                Blocks::Nothing => path.sack,
+                Blocks::Data => true,
+                Blocks::Elsewhere => false,
+            },
             ..path
         }
     }

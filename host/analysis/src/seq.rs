@@ -12,6 +12,12 @@ pub(crate) const fn at_or_before(a: u32, b: u32) -> bool {
     !before(b, a)
 }
 
+/// Bytes between two, in whichever order.
+#[inline]
+pub(crate) const fn distance(a: u32, b: u32) -> u32 {
+    (a.wrapping_sub(b) as i32).unsigned_abs()
+}
+
 /// The later of two.
 #[inline]
 pub(crate) const fn later(a: u32, b: u32) -> u32 {

@@ -4,8 +4,8 @@ use weir_record::{Event, EventMore, tcp_flag, what};
 
 use super::entry::Entry;
 use super::path::Path;
-use super::{Losses, MIRRORED};
-use crate::seq::{Range, at_or_before, before};
+use super::{Blocks, Losses, MIRRORED};
+use crate::seq::{Range, at_or_before, before, distance};
 use crate::verdict::{Class, Place, sign};
 
 impl Losses {
@@ -15,16 +15,27 @@ impl Losses {
         if e.what & unused != 0 || e.tcp_flags & tcp_flag::RST != 0 {
             return;
         }
+        let more = more.filter(|_| e.what & what::SACK != 0);
+        if let Some(more) = more {
+            let is_near = more
+                .sack()
+                .all(|(from, to)| [from, to].iter().all(|edge| distance(*edge, e.ack) <= path.reach));
+            self.blocks = match self.blocks {
+                Blocks::Elsewhere => Blocks::Elsewhere,
+                _ if is_near => Blocks::Data,
+                _ => Blocks::Elsewhere,
+            };
+        }
+        let more = more.filter(|_| self.blocks == Blocks::Data);
         // A D-SACK alone asks for nothing.
-        let asks = e.what & what::SACK != 0 && more.is_some_and(|more| says_hole(e, more));
+        let asks = more.is_some_and(|more| says_hole(e, more));
         if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
             self.evidence = time;
         }
         if e.tcp_flags & tcp_flag::ACK != 0 {
             self.newly_acknowledged(e.ack).for_each(|entry| entry.tell(time));
         }
-        if let Some(more) = more.filter(|_| e.what & what::SACK != 0) {
-            self.sack_seen = true;
+        if let Some(more) = more {
             self.note_standing_holes(e.ack, path);
             self.sack(e, more, time, path);
         }
@@ -248,7 +259,40 @@ fn says_hole(e: &Event, more: &EventMore) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::losses::tests::{SOON, again, places_each};
+    use crate::losses::tests::{PATH, SOON, again, event, places_each};
+
+    /// Blocks of a device that shifts sequence numbers and not them: no hole, no D-SACK, and that none comes says nothing.
+    #[test]
+    fn blocks_far_from_all_that_was_sent_are_no_evidence() {
+        for (shift, sack) in [(0, true), (1 << 21, false), (0u32.wrapping_sub(1 << 21), false)] {
+            let mut losses = Losses::default();
+            let e = Event {
+                what: what::SACK,
+                ack: 1000,
+                ..event(0, 0, 0, 0)
+            };
+            let edge = |edge: u32| edge.wrapping_add(shift);
+            let more = EventMore {
+                left0: edge(2000),
+                right0: edge(3000),
+                left1: 0,
+                right1: 0,
+                left2: 0,
+                right2: 0,
+                left3: 0,
+                right3: 0,
+                sack_count: 1,
+                scale: 0,
+                mss: 0,
+                sack_permitted: 0,
+                timestamps: 0,
+            };
+            losses.heard(&e, Some(&more), 1, PATH);
+            assert_eq!(losses.with_sack(PATH).sack, sack);
+            let range = Range { from: 1000, to: 2000 };
+            assert_eq!(losses.sacked.is_hole(range), sack);
+        }
+    }
 
     /// Through a queue an answer takes ten times the smallest round trip, and when that is gone less than it.
     #[test]

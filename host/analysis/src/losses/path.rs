@@ -24,6 +24,8 @@ pub(crate) struct Path {
     pub segment: u32,
     /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
     pub sack: bool,
+    /// Bytes from its ACK within which the receiver can speak of data: more than its window, or than was sent.
+    pub reach: u32,
     /// The receiver has sent a RST.
     pub reset: bool,
     /// IP id of the sender's first FIN.

@@ -11,6 +11,7 @@ pub(super) const PATH: Path = Path {
     timed: None,
     segment: 1460,
     sack: true,
+    reach: 1 << 20,
     reset: false,
     fin: None,
 };
