@@ -18,18 +18,21 @@ module weir_options
 );
 
   logic s;
+  logic [1:0] lacks;
   assign s = order.sender;
+  for (genvar i = 0; i < 2; i++) begin : g_lacks
+    assign lacks[i] = current[i].scale == NoScale && !current[i].cut;
+  end
 
   always_comb begin
     next_state = order.opened ? {2{NewOptionsSide}} : current;
     if (order.leaves_setup) begin
-      // RFC 7323 2.2: only if both SYNs carried it.
-      if ((order.had_syn && current[0].scale == NoScale) || (order.had_syn_ack && current[1].scale == NoScale)) begin
+      // RFC 7323 2.2: only if both SYNs carried it; what was cut may have.
+      if ((order.had_syn && lacks[0]) || (order.had_syn_ack && lacks[1])) begin
         next_state[0].scale = '0;
         next_state[1].scale = '0;
-      end else if (!order.had_syn_ack) begin
+      end else if (current[1].scale == NoScale) begin
         next_state[0].scale = NoScale;
-        next_state[1].scale = NoScale;
       end
     end
     if (order.take_options) begin

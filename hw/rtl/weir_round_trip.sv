@@ -22,6 +22,9 @@ module weir_round_trip
     output round_trip_out_t         out
 );
 
+  // RTT DATA is written about once in 2 to the power of so many ns.
+  localparam int GateBits = 20;
+
   logic s, r, answered, slot_left, gate, setup_sample, cleared;
   logic [39:0] now, setup_age, age;
   logic [7:0] gate_now;
@@ -29,16 +32,17 @@ module weir_round_trip
   assign s = order.sender;
   assign r = !order.sender;
   assign now = word.meta.timestamp[39:0];
-  assign gate_now = word.meta.timestamp[27:20];
+  assign gate_now = word.meta.timestamp[GateBits+:8];
 
   // A new flow has no slot.
   assign answered = facts.tcp && order.ack_used && !order.opened && !order.pending && current[r].slot && !after(
       current[r].slot_seq, word.meta.ack
   );
-  assign gate = gate_now != current[r].rtt_gate;
   assign setup_sample = order.syn_answered || order.syn_ack_answered;
   assign setup_age = now - (order.syn_answered ? setup.last_syn : setup.syn_ack);
   assign age = now - current[r].slot_time;
+  // So long a sample began after the last record; after one that leaves nothing in flight nobody waits for ACKs.
+  assign gate = gate_now != current[r].rtt_gate || age[39:GateBits] != 0 || order.flight_after[r] == 0;
 
   always_comb begin
     if (setup_sample) begin

@@ -58,6 +58,65 @@ fn all_what(records: &[Record]) -> u32 {
     events(records).iter().fold(0, |bits, event| bits | event.what)
 }
 
+/// A window of 300, which is 76,800 bytes if its side's scale holds, and small if it does not.
+fn small_window(client_cut: bool, server_cut: bool, client_has: bool) -> bool {
+    let mut packets = exchange();
+    packets[0].options.incomplete = client_cut;
+    packets[1].options.incomplete = server_cut;
+    if client_cut || !client_has {
+        packets[0].options.scale = NO_SCALE;
+    }
+    if server_cut {
+        packets[1].options.scale = NO_SCALE;
+    }
+    packets[7].window = 300;
+    all_what(&run(Config::file(), &packets)) & what::SMALL_WINDOW != 0
+}
+
+#[test]
+fn a_scale_that_the_capture_cut_is_not_taken_for_none() {
+    assert!(!small_window(false, false, true));
+    assert!(small_window(false, false, false), "no scale was offered");
+    assert!(!small_window(true, false, true), "it may have been offered");
+    assert!(!small_window(false, true, true), "it may have been accepted");
+    assert!(!small_window(true, true, true));
+    assert!(
+        small_window(false, true, false),
+        "what was not offered cannot be accepted"
+    );
+}
+
+/// Requests that are acknowledged `way` µs later, `period` µs apart: RTT records of them.
+fn timed(period: u64, way: u64, acked: bool) -> usize {
+    let mut packets = exchange();
+    packets.truncate(3);
+    let mut seq = 1001;
+    for n in 1..=20 {
+        let at = 1_000 + n * period;
+        packets.push(tcp(at, true, ACK | PSH, seq, 5001, 100));
+        if !acked {
+            packets.push(tcp(at, true, ACK | PSH, seq + 100, 5001, 100));
+        }
+        packets.push(tcp(at + way, false, ACK, 5001, seq + 100, 0));
+        seq += if acked { 100 } else { 200 };
+        if !acked {
+            packets.push(tcp(at + way, false, ACK, 5001, seq, 0));
+        }
+    }
+    let records = run(Config::file(), &packets);
+    let data = |r: &&Record| r.arg() == RttHow::Data as u8;
+    of(&records, Kind::Rtt, false).iter().filter(data).count()
+}
+
+#[test]
+fn round_trips_are_told_once_a_slot_and_when_nothing_is_left() {
+    assert_eq!(timed(100, 50, true), 20, "each leaves nothing in flight");
+    let most = timed(100, 50, false);
+    assert!((2..=4).contains(&most), "{most} in 2 ms");
+    // 2^28 ns apart: bits 27..20 are alike. The first is in the slot that a new flow has.
+    assert_eq!(timed(268_435, 2_000, false), 20);
+}
+
 #[test]
 fn a_plain_exchange() {
     let records = run(Config::appliance(), &exchange());

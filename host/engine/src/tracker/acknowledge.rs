@@ -4,8 +4,11 @@ use weir_record::{RttHow, tcp_flag, what, width};
 
 use super::arithmetic::{after, saturate_u16};
 use super::packet::Step;
-use crate::flow::{CHAIN_MAX, Side, TIME_LIMIT, side};
+use crate::flow::{CHAIN_MAX, Side, TIME_LIMIT, flight, side};
 use crate::meta::Meta;
+
+/// RTT DATA is written about once in 2 to the power of so many ns.
+const GATE_BITS: u32 = 20;
 
 /// Hash of what a SACK option says (section 4.6); 0 without one.
 pub(super) const fn sack_hash(meta: &Meta) -> u16 {
@@ -108,8 +111,9 @@ pub(super) fn acknowledge(
         let value = receiver.slot_time.age(time);
         if value < TIME_LIMIT {
             receiver.sample(value);
-            let gate = (time >> 20) as u8;
-            if gate != receiver.rtt_gate {
+            let gate = (time >> GATE_BITS) as u8;
+            // So long a sample began after the last record; after one that leaves nothing in flight nobody waits for ACKs.
+            if gate != receiver.rtt_gate || value >> GATE_BITS != 0 || flight(receiver, sender) == 0 {
                 receiver.rtt_gate = gate;
                 step.rtt = Some((1 - s, RttHow::Data, value, receiver.slot_seq));
             }

@@ -186,12 +186,13 @@ pub(super) fn reset(flow: &mut Flow, s: usize, meta: &Meta, out: &mut Out<'_>) -
 pub(super) fn leave_setup(flow: &mut Flow, state: State) {
     let [client, server] = &mut flow.sides;
     let (syn, syn_ack) = (client.chain > 0, server.chain > 0);
-    if syn && client.scale == NO_SCALE || syn_ack && server.scale == NO_SCALE {
+    // What was cut may have had it.
+    let lacks = |side: &Side| side.scale == NO_SCALE && !side.is(side::CUT);
+    if syn && lacks(client) || syn_ack && lacks(server) {
         client.scale = 0;
         server.scale = 0;
-    } else if !syn_ack {
+    } else if server.scale == NO_SCALE {
         client.scale = NO_SCALE;
-        server.scale = NO_SCALE;
     }
     for side in [client, server] {
         side.chain = 0;
