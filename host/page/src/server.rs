@@ -474,7 +474,14 @@ mod tests {
             hosts: vec!["weir.example".into()],
             ..Site::default()
         };
-        check(&site, &headers, true).is_ok()
+        let by_header = check(&site, None, &headers, true).is_ok();
+        headers.remove(HOST);
+        assert_eq!(
+            check(&site, Some(host), &headers, true).is_ok(),
+            by_header,
+            "{host} in HTTP/2"
+        );
+        by_header
     }
 
     #[test]

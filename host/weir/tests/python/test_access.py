@@ -1,12 +1,16 @@
 """Who may ask a daemon: TLS and a token, as its clients on the command line see them."""
 
+import base64
 import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
+import urllib.error
 
 import pytest
-from test_serve import DEMO, PATIENCE, WEIR, Daemon
+from test_serve import DEMO, PATIENCE, WEIR, Daemon, ask, free_port
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -37,7 +41,7 @@ def query(daemon, what="summary", scheme="https", **environment):
 def test_only_clients_with_root_and_token_are_answered(tmp_path, secrets):
     certificate, key, token = secrets
     access = ["--tls-cert", certificate, "--tls-key", key, "--token-file", token]
-    with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *access) as daemon:
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *access, root=certificate, token=TOKEN) as daemon:
         daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
         run = query(daemon, WEIR_CA=certificate, WEIR_TOKEN_FILE=token)
         assert run.returncode == 0, run.stderr
@@ -64,6 +68,88 @@ def test_only_clients_with_root_and_token_are_answered(tmp_path, secrets):
         assert TOKEN not in daemon.said
         run = query(daemon, scheme="http", WEIR_TOKEN_FILE=token)
         assert run.returncode == 1, run.stdout
+
+
+def refused(url, root, headers):
+    with pytest.raises(urllib.error.HTTPError) as error:
+        ask(url, root, headers)
+    return error.value
+
+
+def test_page_and_metrics_are_for_the_same_clients(tmp_path, secrets):
+    certificate, key, token = secrets
+    page = free_port()
+    options = ["--tls-cert", certificate, "--tls-key", key, "--token-file", token, "--page", f"127.0.0.1:{page}"]
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *options, root=certificate, token=TOKEN) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        assert f"page on https://127.0.0.1:{page}" in daemon.said
+        right = [
+            {"Authorization": f"Bearer {TOKEN}"},
+            # As a browser does whose user typed it in.
+            {"Authorization": "Basic " + base64.b64encode(f"anybody:{TOKEN}".encode()).decode()},
+        ]
+        wrong = [
+            {},
+            {"Authorization": f"Bearer {TOKEN}r"},
+            {"Authorization": "Basic " + base64.b64encode(TOKEN.encode()).decode()},
+        ]
+        captures, metrics = f"https://127.0.0.1:{page}/api/v1/captures", f"https://127.0.0.1:{daemon.metrics}/metrics"
+        for headers in right:
+            with ask(captures, certificate, headers) as answer:
+                assert len(json.load(answer)["captures"]) == 1
+            with ask(metrics, certificate, headers) as answer:
+                assert b"weir_capture_finished" in answer.read()
+        for url in (captures, metrics, f"https://127.0.0.1:{page}/"):
+            for headers in wrong:
+                answer = refused(url, certificate, headers)
+                assert answer.code == 401 and answer.headers["WWW-Authenticate"].startswith("Basic "), url
+                assert b"the token of this daemon" in answer.read()
+        # HTTP/2, as browsers speak it over TLS.
+        command = [
+            "curl",
+            "-sS",
+            "-m",
+            "10",
+            "--http2",
+            "--cacert",
+            certificate,
+            "-u",
+            f":{TOKEN}",
+            "-w",
+            "%{http_version}",
+            captures,
+        ]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert said.startswith('{"captures"') and said.endswith("}2"), said
+        # Nobody is answered without TLS.
+        with socket.create_connection(("127.0.0.1", page)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert b"HTTP/1.1" not in plain.recv(1024)
+        context = ssl.create_default_context(cafile=certificate)
+        for protocol in ("h2", "http/1.1"):
+            context.set_alpn_protocols([protocol])
+            with (
+                socket.create_connection(("127.0.0.1", page)) as plain,
+                context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+            ):
+                assert secure.selected_alpn_protocol() == protocol
+
+
+def test_a_page_of_files_has_the_same_keeper(tmp_path, secrets):
+    certificate, key, token = secrets
+    port = free_port()
+    options = ["--listen", f"127.0.0.1:{port}", "--tls-cert", certificate, "--tls-key", key, "--token-file", token]
+    view = subprocess.Popen([WEIR, "view", DEMO, *options], stdout=subprocess.PIPE, text=True)
+    try:
+        assert view.stdout.readline() == f"https://127.0.0.1:{port}\n"
+        url = f"https://127.0.0.1:{port}/api/v1/captures"
+        assert refused(url, certificate, {}).code == 401
+        with ask(url, certificate, {"Authorization": f"Bearer {TOKEN}"}) as answer:
+            assert json.load(answer)["captures"]
+    finally:
+        view.terminate()
+        view.wait(timeout=PATIENCE)
+        view.stdout.close()
 
 
 def test_what_is_no_secret_is_told(tmp_path, secrets):

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -23,11 +24,17 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Daemon:
-    """weir serve, ended in any case; `said` is what it wrote to standard error."""
+def ask(url, root, headers):
+    context = ssl.create_default_context(cafile=root) if root else None
+    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10, context=context)
 
-    def __init__(self, folder, *arguments, stderr=None, prefix=()):
+
+class Daemon:
+    """weir serve, ended in any case; `said` is what it wrote to standard error. `root` and `token`: how its metrics are asked for."""
+
+    def __init__(self, folder, *arguments, stderr=None, prefix=(), root=None, token=None):
         self.log = folder / "log"
+        self.root, self.token = root, token
         self.metrics, self.grpc = free_port(), free_port()
         self.prefix = [*prefix]
         command = [*self.prefix, WEIR, "serve", *map(str, arguments), "--listen", f"127.0.0.1:{self.grpc}"]
@@ -50,12 +57,12 @@ class Daemon:
 
     def page(self):
         """The metrics; asked from where the daemon is."""
-        url = f"http://127.0.0.1:{self.metrics}/metrics"
+        url = f"http{'s' if self.root else ''}://127.0.0.1:{self.metrics}/metrics"
         if not self.prefix:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with ask(url, self.root, {"Authorization": f"Bearer {self.token}"} if self.token else {}) as answer:
                 return answer.read().decode()
-        ask = [*self.prefix, "curl", "-sS", "-m", "10", url]
-        return subprocess.run(ask, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        command = [*self.prefix, "curl", "-sS", "-m", "10", url]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
     def sample(self, name):
         """The sum of a metric's samples; None while there is no answer."""
