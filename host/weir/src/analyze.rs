@@ -16,6 +16,7 @@ use crate::{output, query, report, say, source, taps, text};
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    output::keep(&args.inputs, args.output.as_deref())?;
     let [input] = args.inputs.as_slice() else {
         return taps::run(args);
     };

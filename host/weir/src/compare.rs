@@ -17,6 +17,7 @@ use crate::{output, source};
 
 /// Run the command.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    output::keep(std::iter::once(&args.first).chain(&args.second), args.output.as_deref())?;
     let (inputs, ranges, names) = match (&args.second, args.ranges.as_deref()) {
         (Some(second), _) => (
             [&args.first, second],

@@ -5,7 +5,6 @@ mod pcapng;
 mod tables;
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Ends, Moment, Sink, Transaction, Verdict};
@@ -172,15 +171,4 @@ fn range(args: &ExportArgs, start: u64) -> std::ops::Range<u64> {
         Moment::At(time) => time,
     };
     args.from.map_or(0, at)..args.to.map_or(u64::MAX, at)
-}
-
-/// Outputs must not be inputs: the capture would be gone.
-fn keep_inputs(args: &ExportArgs, output: &Path) -> Result<(), Failure> {
-    let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    match args.inputs.iter().find(|input| same(Path::new(input), output)) {
-        Some(input) => Err(Failure::new(format_args!(
-            "{input}: is the capture itself; -o names another file"
-        ))),
-        None => Ok(()),
-    }
 }

@@ -18,6 +18,7 @@ use crate::{analyze, output, source, text};
 
 /// Run the command.
 pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
+    output::keep([&args.input], args.output.as_deref())?;
     let id = match args.connection {
         Some(id) => FlowId(id),
         None => only_connection(args)?,

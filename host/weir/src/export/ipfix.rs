@@ -16,7 +16,7 @@ use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
-use crate::output::Pending;
+use crate::output::{self, Pending};
 use crate::say;
 
 /// Observation domain of all records: a capture has one tap.
@@ -83,12 +83,10 @@ impl<'a> Sender<'a> {
                 (Way::Collector(way), address.to_string())
             }
             (None, path) => {
-                if let Some(path) = path {
-                    super::keep_inputs(args, path)?;
-                }
-                let name = path.as_ref().map(|path| path.display().to_string());
+                output::keep(&args.inputs, path.as_deref())?;
                 let file = Pending::create(path.as_deref())?;
-                (Way::File(file), name.unwrap_or_else(|| "standard output".into()))
+                let name = file.name().to_owned();
+                (Way::File(file), name)
             }
         };
         let loses = args.collector.as_ref().is_some_and(|collector| collector.loses());

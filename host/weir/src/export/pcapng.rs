@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use weir_export::copy::{Copied, CopyError, Selection, copy};
 use weir_export::pcapng::Writer;
 
-use super::{Chosen, Wanted, choose, keep_inputs, range};
+use super::{Chosen, Wanted, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
-use crate::output::Pending;
+use crate::output::{self, Pending};
 use crate::say;
 use crate::source::{self, Outcome};
 
@@ -24,7 +24,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
             "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
         )));
     }
-    keep_inputs(args, path)?;
+    output::keep(&args.inputs, Some(path))?;
     let mut code = ExitCode::SUCCESS;
     let mut writer = Writer::new(Pending::create(Some(path))?);
     let failed = |error| Failure::write(&path.display().to_string(), &error);
