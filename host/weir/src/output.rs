@@ -1,13 +1,15 @@
 //! Where a command writes: standard output or a file.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_messages::v1::Analysis;
 
 use crate::error::Failure;
-use crate::source;
+use crate::{measure, source};
 
 /// The file that `-o` names; without it, or with '-', it is standard output.
 pub fn file(path: Option<&Path>) -> Option<&Path> {
@@ -49,6 +51,41 @@ pub fn json(path: Option<&Path>, answer: &Analysis) -> Result<(), Failure> {
         out.write_all(b"\n")?;
         out.flush()
     })
+}
+
+/// Files that are not whole yet. Who has the lock goes on before a signal ends the process.
+static PARTS: Mutex<Option<BTreeSet<PathBuf>>> = Mutex::new(None);
+
+fn parts() -> MutexGuard<'static, Option<BTreeSet<PathBuf>>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Make a file that goes when a signal ends the process before [`end`].
+fn begin(part: &Path) -> io::Result<File> {
+    let mut parts = parts();
+    if parts.is_none() {
+        // Should that fail, a signal only leaves the file.
+        let _ = measure::end_at_signal(|| {
+            // Nothing is begun any more.
+            let parts = self::parts();
+            for part in parts.iter().flatten() {
+                let _ = fs::remove_file(part);
+            }
+            std::mem::forget(parts);
+        });
+    }
+    let file = File::create(part)?;
+    parts.get_or_insert_default().insert(part.to_owned());
+    Ok(file)
+}
+
+/// It is no such file any more: `how` says what becomes of it.
+fn end(part: &Path, how: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut parts = parts();
+    if let Some(parts) = parts.as_mut() {
+        parts.remove(part);
+    }
+    how(part)
 }
 
 /// A result on its way: its file has the name once it is whole; before that, and after an error, the name stands for
@@ -101,11 +138,11 @@ impl Pending {
                 std::process::id()
             );
             let part = path.with_file_name(part);
-            let file = File::create(&part).map_err(failed)?;
+            let file = begin(&part).map_err(failed)?;
             let pending = Some((part, path));
             if let Some(meta) = there {
-                // Who may read it stays so.
-                file.set_permissions(meta.permissions()).map_err(failed)?;
+                // Who may read it stays so, where the file system knows that.
+                let _ = file.set_permissions(meta.permissions());
             }
             (file, pending)
         };
@@ -124,7 +161,7 @@ impl Pending {
     /// It is whole.
     pub fn finish(mut self) -> Result<(), Failure> {
         let renamed = self.out.flush().and_then(|()| match &self.renamed {
-            Some((part, path)) => fs::rename(part, path),
+            Some((part, path)) => end(part, |part| fs::rename(part, path)),
             None => Ok(()),
         });
         renamed.map_err(|error| Failure::write(&self.name, &error))?;
@@ -147,7 +184,7 @@ impl Drop for Pending {
     fn drop(&mut self) {
         if let Some((part, _)) = &self.renamed {
             // The error that ends the command says what matters.
-            let _ = fs::remove_file(part);
+            let _ = end(part, |part| fs::remove_file(part));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,24 @@ def test_who_may_read_a_file_stays_so(capture):
     out.touch(0o600)
     assert weir("analyze", capture, "-o", out).returncode == 0
     assert out.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["records", "json", "csv"])
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing_behind(name, which, tmp_path):
+    fifo = tmp_path / "capture"
+    os.mkfifo(fifo)
+    out = tmp_path / "out"
+    out.write_text("good")
+    weir = subprocess.Popen([WEIR, *map(str, command(name, fifo, "-o", out))], stderr=subprocess.DEVNULL)
+    with fifo.open("wb") as capture:
+        capture.write(DEMO.read_bytes()[:20_000])
+        capture.flush()
+        deadline = time.monotonic() + PATIENCE
+        while not list(tmp_path.glob(".out.*.part")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        weir.send_signal(which)
+        assert weir.wait(PATIENCE) == 128 + which
+    assert out.read_text() == "good"
+    assert sorted(os.listdir(tmp_path)) == ["capture", "out"]
