@@ -156,3 +156,17 @@ def test_a_signal_leaves_nothing_behind(name, which, tmp_path):
         assert weir.wait(PATIENCE) == 128 + which
     assert out.read_text() == "good"
     assert sorted(os.listdir(tmp_path)) == ["capture", "out"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    for arguments in [
+        ["export", DEMO, "-f", "csv", "--table", "packets"],
+        ["records", DEMO],
+        ["analyze", DEMO, "-f", "json"],
+    ]:
+        run = subprocess.Popen([WEIR, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        # All of it is more than a pipe holds.
+        assert run.stdout.read(1)
+        run.stdout.close()
+        said = run.stderr.read()
+        assert (run.wait(PATIENCE), said) == (0, b"")
