@@ -1,8 +1,10 @@
 //! Packets of a selection.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 
+use weir_analysis::{connections, several};
 use weir_export::copy::{Copied, CopyError, Selection, copy};
 use weir_export::pcapng::Writer;
 
@@ -50,15 +52,19 @@ fn section(
     failed: impl Fn(std::io::Error) -> Failure,
 ) -> Result<Outcome, Failure> {
     let Chosen {
-        connections,
+        connections: chosen,
         verdicts: known,
         start,
         outcome,
     } = chosen;
     let range = range(args, start);
-    let number = connections.len();
+    // Of a whole capture, flows that are no connections are copied, too.
+    let (selected, all) = match wanted.is_all() {
+        true => (None, chosen),
+        false => (Some(chosen), HashSet::new()),
+    };
     let selection = Selection {
-        connections: (!wanted.is_all()).then_some(connections),
+        connections: selected,
         from: range.start,
         to: range.end,
     };
@@ -84,16 +90,18 @@ fn section(
         CopyError::Read(error) => Failure::new(error),
     })?;
     let Copied {
+        flows,
         frames,
         packets,
         verdicts,
         fragments,
     } = copied;
+    let are_connections = selection.connections.as_ref().unwrap_or(&all);
     say::line(format_args!(
-        "weir: {input}: {} of {} frames of {} connections, {} with a verdict",
+        "weir: {input}: {} of {}, of {}, {} with a verdict",
         count(packets),
-        count(frames),
-        count(number as u64),
+        several(frames, "frame", "frames"),
+        connections(flows.intersection(are_connections).count() as u64),
         count(verdicts)
     ));
     let silent = (known.selected(&selection) as u64).saturating_sub(verdicts);
