@@ -17,12 +17,13 @@ use crate::{output, query, report, say, source, taps, text};
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     output::keep(&args.inputs, args.output.as_deref())?;
+    let marked = args.range()?;
     let [input] = args.inputs.as_slice() else {
         return taps::run(args);
     };
     let config = Config {
         operations: args.operations,
-        marked: args.range(),
+        marked,
         ..args.path.config()
     };
     match args.format {

@@ -12,6 +12,8 @@ use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
 
+use crate::error::Failure;
+
 /// Capture and flow analysis: was it the client, the network or the server; where were packets
 /// lost; why is it slow?
 #[derive(Debug, Parser)]
@@ -167,9 +169,23 @@ pub struct ReportArgs {
 
 impl AnalyzeArgs {
     /// The marked range, if there is one.
-    pub fn range(&self) -> Option<Range> {
+    pub fn range(&self) -> Result<Option<Range>, Failure> {
         let Self { from, to, .. } = *self;
-        (from.is_some() || to.is_some()).then_some(Range { from, to })
+        ordered(from, to)?;
+        Ok((from.is_some() || to.is_some()).then_some(Range { from, to }))
+    }
+}
+
+/// A range that ends before it begins is a mistake. (Seconds and times of day have no order before the first packet.)
+pub fn ordered(from: Option<Moment>, to: Option<Moment>) -> Result<(), Failure> {
+    match (from, to) {
+        (Some(Moment::AfterStart(from)), Some(Moment::AfterStart(to)))
+        | (Some(Moment::At(from)), Some(Moment::At(to)))
+            if from >= to =>
+        {
+            Err(Failure::new("--from is not before --to: the range has no time in it"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -16,7 +16,7 @@ use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::analyze;
-use crate::cli::{ExportArgs, ExportFormat};
+use crate::cli::{ExportArgs, ExportFormat, ordered};
 use crate::error::Failure;
 use crate::format::count;
 use crate::say;
@@ -33,6 +33,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
             "--store and --table are for --format csv and --format parquet",
         ));
     }
+    ordered(args.from, args.to)?;
     let wanted = Wanted::parse(args)?;
     match args.format {
         ExportFormat::Pcapng => pcapng::run(args, &wanted),
