@@ -122,7 +122,7 @@ pub struct AnalyzeArgs {
     #[command(flatten)]
     pub path: PathOptions,
     /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = length)]
     pub operations: Option<f64>,
     /// Mark a range: shares and diagnosis of the transactions that begin in it. Seconds after the first packet, or a
     /// time as the output prints it (2026-01-31T12:00:00.5Z)
@@ -133,7 +133,7 @@ pub struct AnalyzeArgs {
     pub to: Option<Moment>,
     /// Also print what happened when, in slices of so many seconds: connections at once, transactions in progress,
     /// rates, losses, percentiles of setup and response times
-    #[arg(long, value_name = "SECONDS", value_parser = slice)]
+    #[arg(long, value_name = "SECONDS", value_parser = length)]
     pub timeline: Option<f64>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
@@ -273,8 +273,8 @@ fn cut(text: &str) -> Result<Cut, String> {
     }
 }
 
-/// Width of a slice of time.
-fn slice(text: &str) -> Result<f64, String> {
+/// A length of time.
+fn length(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (1e-6..=1e6).contains(&seconds) => Ok(seconds),
         _ => Err("seconds from 0.000001 to 1000000".into()),
