@@ -500,8 +500,8 @@ pub struct ExportArgs {
     /// With csv and parquet: out of this store instead of a capture
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// Only this tap of the store
-    #[arg(long, value_name = "NAME", requires = "store")]
+    /// With --store: only this tap of it
+    #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
     /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
     #[arg(long, default_value = "", value_name = "FILTER")]
