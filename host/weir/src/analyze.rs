@@ -85,6 +85,13 @@ pub fn read_with(
     source::read(Path::new(input), options, take).map_err(Failure::new)
 }
 
+/// There is nothing to tell of it.
+pub fn no_flow(input: &str) -> Failure {
+    Failure::new(format_args!(
+        "{input}: no packet of a flow is in it; is it the right capture?"
+    ))
+}
+
 /// Tell of files that could not be read to their end: what came before was used.
 pub fn report(errors: impl IntoIterator<Item = CaptureError>) -> ExitCode {
     errors.into_iter().fold(ExitCode::SUCCESS, |_, error| {

@@ -36,7 +36,9 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     ordered(args.from, args.to)?;
     // Clap takes a conflict with --store (that of files) for a reason not to require it.
     if args.tap.is_some() && args.store.is_none() {
-        return Err(Failure::new("--tap is for --store: a capture is a tap named as its file"));
+        return Err(Failure::new(
+            "--tap is for --store: a capture is a tap named as its file",
+        ));
     }
     let wanted = Wanted::parse(args)?;
     match args.format {
