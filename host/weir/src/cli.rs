@@ -838,8 +838,8 @@ pub struct QueryArgs {
     #[arg(long, default_value_t = format!("http://{}", weir_api::server::DEFAULT_ADDRESS), value_name = "URL")]
     pub server: String,
     /// Most rows to fetch
-    #[arg(long, default_value_t = 100, value_name = "N")]
-    pub limit: usize,
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: u64,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     pub format: Format,

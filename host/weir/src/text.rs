@@ -128,7 +128,8 @@ impl Collector {
     /// Print the report about `name`.
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
-        print_findings(&self.findings, out)?;
+        let note = if self.findings.is_empty() { "none" } else { "" };
+        print_findings(&self.findings, note, out)?;
         text_load::print(summary, out)?;
         print_times(summary, out)?;
         print_operations(summary, self.rows, out)?;
@@ -145,12 +146,12 @@ impl Collector {
         };
         shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
         let note = if all {
-            format!("{}", self.connections)
+            count(self.connections)
         } else {
             format!(
                 "{} of {}, those with most trouble; --rows shows more",
-                shown.len(),
-                self.connections
+                count(shown.len() as u64),
+                count(self.connections)
             )
         };
         print_connections(&shown, &note, out)?;
@@ -159,7 +160,7 @@ impl Collector {
         if let Some(mut segments) = self.segments.take() {
             segments.sort_by_key(|s| s.time);
             let segments: Vec<Segment> = segments.iter().map(Verdict::message).collect();
-            print_segments(&segments, &self.ends, out)?;
+            print_segments(&segments, &count(segments.len() as u64), &self.ends, out)?;
         }
         print_transactions(&summary.signatures, self.rows, out)?;
         print_statistics(summary, out)?;
@@ -217,8 +218,8 @@ impl Collector {
     }
 }
 
-fn print_findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    heading(out, "Findings", if findings.is_empty() { "none" } else { "" })?;
+fn print_findings(findings: &[Finding], note: &str, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Findings", note)?;
     for finding in findings {
         let color = match finding.severity.as_str() {
             "CRITICAL" => AnsiColor::Red,
@@ -454,12 +455,13 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, out: &mut dyn Write) -> io::Result<()> {
-    heading(
-        out,
-        "Segments that came twice, late or never",
-        &format!("{}", segments.len()),
-    )?;
+fn print_segments(
+    segments: &[Segment],
+    note: &str,
+    ends: &HashMap<u64, (String, String)>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    heading(out, "Segments that came twice, late or never", note)?;
     let mut table = table(
         &[
             "time", "from", "to", "seq", "bytes", "what", "why", "lost", "sure", "episode", "evidence",
@@ -820,8 +822,8 @@ fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> io::Result<()> {
-    heading(out, "Transactions", &format!("{}", transactions.len()))?;
+fn print_each_transaction(transactions: &[Transaction], note: &str, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Transactions", note)?;
     let mut table = table(
         &[
             "start",
@@ -854,8 +856,12 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
     writeln!(out, "{table}")
 }
 
-/// What a query returned, as tables.
-pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+/// What a query returned of `all` that match, as tables.
+pub fn print_answer(answer: &Analysis, all: u64, out: &mut dyn Write) -> io::Result<()> {
+    let note = |shown: usize| match shown as u64 {
+        shown if shown < all => format!("{} of {}; --limit shows more", count(shown), count(all)),
+        shown => count(shown),
+    };
     if let Some(summary) = &answer.summary {
         print_times(summary, out)?;
         print_statistics(summary, out)?;
@@ -864,18 +870,18 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         print_untracked(summary, out)?;
     }
     if !answer.findings.is_empty() {
-        print_findings(&answer.findings, out)?;
+        print_findings(&answer.findings, &note(answer.findings.len()), out)?;
     }
     if !answer.connections.is_empty() {
-        print_connections(&answer.connections, &answer.connections.len().to_string(), out)?;
+        print_connections(&answer.connections, &note(answer.connections.len()), out)?;
         print_losses(&answer.connections, out)?;
         print_limits(&answer.connections, out)?;
     }
     if !answer.transactions.is_empty() {
-        print_each_transaction(&answer.transactions, out)?;
+        print_each_transaction(&answer.transactions, &note(answer.transactions.len()), out)?;
     }
     if !answer.segments.is_empty() {
-        print_segments(&answer.segments, &HashMap::new(), out)?;
+        print_segments(&answer.segments, &note(answer.segments.len()), &HashMap::new(), out)?;
     }
     let empty = Analysis::default();
     if *answer == empty {
