@@ -812,7 +812,7 @@ pub enum What {
     Status,
     /// What happened to the appliance and its card
     Events,
-    /// Flow records, from the oldest in the log
+    /// Flow records, from the oldest in the log; as text only
     Records,
 }
 

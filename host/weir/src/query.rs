@@ -39,6 +39,11 @@ pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     if args.watch && args.what != What::Findings {
         return Err(Failure::new("--watch is for findings: weir query findings --watch"));
     }
+    if args.what == What::Records && args.format == Format::Json {
+        return Err(Failure::new(
+            "records have no JSON: weir query records prints a line of text for each; weir analyze URL -f json tells what they say",
+        ));
+    }
     let takes_filter = matches!(
         args.what,
         What::Connections | What::Transactions | What::Segments | What::Findings
