@@ -98,6 +98,13 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
 }
 
 fn refused(status: &tonic::Status) -> Failure {
+    // The page, the metrics and others answer, but not with frames of gRPC.
+    if status.message().contains("invalid compression flag") || status.message().contains("mapped from HTTP status") {
+        return Failure::new(
+            "no gRPC of Weir answers at this address: is it that of the page or of the metrics? weir serve --listen names the one \
+             of gRPC",
+        );
+    }
     // What breaks off without an answer may want TLS.
     let guess = match status.code() {
         tonic::Code::Unknown => "; one with TLS is asked by https://",
