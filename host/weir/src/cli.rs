@@ -125,7 +125,7 @@ pub struct AnalyzeArgs {
     #[arg(long, value_name = "SECONDS", value_parser = length)]
     pub operations: Option<f64>,
     /// Mark a range: shares and diagnosis of the transactions that begin in it. Seconds after the first packet, or a
-    /// time as the output prints it (2026-01-31T12:00:00.5Z)
+    /// time with its date (2026-01-31T12:00:00.5Z)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<Moment>,
     /// The end of that range; what begins then is not in it any more
@@ -201,7 +201,7 @@ fn moment(text: &str) -> Result<Moment, String> {
     }
     let time: Timestamp = text
         .parse()
-        .map_err(|_| "seconds after the first packet, or a time such as 2026-01-31T12:00:00.5Z")?;
+        .map_err(|_| "seconds after the first packet, or a time with its date, such as 2026-01-31T12:00:00.5Z")?;
     let utc = u64::try_from(time.unix_nanos()).map_err(|_| "a time since 1970")?;
     Ok(Moment::At(tai_from_utc(utc)))
 }
@@ -509,7 +509,7 @@ pub struct ExportArgs {
     /// Only connections that these findings name, for example: kind = PERIODIC_LOSS
     #[arg(long, value_name = "FILTER")]
     pub finding: Option<String>,
-    /// Only from this time on: seconds after the first packet, or a time as the output prints it
+    /// Only from this time on: seconds after the first packet, or a time with its date (2026-01-31T12:00:00.5Z)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<Moment>,
     /// Only before this time

@@ -10,11 +10,11 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
 use weir_analysis::{Class, Ends, Sink, Verdict, several};
 use weir_messages::v1::{
-    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie, Segment,
+    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
-use crate::format::{self, bytes, count, seconds, time_of_day, untracked};
+use crate::format::{self, Clock, bytes, count, seconds, untracked};
 use crate::{text_dialogues, text_load};
 
 const BOLD: Style = Style::new().bold();
@@ -154,13 +154,14 @@ impl Collector {
                 count(self.connections)
             )
         };
-        print_connections(&shown, &note, out)?;
+        let clock = Clock::of(summary);
+        print_connections(&shown, &note, clock, out)?;
         print_losses(&shown, out)?;
         print_limits(&shown, out)?;
         if let Some(mut segments) = self.segments.take() {
             segments.sort_by_key(|s| s.time);
             let segments: Vec<Segment> = segments.iter().map(Verdict::message).collect();
-            print_segments(&segments, &count(segments.len() as u64), &self.ends, out)?;
+            print_segments(&segments, &count(segments.len() as u64), &self.ends, clock, out)?;
         }
         print_transactions(&summary.signatures, self.rows, out)?;
         print_statistics(summary, out)?;
@@ -332,7 +333,7 @@ fn kilobits(direction: &Direction) -> String {
     rate.map_or_else(|| "-".into(), |rate| count((rate / 1e3).round() as u64))
 }
 
-fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> io::Result<()> {
+fn print_connections(shown: &[Connection], note: &str, clock: Clock, out: &mut dyn Write) -> io::Result<()> {
     if shown.is_empty() {
         return Ok(());
     }
@@ -365,7 +366,7 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
             c.server_to_client.unwrap_or_default(),
         );
         table.add_row(vec![
-            c.first_packet_time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(c.first_packet_time.as_ref()),
             end(&c.client),
             end(&c.server),
             c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -459,6 +460,7 @@ fn print_segments(
     segments: &[Segment],
     note: &str,
     ends: &HashMap<u64, (String, String)>,
+    clock: Clock,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     heading(out, "Segments that came twice, late or never", note)?;
@@ -484,7 +486,7 @@ fn print_segments(
         };
         let sent_again = s.class == Class::Retransmission.name();
         table.add_row(vec![
-            s.time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(s.time.as_ref()),
             from,
             to,
             s.seq.to_string(),
@@ -525,7 +527,7 @@ fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     print_diagnosis(&summary.bottlenecks, &summary.diagnosis, out)?;
-    print_marked(summary.marked.as_ref(), out)
+    print_marked(summary, out)
 }
 
 /// Whose time it was.
@@ -557,9 +559,10 @@ fn print_delays(
 }
 
 /// The range that was marked.
-fn print_marked(marked: Option<&Marked>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(m) = marked else { return Ok(()) };
-    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), time_of_day);
+fn print_marked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let Some(m) = &summary.marked else { return Ok(()) };
+    let clock = Clock::of_times([summary.start, m.start, m.end].into_iter().flatten());
+    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), |time| clock.time(time));
     let title = format!("Marked: {} to {}", edge(&m.start), edge(&m.end));
     let crossing = match m.crossing {
         0 => String::new(),
@@ -672,10 +675,11 @@ fn print_operations(summary: &Summary, rows: usize, out: &mut dyn Write) -> io::
         ],
         &[3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
     );
+    let clock = Clock::of(summary);
     for o in longest.into_iter().take(rows) {
         let s = o.shares.unwrap_or_default();
         table.add_row(vec![
-            o.start.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(o.start.as_ref()),
             o.client_address.clone(),
             o.server_address.clone(),
             count(o.transactions),
@@ -839,9 +843,10 @@ fn print_each_transaction(transactions: &[Transaction], note: &str, out: &mut dy
         ],
         &[2, 3, 4, 5, 6, 7, 8],
     );
+    let clock = Clock::of_times(transactions.iter().filter_map(|t| t.request_time));
     for t in transactions {
         table.add_row(vec![
-            t.request_time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(t.request_time.as_ref()),
             t.connection_id.to_string(),
             t.index.to_string(),
             bytes(t.request_bytes),
@@ -873,7 +878,8 @@ pub fn print_answer(answer: &Analysis, all: u64, out: &mut dyn Write) -> io::Res
         print_findings(&answer.findings, &note(answer.findings.len()), out)?;
     }
     if !answer.connections.is_empty() {
-        print_connections(&answer.connections, &note(answer.connections.len()), out)?;
+        let clock = Clock::of_times(answer.connections.iter().filter_map(|c| c.first_packet_time));
+        print_connections(&answer.connections, &note(answer.connections.len()), clock, out)?;
         print_losses(&answer.connections, out)?;
         print_limits(&answer.connections, out)?;
     }
@@ -881,7 +887,14 @@ pub fn print_answer(answer: &Analysis, all: u64, out: &mut dyn Write) -> io::Res
         print_each_transaction(&answer.transactions, &note(answer.transactions.len()), out)?;
     }
     if !answer.segments.is_empty() {
-        print_segments(&answer.segments, &note(answer.segments.len()), &HashMap::new(), out)?;
+        let clock = Clock::of_times(answer.segments.iter().filter_map(|s| s.time));
+        print_segments(
+            &answer.segments,
+            &note(answer.segments.len()),
+            &HashMap::new(),
+            clock,
+            out,
+        )?;
     }
     let empty = Analysis::default();
     if *answer == empty {
@@ -1003,9 +1016,10 @@ fn print_leg(number: usize, leg: &Leg, out: &mut dyn Write) -> io::Result<()> {
         count(leg.undecided),
         count(leg.outside)
     )?;
+    let clock = Clock::of_times(leg.clock.iter().filter_map(|piece| piece.start));
     for (k, piece) in leg.clock.iter().enumerate() {
         let since = match (&piece.start, k) {
-            (Some(start), 1..) => format!("from {} on: ", time_of_day(start)),
+            (Some(start), 1..) => format!("from {} on: ", clock.time(start)),
             _ => String::new(),
         };
         writeln!(
