@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Ends, Moment, Sink, Transaction, Verdict};
-use weir_api::filter::Filter;
+use weir_api::filter::{Filter, FilterError};
 use weir_export::copy::Verdicts;
 use weir_export::tables::Format;
 use weir_messages::v1;
@@ -18,7 +18,6 @@ use weir_record::Record;
 use crate::analyze;
 use crate::cli::{ExportArgs, ExportFormat, ordered};
 use crate::error::Failure;
-use crate::format::count;
 use crate::say;
 use crate::source::Outcome;
 
@@ -57,10 +56,12 @@ struct Wanted {
 
 impl Wanted {
     fn parse(args: &ExportArgs) -> Result<Self, Failure> {
+        let failed = |option: &str, error: FilterError| Failure::new(format_args!("{option}: {error}"));
+        let connections = Filter::parse(&args.filter);
         let finding = args.finding.as_deref().map(Filter::parse).transpose();
         Ok(Self {
-            connections: Filter::parse(&args.filter).map_err(Failure::new)?,
-            finding: finding.map_err(Failure::new)?,
+            connections: connections.map_err(|error| failed("--filter", error))?,
+            finding: finding.map_err(|error| failed("--finding", error))?,
         })
     }
 
@@ -148,10 +149,10 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         let ids: HashSet<u64> = named.copied().collect();
         for finding in &matching {
             say::line(format_args!(
-                "weir: {input}: {}: {} ({} connections named)",
+                "weir: {input}: {}: {} ({} named)",
                 finding.kind,
                 finding.title,
-                count(finding.connection_ids.len() as u64)
+                weir_analysis::connections(finding.connection_ids.len() as u64)
             ));
         }
         connections.retain(|id| ids.contains(id));

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use weir_analysis::several;
 use weir_engine::Config;
 use weir_record::{
     Block, BlockEnd, Burst, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Histogram, HistogramMore,
@@ -50,8 +51,8 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
     if outcome.left_out > 0 {
         let why = "not Ethernet, no byte captured, or too long";
         say::line(format_args!(
-            "weir: {} frames that no card could receive are left out ({why})",
-            outcome.left_out
+            "weir: left out, as no card could receive them ({why}): {}",
+            several(outcome.left_out, "frame", "frames")
         ));
     }
     Ok(analyze::report(outcome.error))

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
-use weir_analysis::{Class, Ends, Sink, Verdict, several};
+use weir_analysis::{Class, Ends, Sink, Verdict, connections, several};
 use weir_messages::v1::{
     Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
@@ -172,8 +172,8 @@ impl Collector {
         writeln!(out, "{BOLD}{name}{BOLD:#}")?;
         writeln!(
             out,
-            "  {} packets ({} TCP) in {}{}",
-            count(summary.packets),
+            "  {} ({} TCP) in {}{}",
+            several(summary.packets, "packet", "packets"),
             count(summary.tcp_packets),
             seconds(summary.duration_seconds),
             summary
@@ -187,19 +187,20 @@ impl Collector {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
+        write!(out, "  {}", connections(summary.connections))?;
+        // An empty capture has neither.
+        if !self.outcomes.is_empty() {
+            write!(out, ": setup {}", list(&self.outcomes))?;
+        }
+        writeln!(out)?;
+        if !self.closes.is_empty() {
+            writeln!(out, "  closed by: {}", list(&self.closes))?;
+        }
         writeln!(
             out,
-            "  {} {}: setup {}",
-            count(summary.connections),
-            if summary.connections == 1 {
-                "connection"
-            } else {
-                "connections"
-            },
-            list(&self.outcomes)
+            "  {}",
+            several(summary.transactions, "transaction", "transactions")
         )?;
-        writeln!(out, "  closed by: {}", list(&self.closes))?;
-        writeln!(out, "  {} transactions", count(summary.transactions))?;
         if let Some(rate) = &summary.retransmission_rate {
             writeln!(
                 out,
@@ -211,8 +212,8 @@ impl Collector {
         if summary.capture_loss > 0 {
             writeln!(
                 out,
-                "  {} packets missed by the capture itself",
-                count(summary.capture_loss)
+                "  {} missed by the capture itself",
+                several(summary.capture_loss, "packet", "packets")
             )?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
+use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, connections, several};
 use weir_export::collector::Collector;
 use weir_export::ipfix::Exporter;
 use weir_messages::v1;
@@ -15,7 +15,6 @@ use super::{Wanted, begin, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
-use crate::format::count;
 use crate::output::{self, Pending};
 use crate::say;
 
@@ -129,14 +128,14 @@ impl<'a> Sender<'a> {
             (None, Way::File(file)) => file.finish()?,
         }
         say::line(format_args!(
-            "weir: {} connections in {} messages",
-            count(self.exported),
-            count(self.messages)
+            "weir: {} in {}",
+            connections(self.exported),
+            several(self.messages, "message", "messages")
         ));
         if self.unfit > 0 {
             say::line(format_args!(
-                "weir: {} connections whose ends are of different versions of IP are left out",
-                count(self.unfit)
+                "weir: left out, as their ends are of different versions of IP: {}",
+                connections(self.unfit)
             ));
         }
         Ok(())
