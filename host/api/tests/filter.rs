@@ -225,6 +225,10 @@ fn errors_say_where_and_what() {
         match Filter::<Connection>::parse(filter) {
             Err(error) => {
                 assert_eq!(error.position, position, "{filter}: {error}");
+                assert!(
+                    error.to_string().starts_with(&format!("position {position}: ")),
+                    "{error}"
+                );
                 assert!(error.to_string().contains(expected), "{filter}: {error}");
             }
             Ok(_) => assert!(expected.is_empty(), "{filter} was read"),

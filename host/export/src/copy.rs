@@ -64,8 +64,10 @@ impl Selection {
 }
 
 /// What was copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
+    /// Flows that a frame written is of.
+    pub flows: HashSet<u64>,
     /// Frames of the capture.
     pub frames: u64,
     /// Frames written.
@@ -116,7 +118,6 @@ pub fn copy<W: Write>(
     let mut copied = Copied::default();
     // In the copy, by those of the capture: the sections of a capture number theirs anew.
     let mut interfaces: HashMap<(u32, u16), u32> = HashMap::new();
-    let mut begun = HashSet::new();
     let mut comments = Vec::new();
     loop {
         let frame = match file.next() {
@@ -137,7 +138,7 @@ pub fn copy<W: Write>(
         comments.clear();
         let is_selected = match (digest(&records, copied.frames), &selection.connections) {
             (Some(digest), _) if selection.has(digest.flow, digest.time) => {
-                if begun.insert(digest.flow) {
+                if copied.flows.insert(digest.flow) {
                     comments.push(comment::connection(digest.flow));
                 }
                 let about = verdicts.of(&digest).map(comment::verdict);

@@ -72,7 +72,12 @@ impl Params {
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, value)) => Ok(*value),
             None => {
-                let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                // A default without a word cannot be asked for.
+                let all: Vec<_> = words
+                    .iter()
+                    .map(|(word, _)| *word)
+                    .filter(|word| !word.is_empty())
+                    .collect();
                 Err(Refused::invalid(format_args!(
                     "{name}: {} is none of {}",
                     shown(&text),
@@ -161,6 +166,14 @@ mod tests {
         params("from=2&to=1").span(10).unwrap_err();
         // Behind the end nothing is, but it is a range.
         params("from=2").span(10).unwrap();
+    }
+
+    #[test]
+    fn a_word_that_is_none_is_told_those_that_are() {
+        let words = [("", None), ("client", Some(0)), ("server", Some(1))];
+        assert_eq!(params("side=server").word("side", &words), Ok(Some(1)));
+        let error = params("side=x").word("side", &words).unwrap_err().to_string();
+        assert_eq!(error, "side: \"x\" is none of client, server");
     }
 
     #[test]

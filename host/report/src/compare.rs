@@ -313,6 +313,11 @@ pub fn shown(comparison: &v1::Comparison) -> [Vec<&v1::Difference>; 2] {
 /// How many differ, in a sentence.
 pub fn verdict(comparison: &v1::Comparison) -> String {
     let (all, tested) = (comparison.differences.len(), comparison.tests as usize);
+    if all == 0 {
+        return "Nothing was compared: nothing is measured in both (services are told apart by their port, and the two have none in \
+                common)"
+            .to_owned();
+    }
     let significant = comparison.differences.iter().filter(|d| d.significant).count();
     let mut out = match significant {
         0 => "No significant difference".to_owned(),

@@ -39,9 +39,49 @@ pub fn endpoint(e: &v1::Endpoint) -> String {
     }
 }
 
-/// HH:MM:SS.µµµµµµ of a time, UTC.
-pub fn time_of_day(time: &Timestamp) -> String {
-    time.to_string().chars().skip(11).take(15).collect()
+/// How times are written, UTC: HH:MM:SS.µµµµµµ, with the date before it where they are of several days.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    dated: bool,
+}
+
+impl Clock {
+    /// Of the times of a capture.
+    pub fn of(summary: &v1::Summary) -> Self {
+        let end = |start: Timestamp| {
+            let length = (summary.duration_seconds * 1e9) as i64;
+            Timestamp::from_unix_nanos(start.unix_nanos().saturating_add(length))
+        };
+        Self::of_times(summary.start.into_iter().flat_map(|start| [start, end(start)]))
+    }
+
+    /// Of these times.
+    pub fn of_times(times: impl IntoIterator<Item = Timestamp>) -> Self {
+        let mut days = times.into_iter().map(|time| day(&time));
+        let first = days.next();
+        Self {
+            dated: days.any(|day| Some(day) != first),
+        }
+    }
+
+    /// A time.
+    pub fn time(self, time: &Timestamp) -> String {
+        let of_day: String = time.to_string().chars().skip(11).take(15).collect();
+        match self.dated {
+            true => format!("{} {of_day}", day(time)),
+            false => of_day,
+        }
+    }
+
+    /// A time, if it is known.
+    pub fn known(self, time: Option<&Timestamp>) -> String {
+        time.map_or_else(String::new, |time| self.time(time))
+    }
+}
+
+/// YYYY-MM-DD.
+fn day(time: &Timestamp) -> String {
+    time.to_string().chars().take(10).collect()
 }
 
 /// Frames in no connection by reason, if there are any.
@@ -82,5 +122,18 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(bytes(1_234_567), "1,234.6 kB");
+    }
+
+    #[test]
+    fn times_of_several_days_have_their_dates() {
+        let start = Timestamp::from_unix_nanos(1_433_203_198_000_000_000);
+        let mut summary = v1::Summary {
+            start: Some(start),
+            duration_seconds: 1.5,
+            ..v1::Summary::default()
+        };
+        assert_eq!(Clock::of(&summary).time(&start), "23:59:58.000000");
+        summary.duration_seconds = 3.0;
+        assert_eq!(Clock::of(&summary).time(&start), "2015-06-01 23:59:58.000000");
     }
 }

@@ -10,10 +10,10 @@ use weir_patterns::{Dialogues, Timeline};
 use crate::Input;
 use crate::document::{Block, Item, Text};
 use crate::figures::{see, service_name};
-use crate::format::{count, seconds};
+use crate::format::{Clock, count, seconds};
 use crate::shown_in;
 use crate::spent::{PARTS, Spent};
-use crate::tables::{connection_anchor, moment, parts_of, words};
+use crate::tables::{connection_anchor, parts_of, words};
 
 /// Connections named in an observation.
 const NAMED: usize = 5;
@@ -339,7 +339,8 @@ pub fn observations(
 fn notes(finding: &v1::Finding, summary: &v1::Summary, shown: &HashSet<u64>, there: &HashSet<String>) -> Vec<Text> {
     let mut text = Text::default();
     if let (Some(start), Some(end)) = (&finding.start, &finding.end) {
-        text = text.plain(format!("From {} to {}. ", moment(start, summary), moment(end, summary)));
+        let clock = Clock::of(summary);
+        text = text.plain(format!("From {} to {}. ", clock.time(start), clock.time(end)));
     }
     if let Some(cost) = cost(finding) {
         text = text.plain(format!("Cost: {}. ", seconds(cost)));

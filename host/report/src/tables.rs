@@ -9,7 +9,7 @@ use weir_patterns::{Dialogue, Dialogues};
 use crate::collect::Collector;
 use crate::document::{Block, Row, Table, Text};
 use crate::figures::service_name;
-use crate::format::{bytes, count, endpoint, seconds, time_of_day};
+use crate::format::{Clock, bytes, count, endpoint, seconds};
 use crate::scale::Histogram;
 
 /// Pairs shown.
@@ -293,6 +293,7 @@ pub fn connections(shown: &[&v1::Connection], charted: &HashSet<u64>, summary: &
     if shown.is_empty() {
         return None;
     }
+    let clock = Clock::of(summary);
     let rows = shown
         .iter()
         .map(|c| {
@@ -312,7 +313,7 @@ pub fn connections(shown: &[&v1::Connection], charted: &HashSet<u64>, summary: &
                 |value: fn(&v1::Direction) -> u64| format!("{} / {}", some(value(&to_server)), some(value(&to_client)));
             cells.extend(
                 [
-                    c.first_packet_time.map_or_else(String::new, |t| moment(&t, summary)),
+                    clock.known(c.first_packet_time.as_ref()),
                     ends(&c.client),
                     ends(&c.server),
                     c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -355,23 +356,11 @@ pub fn connections(shown: &[&v1::Connection], charted: &HashSet<u64>, summary: &
     })
 }
 
-/// The same of a time in a capture, with the date if it goes on past midnight.
-pub fn moment(time: &weir_messages::Timestamp, summary: &v1::Summary) -> String {
-    let day = |time: &weir_messages::Timestamp| time.to_string().chars().take(10).collect::<String>();
-    let end = |start: weir_messages::Timestamp| {
-        let length = (summary.duration_seconds * 1e9) as i64;
-        weir_messages::Timestamp::from_unix_nanos(start.unix_nanos().saturating_add(length))
-    };
-    match summary.start.is_some_and(|start| day(&start) != day(&end(start))) {
-        true => format!("{} {}", day(time), time_of_day(time)),
-        false => time_of_day(time),
-    }
-}
-
 /// Load phases, the services of each.
 pub fn phases(summary: &v1::Summary) -> Option<Table> {
+    let clock = Clock::of(summary);
     let time = |t: Option<weir_messages::Timestamp>| {
-        let whole = t.map_or_else(String::new, |t| moment(&t, summary));
+        let whole = clock.known(t.as_ref());
         // Tenths of a second are enough.
         whole[..whole.len().saturating_sub(5)].to_owned()
     };
@@ -726,18 +715,5 @@ mod tests {
         assert_eq!(spread(&times), ["–"; SPREAD.len()]);
         times.add(2_000_000_000);
         assert_eq!(spread(&times)[5], "2.00 s");
-    }
-
-    #[test]
-    fn moments_of_several_days_have_their_dates() {
-        let start = weir_messages::Timestamp::from_unix_nanos(1_433_203_198_000_000_000);
-        let mut summary = v1::Summary {
-            start: Some(start),
-            duration_seconds: 1.5,
-            ..v1::Summary::default()
-        };
-        assert_eq!(moment(&start, &summary), "23:59:58.000000");
-        summary.duration_seconds = 3.0;
-        assert_eq!(moment(&start, &summary), "2015-06-01 23:59:58.000000");
     }
 }

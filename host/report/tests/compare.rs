@@ -10,7 +10,7 @@ use weir_analysis::{Analyzer, Config};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1::Comparison;
 use weir_patterns::Watched;
-use weir_report::compare::{compare, document, sections};
+use weir_report::compare::{compare, document, sections, verdict};
 use weir_report::{Sampler, html};
 use weir_scenario::{Scenario, run};
 
@@ -47,6 +47,18 @@ fn significant(comparison: &Comparison) -> Vec<(&str, &str, f64)> {
     let all = comparison.differences.iter().filter(|d| d.significant);
     all.map(|d| (d.measure.as_str(), d.of.as_str(), d.effect.unwrap()))
         .collect()
+}
+
+#[test]
+fn captures_with_nothing_in_common_are_not_told_to_be_alike() {
+    let here = healthy_for(0.02, 41, "", "");
+    let none = Sampler::default();
+    for pair in [[&here, &none], [&none, &here], [&none, &none]] {
+        let told = verdict(&compare(["a", "b"], pair));
+        assert!(told.starts_with("Nothing was compared"), "{told}");
+    }
+    let told = verdict(&compare(["a", "b"], [&here, &here]));
+    assert!(told.starts_with("No significant difference"), "{told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::csv::{Writer, WriterBuilder};
+use arrow::csv::WriterBuilder;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
 use arrow::error::ArrowError;
 use arrow::json::writer::{EncoderOptions, make_encoder};
@@ -16,7 +16,7 @@ const UTC_OFFSET: &str = "+00:00";
 /// structures are JSON.
 #[derive(Debug)]
 pub struct CsvWriter<W: Write> {
-    writer: Writer<W>,
+    out: W,
     schema: SchemaRef,
 }
 
@@ -25,9 +25,9 @@ impl<W: Write> CsvWriter<W> {
     pub fn new(out: W, schema: &Schema) -> Result<Self, ArrowError> {
         let fields: Vec<_> = schema.fields().iter().map(flat_field).collect();
         let schema = Arc::new(Schema::new(fields));
-        let mut writer = WriterBuilder::new().build(out);
-        writer.write(&RecordBatch::new_empty(Arc::clone(&schema)))?;
-        Ok(Self { writer, schema })
+        let mut writer = Self { out, schema };
+        writer.put(&RecordBatch::new_empty(Arc::clone(&writer.schema)), true)?;
+        Ok(writer)
     }
 
     /// Add rows.
@@ -38,14 +38,20 @@ impl<W: Write> CsvWriter<W> {
             .map(|(field, column)| flat(field, column))
             .collect::<Result<_, _>>()?;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        self.writer.write(&batch)
+        self.put(&batch, false)
+    }
+
+    /// Arrow has only the text of an error of its output, so its output is memory: here the kind of the error stays known.
+    fn put(&mut self, batch: &RecordBatch, names: bool) -> Result<(), ArrowError> {
+        let mut writer = WriterBuilder::new().with_header(names).build(Vec::new());
+        writer.write(batch)?;
+        Ok(self.out.write_all(&writer.into_inner())?)
     }
 
     /// What is under it, with everything written.
-    pub fn finish(self) -> Result<W, ArrowError> {
-        let mut out = self.writer.into_inner();
-        out.flush()?;
-        Ok(out)
+    pub fn finish(mut self) -> Result<W, ArrowError> {
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 
@@ -96,6 +102,39 @@ mod tests {
     use arrow::datatypes::Int16Type;
 
     use super::*;
+
+    /// A reader that goes after the line of names.
+    #[derive(Default)]
+    struct Gone {
+        has_names: bool,
+    }
+
+    impl Write for Gone {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            match std::mem::replace(&mut self.has_names, true) {
+                true => Err(std::io::ErrorKind::BrokenPipe.into()),
+                false => Ok(bytes.len()),
+            }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_kind_of_an_error_of_its_output_is_known() {
+        // More than any buffer on the way holds.
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n("text", 1 << 16)));
+        let batch = RecordBatch::try_from_iter([("name", texts)]).unwrap();
+        let mut writer = CsvWriter::new(Gone::default(), &batch.schema()).unwrap();
+        let failed = writer.write(&batch);
+        let kind = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+        assert!(
+            matches!(&failed, Err(ArrowError::IoError(_, error)) if kind(error)),
+            "{failed:?}"
+        );
+    }
 
     #[test]
     fn each_kind_of_value_has_its_text() {

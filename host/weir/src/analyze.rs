@@ -16,12 +16,14 @@ use crate::{output, query, report, say, source, taps, text};
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    output::keep(&args.inputs, args.output.as_deref())?;
+    let marked = args.range()?;
     let [input] = args.inputs.as_slice() else {
         return taps::run(args);
     };
     let config = Config {
         operations: args.operations,
-        marked: args.range(),
+        marked,
         ..args.path.config()
     };
     match args.format {
@@ -81,6 +83,13 @@ pub fn read_with(
         return Ok(source::Outcome::default());
     }
     source::read(Path::new(input), options, take).map_err(Failure::new)
+}
+
+/// There is nothing to tell of it.
+pub fn no_flow(input: &str) -> Failure {
+    Failure::new(format_args!(
+        "{input}: no packet of a flow is in it; is it the right capture?"
+    ))
 }
 
 /// Tell of files that could not be read to their end: what came before was used.

@@ -12,6 +12,8 @@ use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
 
+use crate::error::Failure;
+
 /// Capture and flow analysis: was it the client, the network or the server; where were packets
 /// lost; why is it slow?
 #[derive(Debug, Parser)]
@@ -120,10 +122,10 @@ pub struct AnalyzeArgs {
     #[command(flatten)]
     pub path: PathOptions,
     /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = length)]
     pub operations: Option<f64>,
     /// Mark a range: shares and diagnosis of the transactions that begin in it. Seconds after the first packet, or a
-    /// time as the output prints it (2026-01-31T12:00:00.5Z)
+    /// time with its date (2026-01-31T12:00:00.5Z)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<Moment>,
     /// The end of that range; what begins then is not in it any more
@@ -131,7 +133,7 @@ pub struct AnalyzeArgs {
     pub to: Option<Moment>,
     /// Also print what happened when, in slices of so many seconds: connections at once, transactions in progress,
     /// rates, losses, percentiles of setup and response times
-    #[arg(long, value_name = "SECONDS", value_parser = slice)]
+    #[arg(long, value_name = "SECONDS", value_parser = length)]
     pub timeline: Option<f64>,
     /// Also tell of each segment that came twice, late or never: what it was, why and where a packet
     /// was lost, on what evidence
@@ -167,9 +169,23 @@ pub struct ReportArgs {
 
 impl AnalyzeArgs {
     /// The marked range, if there is one.
-    pub fn range(&self) -> Option<Range> {
+    pub fn range(&self) -> Result<Option<Range>, Failure> {
         let Self { from, to, .. } = *self;
-        (from.is_some() || to.is_some()).then_some(Range { from, to })
+        ordered(from, to)?;
+        Ok((from.is_some() || to.is_some()).then_some(Range { from, to }))
+    }
+}
+
+/// A range that ends before it begins is a mistake. (Seconds and times of day have no order before the first packet.)
+pub fn ordered(from: Option<Moment>, to: Option<Moment>) -> Result<(), Failure> {
+    match (from, to) {
+        (Some(Moment::AfterStart(from)), Some(Moment::AfterStart(to)))
+        | (Some(Moment::At(from)), Some(Moment::At(to)))
+            if from >= to =>
+        {
+            Err(Failure::new("--from is not before --to: the range has no time in it"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -185,7 +201,7 @@ fn moment(text: &str) -> Result<Moment, String> {
     }
     let time: Timestamp = text
         .parse()
-        .map_err(|_| "seconds after the first packet, or a time such as 2026-01-31T12:00:00.5Z")?;
+        .map_err(|_| "seconds after the first packet, or a time with its date, such as 2026-01-31T12:00:00.5Z")?;
     let utc = u64::try_from(time.unix_nanos()).map_err(|_| "a time since 1970")?;
     Ok(Moment::At(tai_from_utc(utc)))
 }
@@ -257,8 +273,8 @@ fn cut(text: &str) -> Result<Cut, String> {
     }
 }
 
-/// Width of a slice of time.
-fn slice(text: &str) -> Result<f64, String> {
+/// A length of time.
+fn length(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (1e-6..=1e6).contains(&seconds) => Ok(seconds),
         _ => Err("seconds from 0.000001 to 1000000".into()),
@@ -484,8 +500,8 @@ pub struct ExportArgs {
     /// With csv and parquet: out of this store instead of a capture
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// Only this tap of the store
-    #[arg(long, value_name = "NAME", requires = "store")]
+    /// With --store: only this tap of it
+    #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
     /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
     #[arg(long, default_value = "", value_name = "FILTER")]
@@ -493,7 +509,7 @@ pub struct ExportArgs {
     /// Only connections that these findings name, for example: kind = PERIODIC_LOSS
     #[arg(long, value_name = "FILTER")]
     pub finding: Option<String>,
-    /// Only from this time on: seconds after the first packet, or a time as the output prints it
+    /// Only from this time on: seconds after the first packet, or a time with its date (2026-01-31T12:00:00.5Z)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<Moment>,
     /// Only before this time
@@ -796,7 +812,7 @@ pub enum What {
     Status,
     /// What happened to the appliance and its card
     Events,
-    /// Flow records, from the oldest in the log
+    /// Flow records, from the oldest in the log; as text only
     Records,
 }
 
@@ -822,8 +838,8 @@ pub struct QueryArgs {
     #[arg(long, default_value_t = format!("http://{}", weir_api::server::DEFAULT_ADDRESS), value_name = "URL")]
     pub server: String,
     /// Most rows to fetch
-    #[arg(long, default_value_t = 100, value_name = "N")]
-    pub limit: usize,
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: u64,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     pub format: Format,

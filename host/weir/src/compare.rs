@@ -9,7 +9,7 @@ use weir_patterns::Watched;
 use weir_report::Sampler;
 use weir_report::compare::{COLUMNS, OTHERS, TIMES, cells, compare, document, name, shown, verdict};
 
-use crate::analyze::{read_with, report};
+use crate::analyze::{no_flow, read_with, report};
 use crate::cli::{CompareArgs, CompareFormat, Cut};
 use crate::error::Failure;
 use crate::text::{heading, table};
@@ -17,6 +17,7 @@ use crate::{output, source};
 
 /// Run the command.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    output::keep(std::iter::once(&args.first).chain(&args.second), args.output.as_deref())?;
     let (inputs, ranges, names) = match (&args.second, args.ranges.as_deref()) {
         (Some(second), _) => (
             [&args.first, second],
@@ -70,8 +71,16 @@ pub fn sample(input: &str, options: &source::Options, look: impl Fn()) -> Result
         analyzer.push(records, &mut sampler);
         look();
     })?;
-    sampler.finish(&mut analyzer);
-    Ok((sampler.inner, outcome))
+    let summary = sampler.finish(&mut analyzer);
+    match (summary.connections, options.cut) {
+        (0, None) => Err(no_flow(input)),
+        (0, Some(Cut { from, to })) => Err(Failure::new(format_args!(
+            "{input}: no packet of a flow is in it from {} to {} s; weir analyze tells how long it is",
+            from as f64 / 1e9,
+            to as f64 / 1e9
+        ))),
+        _ => Ok((sampler.inner, outcome)),
+    }
 }
 
 fn print(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {

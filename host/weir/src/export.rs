@@ -5,11 +5,10 @@ mod pcapng;
 mod tables;
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Ends, Moment, Sink, Transaction, Verdict};
-use weir_api::filter::Filter;
+use weir_api::filter::{Filter, FilterError};
 use weir_export::copy::Verdicts;
 use weir_export::tables::Format;
 use weir_messages::v1;
@@ -17,9 +16,8 @@ use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::analyze;
-use crate::cli::{ExportArgs, ExportFormat};
+use crate::cli::{ExportArgs, ExportFormat, ordered};
 use crate::error::Failure;
-use crate::format::count;
 use crate::say;
 use crate::source::Outcome;
 
@@ -32,6 +30,13 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     if (args.store.is_some() || !args.table.is_empty()) && !is_tables {
         return Err(Failure::new(
             "--store and --table are for --format csv and --format parquet",
+        ));
+    }
+    ordered(args.from, args.to)?;
+    // Clap takes a conflict with --store (that of files) for a reason not to require it.
+    if args.tap.is_some() && args.store.is_none() {
+        return Err(Failure::new(
+            "--tap is for --store: a capture is a tap named as its file",
         ));
     }
     let wanted = Wanted::parse(args)?;
@@ -51,10 +56,12 @@ struct Wanted {
 
 impl Wanted {
     fn parse(args: &ExportArgs) -> Result<Self, Failure> {
+        let failed = |option: &str, error: FilterError| Failure::new(format_args!("{option}: {error}"));
+        let connections = Filter::parse(&args.filter);
         let finding = args.finding.as_deref().map(Filter::parse).transpose();
         Ok(Self {
-            connections: Filter::parse(&args.filter).map_err(Failure::new)?,
-            finding: finding.map_err(Failure::new)?,
+            connections: connections.map_err(|error| failed("--filter", error))?,
+            finding: finding.map_err(|error| failed("--finding", error))?,
         })
     }
 
@@ -142,10 +149,10 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         let ids: HashSet<u64> = named.copied().collect();
         for finding in &matching {
             say::line(format_args!(
-                "weir: {input}: {}: {} ({} connections named)",
+                "weir: {input}: {}: {} ({} named)",
                 finding.kind,
                 finding.title,
-                count(finding.connection_ids.len() as u64)
+                weir_analysis::connections(finding.connection_ids.len() as u64)
             ));
         }
         connections.retain(|id| ids.contains(id));
@@ -172,15 +179,4 @@ fn range(args: &ExportArgs, start: u64) -> std::ops::Range<u64> {
         Moment::At(time) => time,
     };
     args.from.map_or(0, at)..args.to.map_or(u64::MAX, at)
-}
-
-/// Outputs must not be inputs: the capture would be gone.
-fn keep_inputs(args: &ExportArgs, output: &Path) -> Result<(), Failure> {
-    let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    match args.inputs.iter().find(|input| same(Path::new(input), output)) {
-        Some(input) => Err(Failure::new(format_args!(
-            "{input}: is the capture itself; -o names another file"
-        ))),
-        None => Ok(()),
-    }
 }

@@ -413,6 +413,26 @@ fn frames_of(path: &Path) -> Result<u64, Failure> {
 /// Sets a flag at the first SIGINT or SIGTERM, and ends the process at the second: whoever asks twice does not want to
 /// wait for what is still to be done.
 pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
+    with_signals(move |next| {
+        next();
+        stop.store(true, Ordering::Relaxed);
+        next();
+        say::line("weir: ended at once by a second signal");
+        std::process::exit(1);
+    })
+}
+
+/// At the first SIGINT or SIGTERM, `clean` up and end the process as a shell tells of one that a signal has ended.
+pub fn end_at_signal(clean: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    with_signals(move |next| {
+        let number = next().as_raw_value();
+        clean();
+        std::process::exit(128 + number);
+    })
+}
+
+/// A thread that is given a function which waits for the next signal.
+fn with_signals(body: impl FnOnce(&mut dyn FnMut() -> SignalKind) + Send + 'static) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -423,13 +443,7 @@ pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
     };
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(move || {
-            runtime.block_on(signals.next());
-            stop.store(true, Ordering::Relaxed);
-            runtime.block_on(signals.next());
-            say::line("weir: ended at once by a second signal");
-            std::process::exit(1);
-        })
+        .spawn(move || body(&mut || runtime.block_on(signals.next())))
         .map(|_| ())
         .map_err(Failure::new)
 }
@@ -437,7 +451,9 @@ pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
 /// Completes at SIGINT or SIGTERM.
 pub async fn signal() {
     match Signals::new() {
-        Ok(mut signals) => signals.next().await,
+        Ok(mut signals) => {
+            signals.next().await;
+        }
         Err(_) => drop(tokio::signal::ctrl_c().await),
     }
 }
@@ -457,10 +473,10 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> SignalKind {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
         }
     }
 }

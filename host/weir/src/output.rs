@@ -1,49 +1,45 @@
 //! Where a command writes: standard output or a file.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_messages::v1::Analysis;
 
 use crate::error::Failure;
+use crate::{measure, source};
+
+/// The file that `-o` names; without it, or with '-', it is standard output.
+pub fn file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
+}
+
+/// Refuse an output that is one of the inputs: the capture would be gone.
+pub fn keep<'a>(inputs: impl IntoIterator<Item = &'a String>, output: Option<&Path>) -> Result<(), Failure> {
+    let Some(output) = file(output) else { return Ok(()) };
+    match inputs.into_iter().find(|input| source::is_one_file(input, output)) {
+        Some(input) => Err(Failure::new(format_args!(
+            "{input}: is the capture itself; -o names another file"
+        ))),
+        None => Ok(()),
+    }
+}
 
 /// Write text to `path`, or to standard output with colours if it is a terminal.
-pub fn write(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
-    match path {
-        Some(path) => {
-            let (name, file) = create(path)?;
-            finish(&name, BufWriter::new(anstream::StripStream::new(file)), body)
-        }
-        None => finish("standard output", BufWriter::new(anstream::stdout()), body),
-    }
+pub fn write(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    finish(Pending::text(path)?, body)
 }
 
 /// Write bytes as they are.
-pub fn binary(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
-    match path {
-        Some(path) => {
-            let (name, file) = create(path)?;
-            finish(&name, BufWriter::new(file), body)
-        }
-        None => finish("standard output", BufWriter::new(std::io::stdout()), body),
-    }
+pub fn binary(path: Option<&Path>, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    finish(Pending::create(path)?, body)
 }
 
-fn create(path: &Path) -> Result<(String, File), Failure> {
-    let name = path.display().to_string();
-    let file = File::create(path).map_err(|error| Failure::write(&name, &error))?;
-    Ok((name, file))
-}
-
-fn finish(
-    name: &str,
-    mut out: impl Write,
-    body: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    body(&mut out)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::write(name, &error))
+fn finish(mut out: Pending, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    body(&mut out).map_err(|error| Failure::write(out.name(), &error))?;
+    out.finish()
 }
 
 /// Write one JSON object and a line end.
@@ -55,6 +51,41 @@ pub fn json(path: Option<&Path>, answer: &Analysis) -> Result<(), Failure> {
         out.write_all(b"\n")?;
         out.flush()
     })
+}
+
+/// Files that are not whole yet. Who has the lock goes on before a signal ends the process.
+static PARTS: Mutex<Option<BTreeSet<PathBuf>>> = Mutex::new(None);
+
+fn parts() -> MutexGuard<'static, Option<BTreeSet<PathBuf>>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Make a file that goes when a signal ends the process before [`end`].
+fn begin(part: &Path) -> io::Result<File> {
+    let mut parts = parts();
+    if parts.is_none() {
+        // Should that fail, a signal only leaves the file.
+        let _ = measure::end_at_signal(|| {
+            // Nothing is begun any more.
+            let parts = self::parts();
+            for part in parts.iter().flatten() {
+                let _ = fs::remove_file(part);
+            }
+            std::mem::forget(parts);
+        });
+    }
+    let file = File::create(part)?;
+    parts.get_or_insert_default().insert(part.to_owned());
+    Ok(file)
+}
+
+/// It is no such file any more: `how` says what becomes of it.
+fn end(part: &Path, how: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut parts = parts();
+    if let Some(parts) = parts.as_mut() {
+        parts.remove(part);
+    }
+    how(part)
 }
 
 /// A result on its way: its file has the name once it is whole; before that, and after an error, the name stands for
@@ -69,17 +100,34 @@ pub struct Pending {
 impl Pending {
     /// To `path`, or to standard output. What is no file (a pipe, a device) is written as it is.
     pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else {
+        Self::new(path, |file| Box::new(file), || Box::new(io::stdout()))
+    }
+
+    /// The same for text: only a terminal gets its colours.
+    pub fn text(path: Option<&Path>) -> Result<Self, Failure> {
+        Self::new(
+            path,
+            |file| Box::new(anstream::StripStream::new(file)),
+            || Box::new(anstream::stdout()),
+        )
+    }
+
+    fn new(
+        path: Option<&Path>,
+        to_file: impl FnOnce(File) -> Box<dyn Write + Send>,
+        to_standard: impl FnOnce() -> Box<dyn Write + Send>,
+    ) -> Result<Self, Failure> {
+        let Some(path) = file(path) else {
             return Ok(Self {
                 name: "standard output".into(),
-                out: BufWriter::new(Box::new(io::stdout())),
+                out: BufWriter::new(to_standard()),
                 renamed: None,
             });
         };
         let name = path.display().to_string();
         let failed = |error| Failure::write(&name, &error);
-        let is_special = fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-        let (file, renamed) = if is_special {
+        let there = fs::metadata(path).ok();
+        let (file, renamed) = if there.as_ref().is_some_and(|meta| !meta.is_file()) {
             (File::options().write(true).open(path).map_err(failed)?, None)
         } else {
             // A link stays one.
@@ -90,11 +138,17 @@ impl Pending {
                 std::process::id()
             );
             let part = path.with_file_name(part);
-            (File::create(&part).map_err(failed)?, Some((part, path)))
+            let file = begin(&part).map_err(failed)?;
+            let pending = Some((part, path));
+            if let Some(meta) = there {
+                // Who may read it stays so, where the file system knows that.
+                let _ = file.set_permissions(meta.permissions());
+            }
+            (file, pending)
         };
         Ok(Self {
             name,
-            out: BufWriter::new(Box::new(file)),
+            out: BufWriter::new(to_file(file)),
             renamed,
         })
     }
@@ -107,7 +161,7 @@ impl Pending {
     /// It is whole.
     pub fn finish(mut self) -> Result<(), Failure> {
         let renamed = self.out.flush().and_then(|()| match &self.renamed {
-            Some((part, path)) => fs::rename(part, path),
+            Some((part, path)) => end(part, |part| fs::rename(part, path)),
             None => Ok(()),
         });
         renamed.map_err(|error| Failure::write(&self.name, &error))?;
@@ -130,7 +184,7 @@ impl Drop for Pending {
     fn drop(&mut self) {
         if let Some((part, _)) = &self.renamed {
             // The error that ends the command says what matters.
-            let _ = fs::remove_file(part);
+            let _ = end(part, |part| fs::remove_file(part));
         }
     }
 }

@@ -13,11 +13,12 @@ use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs};
 use crate::error::Failure;
-use crate::format::{seconds, time_of_day};
+use crate::format::{Clock, seconds};
 use crate::{analyze, output, source, text};
 
 /// Run the command.
 pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
+    output::keep([&args.input], args.output.as_deref())?;
     let id = match args.connection {
         Some(id) => FlowId(id),
         None => only_connection(args)?,
@@ -173,11 +174,12 @@ fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Writ
         ],
         &[0, 2, 4, 5, 6, 8, 9, 10, 11, 12],
     );
+    let clock = Clock::of_times(rows.iter().filter_map(|row| row.time));
     for row in rows {
         let sack: Vec<_> = row.sack.iter().map(|s| format!("{}-{}", s.left, s.right)).collect();
         table.add_row(vec![
             row.number.to_string(),
-            row.time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(row.time.as_ref()),
             seconds(row.delta_seconds),
             if row.from_server { "server" } else { "client" }.into(),
             row.wire_bytes.to_string(),

@@ -8,7 +8,7 @@ use weir_analysis::pie::{Trace, article, one_tap};
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
 use weir_messages::v1::{Analysis, Finding, Pie};
 
-use crate::analyze::{records, report};
+use crate::analyze::{no_flow, records, report};
 use crate::cli::{FlowOptions, Format, PieArgs};
 use crate::error::Failure;
 use crate::{output, say, source, taps, text};
@@ -55,12 +55,6 @@ impl Sink for Nobody {
     fn transaction(&mut self, _: &Transaction<'_>) {}
 
     fn finding(&mut self, _: Finding) {}
-}
-
-fn no_flow(input: &str) -> Failure {
-    Failure::new(format_args!(
-        "{input}: no packet of a flow is in it; is it the right capture?"
-    ))
 }
 
 /// As both measure it.

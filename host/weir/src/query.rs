@@ -27,7 +27,7 @@ use crate::format::{bytes, count};
 use crate::{output, records, say, text, text_load};
 
 /// Rows asked for at a time.
-const PAGE: usize = 1000;
+const PAGE: u64 = 1000;
 /// Room for a page of connections or a batch of 65,536 records.
 const MAX_MESSAGE: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,6 +38,11 @@ const POLL: Duration = Duration::from_millis(100);
 pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     if args.watch && args.what != What::Findings {
         return Err(Failure::new("--watch is for findings: weir query findings --watch"));
+    }
+    if args.what == What::Records && args.format == Format::Json {
+        return Err(Failure::new(
+            "records have no JSON: weir query records prints a line of text for each; weir analyze URL -f json tells what they say",
+        ));
     }
     let takes_filter = matches!(
         args.what,
@@ -93,6 +98,13 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
 }
 
 fn refused(status: &tonic::Status) -> Failure {
+    // The page, the metrics and others answer, but not with frames of gRPC.
+    if status.message().contains("invalid compression flag") || status.message().contains("mapped from HTTP status") {
+        return Failure::new(
+            "no gRPC of Weir answers at this address: is it that of the page or of the metrics? weir serve --listen names the one \
+             of gRPC",
+        );
+    }
     // What breaks off without an answer may want TLS.
     let guess = match status.code() {
         tonic::Code::Unknown => "; one with TLS is asked by https://",
@@ -111,14 +123,20 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
         What::Status => status(channel, args).await,
         What::Events => events(channel, args).await,
         What::Records => {
-            let mut left = args.limit;
+            let mut left = usize::try_from(args.limit).unwrap_or(usize::MAX);
+            let mut is_all = true;
             subscribe(channel, &args.server, false, |batch| {
+                is_all = batch.len() <= left;
                 let batch = &batch[..batch.len().min(left)];
                 left -= batch.len();
                 output::write(None, |out| records::print(batch, RecordFormat::Text, out))?;
-                Ok(left > 0)
+                Ok(is_all)
             })
-            .await
+            .await?;
+            if !is_all {
+                more(format_args!("the oldest {} records", count(args.limit)));
+            }
+            Ok(())
         }
         What::Findings if args.watch => watch(channel, args).await,
         What::Timeline => timeline(channel, args).await,
@@ -131,7 +149,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
 async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let mut answer = Analysis::default();
-    let mut total = 0;
+    let (mut total, mut all) = (0, 0);
     let mut page_token = String::new();
     loop {
         let (filter, left) = (args.filter.clone(), args.limit.saturating_sub(total));
@@ -151,7 +169,8 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     .await
                     .map_err(|s| refused(&s))?
                     .into_inner();
-                total += page.connections.len();
+                total += page.connections.len() as u64;
+                all = page.total_size;
                 answer.connections.extend(page.connections);
                 page.next_page_token
             }
@@ -166,7 +185,8 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     .await
                     .map_err(|s| refused(&s))?
                     .into_inner();
-                total += page.transactions.len();
+                total += page.transactions.len() as u64;
+                all = page.total_size;
                 answer.transactions.extend(page.transactions);
                 page.next_page_token
             }
@@ -181,7 +201,8 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     .await
                     .map_err(|s| refused(&s))?
                     .into_inner();
-                total += page.segments.len();
+                total += page.segments.len() as u64;
+                all = page.total_size;
                 answer.segments.extend(page.segments);
                 page.next_page_token
             }
@@ -196,7 +217,8 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     .await
                     .map_err(|s| refused(&s))?
                     .into_inner();
-                total += page.findings.len();
+                total += page.findings.len() as u64;
+                all = page.total_size;
                 answer.findings.extend(page.findings);
                 page.next_page_token
             }
@@ -216,21 +238,52 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
         page_token = next;
     }
     match args.format {
-        Format::Json => output::json(None, &answer),
-        Format::Text => output::write(None, |out| text::print_answer(&answer, out)),
+        Format::Json => {
+            output::json(None, &answer)?;
+            if total < all {
+                more(format_args!("{} of {}", count(total), count(all)));
+            }
+            Ok(())
+        }
+        Format::Text => output::write(None, |out| text::print_answer(&answer, all, out)),
     }
+}
+
+/// There is more than was fetched.
+fn more(fetched: impl Display) {
+    say::line(format_args!("weir: {fetched}; --limit fetches more"));
+}
+
+/// The newest, of all that there are.
+fn newest<'a, T>(all: &'a [T], limit: u64, what: &str) -> &'a [T] {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let older = all.len().saturating_sub(limit);
+    if older > 0 {
+        more(format_args!(
+            "the newest {} of {} {what}",
+            count(limit as u64),
+            count(all.len() as u64)
+        ));
+    }
+    &all[older..]
 }
 
 /// What happened when: the newest slices.
 async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let reply = client.get_timeline(GetTimelineRequest::default()).await;
-    let mut slices = reply.map_err(|s| refused(&s))?.into_inner().slices;
-    slices.drain(..slices.len().saturating_sub(args.limit));
+    let slices = reply.map_err(|s| refused(&s))?.into_inner().slices;
+    let slices = newest(&slices, args.limit, "slices");
     output::write(None, |out| match args.format {
-        Format::Json => writeln!(out, "{}", serde_json::json!(GetTimelineResponse { slices })),
+        Format::Json => writeln!(
+            out,
+            "{}",
+            serde_json::json!(GetTimelineResponse {
+                slices: slices.to_vec()
+            })
+        ),
         Format::Text if slices.is_empty() => writeln!(out, "no packets"),
-        Format::Text => text_load::print_timeline(&slices, slices[0].start.as_ref(), out),
+        Format::Text => text_load::print_timeline(slices, slices[0].start.as_ref(), out),
     })
 }
 
@@ -277,7 +330,7 @@ async fn events(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     while let Some(response) = stream.message().await.map_err(|s| refused(&s))? {
         events.extend(response.event);
     }
-    let newest = &events[events.len().saturating_sub(args.limit)..];
+    let newest = newest(&events, args.limit, "events");
     output::write(None, |out| {
         if args.format == Format::Json {
             return writeln!(out, "{}", serde_json::json!({ "events": newest }));

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use weir_analysis::several;
 use weir_engine::Config;
 use weir_record::{
     Block, BlockEnd, Burst, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Histogram, HistogramMore,
@@ -13,10 +14,12 @@ use weir_record::{
 
 use crate::cli::{Profile, RecordFormat, RecordsArgs};
 use crate::error::Failure;
-use crate::{analyze, output, say, source};
+use crate::output::{self, Pending};
+use crate::{analyze, say, source};
 
 /// Run the command.
 pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
+    output::keep([&args.input], args.output.as_deref())?;
     let (engine, profile) = match args.profile {
         Profile::File => (Config::file(), weir_engine::Profile::Full),
         Profile::Nic => (Config::appliance(), weir_engine::Profile::Nic),
@@ -32,35 +35,27 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
         statistics: args.statistics.config(),
         ..source::Options::of(engine)
     };
-    let mut outcome = None;
-    let body = |out: &mut dyn Write| {
-        let mut result = Ok(());
-        let read = source::read(Path::new(&args.input), &options, |records| {
-            if result.is_ok() {
-                result = print(records, args.format, out);
-            }
-        });
-        outcome = Some(read);
-        result
+    let mut out = match args.format {
+        RecordFormat::Text => Pending::text(args.output.as_deref())?,
+        RecordFormat::Binary => Pending::create(args.output.as_deref())?,
     };
-    match args.format {
-        RecordFormat::Text => output::write(args.output.as_deref(), body)?,
-        RecordFormat::Binary => output::binary(args.output.as_deref(), body)?,
-    }
-    match outcome {
-        Some(Ok(outcome)) => {
-            if outcome.left_out > 0 {
-                let why = "not Ethernet, no byte captured, or too long";
-                say::line(format_args!(
-                    "weir: {} frames that no card could receive are left out ({why})",
-                    outcome.left_out
-                ));
-            }
-            Ok(analyze::report(outcome.error))
+    let mut printed = Ok(());
+    let outcome = source::read(Path::new(&args.input), &options, |records| {
+        if printed.is_ok() {
+            printed = print(records, args.format, &mut out);
         }
-        Some(Err(error)) => Err(Failure::new(error)),
-        None => Ok(ExitCode::SUCCESS),
+    })
+    .map_err(Failure::new)?;
+    printed.map_err(|error| Failure::write(out.name(), &error))?;
+    out.finish()?;
+    if outcome.left_out > 0 {
+        let why = "not Ethernet, no byte captured, or too long";
+        say::line(format_args!(
+            "weir: left out, as no card could receive them ({why}): {}",
+            several(outcome.left_out, "frame", "frames")
+        ));
     }
+    Ok(analyze::report(outcome.error))
 }
 
 /// Write records in a format.

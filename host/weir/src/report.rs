@@ -20,6 +20,7 @@ const PACKETS: usize = 300;
 
 /// Run the command.
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    output::keep(args.inputs.iter().chain(&args.baseline), args.output.as_deref())?;
     let read = read(args)?;
     let facts = &read.answer;
     let ids = facts.inner.worth_a_look(CONNECTIONS);
@@ -62,7 +63,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let text = match format(args) {
         ReportFormat::Html => weir_report::html(&document),
         ReportFormat::Markdown => {
-            let folder = args.output.as_deref().map(|path| charts(path, &document)).transpose()?;
+            let folder = output::file(args.output.as_deref());
+            let folder = folder.map(|path| charts(path, &document)).transpose()?;
             weir_report::markdown(&document, folder.as_deref())
         }
     };
@@ -118,11 +120,9 @@ fn charts(path: &Path, document: &weir_report::Document) -> Result<String, Failu
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("{stem}-charts");
     let folder = path.with_file_name(&name);
-    let failed = |path: &Path, error: &std::io::Error| Failure::write(&path.display().to_string(), error);
-    std::fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::write(&folder.display().to_string(), &error))?;
     for (name, chart) in weir_report::charts(document) {
-        let file = folder.join(name);
-        std::fs::write(&file, chart).map_err(|error| failed(&file, &error))?;
+        output::binary(Some(&folder.join(name)), |out| out.write_all(chart.as_bytes()))?;
     }
     Ok(name)
 }

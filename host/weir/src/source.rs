@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,20 @@ use crate::say;
 /// Whether an input is the address of a daemon, not a file.
 pub fn is_url(input: &str) -> bool {
     input.contains("://")
+}
+
+/// Whether two paths lead to one file, by whatever names; '-' is standard input.
+pub fn is_one_file(one: impl AsRef<Path>, other: impl AsRef<Path>) -> bool {
+    let file = |path: &Path| {
+        let path = if path == Path::new("-") {
+            Path::new("/dev/stdin")
+        } else {
+            path
+        };
+        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some((meta.dev(), meta.ino()))
+    };
+    file(one.as_ref()).is_some_and(|one| file(other.as_ref()) == Some(one))
 }
 
 /// Frames between two looks at the progress.

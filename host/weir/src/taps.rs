@@ -197,7 +197,7 @@ pub fn align(
                 "{input}: several taps are capture files; give a file in its place"
             )));
         }
-        let same = |other: &&String| *other == input || is_one_file(other, input);
+        let same = |other: &&String| *other == input || source::is_one_file(other, input);
         if inputs.iter().filter(same).count() > 1 {
             return Err(Failure::new(format_args!(
                 "{input}: given twice; each file is one tap of the path"
@@ -222,12 +222,6 @@ pub fn align(
         outcomes.push(read.map_err(Failure::new)?);
     }
     Ok((aligner.finish(), outcomes))
-}
-
-/// Whether two paths lead to one file.
-fn is_one_file(one: &str, other: &str) -> bool {
-    let real = |path: &str| std::fs::canonicalize(path).ok();
-    real(one).is_some_and(|path| real(other) == Some(path))
 }
 
 /// Reads a capture on a thread of its own.

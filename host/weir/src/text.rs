@@ -8,13 +8,13 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
-use weir_analysis::{Class, Ends, Sink, Verdict, several};
+use weir_analysis::{Class, Ends, Sink, Verdict, connections, several};
 use weir_messages::v1::{
-    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Marked, Pie, Segment,
+    Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
-use crate::format::{self, bytes, count, seconds, time_of_day, untracked};
+use crate::format::{self, Clock, bytes, count, seconds, untracked};
 use crate::{text_dialogues, text_load};
 
 const BOLD: Style = Style::new().bold();
@@ -128,7 +128,8 @@ impl Collector {
     /// Print the report about `name`.
     pub fn print(mut self, name: &str, summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         self.header(name, summary, out)?;
-        print_findings(&self.findings, out)?;
+        let note = if self.findings.is_empty() { "none" } else { "" };
+        print_findings(&self.findings, note, out)?;
         text_load::print(summary, out)?;
         print_times(summary, out)?;
         print_operations(summary, self.rows, out)?;
@@ -145,21 +146,22 @@ impl Collector {
         };
         shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
         let note = if all {
-            format!("{}", self.connections)
+            count(self.connections)
         } else {
             format!(
                 "{} of {}, those with most trouble; --rows shows more",
-                shown.len(),
-                self.connections
+                count(shown.len() as u64),
+                count(self.connections)
             )
         };
-        print_connections(&shown, &note, out)?;
+        let clock = Clock::of(summary);
+        print_connections(&shown, &note, clock, out)?;
         print_losses(&shown, out)?;
         print_limits(&shown, out)?;
         if let Some(mut segments) = self.segments.take() {
             segments.sort_by_key(|s| s.time);
             let segments: Vec<Segment> = segments.iter().map(Verdict::message).collect();
-            print_segments(&segments, &self.ends, out)?;
+            print_segments(&segments, &count(segments.len() as u64), &self.ends, clock, out)?;
         }
         print_transactions(&summary.signatures, self.rows, out)?;
         print_statistics(summary, out)?;
@@ -170,8 +172,8 @@ impl Collector {
         writeln!(out, "{BOLD}{name}{BOLD:#}")?;
         writeln!(
             out,
-            "  {} packets ({} TCP) in {}{}",
-            count(summary.packets),
+            "  {} ({} TCP) in {}{}",
+            several(summary.packets, "packet", "packets"),
             count(summary.tcp_packets),
             seconds(summary.duration_seconds),
             summary
@@ -185,19 +187,20 @@ impl Collector {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
+        write!(out, "  {}", connections(summary.connections))?;
+        // An empty capture has neither.
+        if !self.outcomes.is_empty() {
+            write!(out, ": setup {}", list(&self.outcomes))?;
+        }
+        writeln!(out)?;
+        if !self.closes.is_empty() {
+            writeln!(out, "  closed by: {}", list(&self.closes))?;
+        }
         writeln!(
             out,
-            "  {} {}: setup {}",
-            count(summary.connections),
-            if summary.connections == 1 {
-                "connection"
-            } else {
-                "connections"
-            },
-            list(&self.outcomes)
+            "  {}",
+            several(summary.transactions, "transaction", "transactions")
         )?;
-        writeln!(out, "  closed by: {}", list(&self.closes))?;
-        writeln!(out, "  {} transactions", count(summary.transactions))?;
         if let Some(rate) = &summary.retransmission_rate {
             writeln!(
                 out,
@@ -209,16 +212,16 @@ impl Collector {
         if summary.capture_loss > 0 {
             writeln!(
                 out,
-                "  {} packets missed by the capture itself",
-                count(summary.capture_loss)
+                "  {} missed by the capture itself",
+                several(summary.capture_loss, "packet", "packets")
             )?;
         }
         Ok(())
     }
 }
 
-fn print_findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    heading(out, "Findings", if findings.is_empty() { "none" } else { "" })?;
+fn print_findings(findings: &[Finding], note: &str, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Findings", note)?;
     for finding in findings {
         let color = match finding.severity.as_str() {
             "CRITICAL" => AnsiColor::Red,
@@ -331,7 +334,7 @@ fn kilobits(direction: &Direction) -> String {
     rate.map_or_else(|| "-".into(), |rate| count((rate / 1e3).round() as u64))
 }
 
-fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> io::Result<()> {
+fn print_connections(shown: &[Connection], note: &str, clock: Clock, out: &mut dyn Write) -> io::Result<()> {
     if shown.is_empty() {
         return Ok(());
     }
@@ -364,7 +367,7 @@ fn print_connections(shown: &[Connection], note: &str, out: &mut dyn Write) -> i
             c.server_to_client.unwrap_or_default(),
         );
         table.add_row(vec![
-            c.first_packet_time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(c.first_packet_time.as_ref()),
             end(&c.client),
             end(&c.server),
             c.setup.as_ref().map_or_else(String::new, |s| s.outcome.clone()),
@@ -454,12 +457,14 @@ fn print_losses(shown: &[Connection], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, out: &mut dyn Write) -> io::Result<()> {
-    heading(
-        out,
-        "Segments that came twice, late or never",
-        &format!("{}", segments.len()),
-    )?;
+fn print_segments(
+    segments: &[Segment],
+    note: &str,
+    ends: &HashMap<u64, (String, String)>,
+    clock: Clock,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    heading(out, "Segments that came twice, late or never", note)?;
     let mut table = table(
         &[
             "time", "from", "to", "seq", "bytes", "what", "why", "lost", "sure", "episode", "evidence",
@@ -482,7 +487,7 @@ fn print_segments(segments: &[Segment], ends: &HashMap<u64, (String, String)>, o
         };
         let sent_again = s.class == Class::Retransmission.name();
         table.add_row(vec![
-            s.time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(s.time.as_ref()),
             from,
             to,
             s.seq.to_string(),
@@ -523,7 +528,7 @@ fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     print_diagnosis(&summary.bottlenecks, &summary.diagnosis, out)?;
-    print_marked(summary.marked.as_ref(), out)
+    print_marked(summary, out)
 }
 
 /// Whose time it was.
@@ -555,9 +560,10 @@ fn print_delays(
 }
 
 /// The range that was marked.
-fn print_marked(marked: Option<&Marked>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(m) = marked else { return Ok(()) };
-    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), time_of_day);
+fn print_marked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let Some(m) = &summary.marked else { return Ok(()) };
+    let clock = Clock::of_times([summary.start, m.start, m.end].into_iter().flatten());
+    let edge = |time: &Option<_>| time.as_ref().map_or_else(|| "…".to_owned(), |time| clock.time(time));
     let title = format!("Marked: {} to {}", edge(&m.start), edge(&m.end));
     let crossing = match m.crossing {
         0 => String::new(),
@@ -670,10 +676,11 @@ fn print_operations(summary: &Summary, rows: usize, out: &mut dyn Write) -> io::
         ],
         &[3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
     );
+    let clock = Clock::of(summary);
     for o in longest.into_iter().take(rows) {
         let s = o.shares.unwrap_or_default();
         table.add_row(vec![
-            o.start.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(o.start.as_ref()),
             o.client_address.clone(),
             o.server_address.clone(),
             count(o.transactions),
@@ -820,8 +827,8 @@ fn print_untracked(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> io::Result<()> {
-    heading(out, "Transactions", &format!("{}", transactions.len()))?;
+fn print_each_transaction(transactions: &[Transaction], note: &str, out: &mut dyn Write) -> io::Result<()> {
+    heading(out, "Transactions", note)?;
     let mut table = table(
         &[
             "start",
@@ -837,9 +844,10 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
         ],
         &[2, 3, 4, 5, 6, 7, 8],
     );
+    let clock = Clock::of_times(transactions.iter().filter_map(|t| t.request_time));
     for t in transactions {
         table.add_row(vec![
-            t.request_time.as_ref().map_or_else(String::new, time_of_day),
+            clock.known(t.request_time.as_ref()),
             t.connection_id.to_string(),
             t.index.to_string(),
             bytes(t.request_bytes),
@@ -854,8 +862,12 @@ fn print_each_transaction(transactions: &[Transaction], out: &mut dyn Write) -> 
     writeln!(out, "{table}")
 }
 
-/// What a query returned, as tables.
-pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+/// What a query returned of `all` that match, as tables.
+pub fn print_answer(answer: &Analysis, all: u64, out: &mut dyn Write) -> io::Result<()> {
+    let note = |shown: usize| match shown as u64 {
+        shown if shown < all => format!("{} of {}; --limit shows more", count(shown), count(all)),
+        shown => count(shown),
+    };
     if let Some(summary) = &answer.summary {
         print_times(summary, out)?;
         print_statistics(summary, out)?;
@@ -864,18 +876,26 @@ pub fn print_answer(answer: &Analysis, out: &mut dyn Write) -> io::Result<()> {
         print_untracked(summary, out)?;
     }
     if !answer.findings.is_empty() {
-        print_findings(&answer.findings, out)?;
+        print_findings(&answer.findings, &note(answer.findings.len()), out)?;
     }
     if !answer.connections.is_empty() {
-        print_connections(&answer.connections, &answer.connections.len().to_string(), out)?;
+        let clock = Clock::of_times(answer.connections.iter().filter_map(|c| c.first_packet_time));
+        print_connections(&answer.connections, &note(answer.connections.len()), clock, out)?;
         print_losses(&answer.connections, out)?;
         print_limits(&answer.connections, out)?;
     }
     if !answer.transactions.is_empty() {
-        print_each_transaction(&answer.transactions, out)?;
+        print_each_transaction(&answer.transactions, &note(answer.transactions.len()), out)?;
     }
     if !answer.segments.is_empty() {
-        print_segments(&answer.segments, &HashMap::new(), out)?;
+        let clock = Clock::of_times(answer.segments.iter().filter_map(|s| s.time));
+        print_segments(
+            &answer.segments,
+            &note(answer.segments.len()),
+            &HashMap::new(),
+            clock,
+            out,
+        )?;
     }
     let empty = Analysis::default();
     if *answer == empty {
@@ -997,9 +1017,10 @@ fn print_leg(number: usize, leg: &Leg, out: &mut dyn Write) -> io::Result<()> {
         count(leg.undecided),
         count(leg.outside)
     )?;
+    let clock = Clock::of_times(leg.clock.iter().filter_map(|piece| piece.start));
     for (k, piece) in leg.clock.iter().enumerate() {
         let since = match (&piece.start, k) {
-            (Some(start), 1..) => format!("from {} on: ", time_of_day(start)),
+            (Some(start), 1..) => format!("from {} on: ", clock.time(start)),
             _ => String::new(),
         };
         writeln!(

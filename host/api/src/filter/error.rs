@@ -34,9 +34,9 @@ impl fmt::Display for FilterError {
             expected,
         } = self;
         if found.is_empty() {
-            write!(f, "filter, position {position}: the filter ends, expected {expected}")
+            write!(f, "position {position}: the filter ends, expected {expected}")
         } else {
-            write!(f, "filter, position {position}: found {found:?}, expected {expected}")
+            write!(f, "position {position}: found {found:?}, expected {expected}")
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
+use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, connections, several};
 use weir_export::collector::Collector;
 use weir_export::ipfix::Exporter;
 use weir_messages::v1;
@@ -15,8 +15,7 @@ use super::{Wanted, begin, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
-use crate::format::count;
-use crate::output::Pending;
+use crate::output::{self, Pending};
 use crate::say;
 
 /// Observation domain of all records: a capture has one tap.
@@ -83,12 +82,10 @@ impl<'a> Sender<'a> {
                 (Way::Collector(way), address.to_string())
             }
             (None, path) => {
-                if let Some(path) = path {
-                    super::keep_inputs(args, path)?;
-                }
-                let name = path.as_ref().map(|path| path.display().to_string());
+                output::keep(&args.inputs, path.as_deref())?;
                 let file = Pending::create(path.as_deref())?;
-                (Way::File(file), name.unwrap_or_else(|| "standard output".into()))
+                let name = file.name().to_owned();
+                (Way::File(file), name)
             }
         };
         let loses = args.collector.as_ref().is_some_and(|collector| collector.loses());
@@ -131,14 +128,14 @@ impl<'a> Sender<'a> {
             (None, Way::File(file)) => file.finish()?,
         }
         say::line(format_args!(
-            "weir: {} connections in {} messages",
-            count(self.exported),
-            count(self.messages)
+            "weir: {} in {}",
+            connections(self.exported),
+            several(self.messages, "message", "messages")
         ));
         if self.unfit > 0 {
             say::line(format_args!(
-                "weir: {} connections whose ends are of different versions of IP are left out",
-                count(self.unfit)
+                "weir: left out, as their ends are of different versions of IP: {}",
+                connections(self.unfit)
             ));
         }
         Ok(())

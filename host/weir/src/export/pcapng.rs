@@ -1,17 +1,19 @@
 //! Packets of a selection.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 
+use weir_analysis::{connections, several};
 use weir_export::copy::{Copied, CopyError, Selection, copy};
 use weir_export::pcapng::Writer;
 
-use super::{Chosen, Wanted, choose, keep_inputs, range};
+use super::{Chosen, Wanted, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
-use crate::output::Pending;
+use crate::output::{self, Pending};
 use crate::say;
 use crate::source::{self, Outcome};
 
@@ -24,7 +26,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
             "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
         )));
     }
-    keep_inputs(args, path)?;
+    output::keep(&args.inputs, Some(path))?;
     let mut code = ExitCode::SUCCESS;
     let mut writer = Writer::new(Pending::create(Some(path))?);
     let failed = |error| Failure::write(&path.display().to_string(), &error);
@@ -50,15 +52,19 @@ fn section(
     failed: impl Fn(std::io::Error) -> Failure,
 ) -> Result<Outcome, Failure> {
     let Chosen {
-        connections,
+        connections: chosen,
         verdicts: known,
         start,
         outcome,
     } = chosen;
     let range = range(args, start);
-    let number = connections.len();
+    // Of a whole capture, flows that are no connections are copied, too.
+    let (selected, all) = match wanted.is_all() {
+        true => (None, chosen),
+        false => (Some(chosen), HashSet::new()),
+    };
     let selection = Selection {
-        connections: (!wanted.is_all()).then_some(connections),
+        connections: selected,
         from: range.start,
         to: range.end,
     };
@@ -84,16 +90,18 @@ fn section(
         CopyError::Read(error) => Failure::new(error),
     })?;
     let Copied {
+        flows,
         frames,
         packets,
         verdicts,
         fragments,
     } = copied;
+    let are_connections = selection.connections.as_ref().unwrap_or(&all);
     say::line(format_args!(
-        "weir: {input}: {} of {} frames of {} connections, {} with a verdict",
+        "weir: {input}: {} of {}, of {}, {} with a verdict",
         count(packets),
-        count(frames),
-        count(number as u64),
+        several(frames, "frame", "frames"),
+        connections(flows.intersection(are_connections).count() as u64),
         count(verdicts)
     ));
     let silent = (known.selected(&selection) as u64).saturating_sub(verdicts);

@@ -12,12 +12,12 @@ use weir_record::time::utc_from_tai;
 use weir_store::tables::{RecordBatch, Table, Tables};
 use weir_store::{Manifest, Merge, StoredFile};
 
-use super::{Wanted, begin, choose, keep_inputs, range};
+use super::{Wanted, begin, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
 use crate::error::Failure;
 use crate::format::count;
-use crate::output::Pending;
+use crate::output::{self, Pending};
 use crate::say;
 use crate::store::tap_of;
 
@@ -67,8 +67,11 @@ struct Output {
 impl Outputs {
     fn create(args: &ExportArgs, format: Format) -> Result<Self, Failure> {
         let tables: BTreeSet<_> = args.table.iter().copied().collect();
-        let places: Vec<(Table, Option<PathBuf>)> = match (tables.len(), &args.output) {
-            (1, path) => tables.into_iter().map(|table| (table, path.clone())).collect(),
+        let places: Vec<(Table, Option<PathBuf>)> = match (tables.len(), output::file(args.output.as_deref())) {
+            (1, path) => tables
+                .into_iter()
+                .map(|table| (table, path.map(Path::to_path_buf)))
+                .collect(),
             (_, None) => {
                 return Err(Failure::new(
                     "several tables go into a folder: -o DIR; or one of them with --table NAME",
@@ -90,12 +93,10 @@ impl Outputs {
         };
         let mut outputs = BTreeMap::new();
         for (table, path) in places {
-            if let Some(path) = &path {
-                keep_inputs(args, path)?;
-            }
-            let name = path.as_ref().map(|path| path.display().to_string());
-            let name = name.unwrap_or_else(|| "standard output".into());
-            let writer = TableWriter::new(table, format, Pending::create(path.as_deref())?);
+            output::keep(&args.inputs, path.as_deref())?;
+            let out = Pending::create(path.as_deref())?;
+            let name = out.name().to_owned();
+            let writer = TableWriter::new(table, format, out);
             let writer = writer.map_err(|error| Failure::write(&name, &error))?;
             outputs.insert(table, Output { name, writer });
         }

@@ -51,6 +51,15 @@ def test_every_connection_is_found(answer):
     assert sorted(c["client"]["port"] for c in answer["connections"]) == ports
 
 
+def test_the_tour_has_the_shares_of_time(answer):
+    shares = answer["summary"]["delays"]
+    network = sum(shares[f"{part}Seconds"] for part in ("latency", "bandwidth", "congestion", "protocol"))
+    parts = [shares["serverProcessingSeconds"], shares["clientProcessingSeconds"], network]
+    server, client, rest = (f"{100 * part / shares['totalSeconds']:.1f} %" for part in parts)
+    tour = " ".join((ROOT / "docs" / "src" / "tour.md").read_text().split())
+    assert f"{server} the server's, {client} the client's, {rest} the network's" in tour
+
+
 def test_sizes_are_exact(pairs):
     assert len(pairs) >= 30
     for application, weir in pairs:

@@ -1,0 +1,84 @@
+"""weir query: what it tells of what it does not show, and of what it cannot do."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from test_serve import DEMO, PATIENCE, WEIR, Daemon
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """A daemon that has replayed the demo capture: 13 connections."""
+    with Daemon(tmp_path_factory.mktemp("daemon"), "--port", f"pcap:{DEMO}") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        yield daemon
+
+
+def query(daemon, *arguments, port=None):
+    command = [WEIR, "query", *map(str, arguments), "--server", f"http://127.0.0.1:{port or daemon.grpc}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("what", "title"),
+    [
+        ("connections", "Connections"),
+        ("transactions", "Transactions"),
+        ("segments", "Segments that came twice, late or never"),
+        ("findings", "Findings"),
+    ],
+)
+def test_what_is_more_than_the_limit_is_told(daemon, what, title):
+    whole = query(daemon, what, "-f", "json")
+    assert (whole.returncode, whole.stderr) == (0, "")
+    all_of_them = len(json.loads(whole.stdout)[what])
+    told = query(daemon, what, "--limit", "3").stdout
+    assert f"{title} 3 of {all_of_them}; --limit shows more" in told
+    cut = query(daemon, what, "--limit", "3", "-f", "json")
+    assert len(json.loads(cut.stdout)[what]) == 3
+    assert cut.stderr == f"weir: 3 of {all_of_them}; --limit fetches more\n"
+    told = query(daemon, what, "--limit", all_of_them).stdout
+    assert re.search(rf"^{title} {all_of_them} *$", told, re.M)
+
+
+def test_older_slices_and_later_records_are_told_of(daemon):
+    slices = len(json.loads(query(daemon, "timeline", "-f", "json").stdout)["slices"])
+    assert slices > 1
+    assert query(daemon, "timeline", "--limit", "1").stderr == (
+        f"weir: the newest 1 of {slices} slices; --limit fetches more\n"
+    )
+    records = query(daemon, "records", "--limit", "5")
+    assert (len(records.stdout.splitlines()), records.stderr) == (
+        5,
+        "weir: the oldest 5 records; --limit fetches more\n",
+    )
+    whole = query(daemon, "records", "--limit", "100000")
+    number = len(whole.stdout.splitlines())
+    assert whole.stderr == ""
+    assert query(daemon, "records", "--limit", number).stderr == ""
+
+
+def test_a_limit_of_nothing_is_refused(daemon):
+    run = query(daemon, "--limit", "0")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--limit" in run.stderr
+
+
+def test_records_have_no_json(daemon):
+    run = query(daemon, "records", "-f", "json")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "records have no JSON" in run.stderr
+
+
+def test_a_wrong_filter_is_told_once(daemon):
+    run = query(daemon, "--filter", "turns = x")
+    assert run.returncode == 1
+    assert "filter: position 9: " in run.stderr
+
+
+def test_what_speaks_no_grpc_is_told(daemon):
+    run = query(daemon, port=daemon.metrics)
+    assert run.returncode == 1
+    assert "no gRPC of Weir answers at this address" in run.stderr
