@@ -703,9 +703,12 @@ impl Flow {
         let s = side & 1;
         let slow = b.last.saturating_sub(b.first) > limits::SLACK
             || tail.is_some_and(|tail| b.first.saturating_sub(tail.last) > limits::SHORTEST_PAUSE);
-        if self.extras.limits().is_none() && !slow {
+        let is_first = self.extras.limits().is_none();
+        if is_first && !slow {
             return;
         }
+        // Nothing was noted of it when it came: of most transfers it is the end.
+        let heard = if is_first { self.rtt.last_whole(s) } else { None };
         if let Some(shared) = shared {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
@@ -714,6 +717,9 @@ impl Flow {
         let window = scale.map(|shift| u32::from(b.window) << shift);
         let transfer = &mut self.extras.make_limits(pool).sides[s];
         transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
+        if let Some(ack) = heard {
+            transfer.heard_before(ack, b, tail, window, &path);
+        }
         transfer.block(code, b, tail, window, &path);
     }
 
