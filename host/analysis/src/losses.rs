@@ -77,6 +77,8 @@ pub(crate) struct Losses {
     last_disorder: u64,
     last_repeat: u64,
     last_cause: Option<Cause>,
+    /// Duplicate ACKs, SACK or a timer: what the recovery in progress was told by last.
+    told_by: Option<Cause>,
     /// What was sent when the recovery in progress began (RFC 6582 3.2).
     recover: Option<u32>,
     /// A timer's recovery without SACK in which the receiver has shown nothing but what was sent again.

@@ -1359,6 +1359,35 @@ fn a_partial_ack_asks_for_the_next_hole() {
     assert!(v[1].evidence.has(sign::PARTIAL_ACK));
 }
 
+/// A whole flight is lost, and its sender goes on from the first segment, as ACKs let it: no duplicate ACK and no SACK asked for any of them.
+#[test]
+fn what_partial_acks_ask_for_after_a_timeout_is_the_timeouts() {
+    for start in [start, start_without_sack] {
+        let mut c = start();
+        for n in 0..10 {
+            seg(&mut c, 0.100, n);
+        }
+        for timer in [0.350, 0.850] {
+            seg(&mut c, timer, 0);
+        }
+        ack(&mut c, 0.895, 1);
+        // Later than a round trip after the one before.
+        let mut at = 0.896;
+        for (from, to) in [(1, 3), (3, 6), (6, 10)] {
+            for n in from..to {
+                seg(&mut c, at, n);
+            }
+            ack(&mut c, at + 0.045, to);
+            at += 0.046;
+        }
+        let v = verdicts(&c);
+        assert_eq!(v.len(), 11);
+        for v in v {
+            assert_eq!((v.cause, v.place), (Cause::Timeout, Place::BehindTap), "{v:?}");
+        }
+    }
+}
+
 /// In a recovery, too: what was sent for the first time just now is not sent again yet.
 #[test]
 fn the_newest_segment_again_is_a_copy_even_in_a_recovery() {

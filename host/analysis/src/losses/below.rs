@@ -158,8 +158,7 @@ impl Losses {
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.follow(&mut entry, e, path);
         self.begin_episode(&mut entry, e.expected);
-        self.last_repeat = time;
-        self.last_cause = Some(entry.cause);
+        self.note_repeat(&entry);
         tally(&mut self.counts, &entry, true);
         self.keep(entry, path);
         if unseen > 0 { Segment::Fill } else { Segment::Repeat }
