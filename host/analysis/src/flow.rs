@@ -148,6 +148,7 @@ pub(crate) struct Flow {
     pub first: u64,
     /// First FIN or RST.
     pub end_time: u64,
+    /// The FIN that was not that one: of the other side, or behind a RST (the client's, if there is one).
     fin_time: u64,
     fin_ack: u32,
     /// IP id of each side's first FIN; before that, the newest that INTERVAL told, or 0.
@@ -404,7 +405,7 @@ impl Flow {
             segment: self.setup.segment(),
             sack: sack(0) && sack(1),
             reset: self.sent_rst(1 - (side & 1)),
-            fin: self.sent_fin(side).then_some(self.ids[side & 1]),
+            fin: self.sent_fin(side).then(|| (self.ids[side & 1], self.fin_time(side))),
         }
     }
 
@@ -425,7 +426,7 @@ impl Flow {
             return ClientFin::default();
         }
         ClientFin {
-            time: self.fin_time,
+            time: self.fin_time(0),
             ack: self.fin_ack,
             repeat: self.extras.trouble().map_or(0, |t| t.fin_repeat),
         }
@@ -433,6 +434,16 @@ impl Flow {
 
     pub const fn sent_fin(&self, side: usize) -> bool {
         self.bits & FIN << (side & 1) != 0
+    }
+
+    /// When this side's first FIN passed; 0: it did not, or that is not known.
+    const fn fin_time(&self, side: usize) -> u64 {
+        match self.first_end() {
+            FirstEnd::Fin(first) if first as usize == side & 1 => self.end_time,
+            FirstEnd::Rst(_) if side & 1 == 1 && self.sent_fin(0) => 0,
+            _ if self.sent_fin(side) => self.fin_time,
+            _ => 0,
+        }
     }
 
     pub const fn sent_rst(&self, side: usize) -> bool {
@@ -492,12 +503,14 @@ impl Flow {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
             self.ids[s] = e.ip_id;
-            if s == 0 && self.fin_time == 0 {
-                self.fin_time = time;
+            let is_again = self.fin_time(s) != 0;
+            if s == 0 && !is_again {
                 self.fin_ack = e.ack;
             }
             if self.add_end(FIN, s) {
                 self.end_time = time;
+            } else if !is_again && (s == 0 || self.fin_time == 0) {
+                self.fin_time = time;
             }
         }
         if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
@@ -543,9 +556,6 @@ impl Flow {
             }
             return false;
         }
-        if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
-            trouble.fin_repeat = time;
-        }
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
         own.answers = trouble.ids[1 - s];
@@ -556,6 +566,9 @@ impl Flow {
         own.counts.window_full += u64::from(e.what & what::WINDOW_FULL != 0);
         if matches!(segment, Some(Segment::Fill | Segment::Repeat)) {
             lost = true;
+            if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
+                trouble.fin_repeat = time;
+            }
         }
         if e.what & what::ZERO_WINDOW != 0 {
             trouble.zero_windows[s] = trouble.zero_windows[s].saturating_add(1);

@@ -7,7 +7,7 @@ use support::{C, Conversation, S, analyze, ns, only, records};
 use weir_analysis::{Analyzer, Cause, Class, Config, Ends, Place, Sink, Verdict, sign};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
-use weir_record::{Event, Kind, what};
+use weir_record::{Event, Kind, tcp_flag, what};
 
 /// Shaken hands: server 10 ms, client 30 ms away from the tap; then a request.
 fn start() -> Conversation {
@@ -1385,6 +1385,68 @@ fn what_partial_acks_ask_for_after_a_timeout_is_the_timeouts() {
         for v in v {
             assert_eq!((v.cause, v.place), (Cause::Timeout, Place::BehindTap), "{v:?}");
         }
+    }
+}
+
+/// A rest, and then both FINs; a copy of each packet `later` after it, if there is one. Without IP ids.
+fn closed_after_a_rest(later: Option<f64>) -> Conversation {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    ack(&mut c, 0.130, 1);
+    c.packet(3.000, C, "AF", A, 1901, 0);
+    c.packet(3.010, S, "AF", 1901, A + 1, 0);
+    c.packet(3.040, C, "A", A + 1, 1902, 0);
+    let copies = c.packets.clone().into_iter();
+    let copies = copies.filter(|_| later.is_some()).map(|mut m| {
+        m.time += ns(later.unwrap_or(0.0));
+        m
+    });
+    c.packets.extend(copies);
+    for m in &mut c.packets {
+        m.ip_id = 0;
+    }
+    c
+}
+
+/// No timer runs out within microseconds, however long ago the last data was.
+#[test]
+fn a_fin_right_after_itself_is_a_copy() {
+    for later in [0.000_007, 0.000_2] {
+        let v = verdicts(&closed_after_a_rest(Some(later)));
+        let fins: Vec<_> = v.iter().filter(|v| v.length == 0 && !v.handshake).collect();
+        assert_eq!(fins.len(), 2, "{v:?}");
+        assert!(v.iter().all(|v| v.class == Class::Copy), "{v:?}");
+    }
+    // Of the client alone, which nothing had gone wrong before.
+    let mut c = closed_after_a_rest(None);
+    let mut again = c.packets[c.packets.len() - 3];
+    assert_ne!(again.flags & tcp_flag::FIN, 0);
+    again.time += 7_000;
+    c.packets.push(again);
+    let v = only_verdict(&c);
+    assert_eq!((v.class, v.place), (Class::Copy, Place::Capture));
+    let a = analyze(&c.packets);
+    let d = only(&a).client_to_server.unwrap();
+    assert_eq!((d.retransmitted_packets, d.mirror_copies), (0, 1));
+    assert!(a.transactions.iter().all(|t| !t.signature.contains("already")), "{a:?}");
+}
+
+/// A FIN again 5 ms later, of a path of 40 ms, was sent by nobody knows what; after 70 ms by a probe timer, after 300 ms by the other one.
+#[test]
+fn the_timer_of_a_fin_runs_from_the_fin() {
+    for (later, cause) in [
+        (0.005, Cause::Unknown),
+        (0.070, Cause::TailProbe),
+        (0.300, Cause::Timeout),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        ack(&mut c, 0.130, 1);
+        c.packet(3.0, S, "AF", 1901, A, 0);
+        c.packet(3.0 + later, S, "AF", 1901, A, 0);
+        c.packet(3.031 + later, C, "A", A, 1902, 0);
+        let v = only_verdict(&c);
+        assert_eq!((v.class, v.cause), (Class::Retransmission, cause), "{later}");
     }
 }
 
