@@ -814,6 +814,7 @@ impl Flow {
         let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
+        let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;
         let tail = tail.behind(under_way(&response));
@@ -868,10 +869,19 @@ impl Flow {
         } else {
             TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &tails, &m)
         };
+        done.inferred = time.receiver.min(inferred[0].saturating_add(inferred[1]));
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
         time
+    }
+
+    /// See [`Finished::inferred`]: without the handshake no other window is known than the one that is filled.
+    fn inferred(&self, side: usize, charged: Option<&Charged>) -> u64 {
+        match charged {
+            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => charged.window(),
+            _ => 0,
+        }
     }
 
     /// The waits for what was sent again behind the last packets of a request and a response, which ended at `ends`. What may have

@@ -104,6 +104,11 @@ impl Charged {
             .saturating_add(self.queued_buffer)
     }
 
+    /// Time of a full window beyond the link's, ns.
+    pub const fn window(&self) -> u64 {
+        self.by.of(Cause::ReceiverWindow).saturating_sub(self.queued_window)
+    }
+
     /// Time in which data was under way, ns.
     pub fn under_way(&self) -> u64 {
         self.by.sum() - self.by.of(Cause::Application)
