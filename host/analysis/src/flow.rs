@@ -862,6 +862,14 @@ impl Flow {
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }
+        let doubtful = |charged: &Option<Charged>| charged.as_ref().map_or(0, |charged| charged.doubtful);
+        if doubtful(&response) > 0 {
+            done.wait = Some(Wait::and(done.wait, m.to_server.unwrap_or(0), doubtful(&response)));
+        }
+        if doubtful(&request) > 0 {
+            let other = done.client_uncertain.unwrap_or(0);
+            done.client_uncertain = Some(other.saturating_add(doubtful(&request)));
+        }
         let one_sided = next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0);
         let time = if one_sided {
             // What was seen of one side alone is no gap between anything.

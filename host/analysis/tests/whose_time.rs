@@ -7,6 +7,7 @@ use support::{C, Conversation, S, analyze, analyze_with, only};
 use weir_analysis::Config;
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
+use weir_record::{Kind, Record};
 
 /// Round trip from the tap to the server, and to the client, s.
 const TRIP: f64 = 0.020;
@@ -100,6 +101,31 @@ fn the_first_wait_for_a_delayed_ack_is_nagles_too() {
             about(waited, NEAR + delay + TRIP);
         }
     }
+}
+
+/// The engine writes no RTT record 256 times 2^20 ns after the last, within one of these: then nothing tells when the ACK came.
+#[test]
+fn a_wait_for_an_ack_of_which_no_record_tells_is_uncertain() {
+    let mut c = start(true);
+    c.packet(0.1, C, "AP", 101, 901, 200);
+    let answer = 0.1 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 600);
+    let ack = answer + NEAR + 0.040;
+    c.packet(ack, C, "A", 301, 1501, 0);
+    c.packet(ack + TRIP, S, "AP", 1501, 301, 300);
+    c.packet(ack + TRIP + NEAR, C, "A", 301, 1801, 0);
+    let mut records = support::records(&c.packets, EngineConfig::file());
+    let is_ack = |r: &Record| r.kind() == Some(Kind::Rtt) && r.time() == support::T0 + support::ns(ack);
+    assert_eq!(records.iter().filter(|r| is_ack(r)).count(), 1);
+    records.retain(|r| !is_ack(r));
+    let a = analyze_with(&records, Config::default());
+    let t = a.transactions.iter().find(|t| t.kind == "DATA").unwrap();
+    let wait = NEAR + 0.040 + TRIP;
+    about(shares(t).server_processing_seconds, WORK + wait);
+    about(t.server_uncertain_seconds.unwrap(), wait);
+    let bottlenecks = a.summary.unwrap().bottlenecks;
+    let server = bottlenecks.iter().find(|b| b.name == "SERVER_PROCESSING").unwrap();
+    about(server.uncertain_seconds.unwrap(), wait);
 }
 
 /// Nor does an application wait for ACKs: what is written later than the ACK came is its time.
