@@ -64,13 +64,14 @@ fn time_of(category: &str, time: &TimeShares) -> Option<f64> {
 }
 
 /// How far the time of a category may be from the truth, as far as that is known, ns: one tap cannot tell a host's time from what a link behind it
-/// took.
-fn uncertain(category: &str, time: &TimeShares) -> u64 {
+/// took. `inferred`: see [`Finished::inferred`].
+fn uncertain(category: &str, time: &TimeShares, inferred: u64) -> u64 {
     match category {
         "CLIENT_PROCESSING" => time.client_uncertain,
         "SERVER_PROCESSING" => time.server_uncertain,
         "BANDWIDTH" => time.link_uncertain.min(time.bandwidth),
         "CONGESTION" => time.link_uncertain.saturating_sub(time.bandwidth).min(time.congestion),
+        "RECEIVER_WINDOW" | "TCP_WINDOW" => inferred.min(time.receiver),
         _ => 0,
     }
 }
@@ -109,6 +110,8 @@ pub(crate) struct Figures {
     link: f64,
     /// Charges that did not add up, ns.
     pub unbalanced: u64,
+    /// See [`Finished::inferred`].
+    inferred: u64,
 }
 
 impl Figures {
@@ -123,6 +126,7 @@ impl Figures {
         for (side, bytes) in self.sides.iter_mut().zip([done.request_bytes, done.response_bytes]) {
             side.turn = side.turn.max(bytes);
         }
+        self.inferred = self.inferred.saturating_add(done.inferred);
         self.turns += u64::from(done.request_bytes > 0 && done.response_bytes > 0);
     }
 
@@ -176,21 +180,21 @@ impl Figures {
 
     /// The diagnosis table.
     pub fn diagnosis(&self, time: &TimeShares) -> Vec<v1::Diagnosis> {
-        Self::rows(time, |category| Some(self.value(category, time)))
+        Self::rows(time, self.inferred, |category| Some(self.value(category, time)))
     }
 
     /// Its rows that are parts of the time of transactions.
-    pub fn diagnosis_of_time(time: &TimeShares) -> Vec<v1::Diagnosis> {
-        Self::rows(time, |category| time_of(category, time))
+    pub fn diagnosis_of_time(time: &TimeShares, inferred: u64) -> Vec<v1::Diagnosis> {
+        Self::rows(time, inferred, |category| time_of(category, time))
     }
 
-    fn rows(time: &TimeShares, value: impl Fn(&str) -> Option<f64>) -> Vec<v1::Diagnosis> {
+    fn rows(time: &TimeShares, inferred: u64, value: impl Fn(&str) -> Option<f64>) -> Vec<v1::Diagnosis> {
         if time.total() == 0 {
             return Vec::new();
         }
         let row = |t: &Threshold| {
             let value = value(t.category)?;
-            let uncertain = uncertain(t.category, time) as f64 / time.total().max(1) as f64;
+            let uncertain = uncertain(t.category, time, inferred) as f64 / time.total().max(1) as f64;
             let verdict = if value - uncertain >= t.bottleneck {
                 "BOTTLENECK"
             } else if value >= t.potential {
@@ -215,8 +219,13 @@ impl Figures {
         THRESHOLDS.iter().filter_map(row).collect()
     }
 
-    /// Bottlenecks by the seconds that they cost, most first.
-    pub fn bottlenecks(time: &TimeShares) -> Vec<v1::Bottleneck> {
+    /// Bottlenecks of everything, which took this time.
+    pub fn bottlenecks_of(&self, time: &TimeShares) -> Vec<v1::Bottleneck> {
+        Self::bottlenecks(time, self.inferred)
+    }
+
+    /// Bottlenecks by the seconds that they cost, most first. `inferred`: see [`Finished::inferred`].
+    pub fn bottlenecks(time: &TimeShares, inferred: u64) -> Vec<v1::Bottleneck> {
         let known = [time.receiver, time.sender, time.nagle, time.recovery, time.slow_start];
         let other = known.iter().fold(time.protocol, |rest, ns| rest.saturating_sub(*ns));
         let costs = [
@@ -242,9 +251,10 @@ impl Figures {
         costs
             .into_iter()
             .map(|(name, ns, remedy)| {
-                let uncertain = uncertain(name, time);
+                let uncertain = uncertain(name, time, inferred);
                 let doubt = match name {
                     _ if uncertain <= ns / 2 => "",
+                    "RECEIVER_WINDOW" => " (or a larger send buffer: not known which)",
                     "BANDWIDTH" | "CONGESTION" => " (or a faster host behind it: not known which)",
                     _ => " (or a faster link on the way to it: not known which)",
                 };
@@ -392,12 +402,12 @@ mod tests {
                 client_uncertain,
                 ..TimeShares::default()
             };
-            let client = Figures::diagnosis_of_time(&time).remove(0);
+            let client = Figures::diagnosis_of_time(&time, 0).remove(0);
             (
                 client.verdict,
                 client.of,
                 client.uncertain,
-                Figures::bottlenecks(&time).remove(0).remedy,
+                Figures::bottlenecks(&time, 0).remove(0).remedy,
             )
         };
         let (verdict, of, uncertain, remedy) = rows(0);
@@ -418,6 +428,42 @@ mod tests {
         assert_eq!(rows(5_000).0, "BOTTLENECK");
     }
 
+    /// Most of it is time of windows whose scale was inferred, or half a percent.
+    #[test]
+    fn what_may_be_a_send_buffer_is_no_bottleneck_of_windows() {
+        let rows = |inferred| {
+            let time = TimeShares {
+                server: 2_000,
+                protocol: 98_000,
+                receiver: 90_000,
+                sender: 5_000,
+                ..TimeShares::default()
+            };
+            let rows = Figures::diagnosis_of_time(&time, inferred);
+            let verdict = |category| {
+                rows.iter()
+                    .find(|row| row.category == category)
+                    .map(|row| row.verdict.clone())
+            };
+            let cost = Figures::bottlenecks(&time, inferred).remove(0);
+            (
+                verdict("TCP_WINDOW").unwrap_or_default(),
+                verdict("PROTOCOL").unwrap_or_default(),
+                cost.uncertain_seconds,
+                cost.remedy,
+            )
+        };
+        let (window, protocol, uncertain, remedy) = rows(80_000);
+        assert_eq!((&*window, &*protocol), ("POTENTIAL_BOTTLENECK", "BOTTLENECK"));
+        assert_eq!(uncertain, Some(seconds(80_000)));
+        assert!(remedy.contains("a larger send buffer"), "{remedy}");
+        let (window, _, uncertain, remedy) = rows(500);
+        assert_eq!(window, "BOTTLENECK");
+        assert_eq!(uncertain, Some(seconds(500)));
+        assert!(!remedy.contains("send buffer"), "{remedy}");
+        assert_eq!(rows(0).2, None);
+    }
+
     #[test]
     fn the_most_costly_comes_first_and_all_add_up() {
         let time = TimeShares {
@@ -429,7 +475,7 @@ mod tests {
             latency: 7_000,
             ..TimeShares::default()
         };
-        let list = Figures::bottlenecks(&time);
+        let list = Figures::bottlenecks(&time, 0);
         let names: Vec<_> = list.iter().map(|b| b.name.as_str()).collect();
         assert_eq!(
             names,

@@ -150,6 +150,7 @@ pub(crate) struct Flow {
     pub first: u64,
     /// First FIN or RST.
     pub end_time: u64,
+    /// The FIN that was not that one: of the other side, or behind a RST (the client's, if there is one).
     fin_time: u64,
     fin_ack: u32,
     /// IP id of each side's first FIN; before that, the newest that INTERVAL told, or 0.
@@ -407,7 +408,7 @@ impl Flow {
             sack: sack(0) && sack(1),
             reach: self.reach(side),
             reset: self.sent_rst(1 - (side & 1)),
-            fin: self.sent_fin(side).then_some(self.ids[side & 1]),
+            fin: self.sent_fin(side).then(|| (self.ids[side & 1], self.fin_time(side))),
         }
     }
 
@@ -428,7 +429,7 @@ impl Flow {
             return ClientFin::default();
         }
         ClientFin {
-            time: self.fin_time,
+            time: self.fin_time(0),
             ack: self.fin_ack,
             repeat: self.extras.trouble().map_or(0, |t| t.fin_repeat),
         }
@@ -436,6 +437,16 @@ impl Flow {
 
     pub const fn sent_fin(&self, side: usize) -> bool {
         self.bits & FIN << (side & 1) != 0
+    }
+
+    /// When this side's first FIN passed; 0: it did not, or that is not known.
+    const fn fin_time(&self, side: usize) -> u64 {
+        match self.first_end() {
+            FirstEnd::Fin(first) if first as usize == side & 1 => self.end_time,
+            FirstEnd::Rst(_) if side & 1 == 1 && self.sent_fin(0) => 0,
+            _ if self.sent_fin(side) => self.fin_time,
+            _ => 0,
+        }
     }
 
     pub const fn sent_rst(&self, side: usize) -> bool {
@@ -495,12 +506,14 @@ impl Flow {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
             self.ids[s] = e.ip_id;
-            if s == 0 && self.fin_time == 0 {
-                self.fin_time = time;
+            let is_again = self.fin_time(s) != 0;
+            if s == 0 && !is_again {
                 self.fin_ack = e.ack;
             }
             if self.add_end(FIN, s) {
                 self.end_time = time;
+            } else if !is_again && (s == 0 || self.fin_time == 0) {
+                self.fin_time = time;
             }
         }
         if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
@@ -546,9 +559,6 @@ impl Flow {
             }
             return false;
         }
-        if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
-            trouble.fin_repeat = time;
-        }
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
         own.answers = trouble.ids[1 - s];
@@ -559,6 +569,9 @@ impl Flow {
         own.counts.window_full += u64::from(e.what & what::WINDOW_FULL != 0);
         if matches!(segment, Some(Segment::Fill | Segment::Repeat)) {
             lost = true;
+            if e.what & what::FIN_REPEAT != 0 && s == 0 && trouble.fin_repeat == 0 {
+                trouble.fin_repeat = time;
+            }
         }
         if e.what & what::ZERO_WINDOW != 0 {
             trouble.zero_windows[s] = trouble.zero_windows[s].saturating_add(1);
@@ -718,9 +731,12 @@ impl Flow {
         let s = side & 1;
         let slow = b.last.saturating_sub(b.first) > limits::SLACK
             || tail.is_some_and(|tail| b.first.saturating_sub(tail.last) > limits::SHORTEST_PAUSE);
-        if self.extras.limits().is_none() && !slow {
+        let is_first = self.extras.limits().is_none();
+        if is_first && !slow {
             return;
         }
+        // Nothing was noted of it when it came: of most transfers it is the end.
+        let heard = if is_first { self.rtt.last_whole(s) } else { None };
         if let Some(shared) = shared {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
@@ -729,6 +745,9 @@ impl Flow {
         let window = scale.map(|shift| u32::from(b.window) << shift);
         let transfer = &mut self.extras.make_limits(pool).sides[s];
         transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
+        if let Some(ack) = heard {
+            transfer.heard_before(ack, b, tail, window, &path);
+        }
         transfer.block(code, b, tail, window, &path);
     }
 
@@ -810,6 +829,7 @@ impl Flow {
         let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
+        let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;
         let tail = tail.behind(under_way(&response));
@@ -857,6 +877,14 @@ impl Flow {
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }
+        let doubtful = |charged: &Option<Charged>| charged.as_ref().map_or(0, |charged| charged.doubtful);
+        if doubtful(&response) > 0 {
+            done.wait = Some(Wait::and(done.wait, m.to_server.unwrap_or(0), doubtful(&response)));
+        }
+        if doubtful(&request) > 0 {
+            let other = done.client_uncertain.unwrap_or(0);
+            done.client_uncertain = Some(other.saturating_add(doubtful(&request)));
+        }
         let one_sided = next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0);
         let time = if one_sided {
             // What was seen of one side alone is no gap between anything.
@@ -864,10 +892,19 @@ impl Flow {
         } else {
             TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &tails, &m)
         };
+        done.inferred = time.receiver.min(inferred[0].saturating_add(inferred[1]));
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
         time
+    }
+
+    /// See [`Finished::inferred`]: without the handshake no other window is known than the one that is filled.
+    fn inferred(&self, side: usize, charged: Option<&Charged>) -> u64 {
+        match charged {
+            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => charged.window(),
+            _ => 0,
+        }
     }
 
     /// The waits for what was sent again behind the last packets of a request and a response, which ended at `ends`. What may have

@@ -41,6 +41,8 @@ use trips::{busy_link, is_link_busy, shares_busy_link};
 const MANY: usize = 192;
 /// Samples kept then, for comparison.
 const CONTEXT: usize = 8;
+/// What is sent right behind an ACK is so by chance once in so many times, in a pause this much longer than that takes.
+const CHANCE: u64 = 16;
 
 /// A transfer up to a block: its first and last packet and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -189,6 +191,45 @@ impl Transfer {
         self.flight_since = r.flight;
     }
 
+    /// Nothing was noted of this direction until `b`, but the last ACK is known: all that was in flight was acknowledged at `time`, and the
+    /// segment that it timed took `rtt`, if that is known, too. It counts if less than a segment can have waited for it: the rest of what
+    /// is so short is judged without.
+    pub fn heard_before(
+        &mut self,
+        (time, rtt): (u64, Option<u64>),
+        b: &Block,
+        before: Option<SoFar>,
+        window: Option<u32>,
+        path: &Path,
+    ) {
+        let rest = b.bytes % u32::from(b.max_segment).max(1);
+        let is_small = !path.is_full(b) && b.bytes < path.payload;
+        let (first, last, next, ack) = match before {
+            Some(before) if is_small && (before.last..=b.first).contains(&time) => {
+                (before.first, before.last, b.first, b.seq)
+            }
+            _ if rest > 0 && b.packets > 1 && (b.first..=b.last).contains(&time) => {
+                // Of two segments it was the first.
+                let last = if b.packets == 2 { b.first } else { time };
+                (b.first, last, b.last, b.seq.wrapping_add(b.bytes - rest))
+            }
+            _ => return,
+        };
+        let sent = time.saturating_sub(rtt.unwrap_or(0)).clamp(first, last);
+        let is_trigger = next.saturating_sub(time) <= path.other.saturating_add(path.slack());
+        if !is_trigger || next.saturating_sub(sent) < CHANCE * path.jitter() {
+            return; // it let nothing go, or some ACK is as near to whatever comes
+        }
+        let all = Rtt {
+            rtt: time - sent,
+            seq_end: ack,
+            ack,
+            flight: 0,
+            window: 0,
+        };
+        self.sample(time, &all, window, path);
+    }
+
     /// Bytes in flight behind the tap at some time since the last sample.
     pub fn flight(&mut self, bytes: u32) {
         self.flight_since = self.flight_since.max(bytes);
@@ -220,6 +261,7 @@ impl Transfer {
             let whole = are_whole(bytes, path.segment) || is_full && bytes.is_multiple_of(u64::from(full));
             self.bursts = Bursts::begin(first, u32::try_from(bytes).unwrap_or(u32::MAX));
             self.bursts.writes = u32::from(!whole);
+            self.small = (!whole).then_some(b.seq);
             Some(BlockTail {
                 last,
                 pushed: true,
@@ -389,6 +431,7 @@ impl Transfer {
         done.queueing = done.queueing.min(done.by.sum());
         done.queued_window = done.queued_window.min(done.by.of(Cause::ReceiverWindow));
         done.queued_buffer = done.queued_buffer.min(done.by.of(Cause::SendBuffer));
+        done.doubtful = done.doubtful.min(done.by.of(Cause::Application));
         self.total.join(&done);
         self.forget(next);
         done

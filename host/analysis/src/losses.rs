@@ -76,7 +76,13 @@ pub(crate) struct Losses {
     last_below: u64,
     last_disorder: u64,
     last_repeat: u64,
+    /// When the FIN, but for its first time, passed last.
+    last_fin: u64,
+    /// Time of the receiver's last EVENT.
+    last_heard: u64,
     last_cause: Option<Cause>,
+    /// Duplicate ACKs, SACK or a timer: what the recovery in progress was told by last.
+    told_by: Option<Cause>,
     /// What was sent when the recovery in progress began (RFC 6582 3.2).
     recover: Option<u32>,
     /// A timer's recovery without SACK in which the receiver has shown nothing but what was sent again.

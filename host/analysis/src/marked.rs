@@ -32,6 +32,8 @@ pub(crate) struct Marked {
     /// The first packet, once there is one.
     start: Option<u64>,
     time: TimeShares,
+    /// See [`Finished::inferred`].
+    inferred: u64,
     transactions: u64,
     crossing: u64,
 }
@@ -42,6 +44,7 @@ impl Marked {
             range,
             start: None,
             time: TimeShares::default(),
+            inferred: 0,
             transactions: 0,
             crossing: 0,
         }
@@ -69,6 +72,7 @@ impl Marked {
             .saturating_add(done.end.unwrap_or(0));
         if (from..to).contains(&done.request_time) {
             self.time.add(time);
+            self.inferred = self.inferred.saturating_add(done.inferred);
             self.transactions += 1;
         } else if done.request_time < from && end >= from {
             self.crossing += 1;
@@ -82,8 +86,8 @@ impl Marked {
             transactions: self.transactions,
             crossing: self.crossing,
             shares: Some(self.time.message()),
-            bottlenecks: Figures::bottlenecks(&self.time),
-            diagnosis: Figures::diagnosis_of_time(&self.time),
+            bottlenecks: Figures::bottlenecks(&self.time, self.inferred),
+            diagnosis: Figures::diagnosis_of_time(&self.time, self.inferred),
         }
     }
 }

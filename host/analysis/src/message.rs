@@ -251,6 +251,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         server: times.server,
         wait: None,
         client_uncertain: None,
+        inferred: 0,
         ends: [0; 2],
         response: times.response,
         response_time: 0,

@@ -58,6 +58,15 @@ impl Wait {
         }
     }
 
+    /// So much more of it is uncertain.
+    pub fn and(wait: Option<Self>, own: u64, doubtful: u64) -> Self {
+        let wait = wait.unwrap_or(Self::none(own));
+        Self {
+            uncertain: wait.uncertain.saturating_add(short(doubtful)),
+            ..wait
+        }
+    }
+
     /// The way of a request whose ACK came by itself after `way` ns: so long, if a queue stood. The response may have waited as long in it,
     /// or not at all.
     fn measured(wait: Option<Self>, own: u64, way: u64) -> Option<Self> {

@@ -125,6 +125,14 @@ impl RoundTrips {
         (whole != 0 && whole < time).then_some(whole)
     }
 
+    /// When the last ACK of data of `side` came, if nothing was in flight then, and its round trip, ns, while samples are few.
+    pub fn last_whole(&self, side: usize) -> Option<(u64, Option<u64>)> {
+        let more = &self.more.as_ref()?[side & 1];
+        let last = (more.count as usize).checked_sub(1).and_then(|n| more.exact().get(n));
+        let rtt = last.map(|seconds| (f64::from(*seconds) * 1e9) as u64);
+        (more.whole != 0).then_some((more.whole, rtt))
+    }
+
     /// No more blocks will come.
     pub fn close(&mut self) {
         for more in self.more.iter_mut().flat_map(|more| more.iter_mut()) {

@@ -218,13 +218,16 @@ impl TimeShares {
         let idle = s.transfer(response, done.response_bytes, m);
         s.server += idle;
         // What is uncertain of a side is at most all that it may have had.
-        let whole = |gap: Option<u64>, uncertain: Option<u64>| gap.unwrap_or(0).min(uncertain.unwrap_or(0));
+        let whole = |gap: Option<u64>, charged: Option<&Charged>, uncertain: Option<u64>| {
+            let pauses = charged.map_or(0, |charged| charged.doubtful);
+            gap.unwrap_or(0).saturating_add(pauses).min(uncertain.unwrap_or(0))
+        };
         s.client_uncertain = if s.think > 0 {
             0
         } else {
-            whole(before, done.client_uncertain)
+            whole(before, request, done.client_uncertain)
         };
-        s.server_uncertain = whole(server, done.wait.map(|wait| wait.uncertain.into()));
+        s.server_uncertain = whole(server, response, done.wait.map(|wait| wait.uncertain.into()));
         // What was sent while a transfer of the peer went on was waited for by nobody.
         let [request_amid, response_amid] = done.amid;
         if request_amid {

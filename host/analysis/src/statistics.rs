@@ -257,6 +257,7 @@ mod tests {
                 server: Some(server),
                 wait: None,
                 client_uncertain: None,
+                inferred: 0,
                 ends: [0; 2],
                 response: None,
                 response_time: 0,

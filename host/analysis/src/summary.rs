@@ -159,7 +159,7 @@ impl Totals {
             delays: Some(self.time.message()),
             delays_uncertain_seconds: seconds(self.uncertain),
             unbalanced_seconds: seconds(self.figures.unbalanced),
-            bottlenecks: Figures::bottlenecks(&self.time),
+            bottlenecks: self.figures.bottlenecks_of(&self.time),
             diagnosis: self.figures.diagnosis(&self.time),
             statistics: self
                 .figures

@@ -189,6 +189,8 @@ pub struct Finished {
     pub overlapped: bool,
     /// How far the client's time before it may be from the truth, ns.
     pub(crate) client_uncertain: Option<u64>,
+    /// Time of a receiver's window whose scale was inferred from what filled it, ns: another limit of that size looks the same.
+    pub(crate) inferred: u64,
     /// Sequence numbers behind the request and the response.
     pub(crate) ends: [u32; 2],
     /// The request began while the response before it was on its way, and the response while the request was: neither waited for
@@ -217,6 +219,7 @@ impl Finished {
             segment: None,
             overlapped: false,
             client_uncertain: None,
+            inferred: 0,
             ends: [0; 2],
             amid: [false; 2],
         }
@@ -486,6 +489,7 @@ impl Turn {
             segment: None,
             overlapped: request.overlapped,
             client_uncertain: None,
+            inferred: 0,
             ends: [request.end, response.end],
             amid: [request.amid, response.amid],
         };

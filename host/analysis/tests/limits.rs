@@ -256,7 +256,27 @@ fn a_window_whose_scale_was_not_seen_is_inferred_or_said_to_be_unknown() {
             found.evidence.iter().any(|evidence| evidence.contains(line)),
             "{found:?}"
         );
+        // All that is charged to it may be another limit's.
+        let summary = a.summary.unwrap();
+        let cost = summary.bottlenecks.iter().find(|b| b.name == "RECEIVER_WINDOW");
+        assert_eq!(cost.is_some(), window == 256, "{summary:?}");
+        if let Some(cost) = cost {
+            assert!(
+                (cost.uncertain_seconds.unwrap() - cost.seconds).abs() < 1e-6,
+                "{cost:?}"
+            );
+            assert!(cost.remedy.contains("send buffer"), "{cost:?}");
+            let row = summary.diagnosis.iter().find(|row| row.category == "TCP_WINDOW");
+            assert!((row.unwrap().uncertain.unwrap() - cost.share).abs() < 1e-6, "{row:?}");
+        }
     }
+    let summary = analyze(&load_balancer().packets).summary.unwrap();
+    assert!(
+        summary
+            .bottlenecks
+            .iter()
+            .all(|b| b.name != "RECEIVER_WINDOW" || b.uncertain_seconds.is_none())
+    );
 }
 
 /// Without scaling, 65,535 bytes a round trip of 130 ms are 4 Mbit/s at most.

@@ -7,7 +7,7 @@ use support::{C, Conversation, S, analyze, ns, only, records};
 use weir_analysis::{Analyzer, Cause, Class, Config, Ends, Place, Sink, Verdict, sign};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
-use weir_record::{Event, Kind, what};
+use weir_record::{Event, Kind, tcp_flag, what};
 
 /// Shaken hands: server 10 ms, client 30 ms away from the tap; then a request.
 fn start() -> Conversation {
@@ -1357,6 +1357,97 @@ fn a_partial_ack_asks_for_the_next_hole() {
     assert_eq!((v[0].cause, v[0].place), (Cause::Fast, Place::BehindTap));
     assert_eq!((v[1].cause, v[1].place), (Cause::Fast, Place::BehindTap));
     assert!(v[1].evidence.has(sign::PARTIAL_ACK));
+}
+
+/// A whole flight is lost, and its sender goes on from the first segment, as ACKs let it: no duplicate ACK and no SACK asked for any of them.
+#[test]
+fn what_partial_acks_ask_for_after_a_timeout_is_the_timeouts() {
+    for start in [start, start_without_sack] {
+        let mut c = start();
+        for n in 0..10 {
+            seg(&mut c, 0.100, n);
+        }
+        for timer in [0.350, 0.850] {
+            seg(&mut c, timer, 0);
+        }
+        ack(&mut c, 0.895, 1);
+        // Later than a round trip after the one before.
+        let mut at = 0.896;
+        for (from, to) in [(1, 3), (3, 6), (6, 10)] {
+            for n in from..to {
+                seg(&mut c, at, n);
+            }
+            ack(&mut c, at + 0.045, to);
+            at += 0.046;
+        }
+        let v = verdicts(&c);
+        assert_eq!(v.len(), 11);
+        for v in v {
+            assert_eq!((v.cause, v.place), (Cause::Timeout, Place::BehindTap), "{v:?}");
+        }
+    }
+}
+
+/// A rest, and then both FINs; a copy of each packet `later` after it, if there is one. Without IP ids.
+fn closed_after_a_rest(later: Option<f64>) -> Conversation {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    ack(&mut c, 0.130, 1);
+    c.packet(3.000, C, "AF", A, 1901, 0);
+    c.packet(3.010, S, "AF", 1901, A + 1, 0);
+    c.packet(3.040, C, "A", A + 1, 1902, 0);
+    let copies = c.packets.clone().into_iter();
+    let copies = copies.filter(|_| later.is_some()).map(|mut m| {
+        m.time += ns(later.unwrap_or(0.0));
+        m
+    });
+    c.packets.extend(copies);
+    for m in &mut c.packets {
+        m.ip_id = 0;
+    }
+    c
+}
+
+/// No timer runs out within microseconds, however long ago the last data was.
+#[test]
+fn a_fin_right_after_itself_is_a_copy() {
+    for later in [0.000_007, 0.000_2] {
+        let v = verdicts(&closed_after_a_rest(Some(later)));
+        let fins: Vec<_> = v.iter().filter(|v| v.length == 0 && !v.handshake).collect();
+        assert_eq!(fins.len(), 2, "{v:?}");
+        assert!(v.iter().all(|v| v.class == Class::Copy), "{v:?}");
+    }
+    // Of the client alone, which nothing had gone wrong before.
+    let mut c = closed_after_a_rest(None);
+    let mut again = c.packets[c.packets.len() - 3];
+    assert_ne!(again.flags & tcp_flag::FIN, 0);
+    again.time += 7_000;
+    c.packets.push(again);
+    let v = only_verdict(&c);
+    assert_eq!((v.class, v.place), (Class::Copy, Place::Capture));
+    let a = analyze(&c.packets);
+    let d = only(&a).client_to_server.unwrap();
+    assert_eq!((d.retransmitted_packets, d.mirror_copies), (0, 1));
+    assert!(a.transactions.iter().all(|t| !t.signature.contains("already")), "{a:?}");
+}
+
+/// A FIN again 5 ms later, of a path of 40 ms, was sent by nobody knows what; after 70 ms by a probe timer, after 300 ms by the other one.
+#[test]
+fn the_timer_of_a_fin_runs_from_the_fin() {
+    for (later, cause) in [
+        (0.005, Cause::Unknown),
+        (0.070, Cause::TailProbe),
+        (0.300, Cause::Timeout),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        ack(&mut c, 0.130, 1);
+        c.packet(3.0, S, "AF", 1901, A, 0);
+        c.packet(3.0 + later, S, "AF", 1901, A, 0);
+        c.packet(3.031 + later, C, "A", A, 1902, 0);
+        let v = only_verdict(&c);
+        assert_eq!((v.class, v.cause), (Class::Retransmission, cause), "{later}");
+    }
 }
 
 /// In a recovery, too: what was sent for the first time just now is not sent again yet.

@@ -7,6 +7,7 @@ use support::{C, Conversation, S, analyze, analyze_with, only};
 use weir_analysis::Config;
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1;
+use weir_record::{Kind, Record};
 
 /// Round trip from the tap to the server, and to the client, s.
 const TRIP: f64 = 0.020;
@@ -53,6 +54,91 @@ fn shares(t: &v1::Transaction) -> v1::TimeShares {
 #[track_caller]
 fn about(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-6, "{actual} is not {expected}");
+}
+
+/// Answers in two writes, the second of which waits with Nagle's algorithm for an ACK that the client delays by so much; in one block, if
+/// the first is without PSH and a full segment. So many before them are one write each.
+fn answers_in_two_writes(before: u32, delay: f64, one_block: bool) -> Vec<v1::Transaction> {
+    let mut c = start(true);
+    let (mut asked, mut sent) = (101, 901);
+    let (first, flags) = if one_block { (1460, "A") } else { (600, "AP") };
+    for n in 0..before + 2 {
+        let at = f64::from(n) + 0.1;
+        let answer = at + TRIP + WORK;
+        c.packet(at, C, "AP", asked, sent, 200);
+        asked += 200;
+        if n < before {
+            c.packet(answer, S, "AP", sent, asked, 600);
+            c.packet(answer + NEAR, C, "A", asked, sent + 600, 0);
+            sent += 600;
+            continue;
+        }
+        c.packet(answer, S, flags, sent, asked, first);
+        let ack = answer + NEAR + delay;
+        c.packet(ack, C, "A", asked, sent + first, 0);
+        c.packet(ack + TRIP, S, "AP", sent + first, asked, 300);
+        sent += first + 300;
+        c.packet(ack + TRIP + NEAR, C, "A", asked, sent, 0);
+    }
+    transactions(&c).split_off(before as usize)
+}
+
+/// The first such wait of a connection as each later one: nothing was noted of the connection until then.
+#[test]
+fn the_first_wait_for_a_delayed_ack_is_nagles_too() {
+    for (before, delay, one_block) in [
+        (0, 0.040, false),
+        (0, 0.200, false),
+        (0, 0.040, true),
+        (40, 0.040, false),
+        (40, 0.040, true),
+        // A round trip without a delay.
+        (0, 0.0, false),
+    ] {
+        for t in answers_in_two_writes(before, delay, one_block) {
+            about(shares(&t).server_processing_seconds, WORK);
+            let waited = shares(&t).protocol_seconds + shares(&t).congestion_seconds;
+            about(waited, NEAR + delay + TRIP);
+        }
+    }
+}
+
+/// The engine writes no RTT record 256 times 2^20 ns after the last, within one of these: then nothing tells when the ACK came.
+#[test]
+fn a_wait_for_an_ack_of_which_no_record_tells_is_uncertain() {
+    let mut c = start(true);
+    c.packet(0.1, C, "AP", 101, 901, 200);
+    let answer = 0.1 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 600);
+    let ack = answer + NEAR + 0.040;
+    c.packet(ack, C, "A", 301, 1501, 0);
+    c.packet(ack + TRIP, S, "AP", 1501, 301, 300);
+    c.packet(ack + TRIP + NEAR, C, "A", 301, 1801, 0);
+    let mut records = support::records(&c.packets, EngineConfig::file());
+    let is_ack = |r: &Record| r.kind() == Some(Kind::Rtt) && r.time() == support::T0 + support::ns(ack);
+    assert_eq!(records.iter().filter(|r| is_ack(r)).count(), 1);
+    records.retain(|r| !is_ack(r));
+    let a = analyze_with(&records, Config::default());
+    let t = a.transactions.iter().find(|t| t.kind == "DATA").unwrap();
+    let wait = NEAR + 0.040 + TRIP;
+    about(shares(t).server_processing_seconds, WORK + wait);
+    about(t.server_uncertain_seconds.unwrap(), wait);
+    let bottlenecks = a.summary.unwrap().bottlenecks;
+    let server = bottlenecks.iter().find(|b| b.name == "SERVER_PROCESSING").unwrap();
+    about(server.uncertain_seconds.unwrap(), wait);
+}
+
+/// Nor does an application wait for ACKs: what is written later than the ACK came is its time.
+#[test]
+fn the_first_pause_of_an_application_is_its_own() {
+    let mut c = start(true);
+    c.packet(0.1, C, "AP", 101, 901, 200);
+    let answer = 0.1 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 600);
+    c.packet(answer + NEAR + 0.040, C, "A", 301, 1501, 0);
+    c.packet(answer + 0.150, S, "AP", 1501, 301, 300);
+    c.packet(answer + 0.150 + NEAR, C, "A", 301, 1801, 0);
+    about(shares(&transactions(&c)[0]).server_processing_seconds, WORK + 0.150);
 }
 
 /// A request that was lost behind the tap, and sent again by a timer of 250 ms.

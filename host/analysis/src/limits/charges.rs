@@ -93,6 +93,8 @@ pub(crate) struct Charged {
     /// full as the queue let them be, and the link was busy.
     pub queued_window: u64,
     pub queued_buffer: u64,
+    /// Of the application's time, that in which an ACK of which no record tells may have been waited for, ns.
+    pub doubtful: u64,
 }
 
 impl Charged {
@@ -102,6 +104,11 @@ impl Charged {
             .of(Cause::Bandwidth)
             .saturating_add(self.queued_window)
             .saturating_add(self.queued_buffer)
+    }
+
+    /// Time of a full window beyond the link's, ns.
+    pub const fn window(&self) -> u64 {
+        self.by.of(Cause::ReceiverWindow).saturating_sub(self.queued_window)
     }
 
     /// Time in which data was under way, ns.
@@ -115,6 +122,7 @@ impl Charged {
         self.queueing = self.queueing.saturating_add(other.queueing);
         self.queued_window = self.queued_window.saturating_add(other.queued_window);
         self.queued_buffer = self.queued_buffer.saturating_add(other.queued_buffer);
+        self.doubtful = self.doubtful.saturating_add(other.doubtful);
     }
 
     /// A transfer that had one limit.

@@ -101,6 +101,9 @@ impl Transfer {
         if cause == Cause::Application {
             self.bursts.restart(b.first);
             let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
+            if small && self.may_have_waited(&tail, b, path) {
+                self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
+            }
             self.span(tail.last, to, cause, path);
             self.idle(to, b.first, path);
             return;
@@ -314,6 +317,15 @@ impl Transfer {
         let slack = path.slack();
         let near = |s: &&Sample| s.time >= after && s.time <= next && next - s.time <= path.other.saturating_add(slack);
         self.samples.iter().rev().take(4).find(near).copied()
+    }
+
+    /// What ends in `tail` was acknowledged before `b` came, and no record tells when: it may have been a delayed ACK, for which `b` waited.
+    fn may_have_waited(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
+        let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
+        let gap = b.first.saturating_sub(tail.last);
+        let longest = path.round_trip().saturating_add(DELAYED_ACK_MOST);
+        let is_heard = self.samples.last().is_some_and(|ack| ack.time >= tail.last);
+        acked == tail.end && (DELAYED_ACK..longest).contains(&gap) && !is_heard
     }
 
     /// A block whose last segment waited for an ACK (RFC 896), which its receiver delayed.

@@ -11,6 +11,7 @@ use crate::verdict::{Class, Place, sign};
 impl Losses {
     /// The receiver's EVENT: SACK blocks and duplicate ACKs about this direction.
     pub fn heard(&mut self, e: &Event, more: Option<&EventMore>, time: u64, path: Path) {
+        self.last_heard = time;
         let unused = what::WILD_ACK | what::SYN_OTHER;
         if e.what & unused != 0 || e.tcp_flags & tcp_flag::RST != 0 {
             return;

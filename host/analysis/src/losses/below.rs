@@ -1,11 +1,11 @@
 //! What a segment below the next expected is: a probe, late, a copy or a retransmission.
 
-use weir_record::{Event, tcp_flag, what};
+use weir_record::{Event, SINCE_DATA_NS, tcp_flag, what};
 
 use super::entry::{Entry, tally};
 use super::event::{is_asked_twice, is_first, since_data};
 use super::gaps::{Gap, Late, reordering};
-use super::path::{Path, REORDERING};
+use super::path::{Path, REORDERING, SHORTEST_TIMER};
 use super::{FAR, Losses, MIRRORED};
 use crate::seq::{Range, at_or_before, before, earlier, later};
 use crate::verdict::{Class, Evidence, Place, sign};
@@ -30,6 +30,22 @@ impl Losses {
         let path = self.with_sack(path);
         let fin = e.tcp_flags & tcp_flag::FIN != 0;
         let fin_repeat = e.what & what::FIN_REPEAT != 0;
+        let since_fin = if fin_repeat {
+            self.fin_again(time, path)
+        } else {
+            u64::MAX
+        };
+        // A FIN alone may come long after the last data, and again at once.
+        let fin_alone = Event {
+            what: e.what & !what::IDLE_BEFORE,
+            since_data: u32::try_from(since_data(e).min(since_fin) / SINCE_DATA_NS).unwrap_or(u32::MAX),
+            ..*e
+        };
+        let e = if e.length == 0 && since_fin < since_data(e) {
+            &fin_alone
+        } else {
+            e
+        };
         let data = Range {
             from: e.seq,
             to: earlier(e.seq.wrapping_add(e.length), e.expected),
@@ -54,7 +70,7 @@ impl Losses {
             return self.copy(entry, path);
         }
         let same = |o: &Entry| o.range == old && o.ip_id == e.ip_id && o.tsval == e.tsval;
-        let same_fin = fin_repeat && path.fin == Some(e.ip_id);
+        let same_fin = fin_repeat && path.fin.is_some_and(|(id, _)| id == e.ip_id);
         if e.ip_id != 0 && !self.constant_id && (same_fin || self.open.iter().any(same)) {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
@@ -134,7 +150,7 @@ impl Losses {
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);
         }
-        if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, time, path) {
+        if unseen == 0 && delivered == 0 && self.nobody_asked(e, old, (time, since_fin), path) {
             entry.evidence = entry.evidence.with(sign::NOBODY_ASKED);
             if !self.is_made_anew(e, old) {
                 self.counts.duplicates += 1;
@@ -158,8 +174,7 @@ impl Losses {
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.follow(&mut entry, e, path);
         self.begin_episode(&mut entry, e.expected);
-        self.last_repeat = time;
-        self.last_cause = Some(entry.cause);
+        self.note_repeat(&entry);
         tally(&mut self.counts, &entry, true);
         self.keep(entry, path);
         if unseen > 0 { Segment::Fill } else { Segment::Repeat }
@@ -180,6 +195,13 @@ impl Losses {
         Segment::Harmless
     }
 
+    /// How long ago the FIN that comes again passed last, ns.
+    fn fin_again(&mut self, time: u64, path: Path) -> u64 {
+        let first = path.fin.map_or(0, |(_, time)| time);
+        let last = std::mem::replace(&mut self.last_fin, time).max(first);
+        if last == 0 { u64::MAX } else { time.saturating_sub(last) }
+    }
+
     fn harmless(&mut self, mut entry: Entry, class: Class) -> Segment {
         entry.class = class;
         entry.place = Place::Nowhere;
@@ -190,17 +212,24 @@ impl Losses {
     /// A repeat without a reason: no ACK or SACK asked for it, the sender was not waiting, and no
     /// timer's recovery is under way, which sends everything again. Senders do not do that; networks
     /// and mirror ports do.
-    fn nobody_asked(&self, e: &Event, old: Range, time: u64, path: Path) -> bool {
+    fn nobody_asked(&self, e: &Event, old: Range, (time, since_fin): (u64, u64), path: Path) -> bool {
         // Not even a probe timer is as short as a round trip (RFC 8985 7.2).
         let wait = path.rtt.unwrap_or(REORDERING);
         let quiet = |then: u64| then == 0 || time.saturating_sub(then) > wait + wait / 2;
         // Senders that resend what is acknowledged already do it for reasons of their own.
         let waits_for_ack = e.what & what::ACKED_UNKNOWN == 0 && before(e.acked, old.to);
-        if !waits_for_ack || since_data(e) >= wait || e.length == 0 {
+        if !waits_for_ack || e.length > 0 && since_data(e) >= wait {
             return false;
         }
         if is_asked_twice(e) || self.sacked.is_hole(old) || !path.sack && self.is_partly_acknowledged(e, time, path) {
             return false;
+        }
+        if e.length == 0 {
+            // Some stacks send their FIN again on an ACK that tells more, or as the answer to the other's FIN.
+            let is_other = |(id, _)| id != e.ip_id && !self.constant_id;
+            let is_new = e.what & (what::ACKS_MORE | what::SACK) != 0 || path.fin.is_some_and(is_other);
+            let answers = self.last_heard > time.saturating_sub(since_fin);
+            return !is_new && !answers && since_fin < SHORTEST_TIMER;
         }
         // Such a recovery sends everything again.
         if self.from_scratch.is_some() && self.is_recovering(e.seq) {

@@ -96,8 +96,9 @@ impl Losses {
         }
         if since >= path.timeout() {
             (Cause::Timeout, asked.with(sign::TIMER))
-        } else if partial {
-            (Cause::Fast, asked)
+        } else if let (true, Some(cause)) = (partial, self.told_by) {
+            // A partial ACK goes on with what began the recovery (RFC 6582 3.2; after a timer from the first segment on, RFC 5681 3.1).
+            (cause, asked.with_if(sign::BATCH, cause == Cause::Timeout))
         } else if old.to == e.expected && path.is_probe_time(since) {
             (Cause::TailProbe, asked.with(sign::TAIL))
         } else {

@@ -6,6 +6,8 @@ pub(super) const REORDERING: u64 = 3_000_000;
 /// Retransmission timers: never below 100 ms (Tstat's floor), 500 ms before a round trip is known.
 pub(super) const TIMEOUT_FLOOR: u64 = 100_000_000;
 const TIMEOUT_UNKNOWN: u64 = 500_000_000;
+/// No timer of a host is shorter, ns.
+pub(super) const SHORTEST_TIMER: u64 = 1_000_000;
 /// ns; a full segment at 12 Mbit/s.
 const SLOW_LINK: u64 = 1_000_000;
 
@@ -28,8 +30,8 @@ pub(crate) struct Path {
     pub reach: u32,
     /// The receiver has sent a RST.
     pub reset: bool,
-    /// IP id of the sender's first FIN.
-    pub fin: Option<u16>,
+    /// IP id of the sender's first FIN, and when it passed (0: not known).
+    pub fin: Option<(u16, u64)>,
 }
 
 impl Path {
@@ -61,6 +63,6 @@ impl Path {
     /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.
     pub(super) fn is_probe_time(self, since: u64) -> bool {
         // RFC 8985 7.2: PTO = 2 SRTT; the round trip known here may be above the sender's.
-        self.rtt.is_some_and(|rtt| since >= rtt + rtt / 2)
+        self.rtt.is_some_and(|rtt| since >= SHORTEST_TIMER.max(rtt + rtt / 2))
     }
 }

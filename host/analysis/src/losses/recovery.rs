@@ -47,10 +47,21 @@ impl Losses {
         self.counts.retransmitted_bytes += u64::from(entry.length);
         let expected = entry.range.from;
         self.begin_episode(&mut entry, expected);
-        self.last_repeat = entry.time;
-        self.last_cause = Some(entry.cause);
+        self.note_repeat(&entry);
         tally(&mut self.counts, &entry, true);
         self.keep(entry, path);
+    }
+
+    /// What the next repeats of a recovery are judged by.
+    pub(super) fn note_repeat(&mut self, entry: &Entry) {
+        self.last_repeat = entry.time;
+        self.last_cause = Some(entry.cause);
+        if entry.begins {
+            self.told_by = None;
+        }
+        if matches!(entry.cause, Cause::Fast | Cause::Timeout) {
+            self.told_by = Some(entry.cause);
+        }
     }
 
     /// RFC 6582 3.2: in a recovery, the ACK that answers a retransmission and stops below what had been sent asks for what it
