@@ -1080,6 +1080,7 @@ impl Flow {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                counted: 0,
             }
         })
     }
@@ -1108,6 +1109,7 @@ impl Flow {
                     begins: entry.begins,
                     handshake: false,
                     smaller_arrived: entry.smaller_arrived,
+                    counted: entry.counted(),
                 })
             })
     }

@@ -157,16 +157,20 @@ impl Dialogues {
     }
 
     pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        let Some(kind) = loss(verdict) else { return };
-        let side = usize::from(verdict.from_server);
-        let dialogue = self.at(ends);
-        let count = match (kind, verdict.place) {
-            (Loss::Setup, _) => &mut dialogue.syn_repeats,
-            (Loss::Data, Place::BeforeTap) => &mut dialogue.lost_before,
-            (Loss::Data, Place::BehindTap) => &mut dialogue.lost_behind,
-            (Loss::Data, _) => &mut dialogue.lost_unknown,
+        let (kind, segments) = match loss(verdict) {
+            Some(Loss::Data(segments)) => (Some(verdict.place), segments),
+            Some(Loss::Setup) => (None, 1),
+            // What the capture missed is told when the connection is over.
+            Some(Loss::Capture(_) | Loss::Doubtful) | None => return,
         };
-        count[side] += 1;
+        let dialogue = self.at(ends);
+        let count = match kind {
+            None => &mut dialogue.syn_repeats,
+            Some(Place::BeforeTap) => &mut dialogue.lost_before,
+            Some(Place::BehindTap) => &mut dialogue.lost_behind,
+            Some(_) => &mut dialogue.lost_unknown,
+        };
+        count[usize::from(verdict.from_server)] += u64::from(segments);
     }
 
     pub(crate) fn complete(&self, summary: &mut v1::Summary) {
