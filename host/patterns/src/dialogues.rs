@@ -60,7 +60,7 @@ pub struct Dialogue {
     pub syn_repeats: [u64; 2],
     /// Delivered, but not in the capture.
     pub missed: [u64; 2],
-    /// Smallest round trip from the tap to the server (0) and to the client (1), ns.
+    /// Smallest round trip from the tap to the server (0) and to the client (1), ns, responses that acknowledged included.
     pub rtt: [Option<u64>; 2],
 }
 
@@ -89,7 +89,7 @@ impl Dialogue {
             self.retransmitted[side] += sent.retransmitted;
             self.missed[side] += sent.missed;
             let rtt = &mut self.rtt[side];
-            *rtt = rtt.map_or(sent.rtt_min, |old| Some(sent.rtt_min.map_or(old, |new| old.min(new))));
+            *rtt = [*rtt, sent.acked_min].into_iter().flatten().min();
         }
     }
 

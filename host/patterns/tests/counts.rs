@@ -110,6 +110,9 @@ fn check(path: &Path) -> [Counts; 2] {
         }
     }
     assert_eq!(dialogues, all, "{name}: dialogues");
+    told_apart
+        .iter()
+        .for_each(|dialogue| round_trips(dialogue, &told.analysis));
     let slices = |of: fn(&TimeSlice) -> u64| summary.timeline.iter().map(of).sum::<u64>();
     let lost = all.map(|counts| counts[..3].iter().sum::<u64>());
     assert_eq!(
@@ -127,6 +130,35 @@ fn check(path: &Path) -> [Counts; 2] {
     let dropped = dropped.map_or(0.0, |finding| value(finding, "sourceDropped"));
     assert_eq!(summary.capture_loss, missed + dropped as u64, "{name}: capture loss");
     all
+}
+
+/// The smallest round trips of a dialogue are those of its connections.
+fn round_trips(dialogue: &Dialogue, analysis: &Analysis) {
+    let is_own = |connection: &&v1::Connection| {
+        connection.server == dialogue.server
+            && connection
+                .client
+                .as_ref()
+                .is_some_and(|client| client.address == dialogue.client_address)
+    };
+    let own: Vec<_> = analysis.connections.iter().filter(is_own).collect();
+    let smallest = |of: fn(&v1::Connection) -> &Option<Direction>| {
+        let all = own
+            .iter()
+            .filter_map(|connection| of(connection).as_ref()?.rtt?.min_seconds);
+        all.reduce(f64::min)
+    };
+    for (told, truth) in [
+        (&dialogue.client_to_server, smallest(|c| &c.client_to_server)),
+        (&dialogue.server_to_client, smallest(|c| &c.server_to_client)),
+    ] {
+        let told = told.as_ref().and_then(|side| side.rtt_min_seconds);
+        let is_same = match (told, truth) {
+            (Some(told), Some(truth)) => (told - truth).abs() <= 1e-6 * truth + 1e-9,
+            (told, truth) => told.is_none() && truth.is_none(),
+        };
+        assert!(is_same, "{dialogue:?}: {truth:?}");
+    }
 }
 
 fn played(name: &str, scale: f64) -> [Counts; 2] {

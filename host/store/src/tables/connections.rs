@@ -178,7 +178,7 @@ macro_rules! direction {
             Column::known(
                 concat!($prefix, "_rtt_min_seconds"),
                 Cell::F64(|c| $side(c)?.rtt.as_ref()?.min_seconds),
-                "Round trip from the tap to the receiver of this direction's data and back: smallest.",
+                "Round trip from the tap to the receiver of this direction's data and back, from a segment to its ACK: smallest. Where all ACKs came with responses, the time of these is in it.",
             ),
             Column::known(
                 concat!($prefix, "_rtt_median_seconds"),
