@@ -61,6 +61,11 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the daemon.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let access = access::of(&args.access)?;
+    let roots = match &args.webhook_ca {
+        Some(path) => Roots::read(path).map_err(Failure::new)?,
+        None => Roots::default(),
+    };
     let config = log::Config {
         directory: args.data.clone(),
         limit_bytes: args.log_mib << 20,
@@ -74,12 +79,13 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             recovery.damaged.len()
         ));
     }
-    let access = access::of(&args.access)?;
-    let roots = match &args.webhook_ca {
-        Some(path) => Roots::read(path).map_err(Failure::new)?,
-        None => Roots::default(),
-    };
-    let source = Source::open(&args.ports, log.epoch())?;
+    if let Some(folder) = &args.store {
+        let epoch = keep::epoch(folder, &args.tap, log.epoch())?;
+        if epoch != log.epoch() {
+            log.begin_epoch_at(epoch).map_err(Failure::new)?;
+        }
+    }
+    let mut source = Source::open(&args.ports, log.epoch())?;
     let (title, devices) = (source.title(), source.devices());
     let capture = Arc::new(CaptureState::default());
     let counters: Vec<_> = source
@@ -101,7 +107,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         None => (None, None),
         Some((folder, stored)) => {
             let options = args.retention.options();
-            let (rows, keeper) = keep::open(folder.clone(), &args.tap, options, Arc::clone(stored))?;
+            let (rows, keeper) = {
+                let log = Arc::clone(&log);
+                keep::open(folder.clone(), &args.tap, options, Arc::clone(stored), move || {
+                    log.epoch()
+                })?
+            };
             (Some(rows), Some(keeper))
         }
     };

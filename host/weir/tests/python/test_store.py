@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -153,6 +155,26 @@ def test_a_daemon_stores_what_it_finds(tmp_path):
 def scrape(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return answer.read().decode()
+
+
+def test_a_daemon_with_a_new_log_has_new_ids(tmp_path):
+    folder = tmp_path / "store"
+    for starts in (1, 2, 3):
+        daemon = Daemon(tmp_path, "--store", folder, "--tap", "lab")
+        try:
+            daemon.until(lambda log=daemon.log: "gRPC on" in log.read_text())
+            time.sleep(2)
+        finally:
+            daemon.end()
+        ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
+        assert len(set(ids)) == len(ids) == starts * 13
+        assert {number >> 48 for number in ids} == set(range(1, starts + 1))
+        shutil.rmtree(tmp_path / "data")
+    # Captures of the tap have others.
+    assert store("add", DEMO, "--store", folder, "--tap", "lab").returncode == 0
+    ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
+    assert len(set(ids)) == len(ids) == 4 * 13
+    intact(folder)
 
 
 def by_table(page, metric):
