@@ -81,6 +81,11 @@ def test_errors_say_what_and_where(tmp_path):
     # Before the store is made.
     run = store("add", DEMO, "--store", tmp_path / "new", "--tap", "a/b")
     assert run.returncode == 2 and not (tmp_path / "new").exists()
+    # So is what is no capture.
+    (tmp_path / "empty.pcap").touch()
+    for wrong in (tmp_path / "empty.pcap", tmp_path, tmp_path / "missing.pcap"):
+        run = store("add", wrong, "--store", tmp_path / "new", "--tap", "a")
+        assert run.returncode == 1 and run.stderr and not (tmp_path / "new").exists()
 
 
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path):
@@ -152,11 +157,6 @@ def test_a_daemon_stores_what_it_finds(tmp_path):
     intact(folder)
 
 
-def scrape(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        return answer.read().decode()
-
-
 def test_a_daemon_with_a_new_log_has_new_ids(tmp_path):
     folder = tmp_path / "store"
     for starts in (1, 2, 3):
@@ -175,6 +175,11 @@ def test_a_daemon_with_a_new_log_has_new_ids(tmp_path):
     ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
     assert len(set(ids)) == len(ids) == 4 * 13
     intact(folder)
+
+
+def scrape(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def by_table(page, metric):
