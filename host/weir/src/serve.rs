@@ -100,6 +100,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ..Limits::default()
     }));
     let appliance = Arc::new(ApplianceState::new(now()));
+    let damaged = source.take_damaged();
+    for error in &damaged {
+        tell(
+            &appliance,
+            Severity::Warning,
+            "port",
+            "CAPTURE_DAMAGED",
+            error.to_string(),
+        );
+    }
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
@@ -264,6 +274,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     log.sync().map_err(Failure::new)?;
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
+        None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
     }
 }
