@@ -1132,6 +1132,7 @@ impl Flow {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                counted: 0,
             }
         })
     }
@@ -1160,6 +1161,7 @@ impl Flow {
                     begins: entry.begins,
                     handshake: false,
                     smaller_arrived: entry.smaller_arrived,
+                    counted: entry.counted(),
                 })
             })
     }

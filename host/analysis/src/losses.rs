@@ -100,6 +100,8 @@ pub(crate) struct Losses {
     pub answers: Counted,
     /// Retransmissions in sequence if the sender's ids count its packets.
     skipped: Vec<Entry>,
+    /// A FIN alone was lost before the tap: no data, but it had an IP id.
+    fin_lost: bool,
 }
 
 /// What SACK blocks are about.
@@ -191,7 +193,7 @@ impl Losses {
                     time,
                     tsval: e.tsval,
                     since: since_data(e),
-                    delivered: false,
+                    delivered: None,
                     ip_id: e.ip_id,
                     blockless: e.length == 0,
                 },
@@ -257,9 +259,9 @@ impl Losses {
         }
     }
 
-    /// None of the data that this side sent is missing.
+    /// Nothing that this side sent is missing.
     pub const fn is_whole(&self) -> bool {
-        self.gaps.is_empty() && self.counts.missed == 0 && self.counts.lost_upstream == 0
+        self.gaps.is_empty() && self.counts.missed == 0 && self.counts.lost_upstream == 0 && !self.fin_lost
     }
 
     /// The data segment before this one was none below the expected.

@@ -115,7 +115,9 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given
         payload_bytes: d.payload,
         payload_bits_per_second: (flow.last > flow.first)
             .then(|| 8.0 * d.payload as f64 / seconds(flow.last - flow.first)),
+        data_packets: flow.data_packets(side),
         retransmitted_packets: counts.retransmitted,
+        retransmitted_data_packets: counts.retransmitted_data,
         retransmitted_bytes: counts.retransmitted_bytes,
         fast_retransmissions: counts.fast,
         timeout_retransmissions: counts.timeout,

@@ -152,8 +152,10 @@ pub struct Sent {
     pub data_segments: u32,
     /// Data packets, repeats included; what the capture alone made is left out.
     pub data_packets: u32,
-    /// Smallest round trip from the tap to its receiver and back, ns.
+    /// Smallest round trip of the path from the tap to its receiver and back, ns; unknown while responses alone have ended it.
     pub rtt_min: Option<u64>,
+    /// The same of all that acknowledged it, responses too: `Rtt.min_seconds`.
+    pub acked_min: Option<u64>,
     /// Keep-alives.
     pub keep_alives: u32,
     /// Copies that the capture made: all but those that a D-SACK says the receiver got, too.
@@ -267,6 +269,7 @@ impl Connection<'_> {
             data_segments: d.data_segments,
             data_packets: saturated(self.flow.data_packets(side)),
             rtt_min: self.flow.trip(side),
+            acked_min: self.flow.at_most(side),
             keep_alives: saturated(counts.keep_alives),
             mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
             missed: counts.missed,

@@ -282,6 +282,9 @@ pub struct Verdict {
     /// Of what was sent behind it and had arrived (SACK, RFC 2018) when it was sent again: bytes of the largest piece, if that is smaller than
     /// it; else 0.
     pub smaller_arrived: u32,
+    /// Data segments that count as lost where `place` says (of [`Class::Lost`] it is not known where), or as missed by the capture
+    /// ([`Place::Capture`]): the counters of its connection are the sums of them (`docs/src/losses.md`). 0: none.
+    pub counted: u32,
 }
 
 impl Verdict {

@@ -168,13 +168,20 @@ impl RecordLog {
     }
 
     /// Number of the epoch, for flow ids: 1, 2, ... 65535, 1. Each opening of the log begins one, and
-    /// [`Self::begin_epoch`].
+    /// [`Self::begin_epoch`]; [`Self::begin_epoch_at`] leaves some out.
     pub fn epoch(&self) -> u16 {
         self.epoch.load(Ordering::Acquire)
     }
 
     /// Begin the next epoch, in a segment of its own: what measures starts anew, and its flow ids would repeat.
     pub fn begin_epoch(&self) -> Result<u16, LogError> {
+        let epoch = next_epoch(self.epoch(), 0);
+        self.begin_epoch_at(epoch)?;
+        Ok(epoch)
+    }
+
+    /// The same, with an epoch that the caller knows to be new.
+    pub fn begin_epoch_at(&self, epoch: u16) -> Result<(), LogError> {
         let _writer = self.lock_writer();
         let newest = self.read_segments().back().cloned();
         if let Some(newest) = newest {
@@ -184,10 +191,9 @@ impl RecordLog {
                 self.write_segments().pop_back();
             }
         }
-        let epoch = next_epoch(self.epoch(), 0);
         self.epoch.store(epoch, Ordering::Release);
         self.begin_segment(self.next_position())?;
-        Ok(epoch)
+        Ok(())
     }
 
     /// Identity of the log, kept for its life.

@@ -1047,6 +1047,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            counted: 0,
         };
         ((time, seq), verdict)
     }

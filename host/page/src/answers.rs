@@ -58,8 +58,8 @@ pub fn taps(data: &Dataset, params: Params) -> Result<Reply, Refused> {
 struct Flow {
     packets: u64,
     bytes: u64,
-    /// Data segments with new bytes, and without.
-    segments: [u64; 2],
+    /// Packets with data, and those of them that are retransmissions.
+    data: u64,
     retransmitted: u64,
     lost: [u64; 3],
     missed: u64,
@@ -67,12 +67,11 @@ struct Flow {
 }
 
 impl Flow {
-    fn add(&mut self, direction: &Direction, segments: [u32; 2]) {
-        self.segments[0] += u64::from(segments[0]);
-        self.segments[1] += u64::from(segments[1]);
+    fn add(&mut self, direction: &Direction) {
+        self.data += direction.data_packets;
         self.packets += direction.packets;
         self.bytes += direction.payload_bytes;
-        self.retransmitted += direction.retransmitted_packets;
+        self.retransmitted += direction.retransmitted_data_packets;
         self.lost[0] += direction.lost_upstream;
         self.lost[1] += direction.lost_downstream;
         self.lost[2] += direction.lost_unknown;
@@ -87,8 +86,7 @@ impl Flow {
     fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
         self.bytes += other.bytes;
-        self.segments[0] += other.segments[0];
-        self.segments[1] += other.segments[1];
+        self.data += other.data;
         self.retransmitted += other.retransmitted;
         for (mine, others) in self.lost.iter_mut().zip(other.lost) {
             *mine += others;
@@ -97,13 +95,12 @@ impl Flow {
         self.rtt = [self.rtt, other.rtt].into_iter().flatten().reduce(f64::min);
     }
 
-    /// `whole`: all data segments are counted.
-    fn json(&self, whole: bool) -> Value {
-        let all = self.segments[0] + self.segments[1];
-        let rate = (whole && all > 0).then(|| self.segments[1] as f64 / all as f64);
+    fn json(&self) -> Value {
+        let rate = (self.data > 0).then(|| self.retransmitted as f64 / self.data as f64);
         json!({
             "packets": self.packets,
             "bytes": self.bytes,
+            "dataPackets": self.data,
             "retransmittedPackets": self.retransmitted,
             "retransmissionRate": rate,
             "lostBeforeTap": self.lost[0],
@@ -124,12 +121,12 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn json(&self, whole: bool) -> Value {
+    fn json(&self) -> Value {
         json!({
             "connections": self.connections,
             "failed": self.failed,
-            "clientToServer": self.flows[0].json(whole),
-            "serverToClient": self.flows[1].json(whole),
+            "clientToServer": self.flows[0].json(),
+            "serverToClient": self.flows[1].json(),
         })
     }
 }
@@ -166,7 +163,7 @@ pub fn dialogues(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         let directions = [&connection.client_to_server, &connection.server_to_client];
         for (side, direction) in directions.into_iter().enumerate() {
             if let Some(direction) = direction {
-                dialogue.flows[side].add(direction, life.segments[side]);
+                dialogue.flows[side].add(direction);
             }
         }
     }
@@ -182,18 +179,17 @@ pub fn dialogues(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         left_out.flows[0].merge(&dialogue.flows[0]);
         left_out.flows[1].merge(&dialogue.flows[1]);
     }
-    let whole = data.dropped.blocks == 0 && data.dropped.verdicts == 0;
     let shown: Vec<Value> = all
         .iter()
         .map(|((client, server, port), dialogue)| {
-            let mut out = dialogue.json(whole);
+            let mut out = dialogue.json();
             out["client"] = json!(client);
             out["server"] = json!(server);
             out["port"] = json!(port);
             out
         })
         .collect();
-    let left_out = (!rest.is_empty()).then(|| left_out.json(whole));
+    let left_out = (!rest.is_empty()).then(|| left_out.json());
     Ok(Reply::json(
         &json!({ "dialogues": shown, "leftOut": left_out, "total": total }),
     ))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use weir_analysis::{Class, DataBlock, Verdict};
+use weir_analysis::{DataBlock, Verdict};
 use weir_api::filter::Filter;
 use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
@@ -37,8 +37,6 @@ pub struct Life {
     pub open: bool,
     /// Its setup failed.
     pub failed: bool,
-    /// Data segments of each side (0: the client) that brought new bytes, and those that did not.
-    pub segments: [[u32; 2]; 2],
 }
 
 /// What is asked of a transaction again and again: transactions lie far apart in memory.
@@ -159,7 +157,7 @@ impl Dataset {
         by_time(&mut transactions, |t| since(nanos(t.request_time.as_ref())));
         by_time(&mut verdicts, |verdict| verdict.time);
         by_time(&mut blocks, |block| block.first);
-        let mut lives: Vec<Life> = connections
+        let lives: Vec<Life> = connections
             .iter()
             .map(|connection| {
                 let first = since(first(connection));
@@ -171,24 +169,10 @@ impl Dataset {
                     open,
                     // A SYN right before the end may still be answered.
                     failed: !open && outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
-                    segments: [[0; 2]; 2],
                 }
             })
             .collect();
         let rows: HashMap<u64, u32> = connections.iter().map(|connection| connection.id).zip(0..).collect();
-        for block in &blocks {
-            if let Some(row) = rows.get(&block.id.0) {
-                let new = &mut lives[*row as usize].segments[usize::from(block.from_server)][0];
-                *new = new.saturating_add(u32::from(block.packets));
-            }
-        }
-        let is_repeat = |v: &Verdict| v.class == Class::Retransmission && !v.handshake && v.length > 0;
-        for verdict in verdicts.iter().filter(|v| is_repeat(v) || v.is_late()) {
-            if let Some(row) = rows.get(&verdict.connection.0) {
-                let which = usize::from(!verdict.is_late());
-                lives[*row as usize].segments[usize::from(verdict.from_server)][which] += 1;
-            }
-        }
         let exchanges: Vec<Exchange> = transactions
             .iter()
             .map(|t| {

@@ -1,6 +1,5 @@
 //! What happened when: sorted moments and running sums, so that any pixel column is two searches.
 
-use weir_analysis::Place;
 use weir_patterns::{Loss, loss};
 
 use crate::dataset::Dataset;
@@ -57,11 +56,6 @@ impl Moments {
     /// How many are in a range.
     pub fn count(&self, span: Span) -> u32 {
         span.part(&self.0, |time| *time).len() as u32
-    }
-
-    /// How many there are.
-    pub fn total(&self) -> u64 {
-        self.0.len() as u64
     }
 }
 
@@ -142,10 +136,12 @@ pub struct Lines {
     /// Data segments and their payload; none: neither packets nor blocks are kept.
     pub traffic: Option<[(Weighted, Weighted); 2]>,
     pub retransmitted: [Moments; 2],
-    pub lost: [Moments; 2],
+    /// Data segments.
+    pub lost: [Weighted; 2],
     /// SYNs, SYN-ACKs.
     pub repeats: [Moments; 2],
-    pub missed: Moments,
+    /// Data segments.
+    pub missed: Weighted,
 }
 
 impl Lines {
@@ -170,11 +166,11 @@ impl Lines {
             }
             let side = usize::from(verdict.from_server);
             let at = data.since_tai(verdict.lost_at);
-            match (loss(verdict), verdict.place) {
-                (Some(Loss::Setup), _) => repeats[side].push(data.since_tai(verdict.time)),
-                (Some(Loss::Data), _) => lost[side].push(at),
-                (None, Place::Capture) => missed.push(at),
-                (None, _) => {}
+            match loss(verdict) {
+                Some(Loss::Setup) => repeats[side].push(data.since_tai(verdict.time)),
+                Some(Loss::Data(segments)) => lost[side].push((at, u64::from(segments))),
+                Some(Loss::Capture(segments)) => missed.push((at, u64::from(segments))),
+                Some(Loss::Doubtful) | None => {}
             }
             if verdict.class == weir_analysis::Class::Retransmission && !verdict.handshake {
                 retransmitted[side].push(data.since_tai(verdict.time));
@@ -190,9 +186,9 @@ impl Lines {
             responses: Moments::new(ended().map(|(_, end)| end).collect()),
             traffic: traffic(data, &has),
             retransmitted: retransmitted.map(Moments::new),
-            lost: lost.map(Moments::new),
+            lost: lost.map(Weighted::new),
             repeats: repeats.map(Moments::new),
-            missed: Moments::new(missed),
+            missed: Weighted::new(missed),
         }
     }
 }

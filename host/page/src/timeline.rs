@@ -3,7 +3,7 @@
 use crate::batch;
 use crate::dataset::Dataset;
 use crate::error::Refused;
-use crate::lines::{Level, Lines, Moments, Spells};
+use crate::lines::{Level, Lines, Moments, Spells, Weighted};
 use crate::params::{Params, shown};
 use crate::reply::Reply;
 use crate::span::{Span, seconds};
@@ -28,6 +28,14 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
     let count = |moments: &Moments| -> Vec<u32> {
         let of = |slice: &Option<Span>| slice.map_or(0, |slice| moments.count(slice));
         slices.iter().map(of).collect()
+    };
+    let sum = |line: &Weighted| -> Vec<u32> {
+        let of = |slice: &Option<Span>| slice.map_or(0, |slice| line.sum(slice));
+        slices
+            .iter()
+            .map(of)
+            .map(|sum| u32::try_from(sum).unwrap_or(u32::MAX))
+            .collect()
     };
     let mut out = batch::Columns::default().f64(
         "time",
@@ -64,11 +72,11 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         .f64_or_null("server_bytes", sums(1, true))
         .u32("client_retransmitted", count(&lines.retransmitted[0]))
         .u32("server_retransmitted", count(&lines.retransmitted[1]))
-        .u32("client_lost", count(&lines.lost[0]))
-        .u32("server_lost", count(&lines.lost[1]))
+        .u32("client_lost", sum(&lines.lost[0]))
+        .u32("server_lost", sum(&lines.lost[1]))
         .u32("syn_repeats", count(&lines.repeats[0]))
         .u32("syn_ack_repeats", count(&lines.repeats[1]))
-        .u32("missed_by_capture", count(&lines.missed))
+        .u32("missed_by_capture", sum(&lines.missed))
         .bool_or_null("lossy", lossy);
     if let Some(names) = names {
         out = out
@@ -95,9 +103,9 @@ fn lossy(lines: &Lines, slices: &[Option<Span>]) -> Vec<Option<bool>> {
     let usual = lost as f64 / sent.max(1) as f64;
     let is_lossy = |slice: &Option<Span>| {
         let Some(slice) = *slice else { return false };
-        let lost = lines.lost[0].count(slice) + lines.lost[1].count(slice);
+        let lost = lines.lost[0].sum(slice) + lines.lost[1].sum(slice);
         let sent = traffic[0].0.sum(slice) + traffic[1].0.sum(slice);
-        lost > 0 && f64::from(lost) > usual * sent as f64
+        lost > 0 && lost as f64 > usual * sent as f64
     };
     slices.iter().map(|slice| Some(is_lossy(slice))).collect()
 }

@@ -126,26 +126,53 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
     let with_end = truth.transactions.iter().filter(|t| t.end_seconds.is_some()).count();
     assert_eq!(histogram.sum("count"), with_end as f64);
 
-    // Dialogues: sums over all pairs are those over all connections.
-    let dialogues = page.json(&at("/dialogues?limit=5000")).await;
-    let all = dialogues["dialogues"].as_array().unwrap();
-    let total = |path: [&str; 2]| all.iter().map(|d| number(&d[path[0]][path[1]])).sum::<f64>();
     let sum = |side: usize, of: fn(&Direction) -> u64| {
         truth.connections.iter().map(|c| of(directions(c)[side])).sum::<u64>() as f64
     };
-    assert_eq!(
-        all.iter().map(|d| number(&d["connections"])).sum::<f64>(),
-        truth.connections.len() as f64
-    );
-    assert_eq!(total(["clientToServer", "bytes"]), sum(0, |d| d.payload_bytes));
-    assert_eq!(
-        total(["serverToClient", "retransmittedPackets"]),
-        sum(1, |d| d.retransmitted_packets)
-    );
-    assert_eq!(
-        total(["serverToClient", "lostBehindTap"]),
-        sum(1, |d| d.lost_downstream)
-    );
+    // Dialogues: those of the summary.
+    let dialogues = page.json(&at("/dialogues?limit=5000")).await;
+    let all = dialogues["dialogues"].as_array().unwrap();
+    assert_eq!(all.len(), summary.dialogues.len());
+    for told in &summary.dialogues {
+        let server = told.server.as_ref().unwrap();
+        let shown = all.iter().find(|shown| {
+            shown["client"] == told.client_address.as_str()
+                && shown["server"] == server.address.as_str()
+                && shown["port"] == server.port
+        });
+        let shown = shown.unwrap();
+        let counts = [("connections", told.connections), ("failed", told.failed)];
+        for (name, count) in counts {
+            assert_eq!(number(&shown[name]), count as f64, "{name}: {shown}");
+        }
+        let sides = [
+            ("clientToServer", &told.client_to_server),
+            ("serverToClient", &told.server_to_client),
+        ];
+        for (name, side) in sides {
+            let (shown, told) = (&shown[name], side.as_ref().unwrap());
+            let counts = [
+                ("packets", told.packets),
+                ("bytes", told.payload_bytes),
+                ("dataPackets", told.data_packets),
+                ("retransmittedPackets", told.retransmitted_packets),
+                ("lostBeforeTap", told.lost_before_tap),
+                ("lostBehindTap", told.lost_behind_tap),
+                ("lostUnknown", told.lost_unknown),
+                ("missedByCapture", told.missed_by_capture),
+            ];
+            for (name, count) in counts {
+                assert_eq!(number(&shown[name]), count as f64, "{name}: {shown}");
+            }
+            assert_eq!(shown["retransmissionRate"].as_f64(), told.retransmission_rate);
+            let rtt = (shown["minRttSeconds"].as_f64(), told.rtt_min_seconds);
+            let same = |(one, other): (f64, f64)| (one - other).abs() < 1e-6 * other;
+            assert!(
+                rtt.0.is_some() == rtt.1.is_some() && rtt.0.zip(rtt.1).is_none_or(same),
+                "{rtt:?}"
+            );
+        }
+    }
 
     // Whose time: the sums of all groups are the summary's.
     let delays = page.json(&at("/delays?by=none")).await;

@@ -181,6 +181,7 @@ mod tests {
                 begins: n == 1,
                 handshake,
                 smaller_arrived: 0,
+                counted: 0,
             };
             all.segment(&verdict, &ends, &mut route);
         }

@@ -60,7 +60,7 @@ pub struct Dialogue {
     pub syn_repeats: [u64; 2],
     /// Delivered, but not in the capture.
     pub missed: [u64; 2],
-    /// Smallest round trip from the tap to the server (0) and to the client (1), ns.
+    /// Smallest round trip from the tap to the server (0) and to the client (1), ns, responses that acknowledged included.
     pub rtt: [Option<u64>; 2],
 }
 
@@ -89,7 +89,7 @@ impl Dialogue {
             self.retransmitted[side] += sent.retransmitted;
             self.missed[side] += sent.missed;
             let rtt = &mut self.rtt[side];
-            *rtt = rtt.map_or(sent.rtt_min, |old| Some(sent.rtt_min.map_or(old, |new| old.min(new))));
+            *rtt = [*rtt, sent.acked_min].into_iter().flatten().min();
         }
     }
 
@@ -157,16 +157,20 @@ impl Dialogues {
     }
 
     pub(crate) fn segment(&mut self, verdict: &Verdict, ends: &Ends) {
-        let Some(kind) = loss(verdict) else { return };
-        let side = usize::from(verdict.from_server);
-        let dialogue = self.at(ends);
-        let count = match (kind, verdict.place) {
-            (Loss::Setup, _) => &mut dialogue.syn_repeats,
-            (Loss::Data, Place::BeforeTap) => &mut dialogue.lost_before,
-            (Loss::Data, Place::BehindTap) => &mut dialogue.lost_behind,
-            (Loss::Data, _) => &mut dialogue.lost_unknown,
+        let (kind, segments) = match loss(verdict) {
+            Some(Loss::Data(segments)) => (Some(verdict.place), segments),
+            Some(Loss::Setup) => (None, 1),
+            // What the capture missed is told when the connection is over.
+            Some(Loss::Capture(_) | Loss::Doubtful) | None => return,
         };
-        count[side] += 1;
+        let dialogue = self.at(ends);
+        let count = match kind {
+            None => &mut dialogue.syn_repeats,
+            Some(Place::BeforeTap) => &mut dialogue.lost_before,
+            Some(Place::BehindTap) => &mut dialogue.lost_behind,
+            Some(_) => &mut dialogue.lost_unknown,
+        };
+        count[usize::from(verdict.from_server)] += u64::from(segments);
     }
 
     pub(crate) fn complete(&self, summary: &mut v1::Summary) {

@@ -33,28 +33,73 @@ const FEWEST: usize = 16;
 /// One for each pair with losses and without a period.
 pub(crate) fn findings(all: &Losses, periodic: &[Periodic], likely: &[Periodic], out: &mut Vec<Finding>) {
     let mut by_pair: Vec<Vec<&Loss>> = vec![Vec::new(); all.by_pair.len()];
-    let mut unknown = vec![0; all.by_pair.len()];
+    let mut unknown = vec![Unknown::default(); all.by_pair.len()];
     for loss in all.losses.iter() {
         let pair = usize::from(loss.pair);
         if periodic.iter().any(|found| found.has_loss(loss)) {
             continue;
         }
         if loss.side == Side::Unknown {
-            // It may be a copy, or an ACK that was lost or late.
-            unknown[pair] += 1;
+            let unknown = &mut unknown[pair];
+            unknown.lost += u64::from(loss.segments);
+            unknown.repeats += u64::from(loss.segments == 0);
+            unknown.all += 1;
         } else {
             by_pair[pair].push(loss);
         }
     }
     let mut most: Vec<usize> = (0..by_pair.len()).filter(|pair| !by_pair[*pair].is_empty()).collect();
-    most.sort_by_key(|pair| std::cmp::Reverse(by_pair[*pair].len()));
+    let segments = |pair: &usize| by_pair[*pair].iter().map(|loss| u64::from(loss.segments)).sum::<u64>();
+    most.sort_by_key(|pair| std::cmp::Reverse(segments(pair)));
     for pair in most.into_iter().take(MOST) {
         let rhythm = likely.iter().find(|found| found.has(pair as u16));
         out.push(finding(all, pair, &by_pair[pair], unknown[pair], rhythm));
     }
 }
 
-fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Option<&Periodic>) -> Finding {
+/// What is not known to be lost on either side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unknown {
+    /// Data segments that never came, nor did an ACK of them.
+    lost: u64,
+    /// Packets that came again: they may be copies, or their ACKs were lost or late.
+    repeats: u64,
+    /// Both, as packets or ranges of bytes.
+    all: u64,
+}
+
+/// How many were lost, of how many that were sent. Of a capture whose packets are longer than the wire's, a packet that came again is
+/// several segments.
+fn how_many(sums: &Sums, sent: [u64; 2], share: f64) -> String {
+    let directions = |few: [u64; 2]| {
+        format!(
+            "client to server {} of {}, server to client {} of {}",
+            count(few[0]),
+            count(sent[0]),
+            count(few[1]),
+            count(sent[1])
+        )
+    };
+    let (packets, segments) = (sums.total(), sums.all_segments());
+    let (all, share) = (count(sent[0] + sent[1]), percent(share));
+    if sums.segments == sums.by_sender {
+        let directions = directions(sums.segments);
+        return format!(
+            "{} of {all} data segments were lost ({share}): {directions}",
+            count(segments)
+        );
+    }
+    format!(
+        "{} data segments were lost: {} of the client, {} of the server; they came again in {} of {all} data packets ({share}): {}",
+        count(segments),
+        count(sums.segments[0]),
+        count(sums.segments[1]),
+        count(packets),
+        directions(sums.by_sender)
+    )
+}
+
+fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: Unknown, rhythm: Option<&Periodic>) -> Finding {
     let sums = Sums::of(losses.iter().copied());
     let shown = all.shown(|other| other == pair, &sums.ways);
     // What was sent is what brought new bytes, and what had to be sent again.
@@ -67,19 +112,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
     let share = rate(sums.total(), sent[0] + sent[1]);
     let [to_server, to_client] = [0, 1].map(|side| rate(sums.by_sender[side], sent[side]));
     let bursts = Bursts::of(all, pair, losses);
-    let mut evidence = vec![
-        format!(
-            "{} of {} data segments were lost ({}): client to server {} of {}, server to client {} of {}",
-            count(sums.total()),
-            count(sent[0] + sent[1]),
-            percent(share),
-            count(sums.by_sender[0]),
-            count(sent[0]),
-            count(sums.by_sender[1]),
-            count(sent[1])
-        ),
-        sums.place(&client, &server),
-    ];
+    let mut evidence = vec![how_many(&sums, sent, share), sums.place(&client, &server)];
     if shown != [1.0; 2] {
         evidence.push(HIDDEN.to_owned());
     }
@@ -111,10 +144,16 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
     } else {
         evidence.push("too few to tell chance from a pattern".to_owned());
     }
-    if unknown > 0 {
+    if unknown.lost > 0 {
+        evidence.push(format!(
+            "{} more never came again, nor did an ACK of them: lost, on which side of the tap is not known",
+            count(unknown.lost)
+        ));
+    }
+    if unknown.repeats > 0 {
         evidence.push(format!(
             "{} more segments were sent again, and nothing tells whether they or their ACKs were lost or late, or the capture has them twice: not counted",
-            count(unknown)
+            count(unknown.repeats)
         ));
     }
     let needless = all
@@ -141,7 +180,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
     evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
     let mut values = vec![
         ("share", share),
-        ("lost", sums.total() as f64),
+        ("lost", sums.all_segments() as f64),
         ("clientToServer", to_server),
         ("serverToClient", to_client),
         ("lostClientSide", sums.sides[0] as f64),
@@ -153,7 +192,7 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: u64, rhythm: Op
         "LOSS",
         severity(sums.total(), sent[0] + sent[1]),
         // By how much more is known than not.
-        0.5 + 0.49 * sums.total() as f64 / (sums.total() as f64 + unknown as f64 + mistaken),
+        0.5 + 0.49 * sums.total() as f64 / (sums.total() as f64 + unknown.all as f64 + mistaken),
         format!(
             "{} of the data segments between {client} and {server} are lost",
             percent(share)

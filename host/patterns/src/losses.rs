@@ -64,7 +64,7 @@ impl Side {
     }
 }
 
-/// A data segment that was lost.
+/// Data that was lost: a packet that came again, or bytes that never came.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loss {
     /// TAI ns.
@@ -75,11 +75,20 @@ pub(crate) struct Loss {
     pub pair: u16,
     pub from_server: bool,
     pub side: Side,
+    /// Data segments that count as lost; 0: it came again, and nothing tells whether it, or its ACK, was lost.
+    pub segments: u32,
     /// The first of its recovery: an episode is one event.
     pub first: bool,
     /// Number of its recovery in its direction; 0: it never came again.
     pub episode: u32,
     pub seq: u32,
+}
+
+impl Loss {
+    /// Data segments of it; one where it is not known whether it was lost.
+    fn at_least_one(&self) -> u64 {
+        u64::from(self.segments.max(1))
+    }
 }
 
 /// From the first loss of a recovery to its last repeat.
@@ -207,8 +216,8 @@ pub(crate) struct Losses {
     pub by_pair: Vec<Pair>,
     pub losses: Newest<Loss, LOSSES>,
     pub needless: Newest<Needless, LOSSES>,
-    /// Delivered, but not in the capture: time and pair.
-    missed: Newest<(u64, u16), LOSSES>,
+    /// Delivered, but not in the capture: time, pair and data segments.
+    missed: Newest<(u64, u16, u32), LOSSES>,
     pub setups: Newest<CleanSetup, SETUPS>,
     pub syn_loss: SynLoss,
     span: Option<(u64, u64)>,
@@ -307,19 +316,18 @@ impl Losses {
     /// Losses that nothing tells from the capture's own: it misses as many as often.
     fn is_by_capture(&self, found: &Periodic) -> bool {
         let is_inside = |time: u64| found.period.is_inside(time);
-        let lost = self
-            .losses
-            .iter()
-            .filter(|l| found.has_loss(l) && is_inside(l.at))
-            .count();
-        self.missed(found).0 > lost
+        let lost = self.losses.iter().filter(|l| found.has_loss(l) && is_inside(l.at));
+        self.missed(found).0 > lost.map(Loss::at_least_one).sum()
     }
 
     /// Segments that the capture missed, of these pairs: in the lossy part, and all.
-    pub fn missed(&self, found: &Periodic) -> (usize, usize) {
-        let of_them = || self.missed.iter().filter(|(_, pair)| found.has(*pair));
-        let inside = of_them().filter(|(time, _)| found.period.is_inside(*time)).count();
-        (inside, of_them().count())
+    pub fn missed(&self, found: &Periodic) -> (u64, u64) {
+        let (mut inside, mut all) = (0, 0);
+        for (time, _, segments) in self.missed.iter().filter(|(_, pair, _)| found.has(*pair)) {
+            all += u64::from(*segments);
+            inside += u64::from(if found.period.is_inside(*time) { *segments } else { 0 });
+        }
+        (inside, all)
     }
 
     fn period_of(&self, has: impl Fn(usize) -> bool, side: Option<Side>) -> Option<Period> {
@@ -466,10 +474,12 @@ impl Detector for Losses {
         let is_end = verdict.place == Place::BeforeTap && verdict.evidence.has(sign::IDS_SKIPPED);
         pair.ends_told[usize::from(verdict.from_server)] |= is_end;
         match verdict.place {
-            Place::Capture => self.missed.push((verdict.lost_at, number)),
+            Place::Capture => self.missed.push((verdict.lost_at, number, verdict.counted)),
             Place::AckBeforeTap | Place::AckBehindTap => {
                 pair.acks[usize::from(side == Side::Server)] += 1;
             }
+            // All of it is among what the capture missed.
+            Place::BeforeTap | Place::BehindTap if verdict.counted == 0 => {}
             Place::BeforeTap | Place::BehindTap | Place::Unknown => self.losses.push(Loss {
                 at: verdict.lost_at,
                 again: verdict.time.max(verdict.lost_at),
@@ -477,6 +487,7 @@ impl Detector for Losses {
                 pair: number,
                 from_server: verdict.from_server,
                 side,
+                segments: verdict.counted,
                 first: verdict.begins || verdict.class == Class::Lost,
                 episode: verdict.episode,
                 seq: verdict.seq,
@@ -504,9 +515,11 @@ impl Detector for Losses {
 pub(crate) struct Sums {
     /// Of the connections.
     pub group: Group,
-    /// By client and server, the senders.
+    /// Packets that came again, or bytes that never did, by client and server, the senders.
     pub by_sender: [u64; 2],
-    /// Where: client's side, server's side, not known.
+    /// Data segments: those that count as lost, and one of each packet of which it is not known whether it was.
+    pub segments: [u64; 2],
+    /// Where these were lost: client's side, server's side, not known.
     pub sides: [u64; 3],
     /// By sender and side (client's, server's).
     pub ways: [[u64; 2]; 2],
@@ -525,10 +538,12 @@ impl Sums {
         losses.sort_by_key(|loss| loss.at);
         for loss in losses {
             let sender = usize::from(loss.from_server);
+            let segments = loss.at_least_one();
             sums.by_sender[sender] += 1;
-            sums.sides[loss.side as usize] += 1;
+            sums.segments[sender] += segments;
+            sums.sides[loss.side as usize] += segments;
             if loss.side != Side::Unknown {
-                sums.ways[sender][loss.side as usize] += 1;
+                sums.ways[sender][loss.side as usize] += segments;
             }
             if loss.episode > 0 {
                 let key = (loss.id, loss.from_server, loss.episode);
@@ -586,8 +601,14 @@ impl Sums {
         )
     }
 
+    /// Packets.
     pub const fn total(&self) -> u64 {
         self.by_sender[0] + self.by_sender[1]
+    }
+
+    /// Data segments.
+    pub const fn all_segments(&self) -> u64 {
+        self.segments[0] + self.segments[1]
     }
 
     /// Where they happened, in a sentence.
@@ -620,8 +641,11 @@ impl Sums {
             return format!("{} between the tap and {client}: {}{rest}", all(known), way(0));
         }
         format!(
-            "{at_server} of {known} losses occurred between the tap and {server} ({}), {at_client} between the tap and {client} ({}){rest}",
+            "{} of {} losses occurred between the tap and {server} ({}), {} between the tap and {client} ({}){rest}",
+            count(at_server),
+            count(known),
             way(1),
+            count(at_client),
             way(0)
         )
     }
@@ -673,6 +697,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            counted: u32::from(place == Place::BeforeTap || place == Place::BehindTap || class == Class::Missed),
         }
     }
 
@@ -855,6 +880,48 @@ mod tests {
             out.clear();
             losses.findings(&timeline, &mut out);
             assert_eq!(out.iter().any(|finding| finding.kind == "REORDERING"), is_told);
+        }
+    }
+
+    /// A packet of a capture that joined segments is several; what never came was lost nobody knows where; a repeat may be a copy.
+    #[test]
+    fn findings_count_segments() {
+        let (mut losses, ends) = (Losses::default(), Ends::default());
+        let told = [
+            (3, Class::Retransmission, Place::BehindTap),
+            (1, Class::Retransmission, Place::BeforeTap),
+            (2000, Class::Lost, Place::Unknown),
+            (0, Class::Retransmission, Place::Unknown),
+        ];
+        for (n, (counted, class, place)) in (0..).zip(told) {
+            let verdict = Verdict {
+                counted,
+                ..verdict(0, START + n * 1_000_000, class, place)
+            };
+            losses.segment(&verdict, &ends, &mut Route::new(&ends, 0));
+        }
+        let mut out = Vec::new();
+        losses.findings(&Timeline::default(), &mut out);
+        let [finding] = &out[..] else { panic!("{out:#?}") };
+        let evidence = [
+            "4 data segments were lost: 0 of the client, 4 of the server; they came again in 2 of 2 data packets (100 %): client to server 0 of 0, server to client 2 of 2",
+            "2,000 more never came again, nor did an ACK of them",
+            "1 more segments were sent again, and nothing tells",
+        ];
+        for (line, begin) in [(0, evidence[0]), (3, evidence[1]), (4, evidence[2])] {
+            assert!(finding.evidence[line].starts_with(begin), "{finding:#?}");
+        }
+        assert_eq!(number(finding, "lost"), 4.0);
+        assert_eq!(
+            [number(finding, "lostClientSide"), number(finding, "lostServerSide")],
+            [3.0, 1.0]
+        );
+    }
+
+    fn number(finding: &Finding, key: &str) -> f64 {
+        match finding.values[key].value {
+            Some(weir_messages::v1::finding_value::Value::Number(number)) => number,
+            ref other => panic!("{other:?}"),
         }
     }
 

@@ -31,9 +31,9 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
 
     let mut evidence = vec![format!(
         "{} of {} lost data segments ({}) fall into {part:.2} s of every {length:.2} s; {} of {} such parts have losses; the first begins {:.2} s after the start",
-        count(inside.total()),
-        count(whole.total()),
-        percent(inside.total() as f64 / whole.total().max(1) as f64),
+        count(inside.all_segments()),
+        count(whole.all_segments()),
+        percent(inside.all_segments() as f64 / whole.all_segments().max(1) as f64),
         period.struck,
         period.cycles,
         seconds(phase)
@@ -72,7 +72,9 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         "the capture itself missed nothing: the losses are the network's".to_owned()
     } else {
         format!(
-            "the capture itself missed {missed} segments, {missed_inside} of them inside: these are not among the losses"
+            "the capture itself missed {} segments, {} of them inside: these are not among the losses",
+            count(missed),
+            count(missed_inside)
         )
     });
     evidence.push(format!(
@@ -97,8 +99,8 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         ("periodSeconds", length),
         ("lossySeconds", part),
         ("phaseSeconds", seconds(phase)),
-        ("lost", whole.total() as f64),
-        ("lostInside", inside.total() as f64),
+        ("lost", whole.all_segments() as f64),
+        ("lostInside", inside.all_segments() as f64),
         ("rateInside", rates[0]),
         ("rateOutside", rates[1]),
     ];

@@ -408,7 +408,8 @@ impl Services {
             let load = service.load.at(verdict.lost_at);
             match loss {
                 Loss::Setup => load.syn_repeats += 1,
-                Loss::Data => load.lost += 1,
+                Loss::Data(segments) => load.lost = load.lost.saturating_add(segments),
+                Loss::Capture(_) | Loss::Doubtful => {}
             }
         }
     }

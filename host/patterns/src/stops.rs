@@ -10,7 +10,7 @@ use crate::timeline::{Bin, Timeline};
 /// Losses are counted in slices of so long, and wait for a timer for so long, ns.
 const SECOND: u64 = 1_000_000_000;
 /// A slice has many losses from this number and this multiple of the share that is lost in all on.
-const LEAST: u32 = 2;
+const LEAST: u64 = 2;
 const MANY: f64 = 1.5;
 
 /// Stops of a host or of one that it asks. Each counts twice as long as it is: what waited is caught up with after it.
@@ -41,16 +41,17 @@ impl Stops {
     /// And times in which more is lost than usual, whoever loses it, until a timer has made up for it.
     pub fn and_losses(self, timeline: &Timeline) -> Self {
         let bins = timeline.bins().coarser(SECOND);
+        // What came again in vain was waited for as well.
         let lost = |bin: &Bin| {
-            let sides = [bin.lost_before, bin.lost_behind, bin.lost_unknown, bin.syn_repeats];
-            sides.iter().flatten().sum::<u32>()
+            let setups = bin.syn_repeats.iter().sum::<u32>();
+            bin.lost(0) + bin.lost(1) + u64::from(bin.doubtful + setups)
         };
-        let sent = |bin: &Bin| f64::from(bin.segments.iter().sum::<u32>() + bin.opened + lost(bin));
+        let sent = |bin: &Bin| (u64::from(bin.segments.iter().sum::<u32>() + bin.opened) + lost(bin)) as f64;
         let all = bins
             .iter()
             .fold((0, 0.0), |all, bin| (all.0 + lost(bin), all.1 + sent(bin)));
-        let share = f64::from(all.0) / f64::max(all.1, 1.0);
-        let has_many = |bin: &Bin| lost(bin) >= LEAST && f64::from(lost(bin)) >= MANY * share * sent(bin);
+        let share = all.0 as f64 / f64::max(all.1, 1.0);
+        let has_many = |bin: &Bin| lost(bin) >= LEAST && lost(bin) as f64 >= MANY * share * sent(bin);
         let slices = bins.iter().enumerate().filter(|(_, bin)| has_many(bin));
         let times = slices.map(|(number, _)| {
             let start = bins.start() + number as u64 * bins.width();

@@ -92,11 +92,6 @@ impl Timeline {
         let slices = bins.iter().zip(connections).zip(progress);
         slices
             .map(|((bin, connections), progress)| {
-                let lost = |side: usize| {
-                    u64::from(bin.lost_before[side])
-                        + u64::from(bin.lost_behind[side])
-                        + u64::from(bin.lost_unknown[side])
-                };
                 let times = times(connections.start);
                 let start = connections.start.max(first);
                 let inside = (connections.start + width).min(end).saturating_sub(start);
@@ -119,8 +114,8 @@ impl Timeline {
                     server_bytes: bin.bytes[1],
                     client_segments: bin.segments[0].into(),
                     server_segments: bin.segments[1].into(),
-                    client_lost: lost(0),
-                    server_lost: lost(1),
+                    client_lost: bin.lost(0),
+                    server_lost: bin.lost(1),
                     repeated_syns: bin.syn_repeats[0].into(),
                     repeated_syn_acks: bin.syn_repeats[1].into(),
                     missed_by_capture: bin.missed.into(),

@@ -897,6 +897,7 @@ mod tests {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                counted: 0,
             });
             all.current.map(|(_, toll)| toll.total())
         };

@@ -40,25 +40,35 @@ pub struct Bin {
     pub bytes: [u64; 2],
     /// Data blocks begun.
     pub blocks: [u32; 2],
-    /// Data segments lost, by where: before the tap.
+    /// Data segments lost (see [`Loss::Data`]), by where: before the tap.
     pub lost_before: [u32; 2],
     /// Behind it.
     pub lost_behind: [u32; 2],
     /// Not known where.
     pub lost_unknown: [u32; 2],
+    /// Data segments that came again, and nothing tells whether they, or their ACKs, were lost.
+    pub doubtful: u32,
     /// Data segments that came again.
     pub again: u32,
     /// SYNs (0) and SYN-ACKs (1) that came again.
     pub syn_repeats: [u32; 2],
     /// ACKs of data that gave a round trip, by who sent them.
     pub acks: [u32; 2],
-    /// Delivered, but not in the capture.
+    /// Data segments that were delivered and are not in the capture.
     pub missed: u32,
     /// Connections, from their first packet to their last, or to the end of the input where they were open then; those
     /// that were open already begin with the time line.
     pub connections: Steps,
     /// Requests in progress, from their first packet to the last of the response, where it ended.
     pub progress: Steps,
+}
+
+impl Bin {
+    /// Data segments of a side that the network lost, wherever.
+    pub fn lost(&self, side: usize) -> u64 {
+        let places = [self.lost_before, self.lost_behind, self.lost_unknown];
+        places.iter().map(|lost| u64::from(lost[side & 1])).sum()
+    }
 }
 
 impl AddAssign for Bin {
@@ -74,14 +84,19 @@ impl AddAssign for Bin {
             self.segments[side] += other.segments[side];
             self.bytes[side] += other.bytes[side];
             self.blocks[side] += other.blocks[side];
-            self.lost_before[side] += other.lost_before[side];
-            self.lost_behind[side] += other.lost_behind[side];
-            self.lost_unknown[side] += other.lost_unknown[side];
+            for (mine, others) in [
+                (&mut self.lost_before, other.lost_before),
+                (&mut self.lost_behind, other.lost_behind),
+                (&mut self.lost_unknown, other.lost_unknown),
+            ] {
+                mine[side] = mine[side].saturating_add(others[side]);
+            }
             self.syn_repeats[side] += other.syn_repeats[side];
             self.acks[side] += other.acks[side];
         }
         self.again += other.again;
-        self.missed += other.missed;
+        self.doubtful += other.doubtful;
+        self.missed = self.missed.saturating_add(other.missed);
         self.connections += other.connections;
         self.progress += other.progress;
     }
@@ -269,13 +284,17 @@ impl Timeline {
     pub(crate) fn segment(&mut self, verdict: &Verdict, route: &mut Route) {
         let side = usize::from(verdict.from_server);
         let bin = self.at(verdict.lost_at);
-        match (loss(verdict), verdict.place) {
-            (Some(Loss::Setup), _) => bin.syn_repeats[side] += 1,
-            (Some(Loss::Data), Place::BeforeTap) => bin.lost_before[side] += 1,
-            (Some(Loss::Data), Place::BehindTap) => bin.lost_behind[side] += 1,
-            (Some(Loss::Data), _) => bin.lost_unknown[side] += 1,
-            (None, Place::Capture) => bin.missed += 1,
-            (None, _) => {}
+        let add = |sum: &mut u32, segments: u32| *sum = sum.saturating_add(segments);
+        match loss(verdict) {
+            Some(Loss::Setup) => bin.syn_repeats[side] += 1,
+            Some(Loss::Data(segments)) => match verdict.place {
+                Place::BeforeTap => add(&mut bin.lost_before[side], segments),
+                Place::BehindTap => add(&mut bin.lost_behind[side], segments),
+                _ => add(&mut bin.lost_unknown[side], segments),
+            },
+            Some(Loss::Capture(segments)) => add(&mut bin.missed, segments),
+            Some(Loss::Doubtful) => bin.doubtful += 1,
+            None => {}
         }
         if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
             self.at(verdict.time).again += 1;
@@ -287,24 +306,35 @@ impl Timeline {
     }
 }
 
-/// What the network lost.
+/// What a verdict tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// A SYN or SYN-ACK, or its answer: it came again.
+    /// A SYN or SYN-ACK, or its answer, was lost: it came again.
     Setup,
-    /// A segment with data.
-    Data,
+    /// So many data segments that the network lost: `lostUpstream`, `lostDownstream` and `lostUnknown` of the connection.
+    Data(u32),
+    /// So many data segments that the capture missed, which is no loss of the network: `missedByCapture` of the connection.
+    Capture(u32),
+    /// A data segment came again, and nothing tells whether it, or its ACK, was lost: it counts as neither.
+    Doubtful,
 }
 
-/// Whether a verdict tells of a packet that the network lost.
+/// The loss that a verdict tells of.
 pub const fn loss(verdict: &Verdict) -> Option<Loss> {
     let repeated = matches!(verdict.class, Class::Retransmission | Class::Lost);
-    match verdict.place {
-        _ if repeated && verdict.handshake => Some(Loss::Setup),
+    match (verdict.place, verdict.counted) {
+        _ if verdict.handshake => {
+            if repeated {
+                Some(Loss::Setup)
+            } else {
+                None
+            }
+        }
+        (Place::Capture, 1..) => Some(Loss::Capture(verdict.counted)),
+        (_, 1..) => Some(Loss::Data(verdict.counted)),
         // A FIN; or what was sent to a host that is gone.
         _ if verdict.length == 0 || verdict.evidence.has(sign::SILENCE) => None,
-        Place::BeforeTap | Place::BehindTap => Some(Loss::Data),
-        Place::Unknown if repeated => Some(Loss::Data),
+        (Place::Unknown, 0) if repeated => Some(Loss::Doubtful),
         _ => None,
     }
 }

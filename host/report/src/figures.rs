@@ -408,9 +408,10 @@ impl<'a> Scene<'a> {
     pub fn losses(&self) -> Option<Figure> {
         let bins = self.timeline.bins().coarser(self.width_of(STEPS));
         let per_second = bins.width() as f64 / 1e9;
-        let server = |bin: &weir_patterns::Bin| f64::from(bin.lost_behind[0] + bin.lost_before[1]) / per_second;
-        let client = |bin: &weir_patterns::Bin| f64::from(bin.lost_before[0] + bin.lost_behind[1]) / per_second;
-        let unknown = |bin: &weir_patterns::Bin| f64::from(bin.lost_unknown[0] + bin.lost_unknown[1]) / per_second;
+        let sum = |one: u32, other: u32| (f64::from(one) + f64::from(other)) / per_second;
+        let server = |bin: &weir_patterns::Bin| sum(bin.lost_behind[0], bin.lost_before[1]);
+        let client = |bin: &weir_patterns::Bin| sum(bin.lost_before[0], bin.lost_behind[1]);
+        let unknown = |bin: &weir_patterns::Bin| sum(bin.lost_unknown[0], bin.lost_unknown[1]);
         let syns = |bin: &weir_patterns::Bin| f64::from(bin.syn_repeats[0] + bin.syn_repeats[1]) / per_second;
         let largest = |value: &dyn Fn(&weir_patterns::Bin) -> f64| bins.iter().map(value).fold(0.0, f64::max);
         let most = largest(&|bin| server(bin) + client(bin) + unknown(bin));
@@ -589,11 +590,8 @@ impl<'a> Scene<'a> {
 
 /// Data segments lost and sent.
 fn losses(bin: &weir_patterns::Bin) -> (u64, u64) {
-    let both = |of: [u32; 2]| u64::from(of[0]) + u64::from(of[1]);
-    (
-        both(bin.lost_before) + both(bin.lost_behind) + both(bin.lost_unknown),
-        both(bin.segments),
-    )
+    let sent = bin.segments.map(u64::from);
+    (bin.lost(0) + bin.lost(1), sent[0] + sent[1])
 }
 
 /// TAI ns of a time near `near` (TAI ns).

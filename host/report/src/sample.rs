@@ -84,15 +84,15 @@ impl Measure {
             Self::Resets => "CLOSED_BY_RST",
             Self::Unanswered => "UNANSWERED_REQUESTS",
             Self::LimitClient(Limit::Application) => "CLIENT_LIMITED_BY_APPLICATION",
-            Self::LimitClient(Limit::Sender) => "CLIENT_LIMITED_BY_SEND_BUFFER",
-            Self::LimitClient(Limit::ReceiverWindow) => "CLIENT_LIMITED_BY_WINDOW",
+            Self::LimitClient(Limit::Sender) => "CLIENT_LIMITED_BY_SENDER",
+            Self::LimitClient(Limit::ReceiverWindow) => "CLIENT_LIMITED_BY_RECEIVER_WINDOW",
             Self::LimitClient(Limit::Congestion) => "CLIENT_LIMITED_BY_CONGESTION",
-            Self::LimitClient(Limit::Bandwidth) => "CLIENT_LIMITED_BY_LINK",
+            Self::LimitClient(Limit::Bandwidth) => "CLIENT_LIMITED_BY_BANDWIDTH",
             Self::LimitServer(Limit::Application) => "SERVER_LIMITED_BY_APPLICATION",
-            Self::LimitServer(Limit::Sender) => "SERVER_LIMITED_BY_SEND_BUFFER",
-            Self::LimitServer(Limit::ReceiverWindow) => "SERVER_LIMITED_BY_WINDOW",
+            Self::LimitServer(Limit::Sender) => "SERVER_LIMITED_BY_SENDER",
+            Self::LimitServer(Limit::ReceiverWindow) => "SERVER_LIMITED_BY_RECEIVER_WINDOW",
             Self::LimitServer(Limit::Congestion) => "SERVER_LIMITED_BY_CONGESTION",
-            Self::LimitServer(Limit::Bandwidth) => "SERVER_LIMITED_BY_LINK",
+            Self::LimitServer(Limit::Bandwidth) => "SERVER_LIMITED_BY_BANDWIDTH",
             Self::Connections => "NEW_CONNECTIONS",
             Self::Requests => "REQUESTS",
         }
@@ -380,5 +380,23 @@ impl Sink for Sampler {
         self.saw(opened.time);
         let port = self.port(opened.ends.server_port);
         self.rate(Measure::Connections, port, opened.time, 1.0, 0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of `LimitSeconds`, as everywhere.
+    #[test]
+    fn limits_have_their_common_names() {
+        let names = ["APPLICATION", "SENDER", "RECEIVER_WINDOW", "CONGESTION", "BANDWIDTH"];
+        for (limit, name) in LIMITS.into_iter().zip(names) {
+            let of = [Measure::LimitClient(limit), Measure::LimitServer(limit)].map(Measure::name);
+            assert_eq!(
+                of,
+                [format!("CLIENT_LIMITED_BY_{name}"), format!("SERVER_LIMITED_BY_{name}")]
+            );
+        }
     }
 }

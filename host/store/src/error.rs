@@ -41,6 +41,8 @@ pub enum StoreError {
     Tap(String),
     /// A tap with more captures than ids can tell apart.
     Captures(String),
+    /// The same of a daemon's starts.
+    Starts(String),
     /// A commit failed where it may or may not have happened: the store must be opened anew, which decides.
     Undecided(PathBuf),
     /// A source was begun by another version of the analysis, whose rows may be others.
@@ -123,6 +125,10 @@ impl fmt::Display for StoreError {
             Self::Captures(tap) => write!(
                 f,
                 "store: tap {tap} has so many captures that the ids of their connections would meet; add more under another tap"
+            ),
+            Self::Starts(tap) => write!(
+                f,
+                "store: tap {tap} has rows of so many starts and captures that the ids of further connections would meet theirs; give the daemon another --tap or --store"
             ),
             Self::Undecided(path) => write!(
                 f,

@@ -85,6 +85,9 @@ pub(crate) struct Commit {
     /// The source of the rows, by its id.
     #[serde(default)]
     pub source: Option<(String, Source)>,
+    /// Tap and boot epoch of the daemon whose rows they are, if that is a later one than before.
+    #[serde(default)]
+    pub daemon: Option<(String, u16)>,
     /// Rows that the files removed had and no others have: retention gave them up, by table.
     #[serde(default)]
     pub expired: BTreeMap<String, u64>,
@@ -107,6 +110,9 @@ pub struct Manifest {
     newest: BTreeSet<String>,
     /// All sources, by their ids.
     pub sources: BTreeMap<String, Source>,
+    /// The last boot epoch of a daemon with rows in it, by tap; none of a store of a version that did not keep it.
+    #[serde(default)]
+    pub(crate) daemons: BTreeMap<String, u16>,
     /// Rows that retention gave up, by table.
     pub expired: BTreeMap<String, u64>,
     /// Rows that were not stored for want of room, by table.
@@ -123,6 +129,7 @@ impl Default for Manifest {
             files: BTreeMap::new(),
             newest: BTreeSet::new(),
             sources: BTreeMap::new(),
+            daemons: BTreeMap::new(),
             expired: BTreeMap::new(),
             not_stored: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -213,6 +220,9 @@ impl Manifest {
         if let Some((id, source)) = &commit.source {
             self.sources.insert(id.clone(), source.clone());
         }
+        if let Some((tap, epoch)) = &commit.daemon {
+            self.daemons.insert(tap.clone(), *epoch);
+        }
         for (sums, more) in [
             (&mut self.expired, &commit.expired),
             (&mut self.not_stored, &commit.not_stored),
@@ -252,18 +262,45 @@ impl Manifest {
     /// else from the end down, away from those of a daemon, which count up. None if there are too many.
     pub(crate) fn new_epoch(&self, tap: &str) -> Option<u16> {
         const FIRST: u16 = 1000;
-        let is_of_tap = |file: &StoredFile| file.partition().is_some_and(|(_, of, _)| of == tap);
-        let begin = format!("{tap}/");
-        let sources = self.sources.range(begin.clone()..);
-        let epochs = sources
-            .take_while(|(id, _)| id.starts_with(&begin))
-            .map(|(_, source)| source.epoch);
-        let lowest = epochs.map(|epoch| if epoch == 0 { u16::MAX } else { epoch - 1 }).min();
+        let lowest = self
+            .epochs_of_captures(tap)
+            .map(|epoch| if epoch == 0 { u16::MAX } else { epoch - 1 })
+            .min();
+        let of_daemon = self.daemons.get(tap).copied().unwrap_or_default();
         match lowest {
-            None if self.files().any(is_of_tap) => Some(u16::MAX),
+            None if self.has_tap(tap) => Some(u16::MAX),
             None => Some(0),
-            Some(epoch) => (epoch >= FIRST).then_some(epoch),
+            Some(epoch) => (epoch >= FIRST && epoch > of_daemon).then_some(epoch),
         }
+    }
+
+    /// The boot epoch of a daemon whose record log is at `of_log`: a later one if the tap has rows of it or of later ones, as those of a
+    /// daemon with another log. None if there are too many.
+    pub fn epoch_of_daemon(&self, tap: &str, of_log: u16) -> Option<u16> {
+        // Rows of a version that did not keep the epochs: so many starts hardly any daemon had.
+        const UNTOLD: u16 = 1 << 15;
+        let lowest = self.epochs_of_captures(tap).filter(|epoch| *epoch > 0).min();
+        let first = match self.daemons.get(tap) {
+            Some(last) => last.checked_add(1)?,
+            // Its log tells where it is; a new one does not.
+            None if of_log == 1 && self.has_tap(tap) && self.epochs_of_captures(tap).next().is_none() => UNTOLD,
+            None => 1,
+        };
+        let epoch = of_log.max(first);
+        lowest.is_none_or(|lowest| epoch < lowest).then_some(epoch)
+    }
+
+    fn has_tap(&self, tap: &str) -> bool {
+        self.files()
+            .any(|file| file.partition().is_some_and(|(_, of, _)| of == tap))
+    }
+
+    fn epochs_of_captures(&self, tap: &str) -> impl Iterator<Item = u16> {
+        let begin = format!("{tap}/");
+        self.sources
+            .range(begin.clone()..)
+            .take_while(move |(id, _)| id.starts_with(&begin))
+            .map(|(_, source)| source.epoch)
     }
 
     /// Whether a file has rows of the last commit that had any.
@@ -343,4 +380,60 @@ pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Store
         path: path.to_owned(),
         why: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store with rows of tap `lab`, of a daemon or of captures.
+    fn manifest(daemon: Option<u16>, captures: &[u16]) -> Manifest {
+        let mut manifest = Manifest::default();
+        let add = |name: &str| StoredFile {
+            path: format!("connections/tap={name}/hour=2024-05-01T00/1.parquet"),
+            rows: 1,
+            bytes: 1,
+            from: 0,
+            to: 0,
+        };
+        manifest.apply(&Commit {
+            number: 1,
+            add: vec![add("lab"), add("other")],
+            daemon: daemon.map(|epoch| ("lab".to_owned(), epoch)),
+            ..Commit::default()
+        });
+        for epoch in captures {
+            let source = Source {
+                epoch: *epoch,
+                ..Source::default()
+            };
+            manifest.sources.insert(format!("lab/{epoch}"), source);
+        }
+        manifest
+    }
+
+    #[test]
+    fn no_two_starts_of_a_tap_have_the_same_epoch() {
+        let of = |daemon, captures: &[u16], of_log| manifest(daemon, captures).epoch_of_daemon("lab", of_log);
+        assert_eq!(of(Some(3), &[], 1), Some(4));
+        assert_eq!(of(Some(3), &[], 9), Some(9));
+        assert_eq!(of(Some(3), &[0, u16::MAX], 1), Some(4));
+        assert_eq!(of(None, &[0, u16::MAX], 1), Some(1));
+        assert_eq!(of(Some(0xfffe), &[0, u16::MAX], 1), None);
+        assert_eq!(of(Some(u16::MAX), &[], 1), None);
+        assert_eq!(manifest(Some(3), &[]).epoch_of_daemon("another", 1), Some(1));
+        // A version that did not keep them: a log that goes on tells where it is.
+        assert_eq!(of(None, &[], 7), Some(7));
+        assert_eq!(of(None, &[], 1), Some(1 << 15));
+        // Captures leave out those of a daemon.
+        assert_eq!(manifest(Some(3), &[0, 2000]).new_epoch("lab"), Some(1999));
+        assert_eq!(manifest(Some(2000), &[0, 2000]).new_epoch("lab"), None);
+    }
+
+    #[test]
+    fn a_manifest_without_starts_is_read() {
+        let text = r#"{"format":1,"next":1,"files":[],"sources":{},"expired":{},"not_stored":{},"lost":{}}"#;
+        let read: Manifest = serde_json::from_str(text).unwrap_or_default();
+        assert_eq!(read, Manifest::default());
+    }
 }

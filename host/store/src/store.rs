@@ -87,6 +87,8 @@ pub struct Store {
     not_stored: BTreeMap<String, u64>,
     /// It is not known whether the last commit counts.
     undecided: bool,
+    /// See [`Self::set_daemon`].
+    daemon: Option<(String, u16)>,
 }
 
 /// A file that is written, but does not count yet.
@@ -127,6 +129,7 @@ impl Store {
             made_room: None,
             not_stored: BTreeMap::new(),
             undecided: false,
+            daemon: None,
         };
         store.recover()?;
         store.write_checkpoint()?;
@@ -147,6 +150,11 @@ impl Store {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The rows of the next commits are those of a daemon at this tap in this boot epoch, or an earlier one.
+    pub fn set_daemon(&mut self, tap: &str, epoch: u16) {
+        self.daemon = Some((tap.to_owned(), epoch));
     }
 
     /// Write rows of one tap and, when this returns, have them on disk for good: all of them, with the progress of
@@ -182,6 +190,10 @@ impl Store {
             number: self.manifest.next,
             add: prepared.iter().map(|prepared| prepared.file.clone()).collect(),
             source,
+            daemon: self
+                .daemon
+                .clone()
+                .filter(|(tap, epoch)| self.manifest.daemons.get(tap) != Some(epoch)),
             not_stored: self.not_stored.clone(),
             ..Commit::default()
         };

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::whole::Whole;
-use crate::{output, say, text};
+use crate::{analyze, output, say, text};
 
 /// The command is to end: a card is stopped first.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the command.
 pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
-    let source = Source::open(&args.ports, 0)?;
+    let mut source = Source::open(&args.ports, 0)?;
+    let damaged = source.take_damaged();
     let name = source.title();
     let told = Told {
         epoch: Box::new(epochs()),
@@ -53,7 +54,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
             output::write(None, |out| collector.inner.print(&name, &summary, out))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(analyze::report(damaged))
 }
 
 /// Epochs for this run alone: 1, 2, ...

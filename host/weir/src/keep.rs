@@ -1,6 +1,6 @@
 //! What the daemon finds, into its store: a thread that commits about once a second and never holds up the network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,7 +10,7 @@ use weir_messages::v1::{Finding, FindingChange};
 use weir_ops::store::{Rows as Counted, StoreCounters};
 use weir_record::Record;
 use weir_store::tables::{RecordBatch, Table, Tables};
-use weir_store::{Expired, Feed, Options, Recovery, Store, StoreError};
+use weir_store::{Expired, Feed, Manifest, Options, Recovery, Store, StoreError};
 
 use crate::error::Failure;
 use crate::format::count;
@@ -47,6 +47,8 @@ pub struct Keeper {
     folder: PathBuf,
     tap: String,
     options: Options,
+    /// The daemon's boot epoch.
+    epoch: Box<dyn Fn() -> u16 + Send>,
     /// It did not work the last time: that is said once.
     fails: bool,
     /// Rows that were given up while the store was not open, or failed.
@@ -58,12 +60,25 @@ pub struct Keeper {
     compact: Instant,
 }
 
-/// Open the store of a daemon.
+/// The boot epoch of a daemon whose record log is at `of_log`, so that no connection has an id that another of the tap has in the store.
+pub fn epoch(folder: &Path, tap: &str, of_log: u16) -> Result<u16, Failure> {
+    match Manifest::read(folder) {
+        Ok(manifest) => manifest
+            .epoch_of_daemon(tap, of_log)
+            .ok_or_else(|| Failure::new(StoreError::Starts(tap.to_owned()))),
+        // It is made.
+        Err(StoreError::NotAStore(_)) => Ok(of_log),
+        Err(error) => Err(Failure::new(error)),
+    }
+}
+
+/// Open the store of a daemon. `epoch`: the last boot epoch of its rows.
 pub fn open(
     folder: PathBuf,
     tap: &str,
     options: Options,
     counters: Arc<StoreCounters>,
+    epoch: impl Fn() -> u16 + Send + 'static,
 ) -> Result<(Rows, Keeper), Failure> {
     let store = Store::open(&folder, options).map_err(Failure::new)?;
     tell_recovery(store.recovery());
@@ -82,6 +97,7 @@ pub fn open(
         folder,
         tap: tap.to_owned(),
         options,
+        epoch: Box::new(epoch),
         fails: false,
         given_up: 0,
         expired: now,
@@ -250,6 +266,7 @@ impl Keeper {
             }
             let rows = std::mem::take(&mut waiting);
             let begin = Instant::now();
+            feed.store().set_daemon(&tap, (self.epoch)());
             match feed.commit() {
                 Ok(_) => {
                     self.counters.committed(&rows, begin.elapsed());

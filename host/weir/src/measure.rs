@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
-use weir_capture::{CaptureFile, Feed, Intake, card};
+use weir_capture::{CaptureError, CaptureFile, Feed, Intake, card};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
 use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile, Servers};
 use weir_record::{Record, time::tai_from_utc};
@@ -224,6 +224,7 @@ pub struct Source {
     ports: Vec<Port>,
     role: Role,
     until: Until,
+    damaged: Vec<CaptureError>,
     engine: Config,
     servers: Servers,
     statistics: Option<weir_sketch::Config>,
@@ -247,10 +248,10 @@ impl Source {
             )));
         }
         let replay = devices.iter().all(|device| matches!(device, Device::Pcap(_)));
-        let until = if replay {
+        let (until, damaged) = if replay {
             end_of_replay(devices)?
         } else {
-            Until::default()
+            (Until::default(), Vec::new())
         };
         // Hugepages and PCI only for devices that need them.
         let raw = devices
@@ -289,11 +290,17 @@ impl Source {
             ports,
             role,
             until,
+            damaged,
             engine,
             servers,
             statistics: args.statistics.config(),
             pulse: Pulse::default(),
         })
+    }
+
+    /// Why captures that are replayed cannot be read to their end: what is before is measured.
+    pub fn take_damaged(&mut self) -> Vec<CaptureError> {
+        std::mem::take(&mut self.damaged)
     }
 
     /// Whether it stands in the line.
@@ -390,24 +397,37 @@ impl Source {
     }
 }
 
-/// A replay tells nothing of its end: it ends after as many frames as its files have.
-fn end_of_replay(devices: &[Device]) -> Result<Until, Failure> {
-    let mut frames = 0;
+/// A replay tells nothing of its end: it ends after as many frames as its files have. And why some of them end too soon.
+fn end_of_replay(devices: &[Device]) -> Result<(Until, Vec<CaptureError>), Failure> {
+    let (mut frames, mut damaged) = (0, Vec::new());
     for device in devices {
         if let Device::Pcap(path) = device {
-            frames += frames_of(path)?;
+            let (read, error) = frames_of(path)?;
+            frames += read;
+            damaged.extend(error);
         }
     }
-    Ok(Until {
+    let until = Until {
         frames: Some(frames),
         quiet: Some(REPLAY_QUIET),
-    })
+    };
+    Ok((until, damaged))
 }
 
-fn frames_of(path: &Path) -> Result<u64, Failure> {
+/// Frames of a capture, up to where it is damaged; of one without any there is nothing to measure.
+fn frames_of(path: &Path) -> Result<(u64, Option<CaptureError>), Failure> {
     let mut file = CaptureFile::open(path).map_err(Failure::new)?;
-    while file.next().map_err(Failure::new)?.is_some() {}
-    Ok(file.frames())
+    loop {
+        let error = match file.next() {
+            Ok(Some(_)) => continue,
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        return match error {
+            Some(error) if file.frames() == 0 => Err(Failure::new(error)),
+            error => Ok((file.frames(), error)),
+        };
+    }
 }
 
 /// Sets a flag at the first SIGINT or SIGTERM, and ends the process at the second: whoever asks twice does not want to

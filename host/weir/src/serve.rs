@@ -61,6 +61,11 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the daemon.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    let access = access::of(&args.access)?;
+    let roots = match &args.webhook_ca {
+        Some(path) => Roots::read(path).map_err(Failure::new)?,
+        None => Roots::default(),
+    };
     let config = log::Config {
         directory: args.data.clone(),
         limit_bytes: args.log_mib << 20,
@@ -74,12 +79,13 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             recovery.damaged.len()
         ));
     }
-    let access = access::of(&args.access)?;
-    let roots = match &args.webhook_ca {
-        Some(path) => Roots::read(path).map_err(Failure::new)?,
-        None => Roots::default(),
-    };
-    let source = Source::open(&args.ports, log.epoch())?;
+    if let Some(folder) = &args.store {
+        let epoch = keep::epoch(folder, &args.tap, log.epoch())?;
+        if epoch != log.epoch() {
+            log.begin_epoch_at(epoch).map_err(Failure::new)?;
+        }
+    }
+    let mut source = Source::open(&args.ports, log.epoch())?;
     let (title, devices) = (source.title(), source.devices());
     let capture = Arc::new(CaptureState::default());
     let counters: Vec<_> = source
@@ -94,6 +100,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ..Limits::default()
     }));
     let appliance = Arc::new(ApplianceState::new(now()));
+    let damaged = source.take_damaged();
+    for error in &damaged {
+        tell(
+            &appliance,
+            Severity::Warning,
+            "port",
+            "CAPTURE_DAMAGED",
+            error.to_string(),
+        );
+    }
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
@@ -101,7 +117,12 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         None => (None, None),
         Some((folder, stored)) => {
             let options = args.retention.options();
-            let (rows, keeper) = keep::open(folder.clone(), &args.tap, options, Arc::clone(stored))?;
+            let (rows, keeper) = {
+                let log = Arc::clone(&log);
+                keep::open(folder.clone(), &args.tap, options, Arc::clone(stored), move || {
+                    log.epoch()
+                })?
+            };
             (Some(rows), Some(keeper))
         }
     };
@@ -253,6 +274,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     log.sync().map_err(Failure::new)?;
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
+        None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
     }
 }

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use weir_analysis::{Analyzer, Config};
+use weir_capture::CaptureFile;
 use weir_messages::Timestamp;
 use weir_patterns::Watched;
 use weir_store::tables::{Table, Tables};
-use weir_store::{Feed, Manifest, Options, Store, check, identify};
+use weir_store::{Feed, Manifest, Options, Store, StoreError, check, identify};
 
 use crate::cli::{StoreAddArgs, StoreCommand, StoreCompactArgs};
 use crate::error::Failure;
@@ -26,6 +27,11 @@ pub fn run(command: &StoreCommand) -> Result<ExitCode, Failure> {
 }
 
 fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
+    // What is no capture makes no store.
+    if let (Some(first), Err(StoreError::NotAStore(_))) = (args.files.first(), Manifest::read(&args.store)) {
+        identify(first).map_err(Failure::new)?;
+        CaptureFile::open(first).map_err(Failure::new)?;
+    }
     let mut store = open(&args.store, args.retention.options())?;
     let mut worst = ExitCode::SUCCESS;
     for path in &args.files {

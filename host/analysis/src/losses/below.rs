@@ -162,7 +162,7 @@ impl Losses {
         self.counts.retransmitted_data += u64::from(e.length > 0);
         self.counts.retransmitted_bytes += u64::from(data.len());
         let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
-        entry.lost = path.segments(if unseen > 0 { unseen } else { seen }) as u32;
+        entry.lost = path.segments(if unseen > 0 { unseen } else { seen });
         if self.on_syn.take() == Some(e.seq) && is_first(e) {
             // The server took the SYN alone.
             entry.place = Place::Nowhere;

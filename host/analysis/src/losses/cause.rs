@@ -13,7 +13,7 @@ use crate::verdict::{Cause, Evidence, Place, sign};
 /// A retransmission that follows a duplicate ACK within 20 ms answers it (Wireshark, user's guide 7.5).
 const PROMPT: u64 = 20_000_000;
 /// Segments behind the newest one among which its neighbours' copies come.
-const NEAR: u64 = 3;
+const NEAR: u32 = 3;
 
 impl Losses {
     /// Cause and place of a retransmission, as far as they are known when it comes.

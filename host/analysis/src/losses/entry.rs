@@ -55,7 +55,7 @@ pub(crate) struct Entry {
     pub smaller_arrived: u32,
     pub(super) tsval: u32,
     pub(super) ip_id: u16,
-    /// Segments that were lost if the place says so.
+    /// Data segments that were lost, or missed by the capture, if class and place say so: see [`Self::counted`].
     pub(super) lost: u32,
     /// The receiver's IP ids before it, and when the answer to it had come.
     pub(super) ids: Counted,
@@ -98,6 +98,20 @@ impl Entry {
         }
     }
 
+    /// Data segments that count as lost, or as missed by the capture, where its place says: the definition of these counts. A repeat whose
+    /// place is not known counts as neither, for it may be a copy, or its ACK was lost or late; nor does a FIN.
+    pub(crate) const fn counted(&self) -> u32 {
+        match (self.class, self.place) {
+            (Class::Retransmission, Place::BeforeTap | Place::BehindTap | Place::Capture)
+            | (Class::Lost | Class::Missed, _)
+                if self.length > 0 =>
+            {
+                self.lost
+            }
+            _ => 0,
+        }
+    }
+
     /// The receiver tells that it has it.
     pub(super) const fn tell(&mut self, time: u64) {
         if self.told_at == 0 {
@@ -130,10 +144,10 @@ pub(super) fn tally(counts: &mut Counts, entry: &Entry, enter: bool) {
     };
     by(kind, 1);
     match entry.place {
-        Place::BeforeTap => by(&mut counts.lost_upstream, entry.lost),
-        Place::BehindTap => by(&mut counts.lost_downstream, entry.lost),
+        Place::BeforeTap => by(&mut counts.lost_upstream, entry.counted()),
+        Place::BehindTap => by(&mut counts.lost_downstream, entry.counted()),
         Place::AckBeforeTap | Place::AckBehindTap => by(&mut counts.lost_acks, 1),
-        Place::Capture => by(&mut counts.missed, entry.lost),
+        Place::Capture => by(&mut counts.missed, entry.counted()),
         Place::Nowhere | Place::Unknown => {}
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Gap {
     pub tsval: u32,
     /// Since the data before the segment that made it, ns.
     pub since: u64,
-    /// The receiver acknowledged it: its bytes were delivered and not captured.
-    pub delivered: bool,
+    /// The receiver acknowledged it: its bytes were delivered and not captured. They are counted as missed, as so many segments.
+    pub delivered: Option<u32>,
     pub ip_id: u16,
     /// A FIN alone made it, so its bytes are in no block.
     pub blockless: bool,
@@ -39,7 +39,7 @@ impl Losses {
     /// What begins at `at` was not seen; and whether its receiver has it all the same.
     pub fn unseen(&self, at: u32) -> Option<bool> {
         let gap = self.gaps.iter().find(|gap| gap.range.from == at)?;
-        Some(gap.delivered)
+        Some(gap.delivered.is_some())
     }
 
     /// Whether the receiver has more than a FIN behind `at` that was not seen. `next`: next expected at the end of the flow.
@@ -74,7 +74,7 @@ impl Losses {
     /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed.
     pub(super) fn gap_arrived(&mut self, i: usize, arrived: Range, path: Path) {
         let gap = self.gaps[i];
-        if !gap.delivered && gap.range.overlap(arrived) > 0 {
+        if gap.delivered.is_none() && gap.range.overlap(arrived) > 0 {
             self.gaps.swap_remove(i);
             self.keep_arrived(gap, arrived, path);
         }
@@ -86,16 +86,8 @@ impl Losses {
             from: later(gap.range.from, arrived.from),
             to: earlier(gap.range.to, arrived.to),
         };
-        self.counts.missed += path.segments(range.len());
-        let delivered = true;
-        self.keep_gap(
-            Gap {
-                range,
-                delivered,
-                ..gap
-            },
-            path,
-        );
+        let arrived = self.missed(Gap { range, ..gap }, path);
+        self.keep_gap(arrived, path);
         for rest in gap.range.without(range) {
             self.keep_gap(Gap { range: rest, ..gap }, path);
         }
@@ -107,7 +99,7 @@ impl Losses {
             return;
         }
         if self.gaps.len() >= GAPS {
-            let oldest = self.gaps.iter().position(|g| g.delivered).unwrap_or(0);
+            let oldest = self.gaps.iter().position(|g| g.delivered.is_some()).unwrap_or(0);
             let given_up = self.gaps.remove(oldest);
             self.give_up(&given_up, path);
         }
@@ -116,7 +108,11 @@ impl Losses {
 
     /// Bytes of `range` in gaps that were delivered, and the oldest of these gaps.
     pub(super) fn delivered(&self, range: Range) -> (u32, Option<Gap>) {
-        let touched = || self.gaps.iter().filter(|g| g.delivered && g.range.overlap(range) > 0);
+        let touched = || {
+            self.gaps
+                .iter()
+                .filter(|g| g.delivered.is_some() && g.range.overlap(range) > 0)
+        };
         let bytes = touched().map(|g| g.range.overlap(range)).fold(0, u32::saturating_add);
         (bytes, touched().min_by_key(|g| g.time).copied())
     }
@@ -130,7 +126,7 @@ impl Losses {
         for i in (0..self.gaps.len()).rev() {
             let gap = self.gaps[i];
             let common = gap.range.overlap(range);
-            if common == 0 || gap.delivered {
+            if common == 0 || gap.delivered.is_some() {
                 continue;
             }
             if first.is_none_or(|first| gap.time <= first.time) {
@@ -138,11 +134,7 @@ impl Losses {
             }
             open = open.saturating_add(common);
             for rest in self.cut_gap(i, range) {
-                if rest.len() > 0 && self.gaps.len() < GAPS {
-                    self.gaps.push(Gap { range: rest, ..gap });
-                } else {
-                    self.counts.lost_unknown += path.segments(rest.len());
-                }
+                self.put_back(Gap { range: rest, ..gap }, path);
             }
         }
         (open, first)
@@ -152,16 +144,35 @@ impl Losses {
     pub(super) fn take_delivered(&mut self, range: Range, path: Path) {
         for i in (0..self.gaps.len()).rev() {
             let gap = self.gaps[i];
-            if gap.delivered && gap.range.overlap(range) > 0 {
-                let all = path.segments(gap.range.len());
-                self.counts.missed = self.counts.missed.saturating_sub(all);
-                for rest in self.cut_gap(i, range) {
-                    self.counts.missed += path.segments(rest.len());
-                    if rest.len() > 0 && self.gaps.len() < GAPS {
-                        self.gaps.push(Gap { range: rest, ..gap });
-                    }
+            if let Some(counted) = gap.delivered.filter(|_| gap.range.overlap(range) > 0) {
+                self.counts.missed = self.counts.missed.saturating_sub(u64::from(counted));
+                for rest in self.cut_gap(i, range).into_iter().filter(|rest| rest.len() > 0) {
+                    let rest = self.missed(Gap { range: rest, ..gap }, path);
+                    self.put_back(rest, path);
                 }
             }
+        }
+    }
+
+    /// The gap as one that the capture missed: counted.
+    fn missed(&mut self, gap: Gap, path: Path) -> Gap {
+        let segments = path.segments(gap.range.len());
+        self.counts.missed += u64::from(segments);
+        Gap {
+            delivered: Some(segments),
+            ..gap
+        }
+    }
+
+    /// What is left of a gap; where there is no room for it, nothing will be known of it.
+    fn put_back(&mut self, gap: Gap, path: Path) {
+        if gap.range.len() == 0 {
+            return;
+        }
+        if self.gaps.len() < GAPS {
+            self.gaps.push(gap);
+        } else {
+            self.give_up(&gap, path);
         }
     }
 
@@ -172,19 +183,26 @@ impl Losses {
 
     /// A gap that nothing will fill any more.
     pub(super) fn give_up(&mut self, gap: &Gap, path: Path) {
-        let (class, place, signs) = if gap.delivered {
-            (Class::Missed, Place::Capture, Evidence::NONE.with(sign::ACKED_UNSEEN))
-        } else {
-            self.counts.lost_unknown += path.segments(gap.range.len());
-            (Class::Lost, Place::Unknown, Evidence::NONE.with(sign::OPEN_GAP))
+        let Some(segments) = gap.delivered else {
+            let segments = path.segments(gap.range.len());
+            self.counts.lost_unknown += u64::from(segments);
+            let signs = Evidence::NONE.with(sign::OPEN_GAP);
+            return self.never_seen(gap.range, gap.time, segments, Class::Lost, signs);
         };
-        self.never_seen(gap.range, gap.time, class, place, signs);
+        let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
+        self.never_seen(gap.range, gap.time, segments, Class::Missed, signs);
     }
 
-    pub(super) fn never_seen(&mut self, range: Range, time: u64, class: Class, place: Place, evidence: Evidence) {
+    /// So many segments that were [`Class::Missed`] or [`Class::Lost`], and counted.
+    pub(super) fn never_seen(&mut self, range: Range, time: u64, segments: u32, class: Class, evidence: Evidence) {
+        let place = match class {
+            Class::Missed => Place::Capture,
+            _ => Place::Unknown,
+        };
         self.done.push(Entry {
             place,
             evidence,
+            lost: segments,
             ..Entry::new(class, range, range.len(), time)
         });
     }

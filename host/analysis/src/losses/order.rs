@@ -52,7 +52,7 @@ impl Losses {
             return false;
         };
         let bytes = e.seq.wrapping_sub(seq) as i32;
-        let segments = path.segments(bytes.unsigned_abs()) as i64 * i64::from(bytes.signum());
+        let segments = i64::from(path.segments(bytes.unsigned_abs())) * i64::from(bytes.signum());
         let later = e.ip_id.wrapping_sub(id) as i16;
         let meanwhile = |o: &&Entry| {
             o.class == Class::Retransmission

@@ -35,8 +35,8 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(super) fn segments(self, bytes: u32) -> u64 {
-        u64::from(bytes.div_ceil(self.segment.max(1)))
+    pub(super) fn segments(self, bytes: u32) -> u32 {
+        bytes.div_ceil(self.segment.max(1))
     }
 
     pub(super) fn reordering(self) -> u64 {

@@ -10,7 +10,7 @@ use crate::seq::{at_or_before, before, later};
 use crate::verdict::{Cause, Place, sign};
 
 /// One segment in so many that had arrived can be anywhere in the flight.
-const FEW: u64 = 16;
+const FEW: u32 = 16;
 /// `EVENT.dup_acks` counts no further.
 const DUP_ACKS_MOST: u8 = 63;
 
@@ -48,6 +48,7 @@ impl Losses {
         let expected = entry.range.from;
         self.begin_episode(&mut entry, expected);
         self.note_repeat(&entry);
+        self.fin_lost |= entry.place == Place::BeforeTap && entry.length == 0;
         tally(&mut self.counts, &entry, true);
         self.keep(entry, path);
     }
@@ -82,7 +83,7 @@ impl Losses {
             .recover
             .filter(|_| !begins)
             .map_or(0, |recover| e.expected.wrapping_sub(recover));
-        let is_told = u64::from(e.dup_acks) > path.segments(new);
+        let is_told = u32::from(e.dup_acks) > path.segments(new);
         let in_flight = path.segments(e.expected.wrapping_sub(e.seq));
         let scratch = FromScratch {
             to: entry.range.to,
@@ -95,7 +96,7 @@ impl Losses {
             let starts = match entry.cause {
                 // What was new just before hides a timer.
                 Cause::Timeout | Cause::Unknown => !is_told && !entry.evidence.has(sign::BATCH),
-                Cause::Fast => e.dup_acks < DUP_ACKS_MOST && u64::from(e.dup_acks) * FEW <= in_flight,
+                Cause::Fast => e.dup_acks < DUP_ACKS_MOST && u32::from(e.dup_acks) * FEW <= in_flight,
                 _ => false,
             };
             self.from_scratch = (starts && is_first(e)).then_some(scratch);

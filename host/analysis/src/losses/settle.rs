@@ -80,9 +80,10 @@ impl Losses {
             self.give_up(&gap, path);
         }
         if let Some(unseen) = self.unseen_end(next) {
-            self.counts.missed += path.segments(unseen.len());
+            let segments = path.segments(unseen.len());
+            self.counts.missed += u64::from(segments);
             let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
-            self.never_seen(unseen, time, Class::Missed, Place::Capture, signs);
+            self.never_seen(unseen, time, segments, Class::Missed, signs);
         }
         for i in 0..self.open.len() {
             self.settle(i, path);

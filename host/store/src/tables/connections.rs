@@ -26,9 +26,19 @@ macro_rules! direction {
                 "Payload in a second, from the connection's first packet to its last.",
             ),
             Column::known(
+                concat!($prefix, "_data_packets"),
+                Cell::U64(|c| Some($side(c)?.data_packets)),
+                "Packets with data, repeats included; what the capture alone made is left out.",
+            ),
+            Column::known(
                 concat!($prefix, "_retransmitted_packets"),
                 Cell::U64(|c| Some($side(c)?.retransmitted_packets)),
-                "Retransmissions.",
+                "Retransmissions, SYNs, SYN-ACKs and FINs among them.",
+            ),
+            Column::known(
+                concat!($prefix, "_retransmitted_data_packets"),
+                Cell::U64(|c| Some($side(c)?.retransmitted_data_packets)),
+                "Of the data packets, retransmissions.",
             ),
             Column::known(
                 concat!($prefix, "_retransmitted_bytes"),
@@ -178,7 +188,7 @@ macro_rules! direction {
             Column::known(
                 concat!($prefix, "_rtt_min_seconds"),
                 Cell::F64(|c| $side(c)?.rtt.as_ref()?.min_seconds),
-                "Round trip from the tap to the receiver of this direction's data and back: smallest.",
+                "Round trip from the tap to the receiver of this direction's data and back, from a segment to its ACK: smallest. Where all ACKs came with responses, the time of these is in it.",
             ),
             Column::known(
                 concat!($prefix, "_rtt_median_seconds"),

@@ -66,6 +66,7 @@ export interface FindingEntry {
 export interface DialogueSide {
     packets: number;
     bytes: number;
+    dataPackets: number;
     retransmittedPackets: number;
     retransmissionRate: number | null;
     lostBeforeTap: number;

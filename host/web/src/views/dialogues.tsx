@@ -140,7 +140,7 @@ function Body(props: { data: Dialogues }) {
                 ["connections", `${count(dialogue.connections)} (${count(dialogue.failed)} failed)`],
                 ["packets", count(side.packets)],
                 ["payload", bytes(side.bytes)],
-                ["packets sent again, SYNs among them", count(side.retransmittedPackets)],
+                ["data packets sent again", `${count(side.retransmittedPackets)} of ${count(side.dataPackets)}`],
                 ["share of the data packets sent again", percent(side.retransmissionRate)],
                 ["lost before the tap", count(side.lostBeforeTap)],
                 ["lost behind the tap", count(side.lostBehindTap)],

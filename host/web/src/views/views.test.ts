@@ -45,6 +45,7 @@ test("figures of a series leave out what is not known", () => {
 const side = (bytes: number): DialogueSide => ({
     packets: 1,
     bytes,
+    dataPackets: 0,
     retransmittedPackets: 0,
     retransmissionRate: null,
     lostBeforeTap: 0,

@@ -54,8 +54,15 @@ def test_dialogues_are_sums_of_connections():
             sides = [c[side] for c in own]
             for name in ("packets", "payloadBytes", "missedByCapture"):
                 assert sum(int(one[name]) for one in sides) == int(dialogue[side][name])
-            lost = [int(one["lostUpstream"]) + int(one["lostDownstream"]) for one in sides]
-            assert sum(lost) == int(dialogue[side]["lostBeforeTap"]) + int(dialogue[side]["lostBehindTap"])
+            same = {
+                "lostUpstream": "lostBeforeTap",
+                "lostDownstream": "lostBehindTap",
+                "lostUnknown": "lostUnknown",
+                "dataPackets": "dataPackets",
+                "retransmittedDataPackets": "retransmittedPackets",
+            }
+            for name, of_all in same.items():
+                assert sum(int(one[name]) for one in sides) == int(dialogue[side][of_all])
             rtts = [one["rtt"]["minSeconds"] for one in sides if "minSeconds" in one["rtt"]]
             assert dialogue[side].get("rttMinSeconds") == pytest.approx(min(rtts) if rtts else None)
             for one, rate in ((c[side], c[side].get("payloadBitsPerSecond")) for c in own):

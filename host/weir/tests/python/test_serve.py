@@ -1,5 +1,6 @@
 """weir serve when something around it fails: standard error, clients, the disk, interfaces."""
 
+import json
 import os
 import re
 import signal
@@ -100,6 +101,32 @@ def test_a_silent_connection_does_not_hold_up_the_end(tmp_path):
         daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
         with socket.create_connection(("127.0.0.1", daemon.grpc)):
             assert daemon.end() < 20
+
+
+def test_of_a_capture_that_is_cut_short_there_is_what_is_before(tmp_path):
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(DEMO.read_bytes()[:-10])
+    why = "frames before it were used"
+    analyzed, captured = (
+        subprocess.run([WEIR, *command, "-f", "json"], capture_output=True, text=True, timeout=PATIENCE)
+        for command in (["analyze", cut], ["capture", "--port", f"pcap:{cut}"])
+    )
+    for run in (analyzed, captured):
+        assert run.returncode == 2 and run.stderr.count(why) == 1, run.stderr
+    one, other = (json.loads(run.stdout)["summary"] for run in (analyzed, captured))
+    assert one["packets"] == other["packets"] == "685"
+    with Daemon(tmp_path, "--port", f"pcap:{cut}") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        query = [WEIR, "query", "events", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+        told = subprocess.run(query, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert re.search(rf"WARNING +port CAPTURE_DAMAGED: .*{why}", told), told
+        assert daemon.said.count(why) == 1
+        daemon.process.terminate()
+        assert daemon.process.wait(timeout=PATIENCE) == 2
+    # Of one without a frame there is nothing to measure.
+    cut.write_bytes(DEMO.read_bytes()[:30])
+    run = subprocess.run([WEIR, "capture", "--port", f"pcap:{cut}"], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 1 and "cut.pcap" in run.stderr
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path):

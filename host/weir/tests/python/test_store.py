@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -79,6 +81,11 @@ def test_errors_say_what_and_where(tmp_path):
     # Before the store is made.
     run = store("add", DEMO, "--store", tmp_path / "new", "--tap", "a/b")
     assert run.returncode == 2 and not (tmp_path / "new").exists()
+    # So is what is no capture.
+    (tmp_path / "empty.pcap").touch()
+    for wrong in (tmp_path / "empty.pcap", tmp_path, tmp_path / "missing.pcap"):
+        run = store("add", wrong, "--store", tmp_path / "new", "--tap", "a")
+        assert run.returncode == 1 and run.stderr and not (tmp_path / "new").exists()
 
 
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(tmp_path):
@@ -147,6 +154,26 @@ def test_a_daemon_stores_what_it_finds(tmp_path):
         daemon.end()
     there = rows(folder)
     assert there["blocks", "lab"] > 0 and there["intervals", "lab"] > 0 and there["ports", "lab"] > 0
+    intact(folder)
+
+
+def test_a_daemon_with_a_new_log_has_new_ids(tmp_path):
+    folder = tmp_path / "store"
+    for starts in (1, 2, 3):
+        daemon = Daemon(tmp_path, "--store", folder, "--tap", "lab")
+        try:
+            daemon.until(lambda log=daemon.log: "gRPC on" in log.read_text())
+            time.sleep(2)
+        finally:
+            daemon.end()
+        ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
+        assert len(set(ids)) == len(ids) == starts * 13
+        assert {number >> 48 for number in ids} == set(range(1, starts + 1))
+        shutil.rmtree(tmp_path / "data")
+    # Captures of the tap have others.
+    assert store("add", DEMO, "--store", folder, "--tap", "lab").returncode == 0
+    ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
+    assert len(set(ids)) == len(ids) == 4 * 13
     intact(folder)
 
 
