@@ -139,9 +139,9 @@ impl Dialogues {
         all
     }
 
-    /// The one that lost most segments, where there is another.
+    /// The one that lost most segments, wherever, if there is another.
     pub fn most_lost(&self) -> Option<(Pair, u64)> {
-        let lost = |d: &Dialogue| d.lost().0 + d.lost().1;
+        let lost = |d: &Dialogue| d.lost().0 + d.lost().1 + d.lost_unknown[0] + d.lost_unknown[1];
         let all = self.of.iter().map(|(pair, dialogue)| (lost(dialogue), Reverse(*pair)));
         let (lost, Reverse(pair)) = all.max()?;
         (lost > 0 && self.of.len() > 1).then_some((pair, lost))
@@ -194,6 +194,38 @@ impl Dialogues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_analysis::{CloseKind, Sent};
+    use weir_record::FlowId;
+
+    /// A connection of which responses alone have timed the server, and one with a shorter round trip.
+    #[test]
+    fn the_smallest_round_trip_is_that_of_the_connections() {
+        let mut dialogues = Dialogues::default();
+        let smallest = |dialogues: &Dialogues| dialogues.by_volume()[0].1.rtt;
+        for (acked, expected) in [(None, None), (Some(7), Some(7)), (Some(9), Some(7)), (Some(5), Some(5))] {
+            let sent = Sent {
+                acked_min: acked,
+                ..Sent::default()
+            };
+            dialogues.connection(&Ended {
+                id: FlowId(1),
+                ends: Ends::default(),
+                span: (0, 1),
+                until: 1,
+                setup: None,
+                failed: false,
+                syns: (0, 0),
+                setup_ns: None,
+                answer_ns: None,
+                is_answer_late: false,
+                closing: CloseKind::Open,
+                sent: [sent, Sent::default()],
+                answered: 0,
+                has_trouble: false,
+            });
+            assert_eq!(smallest(&dialogues), [expected, None]);
+        }
+    }
 
     #[test]
     fn what_comes_when_the_table_is_full_is_summed_up() {
