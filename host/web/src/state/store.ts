@@ -1,6 +1,6 @@
 /** The page's state: one signal, mirrored in the URL. Views read it and change it here, never through `location`. */
-import { computed, signal, type ReadonlySignal } from "@preact/signals";
-import { parse, serialise, SHARED, type State } from "./url";
+import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { parse, serialise, SHARED, within, type State } from "./url";
 import type { Capture } from "../api/types";
 
 const first = parse(globalThis.location?.search ?? "");
@@ -30,7 +30,7 @@ export const capture = computed<Capture | null>(() => {
 export const range = computed<[number, number]>(() => {
     const end = capture.value?.seconds ?? 0;
     const { from, to } = state.value;
-    return [from ?? 0, to ?? Math.max(end, 1e-6)];
+    return [from ?? 0, to ?? Math.max(end, (from ?? 0) + 1e-6)];
 });
 
 export const zoomed = computed(() => state.value.from !== null || state.value.to !== null);
@@ -163,11 +163,25 @@ export function zoomOut(): void {
     go({ from: null, to: null });
 }
 
+// Which capture it is comes later than its link, and the browser's back button leads to links, too.
+effect(() => {
+    const shown = capture.value;
+    if (shown?.state !== "READY") return;
+    const before = { state: state.value, note: note.peek() };
+    const next = within(before, shown.seconds ?? 0);
+    if (next.state === before.state) return;
+    history.replaceState(null, "", serialise(next.state));
+    told.value = state.value = next.state;
+    note.value = next.note;
+});
+
 if (typeof window !== "undefined") {
     window.addEventListener("popstate", () => {
         forgetRange();
         const back = parse(location.search);
-        told.value = state.value = back.state;
-        note.value = back.note;
+        batch(() => {
+            told.value = state.value = back.state;
+            note.value = back.note;
+        });
     });
 }
