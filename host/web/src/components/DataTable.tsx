@@ -8,7 +8,7 @@ import { columns as ask, json, of, type Columns } from "../api/client";
 import type { Capture, ColumnInfo } from "../api/types";
 import { startOf } from "../chart/ChartFrame";
 import { count, date, several, shortened } from "../format";
-import { capture, param, range, revision, setParam, zoomed } from "../state/store";
+import { asked, capture, param, revision, setParam, zoomed } from "../state/store";
 import { openConnection, toConnection } from "../views/open";
 import { ADDRESS_LETTERS, cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
@@ -95,7 +95,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const sort = byName.has(order) ? param("sort") : "";
     if (order !== "" && sort === "") unknown.push(order);
     const filter = param(filterParam(props.table));
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const limits = zoomed.value ? { from, to, touch: props.touch } : {};
     // What makes rows stale; the pages below belong to exactly this.
     const names = [...new Set([...visible.map((info) => info.name), props.id, ...props.needs])].join(",");

@@ -3,7 +3,7 @@ import { columns, of, type Columns } from "../api/client";
 import type { Capture, Kind } from "../api/types";
 import type { Area } from "../chart/axes";
 import type { Look, Painter } from "../chart/painter";
-import { capture, go, param } from "../state/store";
+import { capture, go, param, zoomTo } from "../state/store";
 
 /** By time. */
 export interface Marks {
@@ -59,7 +59,7 @@ export function chosenValues(): [number, number] | null {
 
 /** Zoom into a range of time and of durations. */
 export function zoomBox([from, to]: [number, number], [low, high]: [number, number]): void {
-    go({ from, to, params: { low: low.toPrecision(6), high: high.toPrecision(6) } });
+    zoomTo(from, to, { low: low.toPrecision(6), high: high.toPrecision(6) });
 }
 
 /** The axis of the values: those chosen, or a little beyond those there are, and never empty. */

@@ -4,13 +4,13 @@ import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration } from "../format";
-import { capture, param, state } from "../state/store";
+import { asked, capture, param } from "../state/store";
 
 const SHOWN = 25;
 
 export function Choose() {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const query = {
         filter,

@@ -33,6 +33,15 @@ export const range = computed<[number, number]>(() => {
     return [from ?? 0, to ?? Math.max(end, (from ?? 0) + 1e-6)];
 });
 
+/**
+ * The same as the server is asked for it: the end of a range is not in it, but the capture's last packet is, unless an
+ * earlier end was chosen.
+ */
+export const asked = computed<Pick<State, "from" | "to">>(() => {
+    const { from, to } = state.value;
+    return { from, to };
+});
+
 export const zoomed = computed(() => state.value.from !== null || state.value.to !== null);
 
 export interface Change {
@@ -131,14 +140,14 @@ export function setParam(name: string, value: string, how: { replace?: boolean }
 }
 
 /** Show this range; the whole capture when it covers all of it. A range never gets narrower than 1 µs. */
-export function zoomTo(from: number, to: number): void {
+export function zoomTo(from: number, to: number, params: Record<string, string> = {}): void {
     const end = capture.value?.seconds ?? 0;
     const middle = (from + to) / 2;
     const half = Math.max(to - from, 1e-6) / 2;
     const low = Math.max(0, middle - half);
     const high = Math.min(end, middle + half);
     if (high <= low) return;
-    go({ from: low <= 0 ? null : low, to: high >= end ? null : high });
+    go({ from: low <= 0 ? null : low, to: high >= end ? null : high, params });
 }
 
 /** Zoom by a factor (below 1: closer) around a time, by default the cursor or the middle. */

@@ -9,7 +9,7 @@ import { count, duration, percent } from "../format";
 import { drawPies, piesHeight, SLICES, words, type Pie } from "../packets/pies";
 import { Picture } from "../packets/Picture";
 import { pie as slices, seconds, SHARES, sum, type TimeShares } from "../packets/shares";
-import { capture, go, param, setParam, state, type Change } from "../state/store";
+import { asked, capture, go, param, setParam, type Change } from "../state/store";
 import { colors } from "../theme";
 import { quoted } from "./open";
 
@@ -50,7 +50,7 @@ const METHODS: Readonly<Record<string, string>> = {
 
 export default function DelaysView() {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const by = param("by", "server");
     const query = { by, filter: param("requests"), from, to, limit: SHOWN };
     const groups = useLoad(`delays ${shown.id} ${JSON.stringify(query)}`, (signal) =>

@@ -7,7 +7,7 @@ import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
 import { bytes, count, duration, figure, percent } from "../format";
 import { LIMITS } from "../packets/shares";
-import { capture, go, param, state } from "../state/store";
+import { asked, capture, go, param } from "../state/store";
 import { colors } from "../theme";
 
 const SIDES = [
@@ -231,7 +231,7 @@ function readLimits(answer: Columns, columnOf: (limit: string) => string): Limit
 
 function Limits() {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const side = param("side", "server");
     const by = param("by", "receiver_window");
     const direction = side === "client" ? "client_to_server" : "server_to_client";

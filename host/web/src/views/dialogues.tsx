@@ -8,7 +8,7 @@ import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { bytes, count, duration, percent, several, shortened } from "../format";
-import { capture, go, param, range, type Change } from "../state/store";
+import { asked, capture, go, param, type Change } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
@@ -17,7 +17,7 @@ const DRAWN = 40;
 
 export default function DialoguesView() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const loaded = useLoad(`dialogues ${shown.id} ${from} ${to} ${filter}`, (signal) =>
         json<Dialogues>(of(shown, "/dialogues"), { from, to, filter, limit: 500 }, signal),

@@ -27,7 +27,7 @@ import {
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, count, duration, moment, several } from "../format";
-import { capture, go, param, range, setParam, zoomTo } from "../state/store";
+import { asked, capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
 import { and, quoted } from "./open";
 
@@ -68,7 +68,8 @@ const WIDTH = 320;
 
 export default function TransactionMarks() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
+    const [begin, end] = range.value;
     const filter = param("requests");
     const value = param("value", "end") as Value;
     const by = param("by", "signature");
@@ -108,7 +109,7 @@ export default function TransactionMarks() {
                             key={phase.from}
                             type="button"
                             aria-pressed={
-                                Math.abs(from - Math.max(0, phase.from)) < 1e-6 && Math.abs(to - phase.to) < 1e-6
+                                Math.abs(begin - Math.max(0, phase.from)) < 1e-6 && Math.abs(end - phase.to) < 1e-6
                             }
                             onClick={() => zoomTo(phase.from, phase.to)}
                         >

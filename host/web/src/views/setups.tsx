@@ -25,7 +25,7 @@ import {
 } from "../components/marks";
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { count, duration, moment } from "../format";
-import { capture, go, param, range, setParam } from "../state/store";
+import { asked, capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
@@ -43,7 +43,7 @@ const lookOf = (name: string, c: Colors) => OUTCOMES[name]?.look(c) ?? ({ color:
 
 export default function Setups() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const kind = param("scale", "log");
     const marks = useLoad(`setups ${shown.id} ${from} ${to} ${filter} ${kind}`, async (signal) =>

@@ -15,7 +15,7 @@ import { firstFrom, nearest, nextWhere } from "../packets/marks";
 import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
 import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
-import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
+import { asked, capture, cursor, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
 /** Lanes on a page, to choose from: more are a picture too tall to move in a frame. */
@@ -95,8 +95,7 @@ export default function TimingView() {
 
 function Lanes(props: { filter: string }) {
     const shown = capture.value as Capture;
-    // The last packet stands at the end of the range: the whole capture is asked for without one.
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const limit = Number(param("lanes", "200"));
     const one = param("rows") === "together";
     // Whoever chose a page of connections wants a lane for each.

@@ -20,7 +20,7 @@ import {
     type Part,
     type Transaction,
 } from "../packets/waterfall";
-import { capture, go, param, range, state, zoomTo } from "../state/store";
+import { asked, capture, go, param, range, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
 const SORTS = [
@@ -42,7 +42,7 @@ export default function Waterfall() {
 
 function Shown(props: { filter: string }) {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const offset = Number(param("offset", "0"));
     const sort = param("sort", "request_time");
     const query = { filter: props.filter, from, to, touch: "overlap", sort, offset, limit: PAGE, columns: COLUMNS };
