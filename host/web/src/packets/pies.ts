@@ -46,7 +46,9 @@ export function slice(x: number, y: number, r: number, begin: number, end: numbe
         const angle = turn * 2 * Math.PI;
         return `${(x + r * Math.sin(angle)).toFixed(2)} ${(y - r * Math.cos(angle)).toFixed(2)}`;
     };
-    return `M${x} ${y}L${at(begin)}A${r} ${r} 0 ${end - begin > 0.5 ? 1 : 0} 1 ${at(end)}Z`;
+    // In two halves: an arc of nearly a whole turn ends where it begins once it is rounded, and would not be drawn.
+    const arc = (to: number) => `A${r} ${r} 0 0 1 ${at(to)}`;
+    return `M${x} ${y}L${at(begin)}${arc((begin + end) / 2)}${arc(end)}Z`;
 }
 
 /** A part in words. */
