@@ -1,7 +1,7 @@
 /** Packet timing: every packet a mark, of one connection or of hundreds, from minutes down to microseconds. */
 import { columns, of, type Parameters } from "../api/client";
 import type { Capture } from "../api/types";
-import type { Area } from "../chart/axes";
+import { ROOM, type Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
@@ -271,7 +271,7 @@ export function TimingChart(props: ChartProps) {
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
-                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
+                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : ROOM)
                 }
                 y={{
                     kind: "linear",
