@@ -26,6 +26,11 @@ export default function TimeLines() {
     );
 }
 
+/** Segments that were sent, at least, by column: what was lost before the tap never passed it. */
+export function sentAtLeast(passed: ArrayLike<number>, lost: ArrayLike<number>): Float64Array {
+    return Float64Array.from({ length: passed.length }, (_, at) => Math.max(passed[at] as number, lost[at] as number));
+}
+
 function Charts(props: { timeline: Timeline }) {
     const { timeline } = props;
     const c = colors.value;
@@ -36,6 +41,10 @@ function Charts(props: { timeline: Timeline }) {
             Float64Array.from(get(name), (value) => value * 8),
             timeline.step,
         );
+    const lost = (side: string) => {
+        const segments = get(`${side}_lost`);
+        return shares(segments, sentAtLeast(get(`${side}_packets`), segments));
+    };
     const rows = {
         open: (from: number, to: number) => go({ view: "connections", from, to }),
         openLabel: "Show the connections that begin here",
@@ -98,7 +107,7 @@ function Charts(props: { timeline: Timeline }) {
             <SeriesChart
                 name="losses"
                 title="Losses"
-                about="Share of the data segments that the network lost or that were sent again, in each direction, at the time of the repeat."
+                about="Share of the data segments that the network lost, when they passed or should have, and of those that were sent again, in each direction. What was lost before the tap counts as sent."
                 unit="share of data segments"
                 format={percent}
                 timeline={timeline}
@@ -106,13 +115,13 @@ function Charts(props: { timeline: Timeline }) {
                     {
                         name: "lost, client to server",
                         color: c.blue,
-                        ...shares(get("client_lost"), get("client_packets")),
+                        ...lost("client"),
                     },
                     {
                         name: "lost, server to client",
                         color: c.orange,
                         dash: [6, 3],
-                        ...shares(get("server_lost"), get("server_packets")),
+                        ...lost("server"),
                     },
                     {
                         name: "sent again, client",

@@ -4,6 +4,7 @@ import { byteAt, replaceBytes } from "../components/FilterBox";
 import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { arrange, rateColor } from "./dialogues";
 import { behind, told, valueName, valueText } from "./overview";
+import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
 import { and, FAILED, idsFilter, quoted } from "./open";
@@ -30,6 +31,15 @@ test("a completion replaces bytes, not characters", () => {
         text: 'name = "Zürich" AND client.port',
         caret: 31,
     });
+});
+
+test("a share of lost segments is one at most, also where they were lost before the tap and none passed", () => {
+    const lost = [2, 1, 0, 1, 0];
+    const passed = [1, 0, 4, 4, 0];
+    const { values, average } = shares(lost, sentAtLeast(passed, lost));
+    expect(Array.from(values)).toEqual([1, 1, 0, 0.25, NaN]);
+    expect(average).toBeCloseTo(4 / 11);
+    expect(sentAtLeast([NaN], [1])).toEqual(new Float64Array([NaN]));
 });
 
 test("figures of a series leave out what is not known", () => {
