@@ -47,3 +47,22 @@ export function columnAt(times: ArrayLike<number>, at: number): number {
     }
     return low;
 }
+
+/**
+ * Counts by column as rates, over as many columns as make up a second at least: of what is rare, one in a column of
+ * milliseconds would be hundreds per second. What is shown may be shorter than a second: what happened in it is in one.
+ */
+export function perSecond(counts: ArrayLike<number>, step: number): Float64Array {
+    const columns = counts.length;
+    const least = Math.ceil(1 / step - 1e-6);
+    const groups = Math.max(1, Math.floor(columns / least));
+    const rates = new Float64Array(columns);
+    for (let group = 0; group < groups; group += 1) {
+        const from = Math.round((group * columns) / groups);
+        const to = Math.round(((group + 1) * columns) / groups);
+        let sum = 0;
+        for (let at = from; at < to; at += 1) sum += counts[at] as number;
+        rates.fill(sum / Math.max(1, (to - from) * step), from, to);
+    }
+    return rates;
+}
