@@ -20,6 +20,7 @@ import {
     paintMarks,
     readMarks,
     shownMarks,
+    unmarked,
     valueDomain,
     zoomBox,
     type Marks,
@@ -121,10 +122,13 @@ export default function TransactionMarks() {
                 {([data, load, bins]) => (
                     <Kept of={[data, load, bins, value]}>
                         {() => (
-                            <div class="beside">
-                                <Chart marks={data} timeline={load} value={value} />
-                                <HistogramChart marks={data} histogram={bins} value={value} />
-                            </div>
+                            <>
+                                <div class="beside">
+                                    <Chart marks={data} timeline={load} value={value} />
+                                    <HistogramChart marks={data} histogram={bins} value={value} />
+                                </div>
+                                <Unmarked marks={data} value={value} />
+                            </>
                         )}
                     </Kept>
                 )}
@@ -146,6 +150,11 @@ export default function TransactionMarks() {
             </Loading>
         </>
     );
+}
+
+function Unmarked(props: { marks: Marks; value: Value }) {
+    const rest = unmarked(props.marks, `time to the ${VALUES[props.value]}`);
+    return rest === null ? null : <p class="waiting">{rest}</p>;
 }
 
 /** Hidden kinds, in the URL. */
@@ -198,7 +207,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
         <ChartFrame
             name="transactions"
             title={several(marks.inRange, "transaction")}
-            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
+            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. Setups are left out unless the filter names a kind. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
             height={HEIGHT}
             y={{ kind: "log", domain: valueDomain(marks), label: `time to the ${VALUES[value]}`, format: duration }}
             y2={{
@@ -359,7 +368,7 @@ function Statistics(props: {
     return (
         <GroupTable
             label="Statistics"
-            caption={`Time to the ${VALUES[value]}, by ${by}: figures over all transactions that begin in the range${more}`}
+            caption={`Time to the ${VALUES[value]}, by ${by}: figures over all transactions that begin in the range, setups too${more}`}
             head={by}
             groups={groups}
             columns={[

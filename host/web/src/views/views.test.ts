@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
 import { ratio, shares, statistics } from "../chart/SeriesChart";
+import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
 import { behind, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
@@ -40,6 +41,13 @@ test("a share of lost segments is one at most, also where they were lost before 
     expect(Array.from(values)).toEqual([1, 1, 0, 0.25, NaN]);
     expect(average).toBeCloseTo(4 / 11);
     expect(sentAtLeast([NaN], [1])).toEqual(new Float64Array([NaN]));
+});
+
+test("rows that have no mark are counted", () => {
+    expect(unmarked({ inRange: 5, withoutValue: 0 }, "setup time")).toBeNull();
+    expect(unmarked({ inRange: 1, withoutValue: 1 }, "setup time")).toBe(
+        "Without a mark: 1 of 1, whose setup time is not known.",
+    );
 });
 
 test("figures of a series leave out what is not known", () => {
