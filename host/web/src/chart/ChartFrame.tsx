@@ -29,6 +29,8 @@ export interface Hover {
 export interface Steps {
     count: number;
     at(index: number, area: Area): Hover;
+    /** Keys of the chart's own: the mark that they go to from the one (-1: none) where the last step led, or -1. */
+    keys?: Readonly<Record<string, (from: number) => number>>;
 }
 
 export interface LegendItem {
@@ -205,14 +207,18 @@ export function ChartFrame(props: ChartProps) {
         zoomBy(event.deltaY > 0 ? 1.25 : 0.8, area.x.from(clampX(place(event)[0])));
     };
 
+    const goTo = (steps: Steps, index: number) => {
+        step.current = index;
+        const found = steps.at(index, area);
+        setHover(found);
+        if (onTime) cursor.value = area.x.from(found.x);
+    };
+
     const moveCursor = (by: number, extend: boolean) => {
         if (!extend && props.steps && props.steps.count > 0) {
             const size = Math.abs(by) > 1 ? Math.max(1, Math.round(props.steps.count / 20)) : 1;
             const next = step.current < 0 ? (by > 0 ? 0 : props.steps.count - 1) : step.current + Math.sign(by) * size;
-            step.current = Math.min(Math.max(next, 0), props.steps.count - 1);
-            const found = props.steps.at(step.current, area);
-            setHover(found);
-            if (onTime) cursor.value = area.x.from(found.x);
+            goTo(props.steps, Math.min(Math.max(next, 0), props.steps.count - 1));
             return;
         }
         const [low, high] = axes.x.domain;
@@ -251,6 +257,13 @@ export function ChartFrame(props: ChartProps) {
                 d: () => pan(0.2),
                 "0": zoomOut,
             });
+        }
+        const { steps } = props;
+        for (const [key, next] of Object.entries(steps?.keys ?? {})) {
+            keys[key] = () => {
+                const found = next(step.current);
+                if (steps && found >= 0) goTo(steps, found);
+            };
         }
         const act = keys[event.key];
         if (!act) return;

@@ -11,10 +11,10 @@ import { bytes, count, duration, moment, several } from "../format";
 import { nameOf } from "../packets/connection";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
-import { firstFrom, nearest, nextWhere } from "../packets/marks";
+import { nearest } from "../packets/marks";
 import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
-import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
+import { anomalyFrom, drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
 import { asked, capture, cursor, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
@@ -237,37 +237,19 @@ export function TimingChart(props: ChartProps) {
         return found < 0 ? null : hoverOf(found, area);
     };
 
-    /** The next or the last packet that was sent again or reset, moved to the middle. */
-    const anomaly = (step: 1 | -1) => {
+    const anomaly = (from: number, step: 1 | -1) => {
         const [low, high] = range.value;
-        const at = cursor.value ?? (low + high) / 2;
-        const before = firstFrom(marks.time, at + (step > 0 ? 1e-9 : 0));
-        const found = nextWhere(marks, step > 0 ? before - 1 : before, step, (mark) =>
-            ["RETRANSMISSION", "RST", "ZERO_WINDOW"].includes(KINDS[marks.kind[mark] as number]?.name ?? ""),
-        );
-        if (found < 0) return;
-        const time = marks.time[found] as number;
-        const half = (high - low) / 2;
-        if (time < low || time > high) zoomTo(time - half, time + half);
-        cursor.value = time;
+        return anomalyFrom(marks, from, cursor.value ?? (step > 0 ? low : high), step);
     };
 
     const present = new Set(timing.marks.kind);
     let links = 0;
     return (
-        <div
-            onKeyDown={(event) => {
-                if (event.key === "n" || event.key === "p") {
-                    event.preventDefault();
-                    event.stopPropagation();
-                    anomaly(event.key === "n" ? 1 : -1);
-                }
-            }}
-        >
+        <>
             <ChartFrame
                 name="timing"
                 title="Packet timing"
-                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
+                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window${timing.exact ? "" : ", to repeated SYNs where each packet is drawn"}.`}
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
@@ -318,7 +300,11 @@ export function TimingChart(props: ChartProps) {
                     links = one || hidden.has("RETRANSMISSION") ? 0 : drawLinks(painter, marks, area, lane);
                 }}
                 pick={pick}
-                steps={{ count: marks.time.length, at: hoverOf }}
+                steps={{
+                    count: marks.time.length,
+                    at: hoverOf,
+                    keys: { n: (from) => anomaly(from, 1), p: (from) => anomaly(from, -1) },
+                }}
             />
             {timing.shared === 0 && total > lanes.length && (
                 <p class="warning">
@@ -333,6 +319,6 @@ export function TimingChart(props: ChartProps) {
                     : `, in ${several(marks.time.length, "mark")}; zoom in until each is drawn`}
                 .{links > MOST_LINKS && ` ${count(MOST_LINKS)} of ${count(links)} loops are drawn.`}
             </p>
-        </div>
+        </>
     );
 }
