@@ -222,6 +222,7 @@ const HEADS = [
     ["payload", "Payload, repeats included"],
     ["sent again", "Share of the data packets that were sent again"],
     ["lost before tap", "Segments lost between their sender and the tap"],
+    ["lost behind tap", "Segments lost between the tap and their receiver"],
     ["least RTT", "Least round trip from the tap to the receiver and back"],
 ] as const;
 
@@ -231,7 +232,8 @@ function DialogueTable(props: { data: Dialogues }) {
         <td key="packets">{count(one.packets)}</td>,
         <td key="bytes">{bytes(one.bytes)}</td>,
         <td key="rate">{percent(one.retransmissionRate)}</td>,
-        <td key="lost">{count(one.lostBeforeTap)}</td>,
+        <td key="before">{count(one.lostBeforeTap)}</td>,
+        <td key="behind">{count(one.lostBehindTap)}</td>,
         <td key="rtt">{duration(one.minRttSeconds)}</td>,
     ];
     const heads = (way: string) =>
