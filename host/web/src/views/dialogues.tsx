@@ -8,6 +8,7 @@ import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { bytes, count, duration, percent, several, shortened } from "../format";
+import { nameOf } from "../packets/connection";
 import { asked, capture, go, param, type Change } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
@@ -47,8 +48,7 @@ export function rateColor(rate: number | null, c: Colors): string {
     return (RATES.find((step) => rate <= step.upTo) ?? (RATES.at(-1) as (typeof RATES)[number])).color(c);
 }
 
-const serverName = (dialogue: Dialogue) =>
-    dialogue.server?.includes(":") ? `[${dialogue.server}]:${dialogue.port}` : `${dialogue.server}:${dialogue.port}`;
+const serverName = ({ server, port }: Dialogue) => nameOf({ address: server, port });
 
 function toRows(dialogue: Dialogue): Change {
     const filter = and(

@@ -8,7 +8,7 @@ import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, count, duration, moment, several } from "../format";
-import { nameOf } from "../packets/connection";
+import { NAME_COLUMNS, namesOf } from "../packets/connection";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
 import { nearest } from "../packets/marks";
@@ -73,16 +73,10 @@ export async function loadTiming(shown: Capture, query: Parameters, width: numbe
 }
 
 async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal): Promise<Lane[]> {
-    const wanted = { touch: "overlap", columns: "id,client_address,client_port,server_address,server_port" };
+    const wanted = { touch: "overlap", columns: `id,${NAME_COLUMNS}` };
     const table = await columns(of(shown, "/connections"), { ...query, share: null, ...wanted }, signal);
-    const clients = table.texts("client_address");
-    const servers = table.texts("server_address");
-    const end = (address: string | null | undefined, port: unknown) =>
-        nameOf({ address: address ?? "?", port: Number(port) });
-    return table.texts("id").map((id, row) => ({
-        id,
-        name: `${end(clients[row], table.at("client_port", row))} → ${end(servers[row], table.at("server_port", row))}`,
-    }));
+    const names = namesOf(table);
+    return table.texts("id").map((id, row) => ({ id, name: names[row] ?? "" }));
 }
 
 export default function TimingView() {
