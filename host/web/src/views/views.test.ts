@@ -4,6 +4,7 @@ import { byteAt, replaceBytes } from "../components/FilterBox";
 import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
+import { limitedAtAll } from "./diagnosis";
 import { behind, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
@@ -41,6 +42,12 @@ test("a share of lost segments is one at most, also where they were lost before 
     expect(Array.from(values)).toEqual([1, 1, 0, 0.25, NaN]);
     expect(average).toBeCloseTo(4 / 11);
     expect(sentAtLeast([NaN], [1])).toEqual(new Float64Array([NaN]));
+});
+
+test("where nothing was sent, there is nothing that could be limited", () => {
+    expect(limitedAtAll([])).toBe(false);
+    expect(limitedAtAll([{ seconds: [0, NaN] }])).toBe(false);
+    expect(limitedAtAll([{ seconds: [NaN] }, { seconds: [0, 0.1] }])).toBe(true);
 });
 
 test("rows that have no mark are counted", () => {
