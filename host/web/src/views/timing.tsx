@@ -253,11 +253,15 @@ export function TimingChart(props: ChartProps) {
                     kind: "linear",
                     plain: true,
                     domain: [Math.max(rows, 1) + FOOT / lane, 0],
-                    label: one
-                        ? total === 1
-                            ? "one connection"
-                            : "all connections"
-                        : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
+                    // Without lanes there is no height for words.
+                    label:
+                        rows === 0
+                            ? ""
+                            : one
+                              ? total === 1
+                                  ? "one connection"
+                                  : "all connections"
+                              : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
                     ticks: one
                         ? [
                               { value: SERVER_LINE, label: "servers" },
