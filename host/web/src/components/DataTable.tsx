@@ -280,7 +280,8 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                                         gridTemplateColumns: template,
                                         top: `${top - (total * ROW <= TALLEST ? top % ROW : 0) + (index - first) * ROW}px`,
                                     }}
-                                    onClick={() => choose(index)}
+                                    // A link in it has led elsewhere.
+                                    onClick={(event) => !event.defaultPrevented && choose(index)}
                                     onDblClick={() => openAt(index)}
                                 >
                                     {visible.map((info, column) => {

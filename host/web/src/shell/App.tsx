@@ -170,7 +170,11 @@ function Shown(props: { view: View }) {
                         <button
                             type="button"
                             aria-label={`Forget connection ${connection}`}
-                            onClick={() => setParam("connection", "")}
+                            onClick={() => {
+                                setParam("connection", "");
+                                // The button goes; who came by keyboard goes on in the view.
+                                document.getElementById("main")?.focus();
+                            }}
                         >
                             ×
                         </button>
