@@ -85,6 +85,14 @@ export function startOf(): bigint {
 
 const LEGEND_ROW = 20;
 
+/** Half of a mark, px: so far one at the first or last instant reaches beside the plot. */
+const REACH = 6;
+
+/** Room for that left and right of the plot, px: only where the capture ends, elsewhere other times would be seen there. */
+export function reach([from, to]: readonly [number, number], end: number): [left: number, right: number] {
+    return [from <= 0 ? REACH : 0, to >= end ? REACH : 0];
+}
+
 /** What was painted last: from what, and for which domain of the horizontal axis. */
 interface Painted {
     of: readonly unknown[];
@@ -109,6 +117,8 @@ export function ChartFrame(props: ChartProps) {
     const area = layout(axes, Math.max(width, 200), height, palette, props.left);
     const start = startOf();
     const onTime = axes.x.kind === "time";
+    const [before, behind] = onTime ? reach(area.x.domain, capture.value?.seconds ?? Infinity) : [0, 0];
+    const plot = { ...area, left: area.left - before, width: area.width + before + behind };
     // Where a range says nothing, there is none to brush.
     const brushes = !props.bare && (onTime || props.onBrush !== undefined || props.onBox !== undefined);
 
@@ -121,7 +131,7 @@ export function ChartFrame(props: ChartProps) {
 
     const draw = (painter: Painter) => {
         if (!props.bare) drawAxes(painter, area, axes, start);
-        painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
+        painter.clip(plot.left, plot.top, plot.width, plot.height, () => props.paint(painter, area));
     };
 
     // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it. Nor for another time
@@ -136,13 +146,14 @@ export function ChartFrame(props: ChartProps) {
         const last = painted.current;
         if (last?.of.every((one, at) => one === of[at])) {
             const [from, to] = [area.x.to(last.domain[0]) - area.left, area.x.to(last.domain[1]) - area.left];
-            style.transform = `translateX(${from}px) scaleX(${(to - from) / area.width})`;
+            const scale = (to - from) / area.width;
+            style.transform = `translateX(${from + REACH * (1 - scale)}px) scaleX(${scale})`;
             return;
         }
         painted.current = { of, domain: area.x.domain };
         style.transform = "";
-        const context = fit(inner.current, area.width, area.height);
-        context?.translate(-area.left, -area.top);
+        const context = fit(inner.current, area.width + 2 * REACH, area.height);
+        context?.translate(REACH - area.left, -area.top);
         if (context) props.paint(new CanvasPainter(context), area);
     }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
@@ -348,8 +359,8 @@ export function ChartFrame(props: ChartProps) {
                 onKeyDown={onKeyDown}
             >
                 <canvas ref={frame} aria-hidden="true" />
-                <div class="inside" style={within(area)}>
-                    <canvas ref={inner} aria-hidden="true" />
+                <div class="inside" style={within(plot)}>
+                    <canvas ref={inner} style={{ left: `${before - REACH}px` }} aria-hidden="true" />
                 </div>
                 {onTime && <Cursor area={area} />}
                 {brush && <div class="brush" style={brushed(brush, area, props.onBrush !== undefined)} />}
