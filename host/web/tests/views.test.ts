@@ -387,7 +387,7 @@ test("dialogues: a row for each pair, with its sums", async () => {
         (row) =>
             [
                 `${row[0]} ${row[1]}`,
-                [row[2], row[3], row[4], row[9]].map((text) => Number(text?.replaceAll(",", ""))),
+                [row[2], row[3], row[4], row[10]].map((text) => Number(text?.replaceAll(",", ""))),
             ] as const,
     );
     expect(new Map(shown)).toEqual(expected);
