@@ -27,7 +27,7 @@ const WORDS = 2 * RADIUS + 32;
 const LETTER = 6.6;
 
 /** Room for a pie with the longest words of all, px. */
-function roomOf(pies: readonly Pie[]): number {
+export function roomOf(pies: readonly Pie[]): number {
     const texts = pies.flatMap((pie) => SLICES.map(({ name }) => words(pie, name)));
     const titles = pies.map(({ title }) => title.length * (LETTER + 0.6));
     return Math.max(...titles, ...texts.map((text) => WORDS + text.length * LETTER)) + 24;
