@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { expect } from "vitest";
+import { ROOM } from "../src/chart/axes";
 
 export const ROOT = resolve(import.meta.dirname, "../../..");
 export const WEIR = process.env.WEIR_BIN ?? resolve(ROOT, "bin/weir");
@@ -221,7 +222,7 @@ export async function gridHeads(page: Page): Promise<string[]> {
 export async function brush(page: Page, chart: string, from: number, to: number): Promise<void> {
     const box = await page.locator(`[data-chart="${chart}"] .plot`).boundingBox();
     if (!box) throw new Error(`no chart ${chart}`);
-    const x = (share: number) => box.x + 76 + (box.width - 76 - 68) * share;
+    const x = (share: number) => box.x + ROOM + (box.width - ROOM - 68) * share;
     await page.mouse.move(x(from), box.y + box.height / 2);
     await page.mouse.down();
     await page.mouse.move(x((from + to) / 2), box.y + box.height / 2);

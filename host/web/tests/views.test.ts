@@ -56,6 +56,37 @@ test("a link with columns that are gone says so, and shows the others", async ()
     expectNoErrors(one);
 });
 
+test("a connection's link leads there alone, and who forgets it goes on in the view", async () => {
+    await one.show("view=connections");
+    await one.page.locator("#row-2 a").click();
+    await settled(one.page);
+    expect(parameter(one.page, "view")).toBe("connection");
+    expect(parameter(one.page, "row")).toBeNull();
+    await one.page.getByRole("button", { name: /^Forget connection/ }).focus();
+    await one.page.keyboard.press("Enter");
+    await settled(one.page);
+    expect(parameter(one.page, "connection")).toBeNull();
+    expect(await one.page.evaluate(() => document.activeElement?.id)).toBe("main");
+    expectNoErrors(one);
+});
+
+test("the page never scrolls away behind its view", async () => {
+    for (const view of ["timeline", "bounce&connection=16777216"]) {
+        await one.show(`view=${view}`);
+        const tall = await one.page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+        expect(tall, view).toBeLessThanOrEqual(0);
+    }
+    expectNoErrors(one);
+});
+
+test("a range behind the capture's end is told, and the page goes on", async () => {
+    await one.show("view=overview&from=1000");
+    expect(await one.page.locator(".bar").innerText()).toContain("behind the end of this capture");
+    expect(parameter(one.page, "from")).toBeNull();
+    expect(await one.page.locator("[data-chart=overview]").count()).toBe(1);
+    expectNoErrors(one);
+});
+
 test("diagnosis: on a phone its table scrolls, not the page", async () => {
     const phone = await tab(browser, server);
     await phone.page.setViewportSize({ width: 390, height: 800 });
@@ -356,7 +387,7 @@ test("dialogues: a row for each pair, with its sums", async () => {
         (row) =>
             [
                 `${row[0]} ${row[1]}`,
-                [row[2], row[3], row[4], row[9]].map((text) => Number(text?.replaceAll(",", ""))),
+                [row[2], row[3], row[4], row[10]].map((text) => Number(text?.replaceAll(",", ""))),
             ] as const,
     );
     expect(new Map(shown)).toEqual(expected);

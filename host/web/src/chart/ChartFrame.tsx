@@ -29,6 +29,8 @@ export interface Hover {
 export interface Steps {
     count: number;
     at(index: number, area: Area): Hover;
+    /** Keys of the chart's own: the mark that they go to from the one (-1: none) where the last step led, or -1. */
+    keys?: Readonly<Record<string, (from: number) => number>>;
 }
 
 export interface LegendItem {
@@ -83,6 +85,14 @@ export function startOf(): bigint {
 
 const LEGEND_ROW = 20;
 
+/** Half of a mark, px: so far one at the first or last instant reaches beside the plot. */
+const REACH = 6;
+
+/** Room for that left and right of the plot, px: only where the capture ends, elsewhere other times would be seen there. */
+export function reach([from, to]: readonly [number, number], end: number): [left: number, right: number] {
+    return [from <= 0 ? REACH : 0, to >= end ? REACH : 0];
+}
+
 /** What was painted last: from what, and for which domain of the horizontal axis. */
 interface Painted {
     of: readonly unknown[];
@@ -107,6 +117,8 @@ export function ChartFrame(props: ChartProps) {
     const area = layout(axes, Math.max(width, 200), height, palette, props.left);
     const start = startOf();
     const onTime = axes.x.kind === "time";
+    const [before, behind] = onTime ? reach(area.x.domain, capture.value?.seconds ?? Infinity) : [0, 0];
+    const plot = { ...area, left: area.left - before, width: area.width + before + behind };
     // Where a range says nothing, there is none to brush.
     const brushes = !props.bare && (onTime || props.onBrush !== undefined || props.onBox !== undefined);
 
@@ -119,7 +131,7 @@ export function ChartFrame(props: ChartProps) {
 
     const draw = (painter: Painter) => {
         if (!props.bare) drawAxes(painter, area, axes, start);
-        painter.clip(area.left, area.top, area.width, area.height, () => props.paint(painter, area));
+        painter.clip(plot.left, plot.top, plot.width, plot.height, () => props.paint(painter, area));
     };
 
     // A moving pointer changes only what lies on top: thousands of marks are not drawn again for it. Nor for another time
@@ -134,13 +146,14 @@ export function ChartFrame(props: ChartProps) {
         const last = painted.current;
         if (last?.of.every((one, at) => one === of[at])) {
             const [from, to] = [area.x.to(last.domain[0]) - area.left, area.x.to(last.domain[1]) - area.left];
-            style.transform = `translateX(${from}px) scaleX(${(to - from) / area.width})`;
+            const scale = (to - from) / area.width;
+            style.transform = `translateX(${from + REACH * (1 - scale)}px) scaleX(${scale})`;
             return;
         }
         painted.current = { of, domain: area.x.domain };
         style.transform = "";
-        const context = fit(inner.current, area.width, area.height);
-        context?.translate(-area.left, -area.top);
+        const context = fit(inner.current, area.width + 2 * REACH, area.height);
+        context?.translate(REACH - area.left, -area.top);
         if (context) props.paint(new CanvasPainter(context), area);
     }, [props, width, height, palette, area.x.domain[0], area.x.domain[1]]);
 
@@ -205,14 +218,18 @@ export function ChartFrame(props: ChartProps) {
         zoomBy(event.deltaY > 0 ? 1.25 : 0.8, area.x.from(clampX(place(event)[0])));
     };
 
+    const goTo = (steps: Steps, index: number) => {
+        step.current = index;
+        const found = steps.at(index, area);
+        setHover(found);
+        if (onTime) cursor.value = area.x.from(found.x);
+    };
+
     const moveCursor = (by: number, extend: boolean) => {
         if (!extend && props.steps && props.steps.count > 0) {
             const size = Math.abs(by) > 1 ? Math.max(1, Math.round(props.steps.count / 20)) : 1;
             const next = step.current < 0 ? (by > 0 ? 0 : props.steps.count - 1) : step.current + Math.sign(by) * size;
-            step.current = Math.min(Math.max(next, 0), props.steps.count - 1);
-            const found = props.steps.at(step.current, area);
-            setHover(found);
-            if (onTime) cursor.value = area.x.from(found.x);
+            goTo(props.steps, Math.min(Math.max(next, 0), props.steps.count - 1));
             return;
         }
         const [low, high] = axes.x.domain;
@@ -251,6 +268,13 @@ export function ChartFrame(props: ChartProps) {
                 d: () => pan(0.2),
                 "0": zoomOut,
             });
+        }
+        const { steps } = props;
+        for (const [key, next] of Object.entries(steps?.keys ?? {})) {
+            keys[key] = () => {
+                const found = next(step.current);
+                if (steps && found >= 0) goTo(steps, found);
+            };
         }
         const act = keys[event.key];
         if (!act) return;
@@ -335,8 +359,8 @@ export function ChartFrame(props: ChartProps) {
                 onKeyDown={onKeyDown}
             >
                 <canvas ref={frame} aria-hidden="true" />
-                <div class="inside" style={within(area)}>
-                    <canvas ref={inner} aria-hidden="true" />
+                <div class="inside" style={within(plot)}>
+                    <canvas ref={inner} style={{ left: `${before - REACH}px` }} aria-hidden="true" />
                 </div>
                 {onTime && <Cursor area={area} />}
                 {brush && <div class="brush" style={brushed(brush, area, props.onBrush !== undefined)} />}

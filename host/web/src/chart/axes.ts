@@ -56,9 +56,11 @@ const LETTER = 6.6;
 const MOST_ROOM = 0.4;
 /** Beside these labels, px: what the axis measures, and the distance from the plot. */
 const BESIDE = 24;
+/** At the left, where nothing else is said, px: the same for all charts, which stand above one another. */
+export const ROOM = 88;
 const rightRoom = (axes: Axes) => (axes.y2 ? 68 : 18);
 
-export function layout(axes: Axes, width: number, height: number, colors: Colors, room = 76): Area {
+export function layout(axes: Axes, width: number, height: number, colors: Colors, room = ROOM): Area {
     const left = Math.round(Math.min(room, width * MOST_ROOM));
     const inner = Math.max(10, width - left - rightRoom(axes));
     const tall = Math.max(10, height - TOP - BOTTOM);
@@ -94,7 +96,8 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         const y = area.y.to(tick.value);
         if (y < top - 1 || y > bottom + 1) continue;
         if (!axes.y.plain) painter.line([left, right], [y, y], { color: colors.grid });
-        const label = shortened(tick.label, Math.floor((left - BESIDE) / (LETTER - 0.3)));
+        // A name may be cut, a figure not: its unit would go.
+        const label = axes.y.ticks ? shortened(tick.label, Math.floor((left - BESIDE) / (LETTER - 0.3))) : tick.label;
         painter.text(label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
     for (const tick of ticksOf(axes.x, width / (axes.x.kind === "time" ? 110 : 75), start)) {

@@ -25,6 +25,18 @@ test("ticks of durations are whole minutes where there are several", () => {
 test("log ticks are powers of ten, finer where there is room", () => {
     expect(logTicks([0.001, 10], 4).map((tick) => tick.value)).toEqual([0.001, 0.01, 0.1, 1, 10]);
     expect(logTicks([1, 10], 6).map((tick) => tick.value)).toEqual([1, 2, 5, 10]);
+    expect(logTicks([0.6, 30], 4).map((tick) => tick.value)).toEqual([1, 2, 5, 10, 20]);
+});
+
+test.each([
+    [0.021, 0.049],
+    [2.1, 2.9],
+    [0.3, 0.9],
+    [0.00098, 0.0011],
+])("a logarithmic axis from %f to %f has ticks to read it by", (low, high) => {
+    const ticks = logTicks([low, high], 4);
+    expect(ticks.length).toBeGreaterThan(1);
+    for (const { value } of ticks) expect(value >= low && value <= high).toBe(true);
 });
 
 test("time ticks lie at round times of day, down to the nanosecond", () => {

@@ -68,7 +68,7 @@ export function linearTicks(
     return ticks;
 }
 
-/** Powers of ten, with 2 and 5 between them when there is room. */
+/** Powers of ten, with 2 and 5 between them when there is room; within a decade, where that tells little, even steps. */
 export function logTicks(
     [low, high]: readonly [number, number],
     wanted: number,
@@ -76,7 +76,7 @@ export function logTicks(
 ): Tick[] {
     if (!(low > 0) || !(high > low)) return [];
     const decades = Math.log10(high / low);
-    const factors = decades * 3 <= wanted ? [1, 2, 5] : [1];
+    const factors = decades * 3 <= wanted || decades < 2 ? [1, 2, 5] : [1];
     const every = Math.max(1, Math.ceil(decades / wanted));
     const ticks: Tick[] = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
@@ -86,7 +86,7 @@ export function logTicks(
             if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) ticks.push({ value, label: label(value) });
         }
     }
-    return ticks;
+    return decades < 1 && ticks.length < 3 ? linearTicks([low, high], wanted, label) : ticks;
 }
 
 /** Ticks at round times of day; midnight is told by the day that begins. `start`: ns since 1970 of second 0. */

@@ -7,10 +7,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { columns as ask, json, of, type Columns } from "../api/client";
 import type { Capture, ColumnInfo } from "../api/types";
 import { startOf } from "../chart/ChartFrame";
-import { count, date, several, shortened } from "../format";
-import { capture, param, range, revision, setParam, zoomed } from "../state/store";
+import { count, date, several } from "../format";
+import { asked, capture, param, revision, setParam, zoomed } from "../state/store";
 import { openConnection, toConnection } from "../views/open";
-import { ADDRESS_LETTERS, cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
+import { addressLetters, cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
 import { Link } from "./Link";
 import { Loading, message, useLoad } from "./load";
@@ -95,7 +95,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const sort = byName.has(order) ? param("sort") : "";
     if (order !== "" && sort === "") unknown.push(order);
     const filter = param(filterParam(props.table));
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const limits = zoomed.value ? { from, to, touch: props.touch } : {};
     // What makes rows stale; the pages below belong to exactly this.
     const names = [...new Set([...visible.map((info) => info.name), props.id, ...props.needs])].join(",");
@@ -170,6 +170,10 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
         const row = index % PAGE;
         return page && row < page.rows ? { page, row } : null;
     };
+    const letters = useMemo(
+        () => visible.map(({ name }) => addressLetters(store.pages.values(), name)),
+        [store.pages, names],
+    );
     const found = chosen >= 0 && current ? lookup(chosen) : null;
 
     const choose = (index: number) => {
@@ -207,8 +211,9 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
 
     const start = startOf();
     const dated = date(start, shown.seconds ?? 0, 0) !== date(start, 0, 0);
-    const template = visible.map((info) => `${widthOf(info, dated)}px`).join(" ");
-    const wide = visible.reduce((sum, info) => sum + widthOf(info, dated), 0);
+    const widths = visible.map((info, column) => widthOf(info, dated, letters[column]));
+    const template = widths.map((width) => `${width}px`).join(" ");
+    const wide = widths.reduce((sum, width) => sum + width, 0);
     const rows = [];
     for (let index = first; index < last; index += 1) rows.push(index);
     return (
@@ -275,14 +280,12 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                                         gridTemplateColumns: template,
                                         top: `${top - (total * ROW <= TALLEST ? top % ROW : 0) + (index - first) * ROW}px`,
                                     }}
-                                    onClick={() => choose(index)}
+                                    // A link in it has led elsewhere.
+                                    onClick={(event) => !event.defaultPrevented && choose(index)}
                                     onDblClick={() => openAt(index)}
                                 >
                                     {visible.map((info, column) => {
                                         const text = at ? cell(info, at.page, at.row, start) : "";
-                                        const fits = /address/.test(info.name)
-                                            ? shortened(text, ADDRESS_LETTERS)
-                                            : text;
                                         return (
                                             <div
                                                 key={info.name}
@@ -296,7 +299,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                                                         {text}
                                                     </Link>
                                                 ) : (
-                                                    fits
+                                                    text
                                                 )}
                                             </div>
                                         );

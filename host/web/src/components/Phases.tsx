@@ -2,6 +2,7 @@
 import type { PhaseFigures, PhaseService } from "../api/types";
 import { count, duration, figure, nanoseconds, UNKNOWN } from "../format";
 import { startOf } from "../chart/ChartFrame";
+import { nameOf } from "../packets/connection";
 import { zoomTo } from "../state/store";
 
 const COLUMNS: readonly [head: string, title: string, cell: (one: PhaseService) => string][] = [
@@ -61,9 +62,7 @@ export function Phases(props: { phases: readonly PhaseFigures[] }) {
                                     key={`${phase.start} ${service.server?.address} ${service.server?.port}`}
                                     class="part"
                                 >
-                                    <th scope="row">
-                                        {service.server?.address}:{service.server?.port}
-                                    </th>
+                                    <th scope="row">{nameOf(service.server ?? {})}</th>
                                     {COLUMNS.map(([head, , cell]) => (
                                         <td key={head}>{cell(service)}</td>
                                     ))}

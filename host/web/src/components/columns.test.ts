@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Columns } from "../api/client";
 import type { ColumnInfo } from "../api/types";
 import { nanoseconds } from "../format";
-import { cell, heading, widthOf } from "./columns";
+import { addressLetters, cell, heading, widthOf } from "./columns";
 
 const page = (value: number | string | boolean | null): Columns => ({
     rows: 1,
@@ -39,6 +39,17 @@ test("cells are written in the unit of their column", () => {
 test("headings tell the direction", () => {
     expect(heading("client_to_server_payload_bytes")).toBe("→ payload");
     expect(heading("server_to_client_rtt_median_seconds")).toBe("← rtt median");
+});
+
+test("addresses have room for the longest of them", () => {
+    const address = info("client_address", "text", "");
+    expect(addressLetters([], "client_address")).toBe(15);
+    const pages = [{ ...page(null), texts: () => ["10.0.0.1", null, "2001:6a8:3080:2:217:f2ff:fed6:65c0"] }];
+    expect(addressLetters(pages, "client_address")).toBe(34);
+    expect(addressLetters(pages, "setup_explanation")).toBe(15);
+    // Figures of 13 px letters and the padding.
+    expect(widthOf(address, false, 34)).toBeGreaterThanOrEqual(34 * 7.6 + 16);
+    expect(widthOf(address)).toBe(150);
 });
 
 test("a column has room for a rate and for the date of a time", () => {

@@ -45,14 +45,25 @@ export function isNumeric(info: ColumnInfo): boolean {
     return info.type !== "text" && info.type !== "bool" && info.type !== "id";
 }
 
-/** Letters of an address that its column has room for: what is longer is shortened in the middle. */
-export const ADDRESS_LETTERS = 15;
+/** Of an IPv4 address. */
+const ADDRESS_LETTERS = 15;
 
-/** A column's width, CSS pixels; `dated`: times have their dates. */
-export function widthOf(info: ColumnInfo, dated = false): number {
+/** Letters of the longest address in a column of these pages, at least those of IPv4. */
+export function addressLetters(pages: Iterable<Columns>, name: string): number {
+    let most = ADDRESS_LETTERS;
+    for (const page of isAddress(name) ? pages : []) {
+        if (page.has(name)) for (const text of page.texts(name)) most = Math.max(most, text?.length ?? 0);
+    }
+    return most;
+}
+
+const isAddress = (name: string) => /address/.test(name);
+
+/** A column's width, CSS pixels; `dated`: times have their dates; `letters`: of its longest address. */
+export function widthOf(info: ColumnInfo, dated = false, letters = ADDRESS_LETTERS): number {
     if (/description|explanation|signature|missing|evidence/.test(info.name)) return 380;
     if (info.type === "time") return dated ? 215 : 130;
-    if (info.type === "text") return /address/.test(info.name) ? 150 : 130;
+    if (info.type === "text") return isAddress(info.name) ? Math.ceil(letters * 8.2) + 27 : 130;
     if (info.type === "id") return 110;
     // A rate: 22.4 Mbit/s.
     const least = info.unit === "bit/s" ? 100 : 70;

@@ -3,7 +3,8 @@ import { columns, of, type Columns } from "../api/client";
 import type { Capture, Kind } from "../api/types";
 import type { Area } from "../chart/axes";
 import type { Look, Painter } from "../chart/painter";
-import { capture, go, param } from "../state/store";
+import { count } from "../format";
+import { capture, go, param, zoomTo } from "../state/store";
 
 /** By time. */
 export interface Marks {
@@ -59,7 +60,7 @@ export function chosenValues(): [number, number] | null {
 
 /** Zoom into a range of time and of durations. */
 export function zoomBox([from, to]: [number, number], [low, high]: [number, number]): void {
-    go({ from, to, params: { low: low.toPrecision(6), high: high.toPrecision(6) } });
+    zoomTo(from, to, { low: low.toPrecision(6), high: high.toPrecision(6) });
 }
 
 /** The axis of the values: those chosen, or a little beyond those there are, and never empty. */
@@ -80,6 +81,15 @@ export function shownMarks(marks: Marks, hidden: (name: string) => boolean): num
         if (seen[marks.kinds[index] as number]) shown.push(index);
     }
     return shown;
+}
+
+/** How many rows in the range have no mark, in words; null: none. `what`: their value. */
+export function unmarked(
+    { inRange, withoutValue }: Pick<Marks, "inRange" | "withoutValue">,
+    what: string,
+): string | null {
+    if (withoutValue === 0) return null;
+    return `Without a mark: ${count(withoutValue)} of ${count(inRange)}, whose ${what} is not known.`;
 }
 
 /** Draw marks, the last on top; `looks`: of each kind. */

@@ -4,13 +4,14 @@ import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration } from "../format";
-import { capture, param, state } from "../state/store";
+import { NAME_COLUMNS, namesOf } from "./connection";
+import { asked, capture, param } from "../state/store";
 
 const SHOWN = 25;
 
 export function Choose() {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const query = {
         filter,
@@ -19,16 +20,17 @@ export function Choose() {
         touch: "overlap",
         sort: "-duration_seconds",
         limit: SHOWN,
-        columns: "id,client_address,client_port,server_address,server_port,setup_outcome,duration_seconds",
+        columns: `id,${NAME_COLUMNS},setup_outcome,duration_seconds`,
     };
-    const answer = useLoad(`choose ${shown.id} ${JSON.stringify(query)}`, (signal) =>
-        columns(of(shown, "/connections"), query, signal),
-    );
+    const answer = useLoad(`choose ${shown.id} ${JSON.stringify(query)}`, async (signal) => {
+        const data = await columns(of(shown, "/connections"), query, signal);
+        return { data, names: namesOf(data) };
+    });
     return (
         <section class="panel">
             <h2>Which connection?</h2>
             <Loading of={answer} what="Connections">
-                {(data) => (
+                {({ data, names }) => (
                     <>
                         <p class="note">
                             {data.rows === 0
@@ -38,9 +40,7 @@ export function Choose() {
                         <ul class="choose">
                             {data.texts("id").map((id, row) => (
                                 <li key={id}>
-                                    <Link to={{ params: { connection: id ?? "" } }}>
-                                        {`${data.at("client_address", row)}:${data.at("client_port", row)} → ${data.at("server_address", row)}:${data.at("server_port", row)}`}
-                                    </Link>{" "}
+                                    <Link to={{ params: { connection: id ?? "" } }}>{names[row]}</Link>{" "}
                                     {String(data.at("setup_outcome", row) ?? "").toLowerCase()},{" "}
                                     {duration(data.at("duration_seconds", row) as number | null)}
                                 </li>

@@ -14,6 +14,8 @@ interface Props {
     /** What the picture says, in words, for who does not see it. */
     words: string;
     height(width: number): number;
+    /** Width that its words need, px: in a narrower page it is moved from side to side. */
+    least: number;
     paint(painter: Painter, width: number): void;
     children?: ComponentChildren;
 }
@@ -24,18 +26,19 @@ const HEAD = 34;
 export function Picture(props: Props) {
     const box = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
-    const [width, setWidth] = useState(0);
+    const [room, setRoom] = useState(0);
+    const width = Math.max(room, props.least);
     const title = useId();
     const palette = colors.value;
-    const height = props.height(Math.max(width, 200));
+    const height = props.height(width);
     useEffect(() => {
         if (!box.current) return;
-        const watch = new ResizeObserver(([entry]) => entry && setWidth(Math.floor(entry.contentRect.width)));
+        const watch = new ResizeObserver(([entry]) => entry && setRoom(Math.floor(entry.contentRect.width)));
         watch.observe(box.current);
         return () => watch.disconnect();
     }, []);
     useLayoutEffect(() => {
-        if (!canvas.current || width === 0) return;
+        if (!canvas.current || room === 0) return;
         const context = fit(canvas.current, width, height);
         if (context) props.paint(new CanvasPainter(context), width);
     });
@@ -77,7 +80,14 @@ export function Picture(props: Props) {
                 </div>
             </header>
             <p class="about">{props.about}</p>
-            <div ref={box} role="img" aria-label={props.words} style={{ height: `${height}px` }}>
+            <div
+                ref={box}
+                class="broad"
+                role="img"
+                aria-label={props.words}
+                tabIndex={width > room ? 0 : undefined}
+                style={{ minHeight: `${height}px` }}
+            >
                 <canvas ref={canvas} aria-hidden="true" />
             </div>
             {props.children}

@@ -7,6 +7,7 @@ import {
     drawBounce,
     FALL,
     legTimes,
+    leastWidth,
     linesOf,
     ROW,
     SIZES,
@@ -165,3 +166,12 @@ test("names of taps are short and differ", () => {
     expect(short("a.pcap", "b.pcap")).toEqual(["a", "b"]);
     expect(short("site-a.pcap", "site-a-2.pcap")).toEqual(["a", "a-2"]);
 });
+
+test.each([1, 2, 6])(
+    "the least width has room beside the lines of %i taps, and a wider picture none to spare",
+    (count) => {
+        const width = leastWidth(count);
+        expect(linesOf(width, count)).toEqual(linesOf(0, count));
+        expect(linesOf(width + 1, count).server).toBe(linesOf(0, count).server + 1);
+    },
+);

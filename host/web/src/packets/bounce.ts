@@ -90,6 +90,9 @@ export function linesOf(width: number, count: number): { client: number; server:
     return { client, server, taps: Array.from({ length: count }, (_, at) => client + BESIDE + at * apart) };
 }
 
+/** The least width that holds times, lines and remarks, px: in a narrower page the picture is moved from side to side. */
+export const leastWidth = (count: number): number => linesOf(0, count).server + RIGHT;
+
 /** What tells the names of captures apart, without folders and endings. */
 export function shortNames(files: readonly string[]): string[] {
     const names = files.map((file) => file.replace(/.*\//, "").replace(/\.(pcapng|pcap|cap)(\.(gz|zst))?$/, ""));

@@ -1,6 +1,6 @@
 /** What `/connections/{id}` answers, as far as the views of a connection need it, and the time that they show. */
 import { useEffect } from "preact/hooks";
-import { json, of } from "../api/client";
+import { json, of, type Columns } from "../api/client";
 import type { Capture, Int64 } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
 import { count } from "../format";
@@ -90,5 +90,25 @@ export function lostOf(side: Side): string {
     return words.join(", ") || "none";
 }
 
-export const nameOf = (end: End) =>
-    end.address.includes(":") ? `[${end.address}]:${end.port}` : `${end.address}:${end.port}`;
+interface PartlyKnown {
+    address?: string | null | undefined;
+    port?: number | null | undefined;
+}
+
+/** An end in words; what is not known of it is a question mark. */
+export function nameOf({ address, port }: PartlyKnown): string {
+    return `${address?.includes(":") ? `[${address}]` : (address ?? "?")}:${port ?? "?"}`;
+}
+
+/** Columns of connections that namesOf reads. */
+export const NAME_COLUMNS = "client_address,client_port,server_address,server_port";
+
+/** Both ends of connections, in words. */
+export function namesOf(rows: Columns): string[] {
+    const ends = (side: string) => {
+        const port = (row: number) => rows.at(`${side}_port`, row) as number | null;
+        return rows.texts(`${side}_address`).map((address, row) => nameOf({ address, port: port(row) }));
+    };
+    const servers = ends("server");
+    return ends("client").map((client, row) => `${client} → ${servers[row]}`);
+}

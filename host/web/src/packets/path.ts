@@ -57,8 +57,10 @@ export interface Leg {
 }
 
 export const PATH_HEIGHT = 200;
-/** Room for the ends of the path, px. */
+/** Room for the ends of the path, px; from the picture's edge to the first tap; and a letter of the words above a leg. */
 const END = 96;
+const FIRST = END + 60;
+const LETTER = 6.3;
 
 /** Names of files without their folders, where these still differ. */
 export function tapName(taps: readonly Tap[]): (file: string) => string {
@@ -76,13 +78,24 @@ export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: 
     return `${time}, lost ${count(lost ?? "0")} of ${count(Number(of ?? 0) + Number(lost ?? 0))}`;
 }
 
+/** Both directions of a leg, in words. */
+const wordsAbove = (leg: Leg): [string, string] => [
+    `→ ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}`,
+    `← ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`,
+];
+
+/** Width in which the words above the legs do not meet, px. */
+export function pathLeast(legs: readonly Leg[]): number {
+    const letters = Math.max(0, ...legs.flatMap(wordsAbove).map((words) => words.length));
+    return Math.ceil(2 * FIRST + legs.length * (letters * LETTER + 12));
+}
+
 /** Taps from the client's side to the server's, and what happens between them. */
 export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[], width: number, c: Colors): void {
     const y = 100;
     const nameOf = tapName(taps);
-    const first = END + 60;
-    const step = taps.length > 1 ? (width - 2 * first) / (taps.length - 1) : 0;
-    const x = (at: number): number => first + at * step;
+    const step = taps.length > 1 ? (width - 2 * FIRST) / (taps.length - 1) : 0;
+    const x = (at: number): number => FIRST + at * step;
     p.line([END - 30, width - END + 30], [y, y], { color: c.line, width: 3 });
     for (const [at, label] of [
         [END - 34, "clients"],
@@ -128,15 +141,8 @@ export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[],
             const back = one.to > one.from ? -9 : 9;
             p.path(`M${one.to} ${one.y}l${back} -4v8Z`, one.color);
         }
-        p.text(`→ ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}`, middle, y - 66, {
-            color: c.text,
-            size: 11.5,
-            align: "center",
-        });
-        p.text(`← ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`, middle, y - 48, {
-            color: c.text,
-            size: 11.5,
-            align: "center",
-        });
+        wordsAbove(leg).forEach((words, row) =>
+            p.text(words, middle, y - 66 + 18 * row, { color: c.text, size: 11.5, align: "center" }),
+        );
     });
 }

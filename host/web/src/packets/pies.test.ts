@@ -7,9 +7,13 @@ import { drawPies, slice, words, type Pie } from "./pies";
 const pie: Pie = { client: 1, network: 2, server: 1, title: "measured", uncertainty: null };
 
 test("a quarter ends on the right, half at the bottom", () => {
-    expect(slice(0, 0, 10, 0, 0.25)).toMatch(/^M0 0L0.00 -10.00A10 10 0 0 1 10.00 -?0.00Z$/);
-    expect(slice(0, 0, 10, 0.25, 1)).toContain("0 1 1");
+    expect(slice(0, 0, 10, 0, 0.25)).toMatch(/^M0 0L0.00 -10.00A10 10 0 0 1 7.07 -7.07A10 10 0 0 1 10.00 -?0.00Z$/);
     expect(slice(0, 0, 10, 0, 1)).toContain("a10 10");
+});
+
+test("a part of nearly all goes around the pie, where its ends meet, too", () => {
+    const nearly = slice(0, 0, 10, 0, 1 - 1e-6);
+    expect(nearly).toMatch(/L-?0.00 -10.00A10 10 0 0 1 0.00 10.00A10 10 0 0 1 -?0.00 -10.00Z$/);
 });
 
 test("parts are told in shares and seconds, with what they may be off", () => {

@@ -27,7 +27,7 @@ const WORDS = 2 * RADIUS + 32;
 const LETTER = 6.6;
 
 /** Room for a pie with the longest words of all, px. */
-function roomOf(pies: readonly Pie[]): number {
+export function roomOf(pies: readonly Pie[]): number {
     const texts = pies.flatMap((pie) => SLICES.map(({ name }) => words(pie, name)));
     const titles = pies.map(({ title }) => title.length * (LETTER + 0.6));
     return Math.max(...titles, ...texts.map((text) => WORDS + text.length * LETTER)) + 24;
@@ -46,7 +46,9 @@ export function slice(x: number, y: number, r: number, begin: number, end: numbe
         const angle = turn * 2 * Math.PI;
         return `${(x + r * Math.sin(angle)).toFixed(2)} ${(y - r * Math.cos(angle)).toFixed(2)}`;
     };
-    return `M${x} ${y}L${at(begin)}A${r} ${r} 0 ${end - begin > 0.5 ? 1 : 0} 1 ${at(end)}Z`;
+    // In two halves: an arc of nearly a whole turn ends where it begins once it is rounded, and would not be drawn.
+    const arc = (to: number) => `A${r} ${r} 0 0 1 ${at(to)}`;
+    return `M${x} ${y}L${at(begin)}${arc((begin + end) / 2)}${arc(end)}Z`;
 }
 
 /** A part in words. */

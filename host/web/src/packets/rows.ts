@@ -3,7 +3,7 @@ import { columns, of, type Columns } from "../api/client";
 import type { Capture } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
 import { count } from "../format";
-import { capture, param, range, state } from "../state/store";
+import { asked, capture, param, range } from "../state/store";
 import { kindsOf } from "./kinds";
 
 /** Rows on a page: a few hundred kB on the wire. */
@@ -229,7 +229,7 @@ export function content(row: Row): string {
 export function usePage(id: string, taps = false): Loaded<Page> {
     const shown = capture.value as Capture;
     const route = of(shown, `/connections/${encodeURIComponent(id)}/packets`);
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const wanted = param("offset");
     const at = param("at");
     const [begin] = range.value;

@@ -7,7 +7,7 @@ import { SvgPainter } from "../chart/painter";
 import { THEMES } from "../theme";
 import { KINDS } from "./kinds";
 import { rise, share } from "./lanes";
-import { drawLinks, drawMarks, readTiming } from "./timing";
+import { anomalyFrom, drawLinks, drawMarks, readTiming } from "./timing";
 
 function answer() {
     const table = tableFromArrays({
@@ -30,6 +30,25 @@ function answer() {
         .set("exact", "false");
     return readTiming(readColumns(tableToIPC(table, "stream")));
 }
+
+test("repeats are visited, those of SYNs, too, from a mark or from a time", () => {
+    const kinds = ["SYN", "SYN", "DATA", "COPY", "RETRANSMISSION", "RST"];
+    const link = [NaN, 1, NaN, 3, 3, NaN];
+    const marks = {
+        ...answer().marks,
+        time: Float64Array.of(1, 2, 3, 4, 5, 5),
+        kind: Uint8Array.from(kinds, (name) => KINDS.findIndex((kind) => kind.name === name)),
+        link: Float64Array.from(link),
+    };
+    expect(anomalyFrom(marks, -1, 0, 1)).toBe(1);
+    expect(anomalyFrom(marks, 1, 2, 1)).toBe(4);
+    expect(anomalyFrom(marks, 4, 5, 1)).toBe(5);
+    expect(anomalyFrom(marks, 5, 5, 1)).toBe(-1);
+    expect(anomalyFrom(marks, 5, 5, -1)).toBe(4);
+    // The mark is not where the pointer went meanwhile.
+    expect(anomalyFrom(marks, 5, 1.5, 1)).toBe(1);
+    expect(anomalyFrom(marks, -1, 6, -1)).toBe(5);
+});
 
 test("marks have the kinds of this page", () => {
     const { marks, lanes, shared, rows, exact } = answer();

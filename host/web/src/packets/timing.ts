@@ -4,7 +4,7 @@ import type { Painter } from "../chart/painter";
 import type { Area } from "../chart/axes";
 import { KINDS, kindsOf, placesOf, type Kind } from "./kinds";
 import { line, rise, share, symbols } from "./lanes";
-import { firstFrom, type Marks } from "./marks";
+import { firstFrom, nextWhere, type Marks } from "./marks";
 
 export interface Timing {
     readonly marks: Marks;
@@ -40,6 +40,21 @@ export function readTiming(answer: Columns): Timing {
         rows: Number(meta("rows")),
         exact: meta("exact") === "true",
     };
+}
+
+const ANOMALIES = new Set(["RETRANSMISSION", "RST", "ZERO_WINDOW"]);
+
+/** Sent again (a SYN or FIN, too), reset or closed: what one looks for first. */
+function isAnomaly({ kind, link }: Marks, mark: number): boolean {
+    const name = KINDS[kind[mark] as number]?.name ?? "";
+    return ANOMALIES.has(name) || (name !== "COPY" && !Number.isNaN(link[mark]));
+}
+
+/** The next (`step` 1) or previous (-1) anomaly: from a mark if that stands at the time, or else from the time; or -1. */
+export function anomalyFrom(marks: Marks, from: number, time: number, step: 1 | -1): number {
+    const here = from >= 0 && Math.abs((marks.time[from] as number) - time) < 1e-6;
+    const before = step > 0 ? firstFrom(marks.time, time) - 1 : firstFrom(marks.time, time);
+    return nextWhere(marks, here ? from : before, step, (mark) => isAnomaly(marks, mark));
 }
 
 /** Half the width of a bar, px. */

@@ -1,6 +1,6 @@
 /** The page around the views: which capture, which view, which time; what is wrong, what is being read. */
-import type { ComponentType } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, ComponentType } from "preact";
+import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
@@ -170,7 +170,11 @@ function Shown(props: { view: View }) {
                         <button
                             type="button"
                             aria-label={`Forget connection ${connection}`}
-                            onClick={() => setParam("connection", "")}
+                            onClick={() => {
+                                setParam("connection", "");
+                                // The button goes; who came by keyboard goes on in the view.
+                                document.getElementById("main")?.focus();
+                            }}
                         >
                             ×
                         </button>
@@ -186,11 +190,25 @@ function Shown(props: { view: View }) {
             )}
             {error !== null && <p class="error">{error}</p>}
             {module?.name === view.name ? (
-                <module.Body key={`${shown.id} ${view.name}`} />
+                <Guarded key={`${shown.id} ${view.name}`}>
+                    <module.Body />
+                </Guarded>
             ) : (
                 error === null && <p class="waiting">Loading…</p>
             )}
         </>
+    );
+}
+
+/** A view that cannot be drawn leaves the rest of the page as it is, and is tried again with the next state. */
+function Guarded(props: { children: ComponentChildren }) {
+    const [error, again] = useErrorBoundary();
+    useEffect(again, [state.value]);
+    if (error === undefined) return <>{props.children}</>;
+    return (
+        <p class="error" role="alert">
+            This view cannot be drawn: {message(error)}
+        </p>
     );
 }
 

@@ -1,6 +1,6 @@
 /** The page's state: one signal, mirrored in the URL. Views read it and change it here, never through `location`. */
-import { computed, signal, type ReadonlySignal } from "@preact/signals";
-import { parse, serialise, SHARED, type State } from "./url";
+import { batch, computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { parse, serialise, SHARED, within, type State } from "./url";
 import type { Capture } from "../api/types";
 
 const first = parse(globalThis.location?.search ?? "");
@@ -30,7 +30,16 @@ export const capture = computed<Capture | null>(() => {
 export const range = computed<[number, number]>(() => {
     const end = capture.value?.seconds ?? 0;
     const { from, to } = state.value;
-    return [from ?? 0, to ?? Math.max(end, 1e-6)];
+    return [from ?? 0, to ?? Math.max(end, (from ?? 0) + 1e-6)];
+});
+
+/**
+ * The same as the server is asked for it: the end of a range is not in it, but the capture's last packet is, unless an
+ * earlier end was chosen.
+ */
+export const asked = computed<Pick<State, "from" | "to">>(() => {
+    const { from, to } = state.value;
+    return { from, to };
 });
 
 export const zoomed = computed(() => state.value.from !== null || state.value.to !== null);
@@ -131,14 +140,14 @@ export function setParam(name: string, value: string, how: { replace?: boolean }
 }
 
 /** Show this range; the whole capture when it covers all of it. A range never gets narrower than 1 µs. */
-export function zoomTo(from: number, to: number): void {
+export function zoomTo(from: number, to: number, params: Record<string, string> = {}): void {
     const end = capture.value?.seconds ?? 0;
     const middle = (from + to) / 2;
     const half = Math.max(to - from, 1e-6) / 2;
     const low = Math.max(0, middle - half);
     const high = Math.min(end, middle + half);
     if (high <= low) return;
-    go({ from: low <= 0 ? null : low, to: high >= end ? null : high });
+    go({ from: low <= 0 ? null : low, to: high >= end ? null : high, params });
 }
 
 /** Zoom by a factor (below 1: closer) around a time, by default the cursor or the middle. */
@@ -163,11 +172,25 @@ export function zoomOut(): void {
     go({ from: null, to: null });
 }
 
+// Which capture it is comes later than its link, and the browser's back button leads to links, too.
+effect(() => {
+    const shown = capture.value;
+    if (shown?.state !== "READY") return;
+    const before = { state: state.value, note: note.peek() };
+    const next = within(before, shown.seconds ?? 0);
+    if (next.state === before.state) return;
+    history.replaceState(null, "", serialise(next.state));
+    told.value = state.value = next.state;
+    note.value = next.note;
+});
+
 if (typeof window !== "undefined") {
     window.addEventListener("popstate", () => {
         forgetRange();
         const back = parse(location.search);
-        told.value = state.value = back.state;
-        note.value = back.note;
+        batch(() => {
+            told.value = state.value = back.state;
+            note.value = back.note;
+        });
     });
 }

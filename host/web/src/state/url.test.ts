@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parse, serialise, type State } from "./url";
+import { parse, serialise, within, type State } from "./url";
 import { changed } from "./store";
 
 const full: State = {
@@ -20,14 +20,23 @@ test("a link of another version is shown from the start and says so", () => {
     expect(note).toContain("v=9");
 });
 
-test.each(["from=abc", "to=", "from=3&to=2", "from=2&to=2", "from=-1", "from=-2&to=3", "to=-1"])(
-    "a range that is none shows all: %s",
-    (range) => {
-        const { state, note } = parse(`?v=1&view=setups&${range}`);
-        expect([state.view, state.from, state.to]).toEqual(["setups", null, null]);
-        expect(note).toContain("time range");
-    },
-);
+test.each([
+    ...["from=abc", "to=", "from=3&to=2", "from=2&to=2", "from=-1", "from=-2&to=3", "to=-1"],
+    ...["from=Infinity", "from=1e999", "to=Infinity", "to=1e12"],
+])("a range that is none shows all: %s", (range) => {
+    const { state, note } = parse(`?v=1&view=setups&${range}`);
+    expect([state.view, state.from, state.to]).toEqual(["setups", null, null]);
+    expect(note).toContain("time range");
+});
+
+test("a link to a time behind the capture's end shows all of it and says so", () => {
+    const link = parse("?v=1&view=setups&from=1000&filter=x");
+    const { state, note } = within(link, 5);
+    expect(state).toEqual({ ...link.state, from: null, to: null });
+    expect(note).toContain("behind the end");
+    expect(within(link, 1000)).toEqual(link);
+    expect(within(parse("?v=1&to=1000"), 5).note).toBeNull();
+});
 
 test("another view keeps what is shared and forgets the rest", () => {
     expect(changed(full, { view: "connections" }).params).toEqual({ filter: "client.port = 80 AND id = 3" });

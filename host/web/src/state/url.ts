@@ -53,9 +53,21 @@ export function parse(search: string, start = "overview"): Parsed {
     return { state: { ...fresh, view: query.get("view") ?? start, from, to, params }, note };
 }
 
+/** No capture is longer (300 years), and later times have no date that can be written. */
+const LONGEST = 1e10;
+
 function seconds(text: string | null): number | null {
     if (text === null) return null;
-    return text.trim() === "" ? NaN : Number(text);
+    return text.trim() === "" || !(Number(text) <= LONGEST) ? NaN : Number(text);
+}
+
+/** A link to a time behind the end of the capture that it is opened on: a longer one was meant. */
+export function within({ state, note }: Parsed, end: number): Parsed {
+    if (state.from === null || state.from <= end) return { state, note };
+    return {
+        state: { ...state, from: null, to: null },
+        note: "The time range of this link lies behind the end of this capture: the whole capture is shown.",
+    };
 }
 
 export function serialise(state: State): string {

@@ -11,6 +11,7 @@ import {
     BESIDE,
     drawBounce,
     legTimes,
+    leastWidth,
     linesOf,
     reachOf,
     ROW,
@@ -241,52 +242,61 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
                     </li>
                 ))}
             </ul>
-            {names === null ? (
-                <div class="sides" aria-hidden="true">
-                    <span>client {client}</span>
-                    <span>server {server}</span>
-                </div>
-            ) : (
-                <div class="sides of-taps" aria-hidden="true">
-                    {heads(width, names, [client, server]).map(({ text, at, align, most }) => (
-                        <span key={at} class={align} style={{ left: `${at}px`, maxWidth: `${most}px` }} title={text}>
-                            {text}
-                        </span>
-                    ))}
-                </div>
-            )}
-            <div class="pointed">
-                <div
-                    ref={scroller}
-                    class="bounce"
-                    role="group"
-                    aria-label={`Bounce diagram of ${count(all.length)} packets`}
-                    tabIndex={0}
-                    onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-                    onKeyDown={onKeyDown}
-                    onPointerDown={onPointerDown}
-                    onPointerMove={onPointerMove}
-                    onPointerUp={onPointerUp}
-                    onPointerLeave={onPointerLeave}
-                    onDblClick={() => go({ view: "packets" })}
-                >
-                    <div style={{ height: `${Math.max(whole, 1)}px` }}>
-                        <canvas ref={canvas} aria-hidden="true" />
+            <div class="broad">
+                <div style={{ minWidth: `${leastWidth(names?.length ?? 1)}px` }}>
+                    {names === null ? (
+                        <div class="sides" aria-hidden="true">
+                            <span>client {client}</span>
+                            <span>server {server}</span>
+                        </div>
+                    ) : (
+                        <div class="sides of-taps" aria-hidden="true">
+                            {heads(width, names, [client, server]).map(({ text, at, align, most }) => (
+                                <span
+                                    key={at}
+                                    class={align}
+                                    style={{ left: `${at}px`, maxWidth: `${most}px` }}
+                                    title={text}
+                                >
+                                    {text}
+                                </span>
+                            ))}
+                        </div>
+                    )}
+                    <div class="pointed">
+                        <div
+                            ref={scroller}
+                            class="bounce"
+                            role="group"
+                            aria-label={`Bounce diagram of ${count(all.length)} packets`}
+                            tabIndex={0}
+                            onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+                            onKeyDown={onKeyDown}
+                            onPointerDown={onPointerDown}
+                            onPointerMove={onPointerMove}
+                            onPointerUp={onPointerUp}
+                            onPointerLeave={onPointerLeave}
+                            onDblClick={() => go({ view: "packets" })}
+                        >
+                            <div style={{ height: `${Math.max(whole, 1)}px` }}>
+                                <canvas ref={canvas} aria-hidden="true" />
+                            </div>
+                        </div>
+                        {brush && (
+                            <div
+                                class="brush"
+                                style={{
+                                    top: `${Math.min(...brush)}px`,
+                                    height: `${Math.abs(brush[1] - brush[0])}px`,
+                                    background: palette.brush,
+                                }}
+                            />
+                        )}
+                        {pointed && under && !brush && (
+                            <Tip hover={{ ...pointed, ...figuresOf(under, several) }} width={width} height={tall} />
+                        )}
                     </div>
                 </div>
-                {brush && (
-                    <div
-                        class="brush"
-                        style={{
-                            top: `${Math.min(...brush)}px`,
-                            height: `${Math.abs(brush[1] - brush[0])}px`,
-                            background: palette.brush,
-                        }}
-                    />
-                )}
-                {pointed && under && !brush && (
-                    <Tip hover={{ ...pointed, ...figuresOf(under, several) }} width={width} height={tall} />
-                )}
             </div>
             <div class="unseen" aria-live="polite">
                 {row &&

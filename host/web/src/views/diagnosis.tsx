@@ -5,9 +5,10 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
-import { bytes, count, duration, figure, percent } from "../format";
+import { bytes, duration, figure, percent } from "../format";
+import { NAME_COLUMNS, namesOf } from "../packets/connection";
 import { LIMITS } from "../packets/shares";
-import { capture, go, param, state } from "../state/store";
+import { asked, capture, go, param } from "../state/store";
 import { colors } from "../theme";
 
 const SIDES = [
@@ -25,6 +26,7 @@ interface Category {
 }
 
 interface Summary {
+    connections?: string;
     diagnosis?: Category[];
     bottlenecks?: { name: string; seconds?: number; share?: number; remedy?: string }[];
     statistics?: { name: string; unit?: string; total?: number; client?: number; server?: number }[];
@@ -48,6 +50,9 @@ const said = (name: string) => {
 export default function Diagnosis() {
     const shown = capture.value as Capture;
     const summary = useLoad(`summary ${shown.id}`, (signal) => json<Summary>(of(shown, "/summary"), {}, signal));
+    if (summary.data?.connections === "0") {
+        return <p class="waiting">There is no TCP connection in this capture: nothing to diagnose.</p>;
+    }
     return (
         <>
             <Loading of={summary} what="Diagnosis">
@@ -219,42 +224,50 @@ interface Limited {
     seconds: number[];
 }
 
+/** Whether anything was sent that could be limited. */
+export const limitedAtAll = (all: readonly Pick<Limited, "seconds">[]) =>
+    all.some((one) => one.seconds.some((part) => part > 0));
+
 function readLimits(answer: Columns, columnOf: (limit: string) => string): Limited[] {
     const parts = LIMITS.map((limit) => answer.numbers(columnOf(limit.column)));
-    const ids = answer.texts("id");
-    return ids.map((id, row) => ({
+    const names = namesOf(answer);
+    return answer.texts("id").map((id, row) => ({
         id: id ?? "",
-        name: `${answer.at("client_address", row)}:${answer.at("client_port", row)} → ${answer.at("server_address", row)}:${answer.at("server_port", row)}`,
+        name: names[row] ?? "",
         seconds: parts.map((part) => part[row] as number),
     }));
 }
 
 function Limits() {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
-    const side = param("side", "server");
+    const { from, to } = asked.value;
+    const chosen = param("side");
     const by = param("by", "receiver_window");
-    const direction = side === "client" ? "client_to_server" : "server_to_client";
-    const columnOf = (limit: string) => `${direction}_limit_${limit}_seconds`;
-    const query = {
-        filter: param("filter"),
-        from,
-        to,
-        touch: "overlap",
-        sort: `-${columnOf(by)}`,
-        limit: SHOWN,
-        columns: [
-            "id,client_address,client_port,server_address,server_port",
-            ...LIMITS.map((limit) => columnOf(limit.column)),
-        ].join(),
+    const query = { filter: param("filter"), from, to, touch: "overlap", limit: SHOWN };
+    const load = async (side: string, signal: AbortSignal) => {
+        const direction = side === "client" ? "client_to_server" : "server_to_client";
+        const columnOf = (limit: string) => `${direction}_limit_${limit}_seconds`;
+        const names = LIMITS.map((limit) => columnOf(limit.column));
+        const wanted = {
+            ...query,
+            sort: `-${columnOf(by)}`,
+            columns: [`id,${NAME_COLUMNS}`, ...names].join(),
+        };
+        return { side, all: readLimits(await columns(of(shown, "/connections"), wanted, signal), columnOf) };
     };
-    const answer = useLoad(`limits ${shown.id} ${JSON.stringify(query)}`, async (signal) =>
-        readLimits(await columns(of(shown, "/connections"), query, signal), columnOf),
-    );
+    const answer = useLoad(`limits ${shown.id} ${JSON.stringify(query)} ${chosen} ${by}`, async (signal) => {
+        if (chosen !== "") return load(chosen, signal);
+        // Of uploads the servers' side is empty.
+        const servers = await load("server", signal);
+        if (limitedAtAll(servers.all)) return servers;
+        const clients = await load("client", signal);
+        return limitedAtAll(clients.all) ? clients : servers;
+    });
+    const side = answer.data?.side ?? "server";
     return (
         <>
             <div class="controls">
-                <Select label="Data of" name="side" value={side} options={SIDES} />
+                <Select label="Data of" name="side" value={chosen || side} options={SIDES} />
                 <Select
                     label="limited most by"
                     name="by"
@@ -263,14 +276,14 @@ function Limits() {
                 />
             </div>
             <Loading of={answer} what="Limits">
-                {(data) => <LimitBars all={data} />}
+                {(data) => <LimitBars {...data} />}
             </Loading>
         </>
     );
 }
 
-function LimitBars(props: { all: readonly Limited[] }) {
-    const { all } = props;
+function LimitBars(props: { side: string; all: readonly Limited[] }) {
+    const { side, all } = props;
     const c = colors.value;
     const rows = Math.max(all.length, 1);
     const known = (seconds: number) => (Number.isNaN(seconds) ? 0 : seconds);
@@ -295,7 +308,7 @@ function LimitBars(props: { all: readonly Limited[] }) {
             left={290}
             x={{
                 kind: "linear",
-                domain: [0, Math.max(...totals, 1e-9) * 1.02],
+                domain: [0, limitedAtAll(all) ? Math.max(...totals) * 1.02 : 1],
                 label: "time of the transfers",
                 format: duration,
             }}
@@ -323,11 +336,9 @@ function LimitBars(props: { all: readonly Limited[] }) {
                         from = to;
                     });
                 });
-                if (all.length === 0) {
-                    painter.text(`${count(0)} connections in this range`, area.left + 10, area.top + 14, {
-                        color: c.muted,
-                    });
-                }
+                if (limitedAtAll(all)) return;
+                const none = all.length === 0 ? "0 connections in this range" : `Of the ${side}s no transfer is known`;
+                painter.text(none, area.left + 10, area.top + 14, { color: c.muted });
             }}
             pick={(_, y, area) => {
                 const at = Math.floor(area.y.from(y));

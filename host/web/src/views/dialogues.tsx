@@ -8,7 +8,8 @@ import { FilterBox } from "../components/FilterBox";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { bytes, count, duration, percent, several, shortened } from "../format";
-import { capture, go, param, range, type Change } from "../state/store";
+import { nameOf } from "../packets/connection";
+import { asked, capture, go, param, type Change } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
@@ -17,7 +18,7 @@ const DRAWN = 40;
 
 export default function DialoguesView() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const loaded = useLoad(`dialogues ${shown.id} ${from} ${to} ${filter}`, (signal) =>
         json<Dialogues>(of(shown, "/dialogues"), { from, to, filter, limit: 500 }, signal),
@@ -47,8 +48,7 @@ export function rateColor(rate: number | null, c: Colors): string {
     return (RATES.find((step) => rate <= step.upTo) ?? (RATES.at(-1) as (typeof RATES)[number])).color(c);
 }
 
-const serverName = (dialogue: Dialogue) =>
-    dialogue.server?.includes(":") ? `[${dialogue.server}]:${dialogue.port}` : `${dialogue.server}:${dialogue.port}`;
+const serverName = ({ server, port }: Dialogue) => nameOf({ address: server, port });
 
 function toRows(dialogue: Dialogue): Change {
     const filter = and(
@@ -222,6 +222,7 @@ const HEADS = [
     ["payload", "Payload, repeats included"],
     ["sent again", "Share of the data packets that were sent again"],
     ["lost before tap", "Segments lost between their sender and the tap"],
+    ["lost behind tap", "Segments lost between the tap and their receiver"],
     ["least RTT", "Least round trip from the tap to the receiver and back"],
 ] as const;
 
@@ -231,7 +232,8 @@ function DialogueTable(props: { data: Dialogues }) {
         <td key="packets">{count(one.packets)}</td>,
         <td key="bytes">{bytes(one.bytes)}</td>,
         <td key="rate">{percent(one.retransmissionRate)}</td>,
-        <td key="lost">{count(one.lostBeforeTap)}</td>,
+        <td key="before">{count(one.lostBeforeTap)}</td>,
+        <td key="behind">{count(one.lostBehindTap)}</td>,
         <td key="rtt">{duration(one.minRttSeconds)}</td>,
     ];
     const heads = (way: string) =>

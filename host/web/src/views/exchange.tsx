@@ -15,7 +15,7 @@ import { bytes, count, duration, moment, several } from "../format";
 import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Selected } from "../packets/Selected";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
-import { capture, go, param, setParam, state, zoomTo } from "../state/store";
+import { asked, capture, go, param, setParam, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { columnsWide, loadTiming, TimingChart } from "./timing";
 
@@ -41,7 +41,7 @@ export default function Exchange() {
 
 function Charts(props: { filter: string }) {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const width = columnsWide();
     const query = { filter: props.filter, from, to };
     const dependencies = param("dependencies") === "1";

@@ -20,6 +20,7 @@ import {
     paintMarks,
     readMarks,
     shownMarks,
+    unmarked,
     valueDomain,
     zoomBox,
     type Marks,
@@ -27,7 +28,7 @@ import {
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, count, duration, moment, several } from "../format";
-import { capture, go, param, range, setParam, zoomTo } from "../state/store";
+import { asked, capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
 import { and, quoted } from "./open";
 
@@ -68,7 +69,8 @@ const WIDTH = 320;
 
 export default function TransactionMarks() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
+    const [begin, end] = range.value;
     const filter = param("requests");
     const value = param("value", "end") as Value;
     const by = param("by", "signature");
@@ -108,7 +110,7 @@ export default function TransactionMarks() {
                             key={phase.from}
                             type="button"
                             aria-pressed={
-                                Math.abs(from - Math.max(0, phase.from)) < 1e-6 && Math.abs(to - phase.to) < 1e-6
+                                Math.abs(begin - Math.max(0, phase.from)) < 1e-6 && Math.abs(end - phase.to) < 1e-6
                             }
                             onClick={() => zoomTo(phase.from, phase.to)}
                         >
@@ -120,10 +122,13 @@ export default function TransactionMarks() {
                 {([data, load, bins]) => (
                     <Kept of={[data, load, bins, value]}>
                         {() => (
-                            <div class="beside">
-                                <Chart marks={data} timeline={load} value={value} />
-                                <HistogramChart marks={data} histogram={bins} value={value} />
-                            </div>
+                            <>
+                                <div class="beside">
+                                    <Chart marks={data} timeline={load} value={value} />
+                                    <HistogramChart marks={data} histogram={bins} value={value} />
+                                </div>
+                                <Unmarked marks={data} value={value} />
+                            </>
                         )}
                     </Kept>
                 )}
@@ -145,6 +150,11 @@ export default function TransactionMarks() {
             </Loading>
         </>
     );
+}
+
+function Unmarked(props: { marks: Marks; value: Value }) {
+    const rest = unmarked(props.marks, `time to the ${VALUES[props.value]}`);
+    return rest === null ? null : <p class="waiting">{rest}</p>;
 }
 
 /** Hidden kinds, in the URL. */
@@ -197,7 +207,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
         <ChartFrame
             name="transactions"
             title={several(marks.inRange, "transaction")}
-            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
+            about={`Each mark is a transaction${marks.exact ? "" : " (or several close together: zoom in)"}: when its request began against how long it took to the ${VALUES[value]}. Setups are left out unless the filter names a kind. ${ringed ? "Ringed: with losses." : "Colour by losses, or zoom in, to see which had some."} The line counts requests in progress (right). Shaded: more was lost than usual.`}
             height={HEIGHT}
             y={{ kind: "log", domain: valueDomain(marks), label: `time to the ${VALUES[value]}`, format: duration }}
             y2={{
@@ -358,7 +368,7 @@ function Statistics(props: {
     return (
         <GroupTable
             label="Statistics"
-            caption={`Time to the ${VALUES[value]}, by ${by}: figures over all transactions that begin in the range${more}`}
+            caption={`Time to the ${VALUES[value]}, by ${by}: figures over all transactions that begin in the range, setups too${more}`}
             head={by}
             groups={groups}
             columns={[

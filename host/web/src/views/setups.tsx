@@ -19,13 +19,14 @@ import {
     paintMarks,
     readMarks,
     shownMarks,
+    unmarked,
     valueDomain,
     zoomBox,
     type Marks,
 } from "../components/marks";
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
-import { count, duration, moment } from "../format";
-import { capture, go, param, range, setParam } from "../state/store";
+import { count, duration, moment, several } from "../format";
+import { asked, capture, go, param, range, setParam } from "../state/store";
 import { colors, type Colors } from "../theme";
 import { and, FAILED, FAILED_COLUMNS, quoted } from "./open";
 
@@ -43,7 +44,7 @@ const lookOf = (name: string, c: Colors) => OUTCOMES[name]?.look(c) ?? ({ color:
 
 export default function Setups() {
     const shown = capture.value as Capture;
-    const [from, to] = range.value;
+    const { from, to } = asked.value;
     const filter = param("filter");
     const kind = param("scale", "log");
     const marks = useLoad(`setups ${shown.id} ${from} ${to} ${filter} ${kind}`, async (signal) =>
@@ -119,11 +120,12 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
     const isWrong = (index: number) => marks.names[marks.kinds[index] as number]?.name !== "OK";
     const wrong = order.filter(isWrong);
     const stepped = wrong.length > 0 ? wrong : order;
+    const rest = unmarked(marks, "setup time");
     return (
         <>
             <ChartFrame
                 name="setups"
-                title={`${count(marks.inRange)} connection setups, ${count(failed)} failed`}
+                title={`${several(marks.inRange, "connection setup")}, ${count(failed)} failed`}
                 about={`Each mark is a setup${marks.exact ? "" : " (or several close together: zoom in)"}: its first SYN against the time until it was done or given up. The line counts connections open at once (right). Shaded: more was lost than usual. The arrow keys visit setups that went wrong.`}
                 height={430}
                 y={{
@@ -179,9 +181,7 @@ function Chart(props: { marks: Marks; timeline: Timeline }) {
                 onBox={zoomBox}
                 steps={{ count: stepped.length, at: (index, area) => hoverOf(stepped[index] as number, area) }}
             />
-            {marks.withoutValue > 0 && (
-                <p class="waiting">{count(marks.withoutValue)} more have no setup time that is known.</p>
-            )}
+            {rest !== null && <p class="waiting">{rest}</p>}
             <p class="ways">
                 {failed > 0 && (
                     <Link

@@ -4,7 +4,7 @@ import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { count, duration, figure, UNKNOWN } from "../format";
-import { drawPath, legWords, PATH_HEIGHT, tapName, type Delay, type Leg, type Tap } from "../packets/path";
+import { drawPath, legWords, PATH_HEIGHT, pathLeast, tapName, type Delay, type Leg, type Tap } from "../packets/path";
 import { Picture } from "../packets/Picture";
 import { capture } from "../state/store";
 import { colors } from "../theme";
@@ -54,6 +54,7 @@ function Path(props: Taps) {
                 title="The path"
                 about="From the clients' side to the servers'. Of each leg and direction: the median delay (smallest to 95 of 100), and how many packets entered it and did not leave it. Delays of one direction hold if the fastest packets need the same time both ways."
                 words={words.join(". ")}
+                least={pathLeast(legs)}
                 height={() => PATH_HEIGHT}
                 paint={(painter, width) => drawPath(painter, taps, legs, width, colors.value)}
             >

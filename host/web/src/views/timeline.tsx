@@ -2,7 +2,7 @@
 import { ratio, SeriesChart, shares } from "../chart/SeriesChart";
 import { FilterBox } from "../components/FilterBox";
 import { Loading } from "../components/load";
-import { useTimeline, type Timeline } from "../components/timeline";
+import { perSecond, useTimeline, type Timeline } from "../components/timeline";
 import { bits, percent } from "../format";
 import { go } from "../state/store";
 import { colors } from "../theme";
@@ -26,16 +26,25 @@ export default function TimeLines() {
     );
 }
 
+/** Segments that were sent, at least, by column: what was lost before the tap never passed it. */
+export function sentAtLeast(passed: ArrayLike<number>, lost: ArrayLike<number>): Float64Array {
+    return Float64Array.from({ length: passed.length }, (_, at) => Math.max(passed[at] as number, lost[at] as number));
+}
+
 function Charts(props: { timeline: Timeline }) {
     const { timeline } = props;
     const c = colors.value;
     const get = (name: string) => timeline.columns.numbers(name);
-    const perSecond = (name: string) => ratio(get(name), timeline.step);
+    const rate = (name: string) => perSecond(get(name), timeline.step);
     const bitsOf = (name: string) =>
         ratio(
             Float64Array.from(get(name), (value) => value * 8),
             timeline.step,
         );
+    const lost = (side: string) => {
+        const segments = get(`${side}_lost`);
+        return shares(segments, sentAtLeast(get(`${side}_packets`), segments));
+    };
     const rows = {
         open: (from: number, to: number) => go({ view: "connections", from, to }),
         openLabel: "Show the connections that begin here",
@@ -71,14 +80,14 @@ function Charts(props: { timeline: Timeline }) {
             <SeriesChart
                 name="rates"
                 title="Per second"
-                about="Connections and requests that begin, responses that end, setups that failed."
+                about="Connections and requests that begin, responses that end, setups that failed; each over at least one second."
                 unit="per second"
                 timeline={timeline}
                 series={[
-                    { name: "connections opened", color: c.blue, values: perSecond("opened") },
-                    { name: "requests", color: c.orange, values: perSecond("requests"), dash: [6, 3] },
-                    { name: "responses", color: c.green, values: perSecond("responses"), dash: [2, 2] },
-                    { name: "failed setups", color: c.red, values: perSecond("failed") },
+                    { name: "connections opened", color: c.blue, values: rate("opened") },
+                    { name: "requests", color: c.orange, values: rate("requests"), dash: [6, 3] },
+                    { name: "responses", color: c.green, values: rate("responses"), dash: [2, 2] },
+                    { name: "failed setups", color: c.red, values: rate("failed") },
                 ]}
                 {...rows}
             />
@@ -98,7 +107,7 @@ function Charts(props: { timeline: Timeline }) {
             <SeriesChart
                 name="losses"
                 title="Losses"
-                about="Share of the data segments that the network lost or that were sent again, in each direction, at the time of the repeat."
+                about="Share of the data segments that the network lost, when they passed or should have, and of those that were sent again, in each direction. What was lost before the tap counts as sent."
                 unit="share of data segments"
                 format={percent}
                 timeline={timeline}
@@ -106,13 +115,13 @@ function Charts(props: { timeline: Timeline }) {
                     {
                         name: "lost, client to server",
                         color: c.blue,
-                        ...shares(get("client_lost"), get("client_packets")),
+                        ...lost("client"),
                     },
                     {
                         name: "lost, server to client",
                         color: c.orange,
                         dash: [6, 3],
-                        ...shares(get("server_lost"), get("server_packets")),
+                        ...lost("server"),
                     },
                     {
                         name: "sent again, client",
@@ -132,16 +141,16 @@ function Charts(props: { timeline: Timeline }) {
             <SeriesChart
                 name="setup-losses"
                 title="Repeated SYNs and what the capture missed"
-                about="SYN and SYN-ACK packets that came again, and segments that were delivered although the capture does not have them."
+                about="SYN and SYN-ACK packets that came again, and segments that were delivered although the capture does not have them; each over at least one second."
                 unit="per second"
                 timeline={timeline}
                 series={[
-                    { name: "SYN again", color: c.red, values: perSecond("syn_repeats") },
-                    { name: "SYN-ACK again", color: c.purple, values: perSecond("syn_ack_repeats"), dash: [6, 3] },
+                    { name: "SYN again", color: c.red, values: rate("syn_repeats") },
+                    { name: "SYN-ACK again", color: c.purple, values: rate("syn_ack_repeats"), dash: [6, 3] },
                     {
                         name: "missed by the capture",
                         color: c.grey,
-                        values: perSecond("missed_by_capture"),
+                        values: rate("missed_by_capture"),
                         dash: [2, 2],
                     },
                 ]}

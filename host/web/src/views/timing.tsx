@@ -1,21 +1,21 @@
 /** Packet timing: every packet a mark, of one connection or of hundreds, from minutes down to microseconds. */
 import { columns, of, type Parameters } from "../api/client";
 import type { Capture } from "../api/types";
-import type { Area } from "../chart/axes";
+import { ROOM, type Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { useTimeline } from "../components/timeline";
 import { Select } from "../components/Select";
 import { bytes, count, duration, moment, several } from "../format";
-import { nameOf } from "../packets/connection";
+import { NAME_COLUMNS, namesOf } from "../packets/connection";
 import { KINDS, type Kind } from "../packets/kinds";
 import { CLIENT_LINE, laneHeight, line, SERVER_LINE } from "../packets/lanes";
-import { firstFrom, nearest, nextWhere } from "../packets/marks";
+import { nearest } from "../packets/marks";
 import { Selected } from "../packets/Selected";
 import { Pages } from "../packets/Pages";
-import { drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
-import { capture, cursor, go, param, range, setParam, state, zoomTo } from "../state/store";
+import { anomalyFrom, drawLinks, drawMarks, MOST_LINKS, readTiming, type Timing } from "../packets/timing";
+import { asked, capture, cursor, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
 /** Lanes on a page, to choose from: more are a picture too tall to move in a frame. */
@@ -73,16 +73,10 @@ export async function loadTiming(shown: Capture, query: Parameters, width: numbe
 }
 
 async function namedLanes(shown: Capture, query: Parameters, signal: AbortSignal): Promise<Lane[]> {
-    const wanted = { touch: "overlap", columns: "id,client_address,client_port,server_address,server_port" };
+    const wanted = { touch: "overlap", columns: `id,${NAME_COLUMNS}` };
     const table = await columns(of(shown, "/connections"), { ...query, share: null, ...wanted }, signal);
-    const clients = table.texts("client_address");
-    const servers = table.texts("server_address");
-    const end = (address: string | null | undefined, port: unknown) =>
-        nameOf({ address: address ?? "?", port: Number(port) });
-    return table.texts("id").map((id, row) => ({
-        id,
-        name: `${end(clients[row], table.at("client_port", row))} → ${end(servers[row], table.at("server_port", row))}`,
-    }));
+    const names = namesOf(table);
+    return table.texts("id").map((id, row) => ({ id, name: names[row] ?? "" }));
 }
 
 export default function TimingView() {
@@ -95,8 +89,7 @@ export default function TimingView() {
 
 function Lanes(props: { filter: string }) {
     const shown = capture.value as Capture;
-    // The last packet stands at the end of the range: the whole capture is asked for without one.
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const limit = Number(param("lanes", "200"));
     const one = param("rows") === "together";
     // Whoever chose a page of connections wants a lane for each.
@@ -238,51 +231,37 @@ export function TimingChart(props: ChartProps) {
         return found < 0 ? null : hoverOf(found, area);
     };
 
-    /** The next or the last packet that was sent again or reset, moved to the middle. */
-    const anomaly = (step: 1 | -1) => {
+    const anomaly = (from: number, step: 1 | -1) => {
         const [low, high] = range.value;
-        const at = cursor.value ?? (low + high) / 2;
-        const before = firstFrom(marks.time, at + (step > 0 ? 1e-9 : 0));
-        const found = nextWhere(marks, step > 0 ? before - 1 : before, step, (mark) =>
-            ["RETRANSMISSION", "RST", "ZERO_WINDOW"].includes(KINDS[marks.kind[mark] as number]?.name ?? ""),
-        );
-        if (found < 0) return;
-        const time = marks.time[found] as number;
-        const half = (high - low) / 2;
-        if (time < low || time > high) zoomTo(time - half, time + half);
-        cursor.value = time;
+        return anomalyFrom(marks, from, cursor.value ?? (step > 0 ? low : high), step);
     };
 
     const present = new Set(timing.marks.kind);
     let links = 0;
     return (
-        <div
-            onKeyDown={(event) => {
-                if (event.key === "n" || event.key === "p") {
-                    event.preventDefault();
-                    event.stopPropagation();
-                    anomaly(event.key === "n" ? 1 : -1);
-                }
-            }}
-        >
+        <>
             <ChartFrame
                 name="timing"
                 title="Packet timing"
-                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window.`}
+                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window${timing.exact ? "" : ", to repeated SYNs where each packet is drawn"}.`}
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
-                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : 76)
+                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : ROOM)
                 }
                 y={{
                     kind: "linear",
                     plain: true,
                     domain: [Math.max(rows, 1) + FOOT / lane, 0],
-                    label: one
-                        ? total === 1
-                            ? "one connection"
-                            : "all connections"
-                        : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
+                    // Without lanes there is no height for words.
+                    label:
+                        rows === 0
+                            ? ""
+                            : one
+                              ? total === 1
+                                  ? "one connection"
+                                  : "all connections"
+                              : `${count(timing.shared > 0 ? total : rows)} ${rows === 1 ? "connection" : "connections"}`,
                     ticks: one
                         ? [
                               { value: SERVER_LINE, label: "servers" },
@@ -319,7 +298,11 @@ export function TimingChart(props: ChartProps) {
                     links = one || hidden.has("RETRANSMISSION") ? 0 : drawLinks(painter, marks, area, lane);
                 }}
                 pick={pick}
-                steps={{ count: marks.time.length, at: hoverOf }}
+                steps={{
+                    count: marks.time.length,
+                    at: hoverOf,
+                    keys: { n: (from) => anomaly(from, 1), p: (from) => anomaly(from, -1) },
+                }}
             />
             {timing.shared === 0 && total > lanes.length && (
                 <p class="warning">
@@ -334,6 +317,6 @@ export function TimingChart(props: ChartProps) {
                     : `, in ${several(marks.time.length, "mark")}; zoom in until each is drawn`}
                 .{links > MOST_LINKS && ` ${count(MOST_LINKS)} of ${count(links)} loops are drawn.`}
             </p>
-        </div>
+        </>
     );
 }

@@ -2,8 +2,11 @@ import { expect, test } from "vitest";
 import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
 import { ratio, shares, statistics } from "../chart/SeriesChart";
+import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
+import { limitedAtAll } from "./diagnosis";
 import { behind, told, valueName, valueText } from "./overview";
+import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
 import { THEMES } from "../theme";
 import { and, FAILED, idsFilter, quoted } from "./open";
@@ -30,6 +33,28 @@ test("a completion replaces bytes, not characters", () => {
         text: 'name = "Zürich" AND client.port',
         caret: 31,
     });
+});
+
+test("a share of lost segments is one at most, also where they were lost before the tap and none passed", () => {
+    const lost = [2, 1, 0, 1, 0];
+    const passed = [1, 0, 4, 4, 0];
+    const { values, average } = shares(lost, sentAtLeast(passed, lost));
+    expect(Array.from(values)).toEqual([1, 1, 0, 0.25, NaN]);
+    expect(average).toBeCloseTo(4 / 11);
+    expect(sentAtLeast([NaN], [1])).toEqual(new Float64Array([NaN]));
+});
+
+test("where nothing was sent, there is nothing that could be limited", () => {
+    expect(limitedAtAll([])).toBe(false);
+    expect(limitedAtAll([{ seconds: [0, NaN] }])).toBe(false);
+    expect(limitedAtAll([{ seconds: [NaN] }, { seconds: [0, 0.1] }])).toBe(true);
+});
+
+test("rows that have no mark are counted", () => {
+    expect(unmarked({ inRange: 5, withoutValue: 0 }, "setup time")).toBeNull();
+    expect(unmarked({ inRange: 1, withoutValue: 1 }, "setup time")).toBe(
+        "Without a mark: 1 of 1, whose setup time is not known.",
+    );
 });
 
 test("figures of a series leave out what is not known", () => {

@@ -1,7 +1,7 @@
 /** The waterfall: each transaction a bar, split into client, request, server and response. */
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
-import type { Area } from "../chart/axes";
+import { ROOM, type Area } from "../chart/axes";
 import { paintBands } from "../chart/bands";
 import { ChartFrame, startOf, type Hover } from "../chart/ChartFrame";
 import { Kept, Loading, useLoad, useTogether } from "../components/load";
@@ -20,7 +20,7 @@ import {
     type Part,
     type Transaction,
 } from "../packets/waterfall";
-import { capture, go, param, range, state, zoomTo } from "../state/store";
+import { asked, capture, go, param, range, zoomTo } from "../state/store";
 import { colors } from "../theme";
 
 const SORTS = [
@@ -42,7 +42,7 @@ export default function Waterfall() {
 
 function Shown(props: { filter: string }) {
     const shown = capture.value as Capture;
-    const { from, to } = state.value;
+    const { from, to } = asked.value;
     const offset = Number(param("offset", "0"));
     const sort = param("sort", "request_time");
     const query = { filter: props.filter, from, to, touch: "overlap", sort, offset, limit: PAGE, columns: COLUMNS };
@@ -120,7 +120,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
             title="Waterfall"
             about={`Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the server's time, the response. A cross marks losses. The legend says how all time shown is divided.${narrow ? ` These take ${duration(end - begin)} of ${duration(to - from)}: zoom to them to tell their parts.` : ""}`}
             height={Math.round(rows * height) + 52}
-            left={named ? 230 : 76}
+            left={named ? 230 : ROOM}
             y={{
                 kind: "linear",
                 plain: true,
