@@ -18,6 +18,9 @@ use crate::{output, query, report, say, source, taps, text};
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     output::keep(&args.inputs, args.output.as_deref())?;
     let marked = args.range()?;
+    if args.inputs.len() > 1 || args.format == AnalyzeFormat::Html {
+        args.without_parts()?;
+    }
     let [input] = args.inputs.as_slice() else {
         return taps::run(args);
     };

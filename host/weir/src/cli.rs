@@ -174,6 +174,22 @@ impl AnalyzeArgs {
         ordered(from, to)?;
         Ok((from.is_some() || to.is_some()).then_some(Range { from, to }))
     }
+
+    /// Several captures of one path, and the report, have no place for some of what can be asked about one.
+    pub fn without_parts(&self) -> Result<(), Failure> {
+        let given = [
+            ("--operations", self.operations.is_some()),
+            ("--from", self.from.is_some()),
+            ("--to", self.to.is_some()),
+            ("--timeline", self.timeline.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Failure::new(format_args!(
+                "{option} is for one capture, in text or JSON: ask it of the one nearest to the client by itself"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A range that ends before it begins is a mistake. (Seconds and times of day have no order before the first packet.)

@@ -134,3 +134,9 @@ def test_a_wrong_filter_names_its_option():
     for option in ["--filter", "--finding"]:
         said = refused("export", DEMO, "-f", "csv", "--table", "connections", option, "kind = ")
         assert re.search(rf"{option}: position \d+: ", said), said
+
+
+@pytest.mark.parametrize("option", [["--operations", "2"], ["--from", "1"], ["--to", "2"], ["--timeline", "1"]])
+@pytest.mark.parametrize("captures", [[DEMO, DEMO], [DEMO, "-f", "html"]])
+def test_what_is_for_one_capture_is_not_ignored(captures, option):
+    assert f"{option[0]} is for one capture" in refused("analyze", *captures, *option)
