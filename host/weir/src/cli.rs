@@ -192,7 +192,7 @@ impl AnalyzeArgs {
     }
 }
 
-/// A range that ends before it begins is a mistake. (Seconds and times of day have no order before the first packet.)
+/// A range that ends before it begins is a mistake. (Seconds and a time with its date have no order before the first packet.)
 pub fn ordered(from: Option<Moment>, to: Option<Moment>) -> Result<(), Failure> {
     match (from, to) {
         (Some(Moment::AfterStart(from)), Some(Moment::AfterStart(to)))
