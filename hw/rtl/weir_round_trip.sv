@@ -24,9 +24,11 @@ module weir_round_trip
 
   // RTT DATA is written about once in 2 to the power of so many ns.
   localparam int GateBits = 20;
+  // What was overtaken may hold up an ACK for 2 to the power of so many ns.
+  localparam int SoonBits = 17;
 
-  logic s, r, answered, slot_left, gate, setup_sample, cleared;
-  logic [39:0] now, setup_age, age;
+  logic s, r, answered, slot_left, gate, setup_sample, delays, cleared;
+  logic [39:0] now, setup_age, age, sender_age;
   logic [7:0] gate_now;
 
   assign s = order.sender;
@@ -62,8 +64,10 @@ module weir_round_trip
     end
   end
 
-  // The sender's slot is not in use, or not any more (Karn).
-  assign cleared   = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit];
+  // The sender's slot is not in use, or not any more: the ACK may be one of this packet, or have waited for it for long (Karn).
+  assign sender_age = now - current[s].slot_time;
+  assign delays = !order.overtaken || (after(current[s].slot_seq, word.meta.seq) && sender_age[39:SoonBits] != 0);
+  assign cleared = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit] && delays;
   assign slot_left = current[s].slot && !order.opened && !order.leaves_setup && !cleared;
 
   logic [1:0][39:0] visit_age;

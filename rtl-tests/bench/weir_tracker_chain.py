@@ -172,6 +172,34 @@ async def reset_of_open_blocks_and_reuse(dut, gap):
 
 @cocotb.test()
 @cocotb.parametrize(gap=GAPS)
+@cocotb.parametrize(
+    # Which of three segments comes again, with an id so far from the newest, so long after the last; whether the first keeps its time.
+    again=[
+        (0, -2, 100_000, True),
+        (0, -2, (1 << 17) - 2001, True),
+        (0, -2, (1 << 17) - 2000, False),
+        (1, -1, 10 * MS, True),
+        (2, 0, 10 * MS, True),
+        (0, 1, 1000, False),
+        (1, 1, 1000, False),
+        (1, -257, 1000, False),
+    ]
+)
+async def what_was_overtaken_is_no_repeat(dut, gap, again):
+    segment, id_step, after, kept = again
+    words = Words()
+    words.handshake()
+    words.packet(1 * MS, 1, 101, 901, ACK, 50)
+    words.packet(1000, 1, 151, 901, ACK, 50)
+    words.packet(1000, 1, 201, 901, ACK, 50)
+    words.packet(after, 1, 101 + 50 * segment, 901, ACK, 50, id_step=id_step)
+    words.packet(20 * MS, 0, 901, 251, ACK)
+    found, _ = await run(dut, words, gap)
+    assert told(found).count((Kind.RTT, RttHow.DATA)) == kept
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
 async def records_left_out(dut, gap):
     """The state is that of all packets; what was left out shows as MERGED in what comes later."""
     words = Words()

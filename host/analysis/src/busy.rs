@@ -46,12 +46,14 @@ impl Run {
 }
 
 /// A slow link and the last times in which something came over it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Link {
     /// What [`UNIT`] bytes took there, ns, in the last blocks, of which so many have come, and in the block that tells.
     paces: [u32; BLOCKS],
     blocks: usize,
     pace: u32,
+    /// The fastest blocks tell the same pace, as nothing comes faster over a link. Senders that pace have many.
+    is_steady: bool,
     /// Bytes of a full segment's frame.
     segment: u32,
     runs: Vec<Run>,
@@ -59,27 +61,25 @@ pub(crate) struct Link {
 
 impl Link {
     /// It spaced this block.
-    pub fn new(block: &Block) -> Self {
-        let mut link = Self {
-            paces: [0; BLOCKS],
-            blocks: 0,
-            pace: 0,
-            segment: 0,
-            runs: Vec::new(),
-        };
-        link.spaced(block);
-        link
-    }
-
-    /// It spaced this block.
     pub fn spaced(&mut self, block: &Block) {
         self.segment = self.segment.max(frames(block.max_segment.into(), 1));
         self.paces[self.blocks % BLOCKS] = pace(block);
         self.blocks += 1;
         let mut paces = self.paces;
         let known = &mut paces[..self.blocks.min(BLOCKS)];
+        known.sort_unstable();
         let quarter = known.len() / QUARTER;
-        self.pace = *known.select_nth_unstable(quarter).1;
+        self.pace = known[quarter];
+        self.is_steady = quarter > 0 && u64::from(known[quarter / 2]) * 10 >= u64::from(self.pace) * 9;
+    }
+
+    /// What the first segment of a block took there, ns. `None`: it seems that it came another way, or the pace is not known well.
+    pub fn on_wire(&self, block: &Block) -> Option<u64> {
+        let first = block.bytes.min(block.max_segment.into());
+        let behind = frames(block.bytes - first, block.packets.saturating_sub(1));
+        let passage = block.last.saturating_sub(block.first);
+        let is_slow = passage.saturating_mul(100) >= self.time(behind.into()).saturating_mul(*BUSY.start());
+        (self.is_steady && is_slow).then(|| self.time(frames(first, 1).into()))
     }
 
     /// A block came.
@@ -170,8 +170,15 @@ mod tests {
         }
     }
 
+    /// It spaced one.
+    fn spaced(block: &Block) -> Link {
+        let mut link = Link::default();
+        link.spaced(block);
+        link
+    }
+
     fn link(blocks: &[(u64, u64, u16)]) -> Link {
-        let mut link = Link::new(&block((0, 100, 2)));
+        let mut link = spaced(&block((0, 100, 2)));
         blocks.iter().for_each(|of| link.passed(&block(*of)));
         link
     }
@@ -200,6 +207,35 @@ mod tests {
         assert_eq!(link.busy_since(1850), Some(1000));
     }
 
+    /// A response too short to tell took its time on a link that others have told of.
+    #[test]
+    fn a_single_segment_passed_the_link_as_well() {
+        let single = |bytes: u32| Block {
+            bytes,
+            ..block((1000, 1000, 1))
+        };
+        let mut link = link(&[]);
+        for known in 1..QUARTER {
+            assert_eq!(link.on_wire(&single(434)), None, "{known} blocks");
+            link.spaced(&block((0, 100, 2)));
+        }
+        assert_eq!(
+            [434, 934].map(|bytes| link.on_wire(&single(bytes))),
+            [Some(50), Some(100)]
+        );
+        // Of two, the second is short; and it came as fast as over no slow link.
+        let two = |last: u64| Block {
+            bytes: 934 + 134,
+            ..block((1000, last, 2))
+        };
+        assert_eq!([1020, 1010].map(|last| link.on_wire(&two(last))), [Some(100), None]);
+        // Senders that pace send at many paces.
+        for apart in [50, 70, 90, 60] {
+            link.spaced(&block((0, apart, 2)));
+        }
+        assert_eq!(link.on_wire(&single(934)), None);
+    }
+
     #[test]
     fn a_link_with_pauses_is_not_busy() {
         // Several flights in one block.
@@ -225,7 +261,7 @@ mod tests {
     /// The first that came over it were short segments: the next ones, one behind the other, take longer.
     #[test]
     fn the_longest_segment_tells_of_a_pause() {
-        let mut link = Link::new(&Block {
+        let mut link = spaced(&Block {
             max_segment: 134,
             bytes: 268,
             ..block((0, 20, 2))

@@ -1,7 +1,7 @@
 //! Which packet of a handshake was lost, and the sentence that an expert would write about it
 //! (`docs/src/losses.md`).
 
-use weir_record::{Event, EventMore, NO_SCALE, Setup, setup_bit, what};
+use weir_record::{Event, EventMore, NO_SCALE, Rtt, Setup, SetupMore, setup_bit, what};
 
 use crate::losses::Counts;
 use crate::numbers::duration;
@@ -9,8 +9,8 @@ use crate::rtt::Trip;
 use crate::setup::{Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
-/// Repeats kept; the SYN timers of all stacks give up sooner.
-const REPEATS: usize = 16;
+/// Repeats kept; the SYN timers of all stacks give up sooner, also where a mirror writes each of them twice.
+const REPEATS: usize = 32;
 /// No SYN timer is as short as this, ns (RFC 6298 2.1: 1 s; in use, 250 ms and more): the same SYN
 /// again sooner is a copy.
 pub const SYN_TIMER_LEAST: u64 = 100_000_000;
@@ -28,6 +28,43 @@ const SLOW_LINK: u64 = 3_000_000;
 
 /// Where no round trip is known: an ACK that comes within this part of the time between two SYN-ACKs after the later one answers that.
 const COINCIDENCE: u64 = 10;
+
+/// Round trips of a handshake that a copy of a SYN or SYN-ACK hid from the engine: the side that was timed, and when the answer came.
+/// `seen`: the SETUP record; `sent`: the same without copies.
+pub(crate) fn timed_beside_copies(
+    seen: &Setup,
+    sent: &Setup,
+    more: &SetupMore,
+) -> impl Iterator<Item = (usize, u64, Rtt)> {
+    let hidden = |side, seen: u8, sent: u8, from: u64, to: u64, isn: u32| {
+        let start = isn.wrapping_add(1);
+        let rtt = Rtt {
+            rtt: to.saturating_sub(from),
+            seq_end: start,
+            ack: start,
+            flight: 0,
+            window: 0,
+        };
+        (seen > 1 && sent == 1 && from != 0 && to != 0).then_some((side, to, rtt))
+    };
+    let syn = hidden(
+        0,
+        seen.syn_count,
+        sent.syn_count,
+        seen.first_syn,
+        seen.syn_ack,
+        more.client_isn,
+    );
+    let syn_ack = hidden(
+        1,
+        seen.syn_ack_count,
+        sent.syn_ack_count,
+        seen.syn_ack,
+        seen.end,
+        more.server_isn,
+    );
+    syn.into_iter().chain(syn_ack)
+}
 
 /// Whether the server's timer sent the SYN-ACK, so that one before it was lost. `near`: round trip to the server. After a SYN that was
 /// sent once, a server or a proxy may as well have been slow, unless it is the time of a timer, and so may the way be that is not known.
@@ -133,6 +170,8 @@ pub(crate) struct Handshake {
     setup: Option<Setup>,
     /// The last SYN was answered by an ACK of something else.
     challenged: bool,
+    /// What comes so long after the one before may be a copy, too, as copies did, ns.
+    copies_after: u64,
 }
 
 /// What is known beside the packets of a handshake when it is judged.
@@ -173,6 +212,7 @@ impl Handshake {
         self.repeats.clear();
         self.setup = None;
         self.challenged = false;
+        self.copies_after = 0;
     }
 
     /// The server answered a SYN with an ACK of something else: it still has an older connection of these ports. The client
@@ -194,12 +234,13 @@ impl Handshake {
     ) -> Class {
         let from_server = side == 1;
         let asked = self.syn_repeats().last().map_or(0, |syn| syn.time);
-        let answers = from_server && time.saturating_sub(asked) < SERVER_TIMER_LEAST;
         let last = match self.last(from_server) {
             0 if !from_server => opened,
             last => last,
         };
-        let soon = last != 0 && time.saturating_sub(last) < SYN_TIMER_LEAST;
+        let after = time.saturating_sub(last);
+        let answers = from_server && time.saturating_sub(asked) < SERVER_TIMER_LEAST && after > self.copies_after;
+        let soon = last != 0 && after < SYN_TIMER_LEAST;
         // There are senders whose repeats have the IP id of the first.
         let same_id = e.what & what::COPY != 0;
         let class = if same_id && (soon || last == 0) || late && soon && !answers {
@@ -257,14 +298,12 @@ impl Handshake {
         let mut sent = *setup;
         let mut last = [setup.first_syn, setup.syn_ack];
         let mut asked = 0;
-        // How long after the first the copies of SYNs came.
-        let mut copies_after = 0;
         for repeat in self.repeats.iter_mut().filter(|r| !r.late) {
             let side = usize::from(repeat.from_server);
             let after = repeat.time.saturating_sub(last[side]);
             let soon = last[side] != 0 && after < SYN_TIMER_LEAST;
             // A copy of a SYN asks for nothing, and one of a SYN-ACK answers nothing.
-            repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST && after > copies_after;
+            repeat.answers &= repeat.time.saturating_sub(asked) < SERVER_TIMER_LEAST && after > self.copies_after;
             let (counts, number) = if repeat.from_server {
                 (&mut *server, &mut sent.syn_ack_count)
             } else {
@@ -292,7 +331,7 @@ impl Handshake {
             }
             last[side] = repeat.time;
             match repeat.class {
-                Class::Copy => copies_after = copies_after.max(COPIES_DIFFER * after),
+                Class::Copy => self.copies_after = self.copies_after.max(COPIES_DIFFER * after),
                 _ if !repeat.from_server => asked = repeat.time,
                 _ => {}
             }

@@ -332,9 +332,10 @@ impl State {
         if flow.setup.done {
             return;
         }
-        let setup = flow.handshake(&Setup::decode(r));
+        let seen = Setup::decode(r);
+        let sent = flow.handshake(&seen);
         let more = more.map_or(NO_OPTIONS, SetupMore::decode);
-        let times = flow.setup.record(r.arg(), &setup, &more);
+        let times = flow.setup.record(r.arg(), &sent, &more);
         if flow.setup.is_scaled() {
             self.scaling.add(flow.server());
         }
@@ -350,6 +351,10 @@ impl State {
                 operations.add(&flow.route(), &done, &time);
             }
             self.transaction(r.flow(), ends, &done, &time, Described::Setup(&setup), sink);
+        }
+        // The engine times nothing that it counted twice.
+        for (side, time, rtt) in handshake::timed_beside_copies(&seen, &sent, &more) {
+            self.round_trip(r.flow(), side, time, Some(RttHow::Handshake), &rtt, sink);
         }
     }
 
@@ -469,38 +474,52 @@ impl State {
     #[inline(never)]
     fn rtt(&mut self, r: &Record, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
-        let Some(flow) = self.flows.get_mut(r.flow()) else {
+        let how = RttHow::from_u8(r.arg());
+        self.round_trip(r.flow(), side, r.time(), how, &Rtt::decode(r), sink);
+    }
+
+    /// A round trip that was over at `time`, of what a side sent.
+    #[inline]
+    fn round_trip(
+        &mut self,
+        flow: FlowId,
+        side: usize,
+        time: u64,
+        how: Option<RttHow>,
+        rtt: &Rtt,
+        sink: &mut impl Sink,
+    ) {
+        let Some(flow) = self.flows.get_mut(flow) else {
             self.health.homeless += 1;
             return;
         };
-        let rtt = Rtt::decode(r);
-        flow.last = flow.last.max(r.time());
+        flow.last = flow.last.max(time);
         flow.rtt.sample(side, rtt.rtt);
-        let is_data = r.arg() == RttHow::Data as u8;
+        let is_data = how == Some(RttHow::Data);
         // One of a part of what is in flight waited for no response, either.
         let (segment, alone) = (flow.setup.segment(), rtt.ack == rtt.seq_end);
         if is_data {
             let soon = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, None) || rtt.rtt < limits::DELAYED_ACK;
-            flow.rtt.of_data(side, r.time(), soon, rtt.flight == 0);
+            flow.rtt.of_data(side, time, soon, rtt.flight == 0);
         }
-        let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side))
-            || RttHow::from_u8(r.arg()) == Some(RttHow::Handshake);
+        let is_prompt =
+            limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side)) || how == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
-            self.queues.sample(flow.server(), r.time(), rtt.rtt);
+            self.queues.sample(flow.server(), time, rtt.rtt);
         }
         sink.acknowledged(&Acknowledged {
             id: flow.id,
             ends: flow.ends(),
             by_server: side == 0,
-            time: r.time(),
+            time,
             rtt: rtt.rtt,
             is_data,
             is_prompt,
         });
-        flow.acknowledge(side, rtt.ack, r.time());
+        flow.acknowledge(side, rtt.ack, time);
         // A handshake is no transfer, nor is data that was acknowledged whole.
         if is_data && (rtt.flight > 0 || flow.extras.limits().is_some()) {
-            flow.limit_sample(side, r.time(), &rtt, self.totals.given, &mut self.pool);
+            flow.limit_sample(side, time, rtt, self.totals.given, &mut self.pool);
         }
     }
 

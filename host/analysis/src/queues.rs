@@ -2,7 +2,7 @@
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
 use crate::busy::Link;
-use crate::limits::{DELAYED_ACK, apart, is_spaced};
+use crate::limits::{DELAYED_ACK, SPACED, apart, is_spaced};
 use crate::route::{Host, PLACES, Placed};
 use crate::turns::Finished;
 use weir_record::Block;
@@ -415,7 +415,7 @@ impl Queues {
         if on_slow_link(block, whole).is_some() {
             self.has_slow_link = true;
             let link = &mut self.history(server).link;
-            let link = link.get_or_insert_with(|| Box::new(Link::new(block)));
+            let link = link.get_or_insert_with(Box::default);
             link.spaced(block);
             link.passed(block);
         } else if let Some(link) = self.slow_link(server) {
@@ -467,11 +467,17 @@ impl Queues {
             }
             None => wait,
         };
-        let wait = match on_slow_link(block, whole) {
+        let wait = match on_slow_link(block, whole).or_else(|| self.on_shared_link(server, block)) {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
             None => wait,
         };
         self.or_behind(wait, server, own, asked, block.first)
+    }
+
+    /// The same of a response too short to tell, where others of the server do.
+    fn on_shared_link(&self, server: Placed<Host>, block: &Block) -> Option<u32> {
+        let link = self.known(server).filter(|_| self.has_slow_link)?.link.as_deref()?;
+        link.on_wire(block).filter(|ns| *ns >= SPACED).map(short)
     }
 
     /// Or longer by what others had on a slow link before the response, or shorter by what the smallest round trip is not the path's.
@@ -669,6 +675,32 @@ mod tests {
         done.response_time = T + 100 * MS;
         queues(&queue).again(Host::default().into(), Some(20 * MS), &mut done);
         assert_eq!(done.wait, Some(without.then(2_400_000)));
+    }
+
+    /// Four others came over 2.4 ms a segment; a response of one segment and of half of one.
+    #[test]
+    fn a_response_of_one_segment_passed_the_slow_link_too() {
+        let block = |at: u64, packets: u16, bytes: u32| Block {
+            first: T + at * MS,
+            last: T + at * MS + u64::from(packets - 1) * 2_400_000,
+            bytes,
+            packets,
+            max_segment: 934,
+            ..Block::decode(&Record([0; 64]))
+        };
+        let whom = Host::default().into();
+        let mut queues = queues(&[(0, 20)]);
+        let way = |queues: &mut Queues, bytes: u32| {
+            let wait = queues.way(whom, (20 * MS, 30 * MS), (T + 600 * MS, None), &block(700, 1, bytes))?;
+            Some((wait.round_trip, wait.uncertain, wait.on_wire))
+        };
+        for n in 0..4 {
+            assert_eq!(way(&mut queues, 934), None);
+            queues.passed(whom, &block(100 * n, 2, 2 * 934), 30 * MS);
+        }
+        assert_eq!(way(&mut queues, 934), Some((22_400_000, 2_400_000, 2_400_000)));
+        assert_eq!(way(&mut queues, 434), Some((21_200_000, 1_200_000, 1_200_000)));
+        assert_eq!(way(&mut queues, 34), Some((20_240_000, 240_000, 240_000)));
     }
 
     /// Others of the server had the link for 48 ms before a response, which took 80 ms; the round trip is 20 ms.

@@ -600,6 +600,35 @@ fn flights(segments: &[u32]) -> v1::LimitSeconds {
     only(&a).server_to_client.unwrap().limit_seconds.unwrap()
 }
 
+/// A mirror of both ways writes each packet twice, bursts first and then their copies.
+#[test]
+fn a_mirror_changes_no_limits() {
+    for packets in [
+        download(40_000, &[10, 20, 40, 80, 160, 320]),
+        unscaled(0.130, 6),
+        t1_download(),
+    ] {
+        let mut twice = packets.clone();
+        twice.extend(packets.iter().map(|m| Meta {
+            time: m.time + 20_000,
+            ..*m
+        }));
+        twice.sort_by_key(|m| m.time);
+        let limits = |packets: &[Meta]| only(&analyze(packets)).server_to_client.unwrap().limit_seconds.unwrap();
+        let (once, twice) = (limits(&packets), limits(&twice));
+        for [once, twice] in [
+            [once.application, twice.application],
+            [once.sender, twice.sender],
+            [once.receiver_window, twice.receiver_window],
+            [once.congestion, twice.congestion],
+            [once.bandwidth, twice.bandwidth],
+            [once.unknown, twice.unknown],
+        ] {
+            assert!((once - twice).abs() < 0.001, "{once:?} {twice:?}");
+        }
+    }
+}
+
 /// Each transfer has a small chance to be told wrongly: a limit of a few of very many is less sure.
 #[test]
 fn a_limit_of_one_transfer_in_many_is_less_sure() {

@@ -1282,6 +1282,12 @@ fn mirrored_handshakes_are_not_repeated_ones() {
     let (cs, sc) = (only(&a).client_to_server.unwrap(), server(&c));
     assert_eq!((cs.retransmitted_packets, sc.retransmitted_packets), (0, 0));
     assert_eq!((cs.network_duplicates, sc.network_duplicates), (1, 1));
+    // Copies leave both round trips of the handshake known, 10 ms and 30 ms, beside those of data.
+    let rtt = |d: &v1::Direction| {
+        d.rtt
+            .map(|rtt| (rtt.samples, (1000.0 * rtt.p95_seconds.unwrap()).round()))
+    };
+    assert_eq!([&cs, &sc].map(rtt), [Some((2, 10.0)), Some((2, 30.0))]);
 }
 
 /// The server answers each SYN, but not within microseconds: what a mirror port does to the SYNs it does to the SYN-ACK.
@@ -1315,6 +1321,23 @@ fn a_mirrored_answer_to_a_second_syn_is_no_second_answer() {
             (Class::Retransmission, Place::Nowhere)
         ]
     );
+}
+
+/// The same behind the end of the handshake: the server answers the second SYN, too, and a mirror copies that answer.
+#[test]
+fn a_mirrored_answer_behind_the_handshake_is_one_answer() {
+    let (syns, answers) = ([0.0, 1.0], [1.034, 1.045]);
+    let twice = |at: f64, side| [(at, side), (at + 0.000_02, side)];
+    let times = syns.map(|at| twice(at, C)).concat();
+    let mut c = slow_setup(&[times, answers.map(|at| twice(at, S)).concat()].concat(), 1.043);
+    for packet in &mut c.packets[..8] {
+        packet.ip_id = 0;
+    }
+    c.packets.sort_by_key(|packet| packet.time);
+    let a = analyze(&c.packets);
+    let setup = only(&a).setup.as_ref().unwrap();
+    assert_eq!((setup.syn_count, setup.syn_ack_count), (2, 2));
+    assert_eq!(server(&c).retransmitted_packets, 1);
 }
 
 /// Linux joins what came twice before its next ACK into one D-SACK, with what lies between (`tcp_dsack_extend`): that tells nothing of what
@@ -1541,6 +1564,41 @@ fn copies_have_the_ids_of_when_they_were_new() {
         }
         let d = server(&c);
         assert_eq!((d.network_duplicates, d.retransmitted_packets), counts, "{mirrored}");
+    }
+}
+
+/// Where a mirror writes everything twice, what no SACK asked for is a copy in a recovery, too; what has a new id was sent.
+#[test]
+fn what_has_a_new_id_is_no_copy_of_a_mirror() {
+    for (sent, counts) in [(true, (92, 3)), (false, (93, 2))] {
+        let mut c = start();
+        let twice = |c: &mut Conversation, at: f64, n: u32| {
+            seg(c, at, n);
+            mirror(c, at + 0.000_02, 0);
+        };
+        for n in 0..10 {
+            let at = 0.100 + 0.040 * f64::from(n);
+            twice(&mut c, at, n);
+            ack(&mut c, at + 0.030, n + 1);
+        }
+        // So many that the first copies are settled.
+        for n in 10..90 {
+            twice(&mut c, 0.500 + 0.000_03 * f64::from(n), n);
+        }
+        for n in 14..16 {
+            c.sack(0.530, C, A, 901 + 10_000, &[edges(13, n), edges(11, 12)]);
+        }
+        twice(&mut c, 0.541, 10);
+        c.sack(0.571, C, A, 901 + 12_000, &[edges(13, 15)]);
+        twice(&mut c, 0.582, 12);
+        if sent {
+            seg(&mut c, 0.582_03, 16);
+        } else {
+            mirror(&mut c, 0.582_03, 0);
+        }
+        ack(&mut c, 0.613, 90);
+        let d = server(&c);
+        assert_eq!((d.network_duplicates, d.retransmitted_packets), counts, "{sent}");
     }
 }
 

@@ -494,6 +494,45 @@ fn mirror_copies_spoil_neither_rtt_nor_counts() {
     assert_eq!((more.client_copies, more.server_copies), (6, 5));
 }
 
+/// Three segments of the client 1 µs apart, ids 101 to 103, the one at `timed` the first that is timed; a copy of segment `which` with id
+/// `ip_id` comes `after` ns behind the last, then the ACK of all. Whether it has a round trip.
+fn is_timed_beside(which: u32, ip_id: u16, after: u64) -> bool {
+    let mut words = after_handshake(100, &[(0, 1, ACK, 10), (1000, 1, ACK, 10), (1000, 1, ACK, 10)]);
+    let last = words[5];
+    words.push(Meta {
+        time: last.time + after,
+        seq: words[3].seq + 10 * which,
+        ip_id,
+        ..last
+    });
+    words.push(Meta {
+        time: last.time + 50_000_000,
+        ..tcp(0, false, ACK, 5001, last.seq + 10, 0)
+    });
+    let records = run(Config::appliance(), &words);
+    let data = of(&records, Kind::Rtt, false)
+        .into_iter()
+        .filter(|r| r.arg() == RttHow::Data as u8);
+    data.inspect(|r| assert_eq!(Rtt::decode(r).rtt, 50_002_000)).count() == 1
+}
+
+/// The first of the three is timed (Karn, RFC 6298 3).
+#[test]
+fn what_was_overtaken_is_no_repeat() {
+    const SOON: u64 = 1 << 17;
+    // A mirror's copies of a burst, each behind the last of it: of the timed one only soon after that, of the others at any time.
+    assert!(is_timed_beside(0, 101, SOON - 2001));
+    assert!(!is_timed_beside(0, 101, SOON - 2000));
+    assert!(is_timed_beside(1, 102, 10 * SOON));
+    assert!(is_timed_beside(2, 103, 10 * SOON), "COPY");
+    // Sent again.
+    assert!(!is_timed_beside(0, 104, 1000));
+    assert!(!is_timed_beside(1, 104, 1000));
+    // Ids that tell nothing.
+    assert!(!is_timed_beside(1, 0, 1000));
+    assert!(!is_timed_beside(1, 103u16.wrapping_sub(257), 1000));
+}
+
 #[test]
 fn an_ack_above_all_before_it_is_told_beside_other_bits() {
     // A FIN, always the same, so that each packet has an EVENT.

@@ -2,7 +2,8 @@
 
 use weir_record::{BlockEnd, tcp_flag, what, width};
 
-use super::arithmetic::saturate_u16;
+use super::arithmetic::{after, saturate_u16};
+use super::before::is_overtaken;
 use super::order::segment_end;
 use super::packet::Step;
 use crate::flow::{NO_SCALE, ShortTime, Side, TIME_LIMIT, flight, side};
@@ -10,6 +11,9 @@ use crate::meta::Meta;
 
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u32 = 536;
+
+/// ns for which a packet that was overtaken may hold up an ACK whose round trip still counts.
+const SOON: u64 = 1 << 17;
 
 /// Window of `side` in bytes, if known (section 4.8).
 #[inline]
@@ -57,6 +61,15 @@ pub(super) fn block_max(meta: &Meta) -> u16 {
     meta.payload.min((1 << width::BLOCK_MAX) - 1) as u16
 }
 
+/// Whether the ACK of the segment that is timed may be one of this packet, which is below `next`, or have waited for it for long
+/// (Karn's rule, RFC 6298 3). What was overtaken is no repeat: a mirror's copy, or late.
+fn may_delay_ack(sender: &Side, meta: &Meta, time: u64) -> bool {
+    // Of what is newer, `ip_id` is the id.
+    let was_overtaken = is_overtaken(meta.ip_id.wrapping_sub(sender.ip_id));
+    let is_soon = sender.slot_time.age(time) < SOON;
+    !was_overtaken || after(sender.slot_seq, meta.seq) && !is_soon
+}
+
 /// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
 /// sender's block.
 #[inline(always)]
@@ -72,7 +85,7 @@ pub(super) fn data(
     let fin = meta.flags & tcp_flag::FIN != 0;
     let push = meta.flags & tcp_flag::PSH != 0;
     if meta.payload > 0 {
-        if step.what & (what::BELOW | what::COPY) == what::BELOW {
+        if step.what & (what::BELOW | what::COPY) == what::BELOW && may_delay_ack(sender, meta, time) {
             sender.set(side::SLOT, false);
         }
         sender.block_last = ShortTime::new(time);
