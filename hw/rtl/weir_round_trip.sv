@@ -25,7 +25,7 @@ module weir_round_trip
   // RTT DATA is written about once in 2 to the power of so many ns.
   localparam int GateBits = 20;
   // What was overtaken may hold up an ACK for 2 to the power of so many ns.
-  localparam int SoonBits = 17;
+  localparam int SoonBits = 20;
 
   logic s, r, answered, slot_left, gate, setup_sample, delays, cleared;
   logic [39:0] now, setup_age, age, sender_age;

@@ -176,8 +176,8 @@ async def reset_of_open_blocks_and_reuse(dut, gap):
     # Which of three segments comes again, with an id so far from the newest, so long after the last; whether the first keeps its time.
     again=[
         (0, -2, 100_000, True),
-        (0, -2, (1 << 17) - 2001, True),
-        (0, -2, (1 << 17) - 2000, False),
+        (0, -2, (1 << 20) - 2001, True),
+        (0, -2, (1 << 20) - 2000, False),
         (1, -1, 10 * MS, True),
         (2, 0, 10 * MS, True),
         (0, 1, 1000, False),

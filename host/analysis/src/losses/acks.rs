@@ -57,11 +57,13 @@ impl Losses {
         self.note_standing_holes(ack, path);
         let before_this = self.acked.replace(ack);
         self.sacked.acknowledge(ack);
-        let was_needless = self.acknowledged_too_soon(before_this, ack, time, path);
-        self.stops_at(ack);
-        if let Some(known) = before_this {
-            self.acknowledged_beyond(known, ack, was_needless);
+        // What nobody knows any more after it may have been needless.
+        let known = before_this.unwrap_or(ack);
+        self.acknowledged_beyond(known, ack, false);
+        if self.acknowledged_too_soon(before_this, ack, time, path) {
+            self.acknowledged_beyond(known, ack, true);
         }
+        self.stops_at(ack);
         for i in (0..self.gaps.len()).rev() {
             let arrived = Range {
                 from: self.gaps[i].range.from,

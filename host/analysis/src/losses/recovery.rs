@@ -102,6 +102,10 @@ impl Losses {
             self.from_scratch = (starts && is_first(e)).then_some(scratch);
         } else if is_told {
             self.from_scratch = None;
+        } else if self.from_scratch.is_none() && entry.evidence.has(sign::TIMER) && is_first(e) {
+            // A timer within it sends all again, too. What had arrived ends it.
+            let arrived = self.recover.unwrap_or(e.expected);
+            self.from_scratch = Some(FromScratch { arrived, ..scratch });
         } else if let Some(scratch) = &mut self.from_scratch {
             if before(scratch.to, entry.range.from) {
                 self.from_scratch = None;
@@ -142,7 +146,7 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::losses::tests::{SOON, again, places};
+    use crate::losses::tests::{SOON, again, places, places_each};
 
     const TIMER: u64 = 300_000_000;
 
@@ -165,6 +169,27 @@ mod tests {
             again(2, 1, 2, 22, SOON),
         ];
         assert_eq!(places(&steps, 3), [Place::BehindTap; 3]);
+    }
+
+    /// A timer runs out within a recovery that duplicate ACKs began, and ACKs go on step by step.
+    #[test]
+    fn a_timer_within_a_recovery_sends_all_again() {
+        const APART: u64 = 15_000_000;
+        let steps = [
+            again(0, 0, 40, 64, SOON),
+            again(1, 1, 0, 64, SOON),
+            again(2, 2, 0, 64, TIMER),
+            again(3, 3, 0, 64, SOON),
+            again(4, 3, 0, 64, SOON),
+            again(5, 5, 0, 64, SOON),
+            again(6, 5, 0, 64, SOON),
+        ];
+        assert_eq!(places_each(&steps, 7, APART), [Place::BehindTap; 7]);
+        // The end goes beyond what was sent again: the last one may have arrived.
+        let [.., before, last] = places_each(&steps, 64, APART)[..] else {
+            panic!()
+        };
+        assert_eq!((before, last), (Place::BehindTap, Place::Unknown));
     }
 
     /// A blackout that the last of the flight outlasted: their duplicate ACKs began the recovery.

@@ -13,7 +13,7 @@ use crate::meta::Meta;
 const DEFAULT_MSS: u32 = 536;
 
 /// ns for which a packet that was overtaken may hold up an ACK whose round trip still counts.
-const SOON: u64 = 1 << 17;
+const SOON: u64 = 1 << 20;
 
 /// Window of `side` in bytes, if known (section 4.8).
 #[inline]
