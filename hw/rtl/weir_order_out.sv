@@ -106,8 +106,6 @@ module weir_order_out
         after(rcv.next, snd.ack);
     out.may_probe = keep_alive || (decision.data && !decision.distant && word.meta.payload == 1 && !facts.fin &&
         (distance == 0 || distance == '1));
-    // id_step from -256 to -1.
-    out.overtaken = facts.has_id && snd.ip_id != 0 && id_step[15:8] == '1;
     // id_step from 2 to 17.
     out.ids_skipped = decision.data && snd.has_next && distance == 0 && facts.has_id && snd.ip_id != 0 &&
         id_step[15:5] == 0 && id_step[4] == (id_step[3:1] == 0);

@@ -60,8 +60,9 @@ module weir_order_step
 
   relation_t [1:0] relation;
   for (genvar i = 0; i < 2; i++) begin : gen_relation
-    logic [31:0] distance, to_end, repeated, advance, to_next;
+    logic [31:0] distance, ahead, to_end, repeated, advance, to_next;
     assign distance = seq - current.side[i].next;
+    assign ahead    = current.side[i].next - seq;
     assign to_end   = facts.segment_end - current.side[i].next;
     assign repeated = current.side[i].next - facts.seq_1;
     assign advance  = ack - current.side[i].ack;
@@ -75,13 +76,7 @@ module weir_order_step
             equal_end: facts.segment_end == current.side[i].next,
             beyond: !to_end[31],
             close_by: current.side[i].has_next && (repeated[31:16] == 0 || repeated == 32'h1_0000),
-            wild_reset:
-            current.side[i].has_next
-            &&
-            distance[31:16]
-            != 16'h0000 && (
-            distance[31:16] != 16'hffff || distance[15:0] == 0
-            ),
+            wild_reset: current.side[i].has_next && distance[31:16] != 0 && ahead[31:16] != 0,
             overtaken: current.side[i].ip_id != 0 && word.meta.ip_id != 0 && ids_back[15:8] == 0,
             ack_behind: advance[31],
             ack_distant: current.side[i].has_ack && is_far(ack, current.side[i].ack),

@@ -16,6 +16,8 @@ module weir_round_trip
     input  wire facts_t             facts,
     input  wire order_out_t         order,
     input  wire setup_t             setup,
+    // The newest IP id of the sender before the word.
+    input  wire logic        [15:0] newest_id,
     input  wire logic        [31:0] what,
     input  wire round_trip_t        current,
     output round_trip_t             next_state,
@@ -27,8 +29,12 @@ module weir_round_trip
   // What was overtaken may hold up an ACK for 2 to the power of so many ns.
   localparam int SoonBits = 20;
 
-  logic s, r, answered, slot_left, gate, setup_sample, delays, cleared;
-  logic [39:0] now, setup_age, age, sender_age;
+  logic s, r, answered, slot_left, gate, setup_sample, overtaken, cleared;
+  logic [15:0] id_step;
+  logic [39:0] now, setup_age, age;
+  // Of both sides: the choice of the side stands behind the subtractions.
+  logic [1:0][39:0] slot_age;
+  logic [1:0] delays;
   logic [7:0] gate_now;
 
   assign s = order.sender;
@@ -42,7 +48,8 @@ module weir_round_trip
   );
   assign setup_sample = order.syn_answered || order.syn_ack_answered;
   assign setup_age = now - (order.syn_answered ? setup.last_syn : setup.syn_ack);
-  assign age = now - current[r].slot_time;
+  assign slot_age = {now - current[1].slot_time, now - current[0].slot_time};
+  assign age = slot_age[r];
   // So long a sample began after the last record; after one that leaves nothing in flight nobody waits for ACKs.
   assign gate = gate_now != current[r].rtt_gate || age[39:GateBits] != 0 || order.flight_after[r] == 0;
 
@@ -64,14 +71,15 @@ module weir_round_trip
     end
   end
 
-  // The sender's slot is not in use, or not any more: the ACK may be one of this packet, or have waited for it for long (Karn).
-  assign sender_age = now - current[s].slot_time;
-  assign delays = !order.overtaken || (after(current[s].slot_seq, word.meta.seq) && sender_age[39:SoonBits] != 0);
-  assign cleared = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit] && delays;
-  assign slot_left = current[s].slot && !order.opened && !order.leaves_setup && !cleared;
-
-  logic [1:0][39:0] visit_age;
-  assign visit_age = {now - current[1].slot_time, now - current[0].slot_time};
+  // The sender made the packet 1 to 256 before the newest.
+  assign id_step   = word.meta.ip_id - newest_id;
+  assign overtaken = word.meta.ip_id != 0 && newest_id != 0 && id_step[15:8] == '1;
+  // The ACK of the sender's slot may be one of this packet, or have waited for it for long (Karn).
+  for (genvar i = 0; i < 2; i++) begin : gen_delays
+    assign delays[i] = after(current[i].slot_seq, word.meta.seq) && slot_age[i][39:SoonBits] != 0;
+  end
+  assign cleared   = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit] && (!overtaken || delays[s]);
+  assign slot_left = current[s].slot && !order.opened && !order.leaves_setup;
 
   always_comb begin
     next_state = order.opened ? '0 : current;
@@ -94,7 +102,7 @@ module weir_round_trip
     end
     if (facts.visit) begin
       for (int i = 0; i < 2; i++) begin
-        if (visit_age[i][39:TimeLimitBit] != 0) next_state[i].slot = 1'b0;
+        if (slot_age[i][39:TimeLimitBit] != 0) next_state[i].slot = 1'b0;
       end
     end
   end

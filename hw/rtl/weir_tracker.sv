@@ -237,11 +237,14 @@ module weir_tracker
       .after(round_trip_next),
       .current(round_trip_current)
   );
+  order_side_t round_trip_sender;
+  assign round_trip_sender = side_of(order_old[RoundTrip], order[RoundTrip].sender);
   weir_round_trip round_trip_loop (
       .word(word[RoundTrip]),
       .facts(facts[RoundTrip]),
       .order(order[RoundTrip]),
       .setup(order_old[RoundTrip].setup),
+      .newest_id(round_trip_sender.ip_id),
       .what(what[RoundTrip]),
       .current(round_trip_current),
       .next_state(round_trip_next),

@@ -319,8 +319,6 @@ package weir_tracker_pkg;
     logic may_repeat;
     // A PROBE if the other side's window is closed.
     logic may_probe;
-    // The sender made the packet before the newest that was seen.
-    logic overtaken;
     // IDS_SKIPPED if the data before is old enough.
     logic ids_skipped;
     // Handshake samples: of the client's SYN, of the server's SYN-ACK.
