@@ -31,7 +31,7 @@ pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK
 use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
 use sample::{Pace, Sample, Tally};
-pub(crate) use sample::{SPACED, apart, is_spaced};
+pub(crate) use sample::{apart, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use tail::Passed;
 pub(crate) use tail::{Flown, Tail};

@@ -25,7 +25,7 @@ use weir_record::{Event, SINCE_DATA_NS, what};
 
 use crate::ids::Counted;
 use crate::seq::Range;
-use crate::verdict::{Cause, Class, Place};
+use crate::verdict::{Cause, Class, Place, sign};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
@@ -232,19 +232,19 @@ impl Losses {
         segment
     }
 
-    /// When data was sent again for the last time between `after` and `until` that the receiver needed, and that it may have needed.
+    /// When data came again or late for the last time between `after` and `until` that the receiver needed, and that it may have needed.
     pub fn repeats(&self, after: u64, until: u64) -> Repeats {
         let mut repeats = Repeats::default();
-        for entry in self.open.iter().chain(&self.done) {
-            let is_repeat = entry.class == Class::Retransmission && entry.length > 0;
-            if is_repeat && after < entry.time && entry.time < until {
-                let last = match entry.place {
-                    Place::BeforeTap | Place::BehindTap => &mut repeats.needed,
-                    Place::Unknown => &mut repeats.doubtful,
-                    _ => continue,
-                };
-                *last = (*last).max(Some(entry.time));
-            }
+        let within = |e: &&Entry| e.length > 0 && after < e.time && e.time < until;
+        for entry in self.open.iter().chain(&self.done).filter(within) {
+            let last = match (entry.class, entry.place) {
+                (Class::Retransmission, Place::BeforeTap | Place::BehindTap) => &mut repeats.needed,
+                // The first copy came later still.
+                (Class::Retransmission, Place::Nowhere) if entry.evidence.has(sign::UNSEEN) => &mut repeats.needed,
+                (Class::Retransmission, Place::Unknown) | (Class::Reordered, _) => &mut repeats.doubtful,
+                _ => continue,
+            };
+            *last = (*last).max(Some(entry.time));
         }
         repeats
     }

@@ -1142,3 +1142,28 @@ fn a_link_that_carries_nothing_is_not_busy() {
     let limits = only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap();
     assert!(limits.bandwidth < 1.0, "{limits:?}");
 }
+
+/// A segment of a request is late, its repeat passes first, and then it comes itself: the server had no whole request before.
+#[test]
+fn a_request_is_whole_when_its_gap_is_filled() {
+    let trip = 0.020;
+    let mut c = start(trip, Some(8), Some(8));
+    c.packet(0.100, C, "A", 101, 901, 100);
+    let late = *c.packet(0.100_01, C, "A", 201, 901, 100);
+    c.packets.pop();
+    c.packet(0.100_02, C, "AP", 301, 901, 100);
+    for right in [351, 401, 401] {
+        c.sack(0.100 + trip, S, 901, 201, &[(301, right)]);
+    }
+    c.packet(0.125, C, "A", 201, 901, 100);
+    c.packets.push(Meta {
+        time: late.time + 26_000_000,
+        ..late
+    });
+    c.packet(0.125 + trip, S, "A", 901, 401, 0);
+    c.packet(0.200, S, "AP", 901, 401, 100);
+    c.packet(0.201, C, "A", 401, 1001, 0);
+    let t = the_request(&c.packets);
+    let server = t.shares.unwrap().server_processing_seconds;
+    assert!((server - (0.200 - 0.125 - trip)).abs() < 0.001, "{t:?}");
+}

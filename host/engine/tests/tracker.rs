@@ -494,8 +494,8 @@ fn mirror_copies_spoil_neither_rtt_nor_counts() {
     assert_eq!((more.client_copies, more.server_copies), (6, 5));
 }
 
-/// Three segments of the client 1 µs apart, ids 101 to 103, the one at `timed` the first that is timed; a copy of segment `which` with id
-/// `ip_id` comes `after` ns behind the last, then the ACK of all. Whether it has a round trip.
+/// Three segments of the client 1 µs apart, ids 101 to 103, of which the first is timed; segment `which` comes again with the id `ip_id`,
+/// `after` ns behind the last, then the ACK of all. Whether it has a round trip.
 fn is_timed_beside(which: u32, ip_id: u16, after: u64) -> bool {
     let mut words = after_handshake(100, &[(0, 1, ACK, 10), (1000, 1, ACK, 10), (1000, 1, ACK, 10)]);
     let last = words[5];

@@ -5,7 +5,7 @@ use weir_record::Block;
 use super::path::{Path, is_prompt};
 
 /// ns between segments; 1,500 bytes at 120 Mbit/s.
-pub(crate) const SPACED: u64 = 100_000;
+pub(super) const SPACED: u64 = 100_000;
 
 /// One round trip.
 #[derive(Clone, Copy, Debug)]
