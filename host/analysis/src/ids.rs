@@ -84,8 +84,8 @@ impl Counted {
     }
 }
 
-/// Packets of an interval without its copies. `copies`: those that were told apart, behind their first copy. A mirror of both
-/// ends of a path copies bursts, too, whose ACKs nobody tells apart: then there are twice as many packets as ids (one may be in the next
+/// Packets of an interval without its copies. `copies`: those that were told apart, behind their first copy. A mirror
+/// copies bursts, too, whose ACKs nobody tells apart: then there are twice as many packets as ids (one may be in the next
 /// interval).
 fn packets_sent(ids: u16, packets: u32, copies: u64) -> i64 {
     let is_mirrored = copies > 0 && packets.abs_diff(2 * u32::from(ids)) <= 1;

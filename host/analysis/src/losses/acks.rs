@@ -57,11 +57,11 @@ impl Losses {
         self.note_standing_holes(ack, path);
         let before_this = self.acked.replace(ack);
         self.sacked.acknowledge(ack);
-        // What nobody knows any more after it may have been needless.
+        // First: what is in doubt then may have been needless.
         let known = before_this.unwrap_or(ack);
-        self.acknowledged_beyond(known, ack, false);
+        self.acknowledged_beyond(known, ack);
         if self.acknowledged_too_soon(before_this, ack, time, path) {
-            self.acknowledged_beyond(known, ack, true);
+            self.end_from_scratch(known);
         }
         self.stops_at(ack);
         for i in (0..self.gaps.len()).rev() {

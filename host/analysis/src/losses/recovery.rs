@@ -121,14 +121,21 @@ impl Losses {
 
     /// An ACK beyond what was sent again: the receiver had some of the rest, and with it perhaps some of what was sent
     /// again beyond the ACK before.
-    pub(super) fn acknowledged_beyond(&mut self, before_this: u32, ack: u32, was_needless: bool) {
+    pub(super) fn acknowledged_beyond(&mut self, before_this: u32, ack: u32) {
         let Some(scratch) = &mut self.from_scratch else { return };
         let all_again = self.recover.is_none_or(|recover| at_or_before(recover, scratch.to));
-        if !was_needless && (at_or_before(ack, scratch.to) || all_again) {
+        if at_or_before(ack, scratch.to) || all_again {
             scratch.answered = true;
+        } else {
+            self.end_from_scratch(before_this);
+        }
+    }
+
+    /// Not all of the flight was lost: of what was sent again beyond the ACK before this one, nothing tells any more.
+    pub(super) fn end_from_scratch(&mut self, before_this: u32) {
+        if self.from_scratch.take().is_none() {
             return;
         }
-        self.from_scratch = None;
         for i in 0..self.open.len() {
             let entry = self.open[i];
             if entry.place == Place::BehindTap
