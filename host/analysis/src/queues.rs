@@ -467,14 +467,17 @@ impl Queues {
             }
             None => wait,
         };
-        let wait = match on_slow_link(block, whole).or_else(|| self.on_shared_link(server, block)) {
+        let wait = match self
+            .on_shared_link(server, block)
+            .or_else(|| on_slow_link(block, whole))
+        {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
             None => wait,
         };
         self.or_behind(wait, server, own, asked, block.first)
     }
 
-    /// The same of a response too short to tell, where others of the server do.
+    /// What others of the server tell of the link: the response's own segments may be too few, or too short.
     fn on_shared_link(&self, server: Placed<Host>, block: &Block) -> Option<u32> {
         let link = self.known(server).filter(|_| self.has_slow_link)?.link.as_deref()?;
         link.on_wire(block).filter(|ns| *ns >= SLACK).map(short)
@@ -701,6 +704,14 @@ mod tests {
         assert_eq!(way(&mut queues, 934), Some((22_400_000, 2_400_000, 2_400_000)));
         assert_eq!(way(&mut queues, 434), Some((21_200_000, 1_200_000, 1_200_000)));
         assert_eq!(way(&mut queues, 334), None, "less than a millisecond");
+        // Of two segments the second is short, and came as much sooner behind the first.
+        let two = Block {
+            last: T + 700 * MS + 480_000,
+            bytes: 934 + 134,
+            ..block(700, 2, 0)
+        };
+        let wait = queues.way(whom, (20 * MS, 30 * MS), (T + 600 * MS, None), &two);
+        assert_eq!(wait.map(|wait| wait.on_wire), Some(2_400_000));
     }
 
     /// Others of the server had the link for 48 ms before a response, which took 80 ms; the round trip is 20 ms.
