@@ -192,16 +192,20 @@ impl AnalyzeArgs {
     }
 }
 
-/// A range that ends before it begins is a mistake. (Seconds and a time with its date have no order before the first packet.)
+/// A range that ends before it begins is a mistake; and seconds and a time with its date have no order before the first packet.
 pub fn ordered(from: Option<Moment>, to: Option<Moment>) -> Result<(), Failure> {
+    let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
     match (from, to) {
-        (Some(Moment::AfterStart(from)), Some(Moment::AfterStart(to)))
-        | (Some(Moment::At(from)), Some(Moment::At(to)))
-            if from >= to =>
-        {
-            Err(Failure::new("--from is not before --to: the range has no time in it"))
+        (Moment::AfterStart(from), Moment::AfterStart(to)) | (Moment::At(from), Moment::At(to)) => {
+            if from < to {
+                Ok(())
+            } else {
+                Err(Failure::new("--from is not before --to: the range has no time in it"))
+            }
         }
-        _ => Ok(()),
+        _ => Err(Failure::new(
+            "--from and --to are of two kinds: give both as seconds after the first packet, or both as times with their dates",
+        )),
     }
 }
 

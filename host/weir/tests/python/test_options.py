@@ -57,6 +57,8 @@ def test_a_range_ends_after_it_begins(tmp_path):
             )
             assert not out.exists()
     weir("analyze", DEMO, "--from", "2", "--to", "3")
+    mixed = refused("analyze", DEMO, "--from", "2", "--to", "2026-11-21T05:45:33Z")
+    assert "--from and --to are of two kinds" in mixed
 
 
 def test_a_time_has_its_date():
