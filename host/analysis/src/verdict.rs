@@ -203,6 +203,8 @@ signs! {
     IDS_SKIPPED = 30, 0.9;
     /// The receiver used no IP id that the tap did not see: it had sent no answer before.
     NO_ID_MISSING = 31, 0.95;
+    /// An ACK takes in what was sent behind the first copy and did not come again, of which nothing had told before.
+    REST_ARRIVED = 35, 0.9;
     /// It is one of several that a timer sent, behind the last packet of the receiver: from then on nothing was heard of it.
     SILENCE = 33, 0.9;
     /// The server acknowledged an older connection of these ports (RFC 9293 3.5.1, RFC 5961 4.2).

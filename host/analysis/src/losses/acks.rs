@@ -5,7 +5,7 @@ use weir_record::{Event, EventMore, tcp_flag, what};
 use super::entry::Entry;
 use super::path::Path;
 use super::{Blocks, Losses, MIRRORED};
-use crate::seq::{Range, at_or_before, before, distance};
+use crate::seq::{Range, at_or_before, before, distance, earlier};
 use crate::verdict::{Class, Place, sign};
 
 impl Losses {
@@ -55,6 +55,7 @@ impl Losses {
             return;
         }
         self.note_standing_holes(ack, path);
+        self.rest_arrived(ack, path);
         let before_this = self.acked.replace(ack);
         self.sacked.acknowledge(ack);
         // First: what is in doubt then may have been needless.
@@ -105,6 +106,41 @@ impl Losses {
         let acked_time = self.acked_time;
         for entry in self.newly_acknowledged(ack) {
             entry.hole_stood |= acked_time.saturating_sub(entry.time) > far - far / 4;
+        }
+    }
+
+    /// A timer ran out, nothing had been heard of a flight, and now an ACK takes in more of it than was sent again: the rest had arrived, and
+    /// what the receiver said of it was lost before the tap. A receiver acknowledges every second segment (RFC 9293 3.8.6.3), and at once what comes
+    /// behind a hole (RFC 5681 4.2): so no segment needs to have been lost as well.
+    fn rest_arrived(&mut self, ack: u32, path: Path) {
+        // Without SACK, what duplicate ACKs told of is not known.
+        let Some(known) = self.acked.filter(|_| path.sack) else {
+            return;
+        };
+        let in_doubt = |e: &Entry| {
+            let asked = [sign::SACK_HOLE, sign::DUPLICATE_ACKS, sign::PARTIAL_ACK, sign::BATCH];
+            let unheard = e.cause.is_timer() && !asked.iter().any(|s| e.evidence.has(*s));
+            let is_repeat = e.class == Class::Retransmission && e.evidence.has(sign::SEEN);
+            let in_doubt = matches!(e.place, Place::Unknown | Place::BehindTap);
+            is_repeat && in_doubt && unheard && at_or_before(known, e.range.from) && at_or_before(e.range.to, ack)
+        };
+        let ran_out = |e: &&Entry| in_doubt(e) && e.evidence.has(sign::TIMER);
+        let Some(timer) = self.open.iter().find(ran_out) else {
+            return;
+        };
+        let flight = Range {
+            from: known,
+            to: earlier(timer.expected, ack),
+        };
+        let again = self.open.iter().filter(|e| e.class == Class::Retransmission);
+        let again: u32 = again.map(|e| e.range.overlap(flight)).sum();
+        if flight.len().saturating_sub(again) < 2 * path.segment {
+            return;
+        }
+        for i in 0..self.open.len() {
+            if in_doubt(&self.open[i]) {
+                self.change(i, Place::AckBeforeTap, sign::REST_ARRIVED);
+            }
         }
     }
 
@@ -305,5 +341,30 @@ mod tests {
         assert_eq!(places_each(&holes, 8, 4_000_000)[1], Place::BehindTap);
         let elsewhere = [again(0, 0, 5, 20, SOON), again(9, 7, 0, 22, SOON)];
         assert_ne!(places_each(&elsewhere, 10, 120_000_000)[1], Place::BehindTap);
+    }
+
+    /// The first of ten segments comes again when nothing was heard of them for 300 ms; `acked` of them are acknowledged then.
+    #[test]
+    fn what_arrived_behind_it_tells_that_the_acks_were_lost() {
+        let place = |acked: u32, sack: bool| {
+            let path = Path {
+                segment: 1000,
+                rtt: Some(10_000_000),
+                sack,
+                ..PATH
+            };
+            let timer = again(0, 0, 0, 10, 300_000_000);
+            let mut losses = Losses::default();
+            losses.sent(&timer, 1_000_000_000, path);
+            losses.acknowledge(acked * 1000, 1_010_000_000, path);
+            losses.close(None, 2_000_000_000, path);
+            losses.done[0].place
+        };
+        assert_eq!(place(10, true), Place::AckBeforeTap);
+        assert_eq!(place(3, true), Place::AckBeforeTap);
+        assert_eq!(place(2, true), Place::BehindTap, "its ACK may have waited for the next");
+        assert_eq!(place(1, true), Place::BehindTap);
+        // Duplicate ACKs may have told of them.
+        assert_eq!(place(10, false), Place::BehindTap);
     }
 }

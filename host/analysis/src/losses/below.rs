@@ -58,6 +58,7 @@ impl Losses {
         let mut entry = Entry {
             tsval: e.tsval,
             ip_id: e.ip_id,
+            expected: e.expected,
             ids: self.answers,
             ..Entry::new(Class::Retransmission, old, e.length, time)
         };

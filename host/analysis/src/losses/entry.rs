@@ -55,6 +55,8 @@ pub(crate) struct Entry {
     pub smaller_arrived: u32,
     pub(super) tsval: u32,
     pub(super) ip_id: u16,
+    /// The next new byte when it passed.
+    pub(super) expected: u32,
     /// Data segments that were lost, or missed by the capture, if class and place say so: see [`Self::counted`].
     pub(super) lost: u32,
     /// The receiver's IP ids before it, and when the answer to it had come.
@@ -90,6 +92,7 @@ impl Entry {
             smaller_arrived: 0,
             tsval: 0,
             ip_id: 0,
+            expected: range.to,
             lost: 0,
             ids: Counted::default(),
             answered: None,
