@@ -7,7 +7,7 @@ use weir_record::{
 
 use crate::ceilings::filled_window;
 use crate::given::Given;
-use crate::handshake::{Handshake, Known, is_answer_late};
+use crate::handshake::{Handshake, Known, explain_late_answer, is_answer_late, server_waited};
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
@@ -992,8 +992,13 @@ impl Flow {
         // A repeat behind which nothing was lost waited for something else.
         let lost = |(_, place, _)| !matches!(place, Place::Nowhere | Place::Capture);
         let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.known()).any(lost));
-        setup.end_ns().map_or_else(TimeShares::default, |whole| {
-            TimeShares::setup(whole, trip, repeated && lost)
+        let timer = setup
+            .response_ns()
+            .filter(|_| setup.has_late_answer())
+            .map(server_waited);
+        setup.end_ns().map_or_else(TimeShares::default, |whole| match timer {
+            Some(timer) => TimeShares::setup(whole, Some(whole.saturating_sub(timer)), true),
+            None => TimeShares::setup(whole, trip, repeated && lost),
         })
     }
 
@@ -1057,6 +1062,17 @@ impl Flow {
         })
     }
 
+    /// The first round trip of data to the server: where it is as long as a timer, that of the handshake was none.
+    pub fn confirm_answer(&mut self, side: usize, rtt: u64) {
+        if side == 0 && self.setup.has_late_answer() && self.rtt.samples(0) == 0 {
+            let wait = self.setup.response_ns().filter(|wait| rtt >= wait / 2);
+            if let Some(wait) = wait {
+                self.setup.set_late_answer(false);
+                self.rtt.sample(0, wait);
+            }
+        }
+    }
+
     /// What a handshake is judged by.
     fn known(&self) -> Known {
         Known {
@@ -1089,8 +1105,12 @@ impl Flow {
     /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
         let trouble = self.extras.trouble();
-        let lost = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
-        match (lost, self.setup.failure()) {
+        let again = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
+        let late = || {
+            let wait = self.setup.response_ns().filter(|_| self.is_answer_late());
+            wait.map(explain_late_answer)
+        };
+        match (again.or_else(late), self.setup.failure()) {
             // What was lost of it says why nobody answered.
             (Some(lost), Some(failure)) if self.setup.outcome == Outcome::Refused => Some(format!("{lost} {failure}")),
             (Some(lost), _) => Some(lost),

@@ -69,26 +69,37 @@ pub(crate) fn timed_beside_copies(
 /// Whether the server's timer sent the SYN-ACK, so that one before it was lost. `near`: round trip to the server. After a SYN that was
 /// sent once, a server or a proxy may as well have been slow, unless it is the time of a timer, and so may the way be that is not known.
 pub(crate) fn is_answer_late(state: &SetupState, near: Option<Trip>) -> bool {
-    let is_late = |wait| match near {
-        Some(near) => is_from_server_timer(state.syn_count <= 1, wait, near.most),
-        None => is_from_server_timer(true, wait, 0),
+    let is_late = |wait: u64| match near {
+        Some(near) if state.syn_count > 1 => wait.saturating_sub(near.most) >= SERVER_TIMER_LEAST,
+        Some(near) => server_timer(wait, near.most).is_some(),
+        None => state.has_late_answer() || server_timer(wait, 0).is_some(),
     };
     state.answered() && state.response_ns().is_some_and(is_late)
 }
 
-/// The same of one that came `wait` ns after the last SYN.
-fn is_from_server_timer(is_only_syn: bool, wait: u64, near: u64) -> bool {
+/// The timer, ns, that sent a SYN-ACK `wait` ns after the only SYN, if it is that of one. `near`: round trip to the server, 0 where it is not known.
+pub(crate) fn server_timer(wait: u64, near: u64) -> Option<u64> {
     let late = wait.saturating_sub(near);
-    let is_timer = |seconds: u64| {
-        let timer = seconds * 1_000_000_000;
-        let tolerance = timer / TIMER_TOLERANCE;
-        wait >= timer && (timer - tolerance..=timer + tolerance).contains(&late)
-    };
-    if is_only_syn {
-        SERVER_TIMERS.into_iter().any(is_timer)
-    } else {
-        late >= SERVER_TIMER_LEAST
-    }
+    SERVER_TIMERS
+        .map(|seconds| seconds * 1_000_000_000)
+        .into_iter()
+        .find(|timer| wait >= *timer && late.abs_diff(*timer) <= *timer / TIMER_TOLERANCE)
+}
+
+/// The part of that time that the timer took, ns.
+pub(crate) fn server_waited(wait: u64) -> u64 {
+    let ran_out = |timer: &u64| *timer <= wait;
+    let timers = SERVER_TIMERS.into_iter().map(|seconds| seconds * 1_000_000_000);
+    timers.take_while(ran_out).last().unwrap_or(0)
+}
+
+/// The sentence about it; `wait`: from the last SYN, ns.
+pub(crate) fn explain_late_answer(wait: u64) -> String {
+    format!(
+        "The SYN-ACK came {} after the last SYN: the server's timer sent it again, so one before it was lost between the server and \
+         the tap.",
+        duration(wait)
+    )
 }
 
 /// Whether what was sent `wait` ns ago can have been answered, and no timer of who answers was in it.
@@ -619,11 +630,7 @@ impl Handshake {
             ));
         }
         if is_answer_late(state, known.trips[0]) {
-            out.push(format!(
-                "The SYN-ACK came {} after the last SYN: the server's timer sent it again, \
-                 so one before it was lost between the server and the tap.",
-                duration(setup.syn_ack.saturating_sub(setup.last_syn))
-            ));
+            out.push(explain_late_answer(setup.syn_ack.saturating_sub(setup.last_syn)));
         }
         let mut by_timer = told.iter().filter(|(r, place, evidence)| {
             let is_lost = *place == Place::BehindTap || evidence.has(sign::SILENCE);

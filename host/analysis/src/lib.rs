@@ -494,6 +494,15 @@ impl State {
             return;
         };
         flow.last = flow.last.max(time);
+        if side == 0 && how == Some(RttHow::Handshake) {
+            let near = self.queues.least(flow.server()).unwrap_or(0);
+            if handshake::server_timer(rtt.rtt, near).is_some() {
+                // Of a SYN-ACK that was lost: no round trip (Karn, RFC 6298 3).
+                flow.setup.set_late_answer(true);
+                return;
+            }
+        }
+        flow.confirm_answer(side, rtt.rtt);
         flow.rtt.sample(side, rtt.rtt);
         let is_data = how == Some(RttHow::Data);
         // One of a part of what is in flight waited for no response, either.
@@ -591,7 +600,8 @@ impl State {
         let d = &mut flow.directions[side];
         d.totals(i.packets, i.payload);
         d.flight_max = d.flight_max.max(i.flight_max);
-        if i.rtt_count > 0 {
+        let is_late_answer = || side == 0 && flow.setup.has_late_answer() && flow.rtt.samples(0) == 0;
+        if i.rtt_count > 0 && !is_late_answer() {
             flow.rtt.interval_min(side, i.rtt_min);
         }
         flow.windows[side].interval(i.window_min, i.window_max);

@@ -76,6 +76,8 @@ const PENDING: u16 = 1 << 14;
 const BARE_ACK: u16 = 1 << 13;
 /// The same: the server has answered the window scale of another SYN with one.
 const SERVER_SCALES: u16 = 1 << 12;
+/// The same: the server's timer sent the SYN-ACK, as the time tells that it took; one before it was lost.
+const LATE_ANSWER: u16 = 1 << 11;
 /// Scales from which on that shows: there are stacks that offer eight times as much in their first ACK as in their SYN.
 const PLAIN: u8 = 4;
 /// Windows of SYNs that are no full buffer tell nothing.
@@ -168,7 +170,7 @@ impl SetupState {
         *self = Self {
             response: response.unwrap_or(UNKNOWN),
             end: total.unwrap_or(UNKNOWN),
-            bits: s.bits | if is_bare { BARE_ACK } else { 0 },
+            bits: s.bits | self.bits & LATE_ANSWER | if is_bare { BARE_ACK } else { 0 },
             client_mss: more.client_mss,
             server_mss: more.server_mss,
             client_window: more.client_window,
@@ -205,6 +207,16 @@ impl SetupState {
             self.outcome = Outcome::Retransmitted;
             self.bits |= LATE_REPEAT;
         }
+    }
+
+    /// Whether the server's timer sent the SYN-ACK: then the time that it took is no round trip.
+    pub const fn set_late_answer(&mut self, is_late: bool) {
+        self.bits = self.bits & !LATE_ANSWER | if is_late { LATE_ANSWER } else { 0 };
+    }
+
+    /// See [`Self::set_late_answer`].
+    pub const fn has_late_answer(&self) -> bool {
+        self.has(LATE_ANSWER)
     }
 
     /// The client's first ACK repeats the window of its SYN, which is never scaled, although both agree on a scale: it
@@ -295,7 +307,7 @@ impl SetupState {
     /// client's ACK, each sent once until then.
     pub fn path_rtt(&self) -> Option<u64> {
         let once = self.outcome == Outcome::Ok || self.has(LATE_REPEAT);
-        let clean = self.done && once && self.answered() && self.end != UNKNOWN;
+        let clean = self.done && once && self.answered() && !self.has_late_answer() && self.end != UNKNOWN;
         clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 
@@ -308,6 +320,9 @@ impl SetupState {
     /// once was answered.
     pub const fn has_timed(&self, side: usize) -> bool {
         if !self.done || !self.answered() {
+            return false;
+        }
+        if side == 0 && self.has_late_answer() {
             return false;
         }
         let (sent, answer) = if side == 0 {

@@ -629,3 +629,40 @@ fn the_end_of_a_flight_on_a_fast_link_is_there_at_once() {
         }
     }
 }
+
+/// The SYN-ACK comes when the server's timer has run out, and nothing came twice at the tap. The round trips of data tell whether the way is as
+/// long as that.
+#[test]
+fn a_syn_ack_that_a_timer_sent_is_no_round_trip() {
+    let answered = |trip: f64| {
+        let at = 1.015;
+        let mut c = Conversation::new(40_000);
+        c.syn(0.0, C, 100, 0, Some(8));
+        c.syn(at, S, 900, 101, Some(8));
+        c.packet(at + NEAR, C, "A", 101, 901, 0);
+        c.packet(at + NEAR, C, "AP", 101, 901, 200);
+        c.packet(at + NEAR + trip, S, "A", 901, 301, 0);
+        c.packet(at + NEAR + trip + WORK, S, "AP", 901, 301, 100);
+        c.packet(at + 2.0 * NEAR + trip + WORK, C, "A", 301, 1001, 0);
+        let a = analyze(&c.packets);
+        let connection = only(&a);
+        let setup = connection.setup.as_ref().unwrap();
+        let least = connection.client_to_server.as_ref().unwrap().rtt.unwrap().min_seconds;
+        let parts = a.transactions.iter().map(|t| shares(t));
+        let [opening, asked] = parts.collect::<Vec<_>>().try_into().unwrap();
+        (setup.explanation.clone(), least.unwrap(), opening, asked)
+    };
+    let (why, least, opening, asked) = answered(0.015);
+    assert!(
+        why.contains("one before it was lost between the server and the tap"),
+        "{why}"
+    );
+    about(least, 0.015);
+    about(opening.protocol_seconds, 1.0);
+    about(opening.latency_seconds.unwrap(), 0.015 + NEAR);
+    about(asked.server_processing_seconds, WORK);
+    // A way of a second.
+    let (why, least, ..) = answered(1.015);
+    assert_eq!(why, "");
+    about(least, 1.015);
+}
