@@ -17,6 +17,7 @@ use crate::setup::Outcome;
 use crate::shares::Measure;
 use crate::surroundings::Surroundings;
 use crate::turns::Finished;
+use crate::unanswered::Unanswered;
 
 /// Retransmission rate above which performance suffers (the 0.5 % line of Microsoft's TCP
 /// performance method).
@@ -172,6 +173,7 @@ pub(crate) struct Findings {
     /// Of them, those with a request that had no answer, by who sent the RST; and of these, those that had been idle before it.
     unanswered_by: [u64; 2],
     unanswered_idle: u64,
+    pub unanswered: Unanswered,
     established: u64,
     pub rates: [Rate; 2],
 }
@@ -217,6 +219,10 @@ impl Findings {
             Outcome::Ok | Outcome::Retransmitted | Outcome::Midstream
         ) && failure.is_none();
         self.established += u64::from(established);
+        if established {
+            self.unanswered
+                .connection(flow, kind, last.and_then(|last| last.unanswered));
+        }
         let fins = usize::from(flow.sent_fin(0)) + usize::from(flow.sent_fin(1));
         let resets = [flow.sent_rst(0), flow.sent_rst(1)];
         if established && resets != [false; 2] && fins < 2 && kind != Kind::Refused {
@@ -627,6 +633,7 @@ impl Findings {
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
+        out.extend(self.unanswered.finding());
         out.extend(self.quality.finding(around));
         out
     }

@@ -1,11 +1,12 @@
 //! State per flow, addressed by the flow's context index.
 
 use weir_record::{
-    Block, BlockEnd, ClientHow, EPHEMERAL, Event, EventMore, FINE_INTERVAL_NS, FlowId, INTERVAL_NS, Interval, Kind,
-    NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
+    Block, BlockEnd, ClientHow, CloseCause, EPHEMERAL, Event, EventMore, FINE_INTERVAL_NS, FlowId, INTERVAL_NS,
+    Interval, Kind, NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
 };
 
 use crate::ceilings::filled_window;
+use crate::closing::{Kind as CloseKind, closing};
 use crate::given::Given;
 use crate::handshake::{Handshake, Known, explain_late_answer, is_answer_late, server_waited};
 use crate::ids::{Counted, Step};
@@ -829,6 +830,8 @@ impl Flow {
         let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
+        // Where its end came again, whether it arrived is not known.
+        done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;
@@ -955,6 +958,24 @@ impl Flow {
             until,
         };
         Tail::new(transfer, &flown, trip, &self.limit_path(s, given))
+    }
+
+    /// How long an answer to the last request was due, ns, that never came; `told`: the end of the input. `None`: less than `least`, or it
+    /// may have come where the capture missed it.
+    pub fn unanswered(&self, last: &Finished, cause: Option<CloseCause>, told: u64, least: u64) -> Option<u64> {
+        let due = last.request_bytes > 0 && last.response.is_none() && self.turn.as_ref()?.was_due(last);
+        if !due || self.directions[1].packets == 0 || self.counts(1).missed > 0 {
+            return None;
+        }
+        let asked = last.request_time.saturating_add(last.request);
+        // A FIN that comes with the request ends no wait.
+        let gave_up = self.end_time.saturating_sub(asked);
+        let until = match closing(self, cause).0 {
+            _ if gave_up >= least => self.end_time,
+            CloseKind::Open => told.max(self.last),
+            _ => self.last,
+        };
+        Some(until.saturating_sub(asked)).filter(|wait| *wait >= least)
     }
 
     /// `None` of a transfer that took no time.

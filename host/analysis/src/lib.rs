@@ -49,6 +49,7 @@ mod summary;
 mod surroundings;
 mod turns;
 mod twins;
+mod unanswered;
 mod verdict;
 mod windows;
 mod writes;
@@ -454,7 +455,7 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
-        self.totals.uncertain += done.wait.map_or(0, |wait| wait.uncertain.into());
+        self.totals.uncertain += done.server_uncertain().unwrap_or(0);
         self.totals.figures.transaction(done);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
@@ -670,6 +671,7 @@ impl State {
             }
         }
         let ends = flow.ends();
+        let due = self.findings.unanswered.due(flow);
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
@@ -681,6 +683,7 @@ impl State {
             if unseen {
                 may_be_two(&mut done, own);
             }
+            done.unanswered = flow.unanswered(&done, cause, ending.time, due);
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });

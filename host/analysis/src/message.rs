@@ -258,6 +258,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         response: times.response,
         response_time: 0,
         end: times.end,
+        unanswered: None,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
         segment: flow.setup.agreed_mss().map(|_| flow.setup.payload()),
         overlapped: false,
@@ -282,7 +283,7 @@ pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished, time: &T
         kind: done.kind.name().to_owned(),
         overlapped: done.overlapped,
         shares: Some(time.message()),
-        server_uncertain_seconds: done.wait.map(|wait| seconds(u64::from(wait.uncertain))),
+        server_uncertain_seconds: done.server_uncertain().map(seconds),
         client_uncertain_seconds: done.client_uncertain.map(seconds),
     }
 }

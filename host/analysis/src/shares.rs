@@ -178,7 +178,7 @@ impl TimeShares {
         m: &Measure,
     ) -> Self {
         let before = before.map(|gap| gap.saturating_sub(recovery.before).min(LONGEST));
-        let server = done.server.map(|gap| gap.min(LONGEST));
+        let server = done.server.or(done.unanswered).map(|gap| gap.min(LONGEST));
         let end = recovery.end.min(LONGEST);
         let mut s = Self {
             transactions: 1,
@@ -227,7 +227,7 @@ impl TimeShares {
         } else {
             whole(before, request, done.client_uncertain)
         };
-        s.server_uncertain = whole(server, response, done.wait.map(|wait| wait.uncertain.into()));
+        s.server_uncertain = whole(server, response, done.server_uncertain());
         // What was sent while a transfer of the peer went on was waited for by nobody.
         let [request_amid, response_amid] = done.amid;
         if request_amid {

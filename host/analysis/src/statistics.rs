@@ -261,6 +261,7 @@ mod tests {
                 ends: [0; 2],
                 response: None,
                 response_time: 0,
+                unanswered: None,
                 end: None,
                 losses: 0,
                 segment: None,

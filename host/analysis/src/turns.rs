@@ -181,6 +181,8 @@ pub struct Finished {
     pub response_time: u64,
     /// Last request packet to last response packet; of a setup, first SYN to its end.
     pub end: Option<u64>,
+    /// An answer was due and never came: from the last request packet until one side gave up, or the input ended.
+    pub unanswered: Option<u64>,
     /// Losses of either direction within it.
     pub losses: u32,
     /// Of a setup: payload of a full segment, where both sides told their MSS.
@@ -196,6 +198,19 @@ pub struct Finished {
     /// The request began while the response before it was on its way, and the response while the request was: neither waited for
     /// the other.
     pub(crate) amid: [bool; 2],
+}
+
+impl Finished {
+    /// How far the server's time may be from the truth, ns.
+    pub(crate) fn server_uncertain(&self) -> Option<u64> {
+        // Whether it had to answer is not known.
+        self.unanswered.or_else(|| {
+            let wait = self.wait?;
+            // More than fits is all of it.
+            let all = self.server.filter(|_| wait.uncertain == u32::MAX);
+            Some(all.unwrap_or(0).max(wait.uncertain.into()))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +230,7 @@ impl Finished {
             response: Some(0),
             response_time: at + whole,
             end: Some(whole),
+            unanswered: None,
             losses: 0,
             segment: None,
             overlapped: false,
@@ -280,6 +296,8 @@ struct Past {
     left: Left,
     shares: Shares,
     finished: u32,
+    /// Payload of the last request that was answered.
+    asked: u32,
     time: TimeShares,
 }
 
@@ -325,6 +343,14 @@ impl Turn {
     /// Enter whose time a finished transaction took.
     pub fn account(&mut self, time: &TimeShares) {
         self.past.get_or_insert_default().time.add(time);
+    }
+
+    /// Whether an answer was due to the last request, which had none: it is as long as the last that was answered, or none was. (Others may be
+    /// a notice, as TLS and HTTP/2 have them.)
+    pub fn was_due(&self, last: &Finished) -> bool {
+        self.past
+            .as_ref()
+            .is_none_or(|past| past.shares.answered == 0 || u64::from(past.asked) == last.request_bytes)
     }
 
     /// What a new block of a side would follow in the same transfer.
@@ -485,6 +511,7 @@ impl Turn {
             response: answered.then(|| response.last.saturating_sub(response.first)),
             response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),
+            unanswered: None,
             losses,
             segment: None,
             overlapped: request.overlapped,
@@ -500,6 +527,9 @@ impl Turn {
         shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
         past.previous = if answered { response.last } else { 0 };
+        if asked && answered {
+            past.asked = done.request_bytes as u32;
+        }
         let signature = Signature {
             request: std::mem::take(&mut self.request).blocks,
             note,

@@ -666,3 +666,61 @@ fn a_syn_ack_that_a_timer_sent_is_no_round_trip() {
     assert_eq!(why, "");
     about(least, 1.015);
 }
+
+/// A request that is acknowledged and not answered, after `before` that were; then nothing for `wait` s, until the client closes or, if `open`, the
+/// input ends.
+fn unanswered(before: usize, wait: f64, bytes: u32, open: bool) -> v1::Analysis {
+    let mut c = start(true);
+    let (mut at, mut sent, mut got) = (1.0, 101, 901);
+    for _ in 0..before {
+        c.packet(at, C, "AP", sent, got, 200);
+        sent += 200;
+        c.packet(at + TRIP, S, "A", got, sent, 0);
+        c.packet(at + TRIP + WORK, S, "AP", got, sent, 300);
+        got += 300;
+        c.packet(at + TRIP + WORK + NEAR, C, "A", sent, got, 0);
+        at += 1.0;
+    }
+    c.packet(at, C, "AP", sent, got, bytes);
+    sent += bytes;
+    c.packet(at + TRIP, S, "A", got, sent, 0);
+    if open {
+        // A keep-alive.
+        c.packet(at + wait - TRIP, C, "A", sent - 1, got, 0);
+        c.packet(at + wait, S, "A", got, sent, 0);
+    } else {
+        c.packet(at + wait, C, "FA", sent, got, 0);
+        c.packet(at + wait + TRIP, S, "FA", got, sent + 1, 0);
+        c.packet(at + wait + TRIP + NEAR, C, "A", sent + 1, got + 1, 0);
+    }
+    analyze(&c.packets)
+}
+
+/// Whose time it was, and whether it is told of.
+#[test]
+fn a_request_without_the_answer_that_was_due_is_the_servers_time() {
+    for (before, wait, bytes, open, is_due) in [
+        (0, 12.0, 200, false, true),
+        (0, 12.0, 200, true, true),
+        (0, 9.0, 200, false, false),
+        (2, 1.1, 200, false, true),
+        (2, 0.9, 200, false, false),
+        // A notice.
+        (2, 12.0, 31, false, false),
+    ] {
+        let a = unanswered(before, wait, bytes, open);
+        let told = a.findings.iter().find(|f| f.kind == "UNANSWERED_REQUESTS");
+        let case = (before, wait, bytes, open);
+        assert_eq!(told.is_some(), is_due, "{case:?}");
+        let last = a.transactions.last().unwrap();
+        let server = shares(last).server_processing_seconds;
+        assert_eq!(last.server_seconds, None);
+        if is_due {
+            about(server, wait - TRIP);
+            about(last.server_uncertain_seconds.unwrap(), wait);
+            assert_eq!(told.unwrap().connection_ids.len(), 1);
+        } else {
+            about(server, 0.0);
+        }
+    }
+}

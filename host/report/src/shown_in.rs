@@ -32,6 +32,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("DELAYED_ACK", "fig-transactions"),
     ("CONNECTION_PER_TRANSACTION", "fig-durations"),
     ("ABORTIVE_CLOSE", "fig-durations"),
+    ("UNANSWERED_REQUESTS", "tab-signatures"),
     ("ZERO_WINDOW", "tab-connections"),
     ("SMALL_WINDOW", "tab-connections"),
     ("WINDOW_SCALE_MISHAP", "tab-connections"),

@@ -1,0 +1,147 @@
+//! Requests that were never answered (`docs/src/findings.md`).
+//! Memory: [`SERVICES`] services.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::closing::Kind;
+use crate::flow::{FirstEnd, Flow};
+use crate::group::{Group, finding};
+use crate::message::seconds;
+use crate::numbers::{connections, count, decimal, several};
+use weir_messages::v1;
+
+/// Services of each kind that are told apart.
+const SERVICES: usize = 4096;
+/// Who waits less for an answer, ns, may wait for none: a last request may be a notice, and there are services that never answer.
+const DUE: u64 = 1_000_000_000;
+const DUE_OF_SILENT: u64 = 10_000_000_000;
+/// Services that are told.
+const TOLD: usize = 5;
+
+/// Address and port.
+type Service = ([u8; 16], u16);
+
+/// Requests without an answer, one of a connection at most.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unanswered {
+    group: Group,
+    /// Services that answered at least one request, and requests that each left without.
+    answering: HashSet<Service>,
+    silent: HashMap<Service, u64>,
+    /// ns.
+    waited: u64,
+    longest: u64,
+    /// By how the wait ended: the client gave up, the server did, or the input ended.
+    ended: [u64; 3],
+}
+
+fn service(flow: &Flow) -> Service {
+    let ends = flow.ends();
+    (ends.server, ends.server_port)
+}
+
+fn is_answered(flow: &Flow) -> bool {
+    flow.turn.as_ref().is_some_and(|turn| turn.shares().answered > 0)
+}
+
+impl Unanswered {
+    /// From how long a wait on, ns, an answer of this connection's server was due.
+    pub fn due(&self, flow: &Flow) -> u64 {
+        if is_answered(flow) || self.answering.contains(&service(flow)) {
+            DUE
+        } else {
+            DUE_OF_SILENT
+        }
+    }
+
+    /// A connection is over, of which a request waited so long, ns, for an answer that was due.
+    pub fn connection(&mut self, flow: &Flow, kind: Kind, waited: Option<u64>) {
+        let Ends {
+            server, server_port, ..
+        } = flow.ends();
+        let service = (server, server_port);
+        let answered = flow.turn.as_ref().is_some_and(|turn| turn.shares().answered > 0);
+        if answered && self.answering.len() < SERVICES {
+            self.answering.insert(service);
+        }
+        let Some(waited) = waited else { return };
+        self.group.add(flow);
+        self.waited = self.waited.saturating_add(waited);
+        self.longest = self.longest.max(waited);
+        if self.silent.len() < SERVICES || self.silent.contains_key(&service) {
+            *self.silent.entry(service).or_default() += 1;
+        }
+        let ended = match (kind, flow.first_end()) {
+            (Kind::Open | Kind::Timeout, _) => 2,
+            (_, FirstEnd::Fin(1) | FirstEnd::Rst(1)) => 1,
+            _ => 0,
+        };
+        self.ended[ended] += 1;
+    }
+
+    pub fn finding(&self) -> Option<v1::Finding> {
+        let requests = self.group.count();
+        if requests == 0 {
+            return None;
+        }
+        let mut silent: Vec<_> = self.silent.iter().map(|(service, n)| (*n, *service)).collect();
+        silent.sort_unstable_by_key(|(n, service)| (std::cmp::Reverse(*n), *service));
+        let is_answering = silent.iter().any(|(_, service)| self.answering.contains(service));
+        let [client, server, open] = self.ended;
+        let mut evidence = vec![format!(
+            "{} waited {} s in all for an answer that never came, {} s at most",
+            several(requests, "request", "requests"),
+            decimal(seconds(self.waited), 1),
+            decimal(seconds(self.longest), 1),
+        )];
+        let ends = [
+            (client, "the client gave up"),
+            (server, "the server closed the connection"),
+            (
+                open,
+                "nobody had given up when the input ended, or the connection fell silent",
+            ),
+        ];
+        let ends = ends.into_iter().filter(|(n, _)| *n > 0);
+        let ends: Vec<_> = ends.map(|(n, how)| format!("in {} {how}", count(n))).collect();
+        evidence.push(ends.join(", "));
+        for (n, service @ (server, port)) in silent.into_iter().take(TOLD) {
+            let server = std::net::Ipv6Addr::from(server).to_canonical();
+            let answers = if self.answering.contains(&service) {
+                "it answered others"
+            } else {
+                "it answered none"
+            };
+            evidence.push(format!(
+                "{}: {} ({answers})",
+                std::net::SocketAddr::new(server, port),
+                count(n)
+            ));
+        }
+        if !is_answering {
+            evidence.push("it may also be a protocol in which the client tells and the server says nothing".to_owned());
+        }
+        evidence.push("it may also be an answer that was lost before the tap and never sent again".to_owned());
+        evidence.push(
+            "next: the server's log and what its threads wait for (a lock, a tier behind it); a tap nearer to the server tells whether an \
+             answer left it"
+                .to_owned(),
+        );
+        Some(finding(
+            "UNANSWERED_REQUESTS",
+            "WARNING",
+            if is_answering { 0.9 } else { 0.6 },
+            format!("{} got no answer to a request", connections(requests)),
+            evidence,
+            &self.group,
+            &[
+                ("requests", requests as f64),
+                ("byClient", client as f64),
+                ("byServer", server as f64),
+                ("open", open as f64),
+                ("longestSeconds", seconds(self.longest)),
+                ("costSeconds", seconds(self.waited)),
+            ],
+        ))
+    }
+}
