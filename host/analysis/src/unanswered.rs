@@ -56,12 +56,8 @@ impl Unanswered {
 
     /// A connection is over, of which a request waited so long, ns, for an answer that was due.
     pub fn connection(&mut self, flow: &Flow, kind: Kind, waited: Option<u64>) {
-        let Ends {
-            server, server_port, ..
-        } = flow.ends();
-        let service = (server, server_port);
-        let answered = flow.turn.as_ref().is_some_and(|turn| turn.shares().answered > 0);
-        if answered && self.answering.len() < SERVICES {
+        let service = service(flow);
+        if is_answered(flow) && self.answering.len() < SERVICES {
             self.answering.insert(service);
         }
         let Some(waited) = waited else { return };
