@@ -830,6 +830,16 @@ impl Flow {
         let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
+        let (mut request, mut response) = (request, response);
+        if next == u64::MAX {
+            let (s, from, charged) = match answered {
+                true => (1, response_end, &mut response),
+                false => (0, request_end, &mut request),
+            };
+            if let Some(stall) = self.stall(s, from.saturating_add(recovered[1]), pool) {
+                charged.get_or_insert_default().join(&stall);
+            }
+        }
         // Where its end came again, whether it arrived is not known.
         done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
@@ -976,6 +986,18 @@ impl Flow {
             _ => self.last,
         };
         Some(until.saturating_sub(asked)).filter(|wait| *wait >= least)
+    }
+
+    /// The flow ended while data of side `s` waited for a window that never opened, since `from`.
+    fn stall(&mut self, s: usize, from: u64, pool: &mut Pool) -> Option<Charged> {
+        self.extras.trouble().filter(|trouble| trouble.closed[1 - s].unopened)?;
+        let wait = self.last.saturating_sub(from).min(shares::LONGEST);
+        let stall = Charged::one(limits::Cause::ZeroWindow, wait);
+        self.extras.make_limits(pool).sides[s].total.join(&stall);
+        if let Some(turn) = &mut self.turn {
+            turn.stalled(s, wait);
+        }
+        Some(stall)
     }
 
     /// `None` of a transfer that took no time.
@@ -1217,7 +1239,7 @@ impl Flow {
         };
         let whole = [0, 1].map(|s| trouble.losses[s].is_whole());
         for (s, path) in paths.into_iter().enumerate() {
-            trouble.closed[s].end(last);
+            trouble.closed[s].close(last);
             let losses = &mut trouble.losses[s];
             // Of a side that was never seen, silence says nothing.
             if self.directions[1 - s].packets > 0 {

@@ -340,6 +340,17 @@ impl Turn {
         past.map_or_else(Left::default, |past| std::mem::replace(&mut past.left, left))
     }
 
+    /// The transfer that was over for want of more packets went on for so long, ns.
+    pub fn stalled(&mut self, side: usize, ns: u64) {
+        let shares = &mut self.past.get_or_insert_default().shares;
+        let transfers = if side == 0 {
+            &mut shares.request
+        } else {
+            &mut shares.response
+        };
+        *transfers = transfers.saturating_add(ns);
+    }
+
     /// Enter whose time a finished transaction took.
     pub fn account(&mut self, time: &TimeShares) {
         self.past.get_or_insert_default().time.add(time);

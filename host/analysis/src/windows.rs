@@ -41,6 +41,8 @@ pub(crate) struct Closed {
     pub zero_asked: u64,
     /// ns with a window above 0 and below the MSS.
     pub small: u64,
+    /// It was 0 and asked for when the flow ended.
+    pub unopened: bool,
 }
 
 impl Closed {
@@ -57,7 +59,13 @@ impl Closed {
         self.asked = true;
     }
 
-    /// The window opened, or the flow ended.
+    /// The flow ended.
+    pub fn close(&mut self, time: u64) {
+        self.unopened = self.asked && matches!(self.since, Some((_, true)));
+        self.end(time);
+    }
+
+    /// The window opened.
     pub fn end(&mut self, time: u64) {
         let asked = std::mem::take(&mut self.asked);
         if let Some((since, zero)) = self.since.take() {
@@ -103,5 +111,14 @@ mod tests {
         c.ask();
         c.end(37);
         assert_eq!((c.zero, c.zero_asked), (17, 7));
+        // And one that never opened.
+        for asked in [false, true] {
+            c.begin(40, true);
+            if asked {
+                c.ask();
+            }
+            c.close(45);
+            assert_eq!(c.unopened, asked);
+        }
     }
 }

@@ -648,7 +648,7 @@ fn a_syn_ack_that_a_timer_sent_is_no_round_trip() {
         let connection = only(&a);
         let setup = connection.setup.as_ref().unwrap();
         let least = connection.client_to_server.as_ref().unwrap().rtt.unwrap().min_seconds;
-        let parts = a.transactions.iter().map(|t| shares(t));
+        let parts = a.transactions.iter().map(shares);
         let [opening, asked] = parts.collect::<Vec<_>>().try_into().unwrap();
         (setup.explanation.clone(), least.unwrap(), opening, asked)
     };
@@ -722,5 +722,31 @@ fn a_request_without_the_answer_that_was_due_is_the_servers_time() {
         } else {
             about(server, 0.0);
         }
+    }
+}
+
+/// The client's window is 0 from the end of a response on until the input ends; the server asks for it, or has nothing more to send.
+#[test]
+fn a_window_that_never_opens_again_holds_the_transfer() {
+    for (asks, held) in [(true, 60.0), (false, 0.0)] {
+        let mut c = start(false);
+        c.packet(1.0, C, "AP", 101, 901, 200);
+        c.packet(1.0 + TRIP + WORK, S, "A", 901, 301, 1460);
+        let end = 1.0 + TRIP + WORK + NEAR;
+        c.packet(end, C, "A", 301, 2361, 0).window = 0;
+        for n in 1..=6 {
+            let at = end + 10.0 * f64::from(n);
+            if asks {
+                c.packet(at - NEAR, S, "A", 2360, 301, 0);
+            }
+            c.packet(at, C, "A", 301, 2361, 0).window = 0;
+        }
+        let a = analyze(&c.packets);
+        let last = shares(a.transactions.last().unwrap());
+        let limits = only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap();
+        let held = if asks { held + NEAR } else { held };
+        about(last.protocol_seconds, held);
+        about(limits.zero_window, held);
+        about(limits.receiver_window, held);
     }
 }
