@@ -662,6 +662,7 @@ impl Flow {
             window,
             inferred: filled_window(self, 1 - (side & 1)),
             link: given.link,
+            from_server: side & 1 == 1,
         }
     }
 

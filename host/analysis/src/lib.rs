@@ -455,7 +455,7 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
-        self.totals.uncertain += done.server_uncertain().unwrap_or(0);
+        self.totals.uncertain += time.server_uncertain_of(done).unwrap_or(0);
         self.totals.figures.transaction(done);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);

@@ -283,7 +283,7 @@ pub(crate) fn transaction(id: FlowId, signature: &str, done: &Finished, time: &T
         kind: done.kind.name().to_owned(),
         overlapped: done.overlapped,
         shares: Some(time.message()),
-        server_uncertain_seconds: done.server_uncertain().map(seconds),
+        server_uncertain_seconds: time.server_uncertain_of(done).map(seconds),
         client_uncertain_seconds: done.client_uncertain.map(seconds),
     }
 }

@@ -325,6 +325,14 @@ impl TimeShares {
         application
     }
 
+    /// How far the server's time of this transaction may be from the truth, ns.
+    pub fn server_uncertain_of(&self, done: &Finished) -> Option<u64> {
+        done.server_uncertain().map(|ns| match ns {
+            u64::MAX => self.server_uncertain,
+            ns => ns,
+        })
+    }
+
     /// The message.
     pub fn message(&self) -> v1::TimeShares {
         v1::TimeShares {

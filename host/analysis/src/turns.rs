@@ -201,15 +201,14 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// How far the server's time may be from the truth, ns.
+    /// How far the server's time may be from the truth, ns; `u64::MAX`: all of it may be something else's.
     pub(crate) fn server_uncertain(&self) -> Option<u64> {
         // Whether it had to answer is not known.
-        self.unanswered.or_else(|| {
-            let wait = self.wait?;
-            // More than fits is all of it.
-            let all = self.server.filter(|_| wait.uncertain == u32::MAX);
-            Some(all.unwrap_or(0).max(wait.uncertain.into()))
-        })
+        let uncertain = |wait: Wait| match wait.uncertain {
+            u32::MAX => u64::MAX,
+            ns => ns.into(),
+        };
+        self.unanswered.or_else(|| self.wait.map(uncertain))
     }
 }
 

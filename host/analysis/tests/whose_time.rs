@@ -750,3 +750,29 @@ fn a_window_that_never_opens_again_holds_the_transfer() {
         about(limits.receiver_window, held);
     }
 }
+
+/// A server that goes on after a pause may have been asked for nothing: from a second on that is uncertain, however long it is.
+#[test]
+fn what_a_server_tells_unasked_may_be_no_response() {
+    for (pause, uncertain) in [(0.9, None), (5.0, Some(5.0)), (50.0, Some(50.0))] {
+        let mut c = start(true);
+        c.packet(1.0, C, "AP", 101, 901, 200);
+        c.packet(1.0 + TRIP, S, "A", 901, 301, 0);
+        let answered = 1.0 + TRIP + WORK;
+        for n in 0..2u32 {
+            let at = answered + f64::from(n) * pause;
+            c.packet(at, S, "AP", 901 + 40 * n, 301, 40);
+            c.packet(at + NEAR, C, "A", 301, 941 + 40 * n, 0);
+        }
+        let [t] = transactions(&c).try_into().unwrap();
+        about(shares(&t).server_processing_seconds, WORK + pause);
+        let told = t.server_uncertain_seconds;
+        assert_eq!(told.is_some(), uncertain.is_some(), "{pause}: {told:?}");
+        if let (Some(told), Some(uncertain)) = (told, uncertain) {
+            assert!(
+                (uncertain..uncertain + TRIP + 2.0 * WORK).contains(&told),
+                "{told} {uncertain}"
+            );
+        }
+    }
+}

@@ -4,6 +4,7 @@
 use weir_record::Block;
 
 use super::charges::Cause;
+use crate::shares::USER_THINK;
 
 /// Timing of hosts is not better than this, ns.
 pub(crate) const SLACK: u64 = 1_000_000;
@@ -40,6 +41,8 @@ pub(crate) struct Path {
     pub inferred: Option<u32>,
     /// Bytes a second, when the user said so.
     pub link: Option<f64>,
+    /// It is the server's.
+    pub from_server: bool,
 }
 
 impl Path {
@@ -84,6 +87,11 @@ impl Path {
     /// A gap between blocks from which on the sender paused, ns.
     pub(super) fn least_pause(&self) -> u64 {
         SHORTEST_PAUSE.max(self.round_trip() / 8)
+    }
+
+    /// Whether a server that was silent for so long, ns, may have been asked for nothing, and tells something new.
+    pub(super) const fn may_be_unasked(&self, gap: u64) -> bool {
+        self.from_server && gap > USER_THINK
     }
 
     /// Whether the largest segment of the block is full, but for options: where both sides use timestamps, those of SACK alone are not known.

@@ -101,7 +101,7 @@ impl Transfer {
         if cause == Cause::Application {
             self.bursts.restart(b.first);
             let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
-            if small && self.may_have_waited(&tail, b, path) {
+            if small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
                 self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
             }
             self.span(tail.last, to, cause, path);

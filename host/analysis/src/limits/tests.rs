@@ -13,6 +13,7 @@ pub(super) const TAP_AT_RECEIVER: Path = Path {
     window: 40_000,
     inferred: None,
     link: None,
+    from_server: true,
 };
 
 pub(super) const TAP_BETWEEN: Path = Path {
@@ -24,6 +25,7 @@ pub(super) const TAP_BETWEEN: Path = Path {
     window: 40_000,
     inferred: None,
     link: None,
+    from_server: true,
 };
 
 pub(super) fn block(first: u64, last: u64, seq: u32, bytes: u32) -> Block {
