@@ -743,7 +743,9 @@ impl Flow {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
         let path = self.limit_path(s, given);
-        let scale = self.setup.scale(1 - s).filter(|_| b.known & 2 != 0);
+        // A block as long as the unscaled window was cut by it: that is no chance.
+        let fills = || (u32::from(b.window) == b.bytes && b.bytes < path.payload).then_some(0);
+        let scale = self.setup.scale(1 - s).or_else(fills).filter(|_| b.known & 2 != 0);
         let window = scale.map(|shift| u32::from(b.window) << shift);
         let transfer = &mut self.extras.make_limits(pool).sides[s];
         transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
@@ -916,7 +918,9 @@ impl Flow {
     /// See [`Finished::inferred`]: without the handshake no other window is known than the one that is filled.
     fn inferred(&self, side: usize, charged: Option<&Charged>) -> u64 {
         match charged {
-            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => charged.window(),
+            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => {
+                charged.window() + charged.by.of(limits::Cause::SmallWindow)
+            }
             _ => 0,
         }
     }

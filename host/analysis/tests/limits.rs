@@ -188,6 +188,41 @@ fn a_load_balancer_that_applies_a_scale_it_did_not_offer() {
     );
 }
 
+/// The same, open when the capture began: no scale is known, but pieces as long as the window's field were cut by it.
+#[test]
+fn pieces_as_long_as_a_window_of_unknown_scale_are_held_by_it() {
+    let mut packets = load_balancer().packets;
+    packets.drain(..3);
+    let a = analyze(&packets);
+    check_sums(&a);
+    let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
+    assert!((42.0..=53.0).contains(&limits.small_window), "{limits:?}");
+    // As a send buffer of that size would look the same, it is no bottleneck for sure.
+    let window = a
+        .summary
+        .as_ref()
+        .unwrap()
+        .bottlenecks
+        .iter()
+        .find(|b| b.name == "RECEIVER_WINDOW")
+        .unwrap();
+    assert!(
+        window.uncertain_seconds.unwrap() >= limits.small_window - 1e-6,
+        "{window:?}"
+    );
+    // Other sizes tell nothing.
+    for packet in packets.iter_mut().filter(|packet| packet.window == 254) {
+        packet.window = 253;
+    }
+    let limits = only(&analyze(&packets))
+        .client_to_server
+        .as_ref()
+        .unwrap()
+        .limit_seconds
+        .unwrap();
+    assert!(limits.small_window < 1e-9, "{limits:?}");
+}
+
 /// So many windows of 65,535 bytes over `trip`.
 fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
     let mut c = start(trip, None, None);
@@ -256,19 +291,22 @@ fn a_window_whose_scale_was_not_seen_is_inferred_or_said_to_be_unknown() {
             found.evidence.iter().any(|evidence| evidence.contains(line)),
             "{found:?}"
         );
-        // All that is charged to it may be another limit's.
+        let down = only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap();
+        assert_eq!(down.receiver_window > 0.0, window == 256, "{down:?}");
+        // All that is charged to it, and to the window that cut the request, may be another limit's.
         let summary = a.summary.unwrap();
-        let cost = summary.bottlenecks.iter().find(|b| b.name == "RECEIVER_WINDOW");
-        assert_eq!(cost.is_some(), window == 256, "{summary:?}");
-        if let Some(cost) = cost {
-            assert!(
-                (cost.uncertain_seconds.unwrap() - cost.seconds).abs() < 1e-6,
-                "{cost:?}"
-            );
-            assert!(cost.remedy.contains("send buffer"), "{cost:?}");
-            let row = summary.diagnosis.iter().find(|row| row.category == "TCP_WINDOW");
-            assert!((row.unwrap().uncertain.unwrap() - cost.share).abs() < 1e-6, "{row:?}");
-        }
+        let cost = summary
+            .bottlenecks
+            .iter()
+            .find(|b| b.name == "RECEIVER_WINDOW")
+            .unwrap();
+        assert!(
+            (cost.uncertain_seconds.unwrap() - cost.seconds).abs() < 1e-6,
+            "{cost:?}"
+        );
+        assert!(cost.remedy.contains("send buffer"), "{cost:?}");
+        let row = summary.diagnosis.iter().find(|row| row.category == "TCP_WINDOW");
+        assert!((row.unwrap().uncertain.unwrap() - cost.share).abs() < 1e-6, "{row:?}");
     }
     let summary = analyze(&load_balancer().packets).summary.unwrap();
     assert!(
