@@ -351,11 +351,14 @@ impl Findings {
             }
             self.stuck += u64::from(is_stuck(flow, side));
             if let Some(mishap) = mishap(flow, side, &m) {
-                let (Mishap::Applied(shift) | Mishap::Stripped(shift) | Mishap::Ignored(shift)) = mishap;
+                let before = self.mishap.count();
                 self.mishap.add(flow);
-                self.mishap_shift = shift;
-                self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
-                self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
+                if self.mishap.count() > before {
+                    let (Mishap::Applied(shift) | Mishap::Stripped(shift) | Mishap::Ignored(shift)) = mishap;
+                    self.mishap_shift = shift;
+                    self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
+                    self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
+                }
                 if let (Mishap::Applied(_), Some(limits)) = (mishap, flow.extras.limits()) {
                     let waited = limits.sides[1 - side].total.by.receiver();
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
@@ -740,7 +743,7 @@ impl Findings {
             ),
             format!("above the line: {}", connections(self.repeating.count())),
             "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
-            "next: LOSS and PERIODIC_LOSS, where they were found, say between whom, on which side of the tap, and what it cost: find and mend the source there".to_owned(),
+            "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there".to_owned(),
         ];
         Some(finding(
             "RETRANSMISSION_RATE",
@@ -825,7 +828,7 @@ impl Findings {
                 decimal(total, 3)
             ),
             "it may also be a buffer that is smaller than a segment or two".to_owned(),
-            "next: as for a closed window: see why the receivers' applications read too slowly".to_owned(),
+            self.window_advice("as for a closed window: see why the receivers' applications read too slowly"),
         ];
         Some(finding(
             "SMALL_WINDOW",
@@ -836,6 +839,15 @@ impl Findings {
             &self.small_window,
             &[("seconds", total), ("costSeconds", total)],
         ))
+    }
+
+    /// What to do about small windows: where a wrong scale made most of them, no application is to blame.
+    fn window_advice(&self, else_do: &str) -> String {
+        if self.mishap_ns >= self.small_ns / 2 && self.mishap_ns > 0 {
+            "next: mend the window scale first (WINDOW_SCALE_MISHAP): it made most of these windows small".to_owned()
+        } else {
+            format!("next: {else_do}")
+        }
     }
 
     /// RFC 1122 4.2.3.3 and 4.2.3.4.
@@ -857,7 +869,9 @@ impl Findings {
         }
         evidence.push("it may also be a device in between that announces windows of its own".to_owned());
         evidence.push(
-            "next: let the receivers' applications read more at a time; a TCP that follows RFC 1122 does not announce such windows".to_owned(),
+            self.window_advice(
+                "let the receivers' applications read more at a time; a TCP that follows RFC 1122 does not announce such windows",
+            ),
         );
         Some(finding(
             "SILLY_WINDOW",

@@ -14,14 +14,19 @@ const IDS: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     count: u64,
+    /// The last that came.
+    last: Option<FlowId>,
     ids: Vec<u64>,
     start: u64,
     end: u64,
 }
 
 impl Group {
+    /// A connection, once for both of its directions.
     pub(crate) fn add(&mut self, flow: &Flow) {
-        self.include(flow.id, flow.first, flow.last);
+        if self.last.replace(flow.id) != Some(flow.id) {
+            self.include(flow.id, flow.first, flow.last);
+        }
     }
 
     /// Another connection, and the time that it is about (TAI ns).

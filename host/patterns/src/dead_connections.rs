@@ -28,6 +28,8 @@ struct Dead {
     /// The server is silent.
     by_server: bool,
     repeats: u64,
+    /// Some of them had data: not only the end of the connection was sent again.
+    has_data: bool,
     /// From the last packet before a timer ran out in vain to the last repeat, TAI ns.
     span: (u64, u64),
 }
@@ -62,6 +64,7 @@ impl Detector for DeadConnections {
             ends: *ends,
             by_server: !verdict.from_server,
             repeats: 0,
+            has_data: false,
             span: (verdict.lost_at, verdict.time),
         };
         let dead = self.current.get_or_insert(new);
@@ -69,6 +72,7 @@ impl Detector for DeadConnections {
             *dead = new;
         }
         dead.repeats += 1;
+        dead.has_data |= verdict.length > 0;
         dead.span = (dead.span.0.min(verdict.lost_at), dead.span.1.max(verdict.time));
     }
 
@@ -111,12 +115,21 @@ fn tell(dead: &[&Dead]) -> Finding {
         .map(|(who, n)| format!("{} ({})", name(*who), connections(*n)))
         .collect();
     let repeats: u64 = dead.iter().map(|dead| dead.repeats).sum();
-    let waited = dead
-        .iter()
+    let waiting = || dead.iter().filter(|dead| dead.has_data);
+    let waited = waiting()
         .map(|dead| seconds(dead.span.1.saturating_sub(dead.span.0)))
         .sum::<f64>();
     let by_server = dead.iter().filter(|dead| dead.by_server).count() as u64;
     let n = group.count();
+    let closing = n - waiting().count() as u64;
+    let went_on = if closing < n {
+        format!(
+            "this went on for {} s in all: a user or a program waited for it",
+            decimal(waited, 3)
+        )
+    } else {
+        "only FINs came again: who had sent them was done, and nobody waited".to_owned()
+    };
     let who = match (by_server, n - by_server) {
         (_, 0) => "the server",
         (0, _) => "the client",
@@ -130,7 +143,7 @@ fn tell(dead: &[&Dead]) -> Finding {
     };
     finding(
         "DEAD_CONNECTIONS",
-        if n >= MANY { "WARNING" } else { "INFO" },
+        if n - closing >= MANY { "WARNING" } else { "INFO" },
         0.8,
         format!("{} ended in silence: {who} was not heard of any more", connections(n)),
         vec![
@@ -139,7 +152,7 @@ fn tell(dead: &[&Dead]) -> Finding {
                 named.join(", "),
                 several(repeats, "segment", "segments")
             ),
-            format!("this went on for {} s in all: a user or a program waited for it", decimal(waited, 3)),
+            went_on,
             "these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned(),
             "it may also be the way to it or from it: a firewall or a NAT that has forgotten the connection, a route that is gone; or the capture lost one direction".to_owned(),
             "next: see whether other connections of the silent host went on then; if so, compare the idle times before with those of firewalls and NATs on the way".to_owned(),
@@ -147,6 +160,7 @@ fn tell(dead: &[&Dead]) -> Finding {
         &group,
         &[
             ("connections", n as f64),
+            ("closing", closing as f64),
             ("repeats", repeats as f64),
             ("byServer", by_server as f64),
             ("costSeconds", waited),
@@ -163,6 +177,11 @@ mod tests {
     /// A connection whose server fell silent after a second; its client sends again so often, every 2 s. Or a setup whose
     /// client did, and the server sends its SYN-ACK again (`handshake`).
     fn end(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool) {
+        end_with(all, id, repeats, handshake, if handshake { 0 } else { 100 });
+    }
+
+    /// The same, with so many bytes in each repeat.
+    fn end_with(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32) {
         let ends = Ends::default();
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
@@ -172,7 +191,7 @@ mod tests {
                 time: (1 + 2 * n) * 1_000_000_000,
                 lost_at: (2 * n - 1) * 1_000_000_000,
                 seq: 1,
-                length: if handshake { 0 } else { 100 },
+                length,
                 class: Class::Retransmission,
                 cause: Cause::Timeout,
                 place: Place::Unknown,
@@ -235,6 +254,20 @@ mod tests {
         let rest = &found(&all, vec![black_hole])[0];
         assert_eq!((rest.severity.as_str(), &rest.connection_ids[..]), ("INFO", &[2][..]));
     }
+
+    #[test]
+    fn nobody_waits_for_the_end_of_a_connection() {
+        let mut all = DeadConnections::default();
+        for id in 1..=3 {
+            end_with(&mut all, id, 5, false, 0);
+        }
+        let mut out = Vec::new();
+        all.findings(&Timeline::default(), &mut out);
+        assert_eq!(out[0].severity, "INFO");
+        assert_eq!(out[0].values["costSeconds"], 0.0.into());
+        assert!(out[0].evidence[1].contains("nobody waited"), "{:?}", out[0].evidence);
+    }
+
     #[test]
     fn a_setup_that_nobody_completes_is_no_dead_connection() {
         let mut all = DeadConnections::default();
