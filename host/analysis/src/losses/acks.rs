@@ -172,7 +172,7 @@ impl Losses {
         if e.what & what::DSACK != 0 {
             // RFC 2883 4: the first block names a segment that arrived twice.
             if let Some(twice) = new.next() {
-                self.arrived_twice(twice, time, path);
+                self.arrived_twice(twice, e.what & what::ACKS_MORE != 0, time, path);
             }
         }
         for range in new {
@@ -239,7 +239,8 @@ impl Losses {
 
     /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
     /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
-    fn arrived_twice(&mut self, twice: Range, time: u64, path: Path) {
+    /// `acks_more`: its ACK acknowledges something new.
+    fn arrived_twice(&mut self, twice: Range, acks_more: bool, time: u64, path: Path) {
         // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
         let only_filled =
             |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
@@ -269,7 +270,9 @@ impl Losses {
         match (repeat.filter(|&i| !of_network(i)), copy) {
             (Some(i), _) => {
                 let entry = self.open[i];
-                let waited = entry.cause.is_timer();
+                // Else an ACK before this one took it in, and it came late: that of the first copy.
+                let is_news = acks_more || self.open.iter().any(|other| lost_ack(other, entry.range));
+                let waited = entry.cause.is_timer() && is_news;
                 let place = if entry.place.is_spurious() {
                     entry.place
                 } else if entry.evidence.has(sign::UNSEEN) {
@@ -287,6 +290,11 @@ impl Losses {
             (None, None) => self.network_copies += u32::from(twice.len() > 1),
         }
     }
+}
+
+/// Whether another repeat of a range showed that its ACK was lost.
+fn lost_ack(other: &Entry, range: Range) -> bool {
+    other.place == Place::AckBeforeTap && other.range.overlap(range) > 0
 }
 
 /// A SACK block above the ACK leaves a hole.
@@ -366,5 +374,43 @@ mod tests {
         assert_eq!(place(1, true), Place::BehindTap);
         // Duplicate ACKs may have told of them.
         assert_eq!(place(10, false), Place::BehindTap);
+    }
+
+    /// A timer's repeat that a D-SACK names: with the first ACK that takes it in, or behind one.
+    #[test]
+    fn an_ack_before_the_d_sack_was_late_and_not_lost() {
+        let place = |acks_more: bool| {
+            let path = Path {
+                segment: 1000,
+                rtt: Some(10_000_000),
+                ..PATH
+            };
+            let mut losses = Losses::default();
+            losses.sent(&again(0, 0, 0, 1, 300_000_000), 1_000_000_000, path);
+            let e = Event {
+                what: what::SACK | what::DSACK | if acks_more { what::ACKS_MORE } else { 0 },
+                ack: 1000,
+                ..event(0, 0, 0, 0)
+            };
+            let more = EventMore {
+                left0: 0,
+                right0: 1000,
+                left1: 0,
+                right1: 0,
+                left2: 0,
+                right2: 0,
+                left3: 0,
+                right3: 0,
+                sack_count: 1,
+                scale: 0,
+                mss: 0,
+                sack_permitted: 0,
+                timestamps: 0,
+            };
+            losses.heard(&e, Some(&more), 1_020_000_000, path);
+            losses.close(None, 2_000_000_000, path);
+            losses.done[0].place
+        };
+        assert_eq!([true, false].map(place), [Place::AckBeforeTap, Place::Nowhere]);
     }
 }
