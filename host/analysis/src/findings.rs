@@ -3,7 +3,7 @@
 use weir_messages::v1;
 use weir_record::CloseCause;
 
-use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap};
+use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap, sender_bytes};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::given::Given;
@@ -377,7 +377,7 @@ impl Findings {
             let costs = [
                 (
                     by.of(Cause::SendBuffer).saturating_sub(buffer),
-                    f64::from(t.sender_bytes),
+                    f64::from(sender_bytes(flow, side).unwrap_or(0)),
                     0,
                 ),
                 (

@@ -223,6 +223,26 @@ fn pieces_as_long_as_a_window_of_unknown_scale_are_held_by_it() {
     assert!(limits.small_window < 1e-9, "{limits:?}");
 }
 
+/// The capture misses ten of the server's flights, and their ACKs, or a segment of each: its buffer is what the others tell.
+#[test]
+fn what_the_capture_missed_was_not_in_flight_at_once() {
+    let sender = |misses: &dyn Fn(u32) -> bool| {
+        let mut n = 0;
+        let mut packets = load_balancer().packets;
+        packets.retain(|packet| {
+            n += u32::from(packet.payload == MSS);
+            !misses(n)
+        });
+        let a = analyze(&packets);
+        assert!(finding(&a, "CAPTURE_LOSS").values.contains_key("packets"));
+        value(finding(&a, "SENDER_LIMITED"), "bytes") / 32_120.0
+    };
+    for misses in [&|n| (220..440).contains(&n), &|n| n > 100 && n % 22 == 5] as [&dyn Fn(u32) -> bool; 2] {
+        let share = sender(misses);
+        assert!((share - 1.0).abs() < 0.1, "{share}");
+    }
+}
+
 /// So many windows of 65,535 bytes over `trip`.
 fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
     let mut c = start(trip, None, None);

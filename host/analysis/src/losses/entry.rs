@@ -28,6 +28,8 @@ pub(crate) struct Counts {
     /// ACKs of this direction's data that were lost, as repeats show.
     pub lost_acks: u64,
     pub missed: u64,
+    /// The most that the capture missed at once.
+    pub missed_at_once: u32,
     pub sack_states: u64,
     pub keep_alives: u64,
     /// Third duplicate ACKs.

@@ -158,6 +158,7 @@ impl Losses {
     fn missed(&mut self, gap: Gap, path: Path) -> Gap {
         let segments = path.segments(gap.range.len());
         self.counts.missed += u64::from(segments);
+        self.counts.missed_at_once = self.counts.missed_at_once.max(segments);
         Gap {
             delivered: Some(segments),
             ..gap
