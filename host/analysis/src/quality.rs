@@ -163,6 +163,12 @@ impl Quality {
             "it may also be a stream that was cut or joined on purpose: a filter, a ring buffer, several files in one"
                 .to_owned(),
         );
+        if around.clamped > 0 {
+            evidence.push(
+                "next: where only the order in the file is wrong (one file from several interfaces or others), sort it by time first (reordercap)"
+                    .to_owned(),
+            );
+        }
         evidence.push("next: capture on a mirror port or a tap, whole headers, from before the trouble on".to_owned());
         Some(finding(
             "CAPTURE_QUALITY",
