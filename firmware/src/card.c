@@ -57,6 +57,7 @@ void card_enter(struct card *card, enum weir_card_state state, uint32_t reason)
 {
     const uint32_t words[WEIR_STATE_CHANGE_WORDS] = {(uint32_t)state, (uint32_t)card->state, reason};
     card->state = state;
+    card->timekeeper.measuring = state == WEIR_CARD_STATE_RUNNING;
     reg_write32(WEIR_REG_HOST_STATE, (uint32_t)state);
     tell(card, WEIR_OPCODE_STATE_CHANGE, words, WEIR_STATE_CHANGE_WORDS);
 }

@@ -50,14 +50,20 @@ void timekeeper_configure(struct timekeeper *timekeeper, const struct config *co
     }
 }
 
+// Times that somebody has, or records carry, are not those that come.
+static void jumped(struct timekeeper *timekeeper, int64_t ns)
+{
+    timekeeper->stepped_ns = ns;
+    timekeeper->steps += (timekeeper->servo.was_locked || timekeeper->measuring) ? 1u : 0u;
+}
+
 static void set_time(struct timekeeper *timekeeper, uint64_t tai_ns, int64_t change_ns)
 {
     const uint64_t seconds = tai_ns / (uint64_t)second_ns;
     reg_write32(WEIR_REG_CLOCK_SET_SECONDS_LOW, (uint32_t)seconds);
     reg_write32(WEIR_REG_CLOCK_SET_SECONDS_HIGH, (uint32_t)(seconds >> 32u) & WEIR_REG_CLOCK_SET_SECONDS_HIGH_MASK);
     reg_write32(WEIR_REG_CLOCK_SET_NS, (uint32_t)(tai_ns % (uint64_t)second_ns));
-    timekeeper->stepped_ns = change_ns;
-    timekeeper->steps += timekeeper->servo.was_locked ? 1u : 0u;
+    jumped(timekeeper, change_ns);
 }
 
 static void act(struct timekeeper *timekeeper, const struct servo_action *action)
@@ -68,8 +74,7 @@ static void act(struct timekeeper *timekeeper, const struct servo_action *action
     }
     if ((action->step_ns != 0) && (action->step_ns <= max_step_ns) && (action->step_ns >= -max_step_ns)) {
         reg_write32(WEIR_REG_CLOCK_STEP_NS, (uint32_t)(int32_t)action->step_ns & WEIR_REG_CLOCK_STEP_NS_MASK);
-        timekeeper->stepped_ns = action->step_ns;
-        timekeeper->steps += timekeeper->servo.was_locked ? 1u : 0u;
+        jumped(timekeeper, action->step_ns);
     }
 }
 

@@ -21,9 +21,10 @@ struct timekeeper {
     int64_t stepped_ns; // the last step or set
     uint32_t khz;
     uint32_t pps_count;
-    uint32_t steps; // steps and sets after the first lock
+    uint32_t steps; // steps and sets after the first lock or while measuring
     enum weir_servo_source source;
     bool pair_seen;
+    bool measuring; // records carry its time
 };
 
 void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now);

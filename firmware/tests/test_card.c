@@ -575,6 +575,27 @@ static void the_clock_is_reported(void **state)
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
 }
 
+static void a_clock_that_is_set_while_it_measures_is_told(void **state)
+{
+    (void)state;
+    running_card();
+    const uint32_t faults = card.fault_log.newest;
+    uint32_t words[] = {1000, 0, 0xFFFFFFFFu, 0x7FFFFF};
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(3000);
+    assert_false(card.timekeeper.servo.was_locked);
+    assert_int_equal(card.fault_log.newest, faults + 1u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    assert_int_equal(newest_fault().detail0, 0xFFFFFFFFu - 1000u);
+    assert_int_equal(newest_fault().detail1, 0x7FFFFF);
+    // Nobody has times of a clock that was never locked and by which nothing is measured.
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    words[3] = 0x3FFFFF;
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(3000);
+    assert_int_equal(card.fault_log.newest, faults + 1u);
+}
+
 // --- The link ----------------------------------------------------------------------------------
 
 static void the_heartbeat_follows_the_host(void **state)
@@ -1176,6 +1197,7 @@ int main(void)
         TEST(measuring_that_does_not_begin_is_a_fault),
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
+        TEST(a_clock_that_is_set_while_it_measures_is_told),
         TEST(the_heartbeat_follows_the_host),
         TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),

@@ -2,9 +2,9 @@
 //! lost, reset or loaded anew.
 //!
 //! ```text
-//!  attach ─► firmware ─► hello ─► self-test done ─► configure ─► start ─► watch ─► (asked to end) ─► stop
-//!    ▲       (loaded if none or another runs,                              │
-//!    └────── or if it was silent) ◄──────────── event, a pause ◄───────────┘ lost, reset, silent, not RUNNING
+//!  attach ─► firmware ─► hello ─► self-test done ─► configure ─► time ─► start ─► watch ─► (asked to end) ─► stop
+//!    ▲       (loaded if none or another runs,                                       │
+//!    └────── or if it was silent) ◄──────────── event, a pause ◄────────────────────┘ lost, reset, silent, not RUNNING
 //! ```
 //! The heartbeat is a thread of its own, from before the start until after the stop. What the card tells, and what
 //! happens to it, goes to the service as [`Event`]s; the fault log is read by number, so a fault is told once however
@@ -215,13 +215,14 @@ impl<S: Service> Keeper<S> {
         }
         self.phase(Phase::Starting);
         let epoch = self.configure(&mut card)?;
+        // Before anything is measured: flows would keep the time that they were opened at by the clock as it was.
+        self.synchronise(&mut card)?;
         let heartbeat = card.heartbeat(self.beat_period(), self.service.alive())?;
         card.start()?;
         self.report.starts += 1;
         self.lost = None;
         self.service.tell(&Event::Started { epoch });
         self.phase(Phase::Running);
-        self.synchronise(&mut card)?;
         self.watch(&mut card, &heartbeat, end)?;
         // The link goes to bypass with this; the heartbeat has no meaning any more.
         card.stop()?;

@@ -380,7 +380,7 @@ pub enum FaultCode {
     TaskOverrun = 0xA,
     /// The clock went to HOLDOVER: periods that it was LOCKED before, rate that it goes on with, signed, as the register has it.
     ReferenceLost = 0xB,
-    /// The clock was stepped after it had been locked: ns bits 31..0, ns bits 63..32.
+    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32.
     TimeStep = 0xC,
     /// Words of the mailbox were lost: count, 0.
     MailboxOverflow = 0xD,

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use weir_card::mailbox::encode;
 use weir_card::protocol::{
     ABI_MAJOR, ABI_MINOR, BootStage, CardState, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES, IMAGE_MAGIC,
-    ImageHeader, Key, Opcode, RAM_BASE, SLOT_A_BASE, State, Status,
+    ImageHeader, Key, Opcode, RAM_BASE, SLOT_A_BASE, ServoSource, State, Status, SyncAction,
 };
 use weir_card::registers::{Register, clock, host, info, mailbox, system};
 use weir_card::{
@@ -366,6 +366,8 @@ struct Firmware {
     state: u32,
     asked: u32,
     configured: Vec<Vec<(u32, u32)>>,
+    /// The state at each TIME_SYNC.
+    synchronised: Vec<u32>,
     faults: Vec<FaultEntry>,
 }
 
@@ -406,6 +408,11 @@ impl Service for Kept {
                     let pairs = payload.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
                     firmware.configured.push(pairs);
                     vec![]
+                }
+                Opcode::TimeSync => {
+                    let state = firmware.state;
+                    firmware.synchronised.push(state);
+                    vec![0, SyncAction::Set as u32]
                 }
                 Opcode::Start => {
                     firmware.state = CardState::Running as u32;
@@ -526,6 +533,21 @@ fn a_keeper_starts_a_card_again_with_another_epoch_and_another_seed() {
     // A quarter of the 1 ms that the inline path waits.
     assert_eq!(value(1, Key::BeatUs), Some(250));
     assert_eq!(value(1, Key::HostTimeoutUs), Some(50_000));
+}
+
+#[test]
+fn a_keeper_sets_the_clock_before_anything_is_measured() {
+    let synchronised = |source| {
+        let (result, _, firmware) = keep(7, None, vec![(Key::ServoSource, source as u32)]);
+        result.unwrap();
+        let firmware = firmware.lock().unwrap();
+        firmware.synchronised.clone()
+    };
+    let (idle, running) = (CardState::Idle as u32, CardState::Running as u32);
+    assert_eq!(synchronised(ServoSource::None), []);
+    // Two starts.
+    assert_eq!(synchronised(ServoSource::Pps), [idle, idle]);
+    assert_eq!(synchronised(ServoSource::Host), [idle, running, running, idle]);
 }
 
 #[test]
