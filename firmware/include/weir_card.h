@@ -27,6 +27,8 @@
 #define WEIR_UPDATE_CHUNK_WORDS 0x3Bu
 // Boots that an image gets to be confirmed in.
 #define WEIR_BOOT_TRIES 3u
+// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+#define WEIR_PAIRS_TO_SET 3u
 // The firmware's RAM as its CPU sees it.
 #define WEIR_RAM_BASE 0x40000000u
 // Code and constants of the running image.
@@ -195,7 +197,8 @@ enum weir_boot_stage {
 enum weir_sync_action {
     WEIR_SYNC_ACTION_NONE = 0,
     WEIR_SYNC_ACTION_SAMPLE = 1,
-    WEIR_SYNC_ACTION_SET = 2
+    WEIR_SYNC_ACTION_SET = 2,
+    WEIR_SYNC_ACTION_DOUBTED = 3
 };
 
 // Keys of CONFIGURE.

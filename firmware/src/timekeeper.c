@@ -6,6 +6,8 @@ static const int64_t second_ns = INT64_C(1000000000);
 // Beyond this the second is the wrong one.
 static const int64_t set_ns = INT64_C(400000000);
 static const int64_t max_step_ns = INT64_C(999999000);
+// Pairs that say the same differ by the wander of two clocks between them, and by what reading them takes.
+static const int64_t agree_ns = INT64_C(10000000);
 
 static struct servo_settings settings_of(const struct config *config, uint32_t khz)
 {
@@ -154,16 +156,35 @@ static enum weir_sync_action host_sample(struct timekeeper *timekeeper, uint64_t
     return WEIR_SYNC_ACTION_SAMPLE;
 }
 
+// A clock that was locked is right until several pairs say otherwise: a pause of the host makes one wrong.
+static bool believed(struct timekeeper *timekeeper, int64_t difference)
+{
+    if ((timekeeper->servo.state != WEIR_SERVO_STATE_LOCKED) &&
+        (timekeeper->servo.state != WEIR_SERVO_STATE_HOLDOVER)) {
+        return true;
+    }
+    const int64_t change = difference - timekeeper->doubted_ns;
+    const bool agrees = (timekeeper->doubted != 0u) && (change <= agree_ns) && (change >= -agree_ns);
+    timekeeper->doubted = agrees ? (timekeeper->doubted + 1u) : 1u;
+    timekeeper->doubted_ns = difference;
+    return timekeeper->doubted >= WEIR_PAIRS_TO_SET;
+}
+
 enum weir_sync_action timekeeper_pair(struct timekeeper *timekeeper, uint64_t card_ns, uint64_t host_ns, uint64_t now)
 {
     const int64_t difference = (int64_t)(card_ns - host_ns);
     if ((difference >= set_ns) || (difference <= -set_ns)) {
+        if (!believed(timekeeper, difference)) {
+            return WEIR_SYNC_ACTION_DOUBTED;
+        }
         const uint64_t card_now = reg_read64(WEIR_REG_CLOCK_NOW_LOW);
         set_time(timekeeper, card_now - (uint64_t)difference, -difference);
         servo_restart(&timekeeper->servo);
         timekeeper->pair_seen = false;
+        timekeeper->doubted = 0;
         return WEIR_SYNC_ACTION_SET;
     }
+    timekeeper->doubted = 0;
     if (timekeeper->source == WEIR_SERVO_SOURCE_HOST) {
         return host_sample(timekeeper, card_ns, difference, now);
     }

@@ -1,7 +1,8 @@
 // The card's clock: brings edges of the PPS input, or pairs of card and host time, to the servo, and what the servo
 // wants to the clock's registers.
 //
-// Steps and sets only happen while the servo is not LOCKED. A call touches a bounded number of registers.
+// Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER, is set by three pairs in a row
+// that agree, another one by the first. A call touches a bounded number of registers.
 #ifndef WEIR_TIMEKEEPER_H
 #define WEIR_TIMEKEEPER_H
 
@@ -19,9 +20,11 @@ struct timekeeper {
     uint64_t pair_ns;   // card time of the last pair
     int64_t offset_ns;  // of the last sample
     int64_t stepped_ns; // the last step or set
+    int64_t doubted_ns; // by how much the last pair that was doubted is off
     uint32_t khz;
     uint32_t pps_count;
-    uint32_t steps; // steps and sets after the first lock or while measuring
+    uint32_t doubted; // pairs in a row that are far off and agree
+    uint32_t steps;   // steps and sets after the first lock or while measuring
     enum weir_servo_source source;
     bool pair_seen;
     bool measuring; // records carry its time

@@ -570,6 +570,8 @@ static void the_clock_is_reported(void **state)
     assert_true(told(WEIR_OPCODE_LOG, &reply));
     // A step after a lock is a fault.
     uint32_t words[] = {1000, 0, 0xFFFFFFFFu, 0x7FFFFF};
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_DOUBTED);
     assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
     run_us_with_host(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);

@@ -452,10 +452,61 @@ static void host_pairs_set_and_steer(void **state)
     assert_int_equal(mock.slew_ns, 1000);
     assert_int_equal(mock.steps, 0);
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
-    // Half a second and more off: set again, and told as a step after a lock.
-    assert_int_equal(timekeeper_pair(&timekeeper, card, true_ns + 500000000u, mock.clocks), WEIR_SYNC_ACTION_SET);
-    assert_int_equal(timekeeper.steps, 1);
+}
+
+static enum weir_sync_action pair_off_by(int64_t ns)
+{
+    const uint64_t card = mock.tai_ns;
+    return timekeeper_pair(&timekeeper, card, card + (uint64_t)ns, mock.clocks);
+}
+
+// Three pairs, of which the last one sets.
+static void assert_third_sets(int64_t ns)
+{
+    const uint32_t sets = mock.sets;
+    const enum weir_servo_state servo = timekeeper.servo.state;
+    // As close to each other as a drift of 200 ppm and a host leave them.
+    assert_int_equal(pair_off_by(ns), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(pair_off_by(ns + 300000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(timekeeper.servo.state, servo);
+    assert_int_equal(mock.sets, sets);
+    assert_int_equal(pair_off_by(ns), WEIR_SYNC_ACTION_SET);
+    assert_int_equal(mock.sets, sets + 1u);
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+}
+
+static void a_locked_clock_is_set_by_three_pairs_that_agree(void **state)
+{
+    (void)state;
+    const int64_t half = INT64_C(500000000);
+    begin(WEIR_SERVO_SOURCE_HOST, 1000000);
+    uint64_t card = mock.tai_ns;
+    for (uint32_t i = 0; i < 8u; i++) {
+        card += 1000000000;
+        mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+        assert_int_equal(timekeeper_pair(&timekeeper, card, card, mock.clocks), WEIR_SYNC_ACTION_SAMPLE);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    mock.tai_ns = card;
+    // One that is wrong, and the next one right: nothing moved. The next wrong one is a first one again.
+    for (uint32_t i = 0; i < 4u; i++) {
+        assert_int_equal(pair_off_by(half), WEIR_SYNC_ACTION_DOUBTED);
+        assert_int_not_equal(pair_off_by(0), WEIR_SYNC_ACTION_SET);
+    }
+    // Wrong ones that do not agree are as good as one.
+    for (int64_t i = 1; i <= 4; i++) {
+        assert_int_equal(pair_off_by(i * half), WEIR_SYNC_ACTION_DOUBTED);
+        assert_int_equal(pair_off_by(-i * half), WEIR_SYNC_ACTION_DOUBTED);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(mock.sets, 0);
+    assert_int_equal(timekeeper.steps, 0);
+    assert_third_sets(half);
+    assert_int_equal(timekeeper.steps, 1);
+    // While it is not locked, the first pair sets.
+    assert_int_equal(pair_off_by(-half), WEIR_SYNC_ACTION_SET);
+    timekeeper.servo.state = WEIR_SERVO_STATE_HOLDOVER;
+    assert_third_sets(-half);
 }
 
 static void with_pps_pairs_only_say_the_second(void **state)
@@ -574,6 +625,7 @@ int main(void)
         TEST(lost_edges_do_not_keep_it_from_locking),
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
+        TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),
         TEST(a_locked_clock_keeps_its_lock_through_changes),
         TEST(another_reference_is_acquired_with_what_was_learned),

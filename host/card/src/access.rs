@@ -28,6 +28,33 @@ pub trait Registers {
         let high = u64::from(self.read32(Register(low.0 + 4))?);
         Ok(high << 32 | value)
     }
+
+    /// The same with what `clock` says before and behind the read of `low`, which is the value's moment.
+    ///
+    /// # Errors
+    /// As for [`Registers::read32`].
+    fn read64_timed(&mut self, low: Register, clock: &dyn Fn() -> u64) -> Result<Timed, AccessError> {
+        let before = clock();
+        let value = u64::from(self.read32(low)?);
+        let after = clock();
+        let high = u64::from(self.read32(Register(low.0 + 4))?);
+        Ok(Timed {
+            before,
+            value: high << 32 | value,
+            after,
+        })
+    }
+}
+
+/// A value, and the times between which the card had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Not later than the value.
+    pub before: u64,
+    /// What was read.
+    pub value: u64,
+    /// Not earlier than the value.
+    pub after: u64,
 }
 
 /// An access to a register failed.
@@ -92,5 +119,12 @@ impl<R: Registers> Registers for Shared<R> {
     // Nobody else may read the low word between the two.
     fn read64(&mut self, low: Register) -> Result<u64, AccessError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).read64(low)
+    }
+
+    fn read64_timed(&mut self, low: Register, clock: &dyn Fn() -> u64) -> Result<Timed, AccessError> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .read64_timed(low, clock)
     }
 }

@@ -18,6 +18,8 @@ use crate::registers::{clock, host, info, mailbox, system};
 const MAGIC: u32 = 0x5745_4952;
 /// A self-test of everything takes so long at most, beside its loopback.
 const SELF_TEST: Duration = Duration::from_secs(30);
+/// Reads of the card's time for one TIME_SYNC: a host that is interrupted in some is not in all.
+const PAIRS: u32 = 8;
 
 /// What a card says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,11 +175,13 @@ impl<R: Registers> Card<R> {
         Ok(SelfTestReply::decode(words(Opcode::SelfTest, &reply)?))
     }
 
-    /// Tell the card what time it is. `tai_now` gives the host's TAI in ns; the moment is taken between two looks at it.
-    pub fn time_sync(&mut self, tai_now: impl Fn() -> u64) -> Result<TimeSyncReply, CardError> {
-        let before = tai_now();
-        let card = self.registers.read64(clock::NOW_LOW)?;
-        let host = before + tai_now().saturating_sub(before) / 2;
+    /// Tell the card what time it is. `tai_now` gives the host's TAI in ns; of several reads of the card's time that is
+    /// told which took least, with the middle of it.
+    ///
+    /// # Errors
+    /// [`CardError::WidePair`] when none took `widest` ns or less.
+    pub fn time_sync(&mut self, widest: u64, tai_now: impl Fn() -> u64) -> Result<TimeSyncReply, CardError> {
+        let (card, host) = self.time_pair(widest, &tai_now)?;
         let request = TimeSyncRequest {
             card_low: card as u32,
             card_high: (card >> 32) as u32,
@@ -186,6 +190,25 @@ impl<R: Registers> Card<R> {
         };
         let reply = self.mailbox.request(Opcode::TimeSync, &request.encode())?;
         Ok(TimeSyncReply::decode(words(Opcode::TimeSync, &reply)?))
+    }
+
+    /// Card time and host time of one moment.
+    fn time_pair(&mut self, widest: u64, tai_now: &dyn Fn() -> u64) -> Result<(u64, u64), CardError> {
+        let mut narrowest = u64::MAX;
+        let mut pair = (0, 0);
+        for _ in 0..PAIRS {
+            let read = self.registers.read64_timed(clock::NOW_LOW, tai_now)?;
+            // A clock that was set backwards meanwhile gives no pair.
+            let width = read.after.checked_sub(read.before).unwrap_or(u64::MAX);
+            if width < narrowest {
+                narrowest = width;
+                pair = (read.value, read.before + width / 2);
+            }
+        }
+        if narrowest > widest {
+            return Err(CardError::WidePair(narrowest, widest));
+        }
+        Ok(pair)
     }
 
     /// Counters.

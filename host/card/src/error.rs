@@ -57,6 +57,8 @@ pub enum CardError {
     Reset(u32, bool),
     /// The firmware left RUNNING by itself: its state.
     NotRunning(u32),
+    /// The card's time could not be read closely enough: ns that it took at best, and that it may take.
+    WidePair(u64, u64),
     /// No random numbers.
     Random(std::io::Error),
     /// The service gave no epoch.
@@ -127,6 +129,10 @@ impl fmt::Display for CardError {
                 }
             }
             Self::NotRunning(state) => write!(f, "the card left RUNNING: it is {}", state_name(*state)),
+            Self::WidePair(width, widest) => write!(
+                f,
+                "the card's time cannot be told to {widest} ns: reading it takes {width} ns; is this host busy?"
+            ),
             Self::Random(error) => write!(f, "no random numbers for the hash's seed: {error}"),
             Self::Service(error) => f.write_str(error),
         }

@@ -22,8 +22,8 @@ use crate::heartbeat::Heartbeat;
 use crate::image::Image;
 use crate::mailbox::{Message, Timing};
 use crate::protocol::{
-    CardState, FaultEntry, HelloReply, Key, Log, Opcode, ServoSource, State, StateChange, Statistics, Status,
-    health_bit,
+    CardState, FaultEntry, HelloReply, Key, Log, Opcode, PAIRS_TO_SET, ServoSource, State, StateChange, Statistics,
+    Status, SyncAction, health_bit,
 };
 use crate::registers::{host, info, inline, system};
 use crate::seed;
@@ -38,6 +38,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 const QUICKEST_BEAT: Duration = Duration::from_millis(10);
 /// The inline path's heartbeat comes four times before it is missed; the card refuses a slower one.
 const BEATS: u32 = 4;
+/// The card's time is read within so many ns for the second to be right: a clock is set that is 400 ms off.
+const WIDEST_OF_A_SECOND: u64 = 100_000_000;
+/// The same for the clock to follow this host: some reads of a register through PCIe.
+const WIDEST_OF_A_SAMPLE: u64 = 20_000;
 
 /// How to keep the card.
 #[derive(Clone, Debug)]
@@ -216,7 +220,7 @@ impl<S: Service> Keeper<S> {
         self.phase(Phase::Starting);
         let epoch = self.configure(&mut card)?;
         // Before anything is measured: flows would keep the time that they were opened at by the clock as it was.
-        self.synchronise(&mut card)?;
+        self.set_clock(&mut card)?;
         let heartbeat = card.heartbeat(self.beat_period(), self.service.alive())?;
         card.start()?;
         self.report.starts += 1;
@@ -314,9 +318,22 @@ impl<S: Service> Keeper<S> {
     }
 
     /// Tell the card the time, where its clock is to follow this host or to count its edges from the right second.
-    fn synchronise(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
-        if self.value(Key::ServoSource) != ServoSource::None as u32 {
-            card.time_sync(|| self.service.tai_now())?;
+    fn synchronise(&mut self, card: &mut Card<S::Registers>) -> Result<Option<SyncAction>, CardError> {
+        let widest = match ServoSource::from_u32(self.value(Key::ServoSource)) {
+            Some(ServoSource::Pps) => WIDEST_OF_A_SECOND,
+            Some(ServoSource::Host) => WIDEST_OF_A_SAMPLE,
+            _ => return Ok(None),
+        };
+        let reply = card.time_sync(widest, || self.service.tai_now())?;
+        Ok(SyncAction::from_u32(reply.action))
+    }
+
+    /// The same until the card has it: a clock that was locked doubts what is far from it.
+    fn set_clock(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
+        for _ in 0..PAIRS_TO_SET {
+            if self.synchronise(card)? != Some(SyncAction::Doubted) {
+                break;
+            }
         }
         Ok(())
     }
@@ -372,7 +389,11 @@ impl<S: Service> Keeper<S> {
             *confirmed = true;
         }
         if follows_host {
-            self.synchronise(card)?;
+            match self.synchronise(card) {
+                // The card counts what did not come, and tells when it is too much.
+                Ok(_) | Err(CardError::WidePair(..)) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub mod registers;
 mod seed;
 mod socket;
 
-pub use access::{AccessError, Registers, Shared};
+pub use access::{AccessError, Registers, Shared, Timed};
 pub use card::{Card, Info};
 pub use crc::crc32;
 pub use error::CardError;

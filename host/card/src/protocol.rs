@@ -23,6 +23,8 @@ pub const IMAGE_MAX_BYTES: u32 = 0x8000;
 pub const UPDATE_CHUNK_WORDS: u32 = 0x3B;
 /// Boots that an image gets to be confirmed in.
 pub const BOOT_TRIES: u32 = 3;
+/// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+pub const PAIRS_TO_SET: u32 = 3;
 /// The firmware's RAM as its CPU sees it.
 pub const RAM_BASE: u32 = 0x4000_0000;
 /// Code and constants of the running image.
@@ -766,11 +768,13 @@ pub enum SyncAction {
     Sample = 1,
     /// The clock was set.
     Set = 2,
+    /// Nothing yet: 0.4 s or more from a clock that is LOCKED or in HOLDOVER. PAIRS_TO_SET such pairs in a row that agree set it.
+    Doubted = 3,
 }
 
 impl SyncAction {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Sample, Self::Set];
+    pub const ALL: &'static [Self] = &[Self::None, Self::Sample, Self::Set, Self::Doubted];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -778,6 +782,7 @@ impl SyncAction {
             0 => Some(Self::None),
             1 => Some(Self::Sample),
             2 => Some(Self::Set),
+            3 => Some(Self::Doubted),
             _ => None,
         }
     }
@@ -788,6 +793,7 @@ impl SyncAction {
             Self::None => "NONE",
             Self::Sample => "SAMPLE",
             Self::Set => "SET",
+            Self::Doubted => "DOUBTED",
         }
     }
 }

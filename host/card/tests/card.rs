@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -360,6 +360,70 @@ fn the_heartbeat_is_held_back_while_the_host_is_not_alive() {
     assert!(!heartbeat.held_back());
 }
 
+/// Registers whose accesses take time: a read of the card's time the next of `takes`, its high word a millisecond.
+struct Slow {
+    mock: Mock,
+    now: Arc<AtomicU64>,
+    takes: Vec<u64>,
+}
+
+impl Registers for Slow {
+    fn read32(&mut self, register: Register) -> Result<u32, AccessError> {
+        let takes = match register {
+            clock::NOW_LOW => self.takes.pop().unwrap(),
+            Register(at) if at == clock::NOW_LOW.0 + 4 => 1_000_000,
+            _ => 0,
+        };
+        let now = self.now.fetch_add(takes, Ordering::Relaxed) + takes / 2;
+        if register == clock::NOW_LOW {
+            self.mock.write32(clock::NOW_LOW, now as u32)?;
+            self.mock.write32(Register(clock::NOW_LOW.0 + 4), (now >> 32) as u32)?;
+        }
+        self.mock.read32(register)
+    }
+
+    fn write32(&mut self, register: Register, value: u32) -> Result<(), AccessError> {
+        self.mock.write32(register, value)
+    }
+}
+
+/// What is told of a card whose clock is this host's, when reads of it take these times; the narrowest of the refused.
+fn told_time(takes: [u64; 8], widest: u64) -> Result<(u64, u64), u64> {
+    let now = Arc::new(AtomicU64::new(0x1_ffff_0000));
+    let pair = Arc::new(Mutex::new(None));
+    let inside = Arc::clone(&pair);
+    let mock = Mock::new(move |request| {
+        let words: [u32; 4] = payload(request).try_into().unwrap();
+        let join = |low, high| u64::from(low) | u64::from(high) << 32;
+        *inside.lock().unwrap() = Some((join(words[0], words[1]), join(words[2], words[3])));
+        vec![reply(request, Status::Ok, &[0, 0])]
+    });
+    let slow = Slow {
+        mock,
+        now: Arc::clone(&now),
+        takes: takes.into(),
+    };
+    let mut card = Card::attach(slow, Timing::default()).unwrap();
+    match card.time_sync(widest, || now.load(Ordering::Relaxed)) {
+        Ok(_) => Ok(pair.lock().unwrap().unwrap()),
+        Err(CardError::WidePair(narrowest, _)) => {
+            assert_eq!(*pair.lock().unwrap(), None);
+            Err(narrowest)
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn the_time_told_is_that_of_the_read_that_took_least() {
+    let (card, host) = told_time([900_000_000, 7000, 2000, 5000, 3000, 4000, 2500, 800_000_000], 2000).unwrap();
+    assert_eq!(card, host);
+    assert_eq!(
+        told_time([900_000_000, 7000, 2001, 5000, 3000, 4000, 2500, 3000], 2000),
+        Err(2001)
+    );
+}
+
 /// A firmware in a few words: what it is in, and what it was told.
 #[derive(Default)]
 struct Firmware {
@@ -368,6 +432,8 @@ struct Firmware {
     configured: Vec<Vec<(u32, u32)>>,
     /// The state at each TIME_SYNC.
     synchronised: Vec<u32>,
+    /// TIME_SYNCs that are doubted.
+    doubts: u32,
     faults: Vec<FaultEntry>,
 }
 
@@ -412,7 +478,9 @@ impl Service for Kept {
                 Opcode::TimeSync => {
                     let state = firmware.state;
                     firmware.synchronised.push(state);
-                    vec![0, SyncAction::Set as u32]
+                    let doubted = firmware.doubts > 0;
+                    firmware.doubts = firmware.doubts.saturating_sub(1);
+                    vec![0, if doubted { SyncAction::Doubted } else { SyncAction::Set } as u32]
                 }
                 Opcode::Start => {
                     firmware.state = CardState::Running as u32;
@@ -466,8 +534,13 @@ impl Service for Kept {
 type Told = (Result<(), CardError>, Vec<String>, Arc<Mutex<Firmware>>);
 
 fn keep(version: u32, image: Option<Image>, values: Vec<(Key, u32)>) -> Told {
+    keep_doubting(version, image, values, 0)
+}
+
+fn keep_doubting(version: u32, image: Option<Image>, values: Vec<(Key, u32)>, doubts: u32) -> Told {
     let firmware = Arc::new(Mutex::new(Firmware {
         state: CardState::Idle as u32,
+        doubts,
         ..Firmware::default()
     }));
     firmware.lock().unwrap().faults.push(FaultEntry {
@@ -537,17 +610,19 @@ fn a_keeper_starts_a_card_again_with_another_epoch_and_another_seed() {
 
 #[test]
 fn a_keeper_sets_the_clock_before_anything_is_measured() {
-    let synchronised = |source| {
-        let (result, _, firmware) = keep(7, None, vec![(Key::ServoSource, source as u32)]);
+    let synchronised = |source, doubts| {
+        let (result, _, firmware) = keep_doubting(7, None, vec![(Key::ServoSource, source as u32)], doubts);
         result.unwrap();
         let firmware = firmware.lock().unwrap();
         firmware.synchronised.clone()
     };
     let (idle, running) = (CardState::Idle as u32, CardState::Running as u32);
-    assert_eq!(synchronised(ServoSource::None), []);
+    assert_eq!(synchronised(ServoSource::None, 0), []);
     // Two starts.
-    assert_eq!(synchronised(ServoSource::Pps), [idle, idle]);
-    assert_eq!(synchronised(ServoSource::Host), [idle, running, running, idle]);
+    assert_eq!(synchronised(ServoSource::Pps, 0), [idle, idle]);
+    assert_eq!(synchronised(ServoSource::Host, 0), [idle, running, running, idle]);
+    // A clock that was locked asks for three.
+    assert_eq!(synchronised(ServoSource::Pps, 2), [idle, idle, idle, idle]);
 }
 
 #[test]
