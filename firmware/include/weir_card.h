@@ -27,6 +27,12 @@
 #define WEIR_UPDATE_CHUNK_WORDS 0x3Bu
 // Boots that an image gets to be confirmed in.
 #define WEIR_BOOT_TRIES 3u
+// SERVO_GATE_NS of PPS, unless it is set: ten times the jitter of a good edge.
+#define WEIR_SERVO_GATE_PPS_NS 0x1F4u
+// That of HOST: some reads of a register through PCIe.
+#define WEIR_SERVO_GATE_HOST_NS 0x2710u
+// Least that SERVO_GATE_NS is set to.
+#define WEIR_SERVO_GATE_LEAST_NS 0x32u
 // TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
 #define WEIR_PAIRS_TO_SET 3u
 // The firmware's RAM as its CPU sees it.
@@ -304,7 +310,7 @@ struct weir_key_row {
      {0u, 0x36EE80u, 0x3E8u, 1u},                                                                                      \
      {0u, 2u, 0u, 1u},                                                                                                 \
      {0x64u, 0xF4240u, 0xF4240u, 1u},                                                                                  \
-     {0x32u, 0xF4240u, 0x1F4u, 1u},                                                                                    \
+     {0u, 0xF4240u, 0u, 1u},                                                                                           \
      {1u, 0x989680u, 0x15180u, 1u},                                                                                    \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \
      {0u, 0xFFFFFFFFu, 0x6D5A56DAu, 0u},                                                                               \

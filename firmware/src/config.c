@@ -51,6 +51,9 @@ static enum weir_status check(uint32_t key, uint32_t value, bool stopped)
     if ((key == (uint32_t)WEIR_KEY_SERVO_PERIOD_US) && ((1000000u % value) != 0u)) {
         return WEIR_STATUS_BAD_ARGUMENT;
     }
+    if ((key == (uint32_t)WEIR_KEY_SERVO_GATE_NS) && (value != 0u) && (value < WEIR_SERVO_GATE_LEAST_NS)) {
+        return WEIR_STATUS_BAD_ARGUMENT;
+    }
     return (stopped || (rows[key].live != 0u)) ? WEIR_STATUS_OK : WEIR_STATUS_BAD_STATE;
 }
 

@@ -9,12 +9,21 @@ static const int64_t max_step_ns = INT64_C(999999000);
 // Pairs that say the same differ by the wander of two clocks between them, and by what reading them takes.
 static const int64_t agree_ns = INT64_C(10000000);
 
+static uint32_t gate_of(const struct config *config)
+{
+    if (config->values[WEIR_KEY_SERVO_GATE_NS] != 0u) {
+        return config->values[WEIR_KEY_SERVO_GATE_NS];
+    }
+    const bool host = config->values[WEIR_KEY_SERVO_SOURCE] == (uint32_t)WEIR_SERVO_SOURCE_HOST;
+    return host ? WEIR_SERVO_GATE_HOST_NS : WEIR_SERVO_GATE_PPS_NS;
+}
+
 static struct servo_settings settings_of(const struct config *config, uint32_t khz)
 {
     return (struct servo_settings){
         .clock_khz = khz,
         .period_us = config->values[WEIR_KEY_SERVO_PERIOD_US],
-        .gate_ns = config->values[WEIR_KEY_SERVO_GATE_NS],
+        .gate_ns = gate_of(config),
         .holdover_periods = config->values[WEIR_KEY_SERVO_HOLDOVER_PERIODS],
     };
 }

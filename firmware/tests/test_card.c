@@ -428,6 +428,7 @@ static void configuration_is_checked(void **state)
                                  {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 2},
                                  {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 274878},
                                  {WEIR_KEY_SERVO_PERIOD_US, 300},
+                                 {WEIR_KEY_SERVO_GATE_NS, 49},
                                  {WEIR_KEY_SERVO_SOURCE, 3}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, cases[i], 2), WEIR_STATUS_BAD_ARGUMENT);

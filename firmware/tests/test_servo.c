@@ -31,7 +31,7 @@ struct plant {
 static void plant_init(struct plant *p, uint32_t period_us, double ppm, double jitter_ns)
 {
     const struct servo_settings settings = {
-        .clock_khz = MOCK_KHZ, .period_us = period_us, .gate_ns = 500, .holdover_periods = 86400};
+        .clock_khz = MOCK_KHZ, .period_us = period_us, .gate_ns = WEIR_SERVO_GATE_PPS_NS, .holdover_periods = 86400};
     memset(p, 0, sizeof(*p));
     servo_init(&p->servo, &settings);
     p->period_s = period_us * 1e-6;
@@ -509,6 +509,35 @@ static void a_locked_clock_is_set_by_three_pairs_that_agree(void **state)
     assert_third_sets(-half);
 }
 
+static void pairs_of_a_host_lock(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_HOST, 1000000);
+    double slowest = 0;
+    for (uint32_t i = 0; i < SEEDS; i++) {
+        struct plant p;
+        plant_init(&p, 1000000, (i % 2u != 0u) ? 100.0 : -100.0, 1000.0);
+        servo_adjust(&p.servo, &timekeeper.servo.settings);
+        slowest = fmax(slowest, lock_and_follow(&p, offsets + (size_t)i * LOCKED_PERIODS, 0));
+        assert_int_equal(p.steps_when_locked, 0);
+    }
+    size_t count = sizeof(offsets) / sizeof(offsets[0]);
+    qsort(offsets, count, sizeof(offsets[0]), compare);
+    printf("servo: pairs of a host every 1 s, +-100 ppm, jitter 1 us, %d runs: LOCKED after at most %.4g periods; then "
+           "|offset| 50 %% %.0f ns, 95 %% %.0f ns, most %.0f ns\n",
+           SEEDS, slowest, offsets[count / 2u], offsets[count * 95u / 100u], offsets[count - 1u]);
+    assert_true(slowest <= 10.0);
+    assert_true(offsets[count - 1u] < 5000.0);
+    // A gate that is set holds for any source; without one, it is that of the source.
+    config.values[WEIR_KEY_SERVO_GATE_NS] = 2000;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.settings.gate_ns, 2000);
+    config.values[WEIR_KEY_SERVO_GATE_NS] = 0;
+    config.values[WEIR_KEY_SERVO_SOURCE] = WEIR_SERVO_SOURCE_PPS;
+    timekeeper_configure(&timekeeper, &config, mock.clocks);
+    assert_int_equal(timekeeper.servo.settings.gate_ns, WEIR_SERVO_GATE_PPS_NS);
+}
+
 static void with_pps_pairs_only_say_the_second(void **state)
 {
     (void)state;
@@ -625,6 +654,7 @@ int main(void)
         TEST(lost_edges_do_not_keep_it_from_locking),
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
+        TEST(pairs_of_a_host_lock),
         TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),
         TEST(a_locked_clock_keeps_its_lock_through_changes),

@@ -22,8 +22,8 @@ use crate::heartbeat::Heartbeat;
 use crate::image::Image;
 use crate::mailbox::{Message, Timing};
 use crate::protocol::{
-    CardState, FaultEntry, HelloReply, Key, Log, Opcode, PAIRS_TO_SET, ServoSource, State, StateChange, Statistics,
-    Status, SyncAction, health_bit,
+    CardState, FaultEntry, HelloReply, Key, Log, Opcode, PAIRS_TO_SET, SERVO_GATE_HOST_NS, ServoSource, State,
+    StateChange, Statistics, Status, SyncAction, health_bit,
 };
 use crate::registers::{host, info, inline, system};
 use crate::seed;
@@ -40,8 +40,6 @@ const QUICKEST_BEAT: Duration = Duration::from_millis(10);
 const BEATS: u32 = 4;
 /// The card's time is read within so many ns for the second to be right: a clock is set that is 400 ms off.
 const WIDEST_OF_A_SECOND: u64 = 100_000_000;
-/// The same for the clock to follow this host: some reads of a register through PCIe.
-const WIDEST_OF_A_SAMPLE: u64 = 20_000;
 
 /// How to keep the card.
 #[derive(Clone, Debug)]
@@ -317,11 +315,20 @@ impl<S: Service> Keeper<S> {
         (timeout / BEATS).max(QUICKEST_BEAT)
     }
 
+    /// What the card's servo takes for an outlier, when it follows this host: ns.
+    fn gate(&self) -> u32 {
+        match self.value(Key::ServoGateNs) {
+            0 => SERVO_GATE_HOST_NS,
+            set => set,
+        }
+    }
+
     /// Tell the card the time, where its clock is to follow this host or to count its edges from the right second.
     fn synchronise(&mut self, card: &mut Card<S::Registers>) -> Result<Option<SyncAction>, CardError> {
         let widest = match ServoSource::from_u32(self.value(Key::ServoSource)) {
             Some(ServoSource::Pps) => WIDEST_OF_A_SECOND,
-            Some(ServoSource::Host) => WIDEST_OF_A_SAMPLE,
+            // Its middle is at most the gate off.
+            Some(ServoSource::Host) => 2 * u64::from(self.gate()),
             _ => return Ok(None),
         };
         let reply = card.time_sync(widest, || self.service.tai_now())?;

@@ -23,6 +23,12 @@ pub const IMAGE_MAX_BYTES: u32 = 0x8000;
 pub const UPDATE_CHUNK_WORDS: u32 = 0x3B;
 /// Boots that an image gets to be confirmed in.
 pub const BOOT_TRIES: u32 = 3;
+/// SERVO_GATE_NS of PPS, unless it is set: ten times the jitter of a good edge.
+pub const SERVO_GATE_PPS_NS: u32 = 0x1F4;
+/// That of HOST: some reads of a register through PCIe.
+pub const SERVO_GATE_HOST_NS: u32 = 0x2710;
+/// Least that SERVO_GATE_NS is set to.
+pub const SERVO_GATE_LEAST_NS: u32 = 0x32;
 /// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
 pub const PAIRS_TO_SET: u32 = 3;
 /// The firmware's RAM as its CPU sees it.
@@ -856,7 +862,7 @@ pub enum Key {
     ServoSource = 0x1A,
     /// Period of the reference; divides a second. The loop's constants scale with it.
     ServoPeriodUs = 0x1B,
-    /// A sample that is this far from the median of the last ones is an outlier.
+    /// A sample that is this far from the median of the last ones is an outlier; 0: by SERVO_SOURCE, SERVO_GATE_PPS_NS or SERVO_GATE_HOST_NS. SERVO_GATE_LEAST_NS at least.
     ServoGateNs = 0x1C,
     /// Periods after which HOLDOVER is FREE_RUN.
     ServoHoldoverPeriods = 0x1D,
@@ -1144,7 +1150,7 @@ impl Key {
             Self::StatisticsMs => (0, 0x36_EE80),
             Self::ServoSource => (0, 2),
             Self::ServoPeriodUs => (0x64, 0xF_4240),
-            Self::ServoGateNs => (0x32, 0xF_4240),
+            Self::ServoGateNs => (0, 0xF_4240),
             Self::ServoHoldoverPeriods => (1, 0x98_9680),
             Self::Seed0 => (0, 0xFFFF_FFFF),
             Self::Seed1 => (0, 0xFFFF_FFFF),
@@ -1208,7 +1214,7 @@ impl Key {
             Self::StatisticsMs => 0x3E8,
             Self::ServoSource => 0,
             Self::ServoPeriodUs => 0xF_4240,
-            Self::ServoGateNs => 0x1F4,
+            Self::ServoGateNs => 0,
             Self::ServoHoldoverPeriods => 0x1_5180,
             Self::Seed0 => 0x6D5A_56DA,
             Self::Seed1 => 0x6D5A_56DA,
