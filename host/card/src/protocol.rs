@@ -1793,7 +1793,7 @@ impl UpdateDataReply {
 pub struct Statistics {
     /// ms since the boot.
     pub uptime_ms: u32,
-    /// Most flows at once.
+    /// Contexts used since measuring began: most flows at once, or more, since the context of a flow that was closed rests for 0.54 s before it is used again.
     pub contexts_used: u32,
     /// Flows now.
     pub contexts_in_use: u32,
@@ -1809,7 +1809,7 @@ pub struct Statistics {
     pub frames_low: u32,
     /// Bits 63..32.
     pub frames_high: u32,
-    /// Records left out, all kinds.
+    /// PACKET, RTT and EVENT records left out (without continuations), packets that did not end an interval that was over, pushes that ended no block: the sum of measure.left_out_*, modulo 2^32.
     pub left_out: u32,
     /// Packets without a context: none was free.
     pub no_index: u32,

@@ -419,7 +419,7 @@ pub mod what {
     pub const FIN_REPEAT: u32 = 1 << 18;
     /// RST.
     pub const RST: u32 = 1 << 19;
-    /// ICMP error about the flow: seq is that of the quoted header, len the ICMP type times 256 plus code; other fields are of the ICMP packet or 0.
+    /// ICMP error about the flow, alone: direction and seq are those of the quoted header, length is the ICMP type times 256 plus code, expected and acked are the flow's (or 0), ip_id and ttl the ICMP packet's, since_data is 0xffffffff, the rest 0.
     pub const ICMP: u32 = 1 << 20;
     /// SYN or SYN-ACK with payload.
     pub const SYN_DATA: u32 = 1 << 21;
@@ -761,7 +761,7 @@ pub enum Untracked {
     Malformed = 4,
     /// IP fragment not (or not yet) put together.
     Fragment = 5,
-    /// ICMP error about a flow that is not in the table.
+    /// ICMP error about a flow that is not in the table, or timed out.
     IcmpNoFlow = 6,
     /// No context free, or (hardware) no room for the key.
     TableFull = 7,
@@ -1269,7 +1269,7 @@ pub struct Event {
     pub ack: u32,
     /// TSval, or 0.
     pub tsval: u32,
-    /// Time since the previous data segment of this direction, in units of 64 ns, saturating.
+    /// Time since the previous data segment of this direction, in units of 64 ns, saturating; 0xffffffff: not known.
     pub since_data: u32,
     /// Window, raw.
     pub window: u16,
@@ -1423,13 +1423,13 @@ pub struct Interval {
     pub payload: u64,
     /// Most bytes in flight in this direction during the interval (saturates at 2^30 - 1).
     pub flight_max: u32,
-    /// Smallest window advertised by this sender, raw; above window_max: none.
+    /// Smallest window advertised by this sender (of no COPY, and not while the setup was pending), raw; above window_max: none.
     pub window_min: u16,
     /// Largest.
     pub window_max: u16,
-    /// Smallest RTT sample of this direction, units of 1,024 ns, saturating; 0xffffff with rtt_count 0.
+    /// Smallest RTT sample of this direction, units of 1,024 ns, rounded down, at most 0xfffffe; 0xffffff with rtt_count 0.
     pub rtt_min: u32,
-    /// Largest.
+    /// Largest; 0 with rtt_count 0.
     pub rtt_max: u32,
     /// Samples, saturating; includes those without an RTT record.
     pub rtt_count: u8,
