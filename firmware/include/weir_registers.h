@@ -464,8 +464,9 @@
 
 /* fault: Faults: what was detected, and injection to see that it is. None of them touches the inline path. */
 
-/* Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. (rw1c; after
- * power-on 0x0) */
+/* Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. Firmware that
+ * runs clears it once per BEAT_US and tells what was set as fault HARDWARE: others look at the counts below. (rw1c;
+ * after power-on 0x0) */
 #define WEIR_REG_FAULT_STATUS 0x0d00u
 #define WEIR_REG_FAULT_STATUS_RESET 0x00000000u
 /* A key table entry was read with wrong parity. (rw1c; bit 0) */
@@ -489,7 +490,9 @@
 /* The host used an address without a register, or the CPU one where nothing is (it reads 0). (rw1c; bit 6) */
 #define WEIR_REG_FAULT_STATUS_BUS_ERROR_MASK 0x00000040u
 #define WEIR_REG_FAULT_STATUS_BUS_ERROR_SHIFT 6u
-/* Which of status interrupt the host; same bits. (rw; after power-on 0x0) */
+/* Which of status interrupt the host; same bits. Firmware that runs clears status and ends the interrupt within
+ * BEAT_US: it says that something happened, the counts and the fault log say what. What status holds when the CPU is
+ * in reset stays. (rw; after power-on 0x0) */
 #define WEIR_REG_FAULT_HOST_IRQ_ENABLE 0x0d04u
 #define WEIR_REG_FAULT_HOST_IRQ_ENABLE_RESET 0x00000000u
 /* Mask. (rw; bits 6..0) */

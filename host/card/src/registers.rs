@@ -464,8 +464,9 @@ pub mod host {
 pub mod fault {
     use super::{Field, Register};
 
-    /// Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. (rw1c; after
-    /// power-on 0x0)
+    /// Detected since it was cleared; write 1 to clear. What is detected in the clock of the write stays. Firmware that
+    /// runs clears it once per BEAT_US and tells what was set as fault HARDWARE: others look at the counts below. (rw1c;
+    /// after power-on 0x0)
     pub const STATUS: Register = Register(0x0d00);
     /// A key table entry was read with wrong parity. (rw1c; bit 0)
     pub const STATUS_TABLE_PARITY: Field = Field::new(0, 1);
@@ -481,7 +482,9 @@ pub mod fault {
     pub const STATUS_WATCHDOG: Field = Field::new(5, 1);
     /// The host used an address without a register, or the CPU one where nothing is (it reads 0). (rw1c; bit 6)
     pub const STATUS_BUS_ERROR: Field = Field::new(6, 1);
-    /// Which of status interrupt the host; same bits. (rw; after power-on 0x0)
+    /// Which of status interrupt the host; same bits. Firmware that runs clears status and ends the interrupt within
+    /// BEAT_US: it says that something happened, the counts and the fault log say what. What status holds when the CPU is
+    /// in reset stays. (rw; after power-on 0x0)
     pub const HOST_IRQ_ENABLE: Register = Register(0x0d04);
     /// Mask. (rw; bits 6..0)
     pub const HOST_IRQ_ENABLE_MASK: Field = Field::new(0, 7);
