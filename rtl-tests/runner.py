@@ -74,6 +74,7 @@ BENCHES = [
         Buckets=16,
         Heartbeat=3000,
         Hold=77,
+        ClockKhz=322_266,
         FlushClocks=100000,
         RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"',
     ),

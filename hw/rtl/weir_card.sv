@@ -267,7 +267,8 @@ module weir_card
       .Heartbeat(Heartbeat),
       .Hold(Hold),
       .FlushClocks(FlushClocks),
-      .HorizonNs(HorizonNs)
+      .HorizonNs(HorizonNs),
+      .ClockKhz(ClockKhz)
   ) datapath (
       .clk,
       .rst,

@@ -29,6 +29,7 @@ module weir_datapath
     parameter int Hold = 0,
     parameter int FlushClocks = 30_000,
     parameter int HorizonNs = 2048,
+    parameter int ClockKhz = 300_000,
     localparam int Ports = 2
 ) (
     input var  logic clk,
@@ -143,7 +144,14 @@ module weir_datapath
   // verilator lint_on UNUSEDSIGNAL
   assign reset_measure = rst || rst_measure;
 
-  weir_clock clock (
+  // A clock and 500 ppm of it, in 2^-32 ns.
+  localparam logic [63:0] ClockTime = ((64'd1_000_000 << 32) + 64'(ClockKhz / 2)) / 64'(ClockKhz);
+  localparam logic [63:0] ClockSlew = ((64'd500 << 32) + 64'(ClockKhz / 2)) / 64'(ClockKhz);
+
+  weir_clock #(
+      .Increment(40'(ClockTime)),
+      .SlewIncrement(24'(ClockSlew))
+  ) clock (
       .clk,
       .rst,
       .rate(clock_rate),

@@ -7,12 +7,13 @@ import stream
 import weir_records as records
 import weir_registers as table
 from cocotb.triggers import ClockCycles, FallingEdge
+from cocotb.utils import get_sim_time
 from frames import SYN
 from registers import Registers
 from weir_datapath import CARD_MAC, CLIENT, RECORD_MAC, SECOND, SERVER, START, Card, connection, expected, play
 from weir_records import Kind
 
-HEARTBEAT, HOLD = (stream.config()[name] for name in ("Heartbeat", "Hold"))
+HEARTBEAT, HOLD, KHZ = (stream.config()[name] for name in ("Heartbeat", "Hold", "ClockKhz"))
 
 
 class WholeCard(Card):
@@ -97,6 +98,30 @@ async def power_on_to_records(dut):
     now = await card.ask(card.host.read_pair("clock.now"))
     assert START * SECOND < now < START * SECOND + 10**6
     assert await card.read("fault.status") == 0
+
+
+@cocotb.test(skip=not programs.COMPILER)
+async def a_second_is_one_at_any_frequency(dut):
+    """The time goes on by what a clock takes, and in a slew by 500 ppm more."""
+    card = WholeCard(dut)
+    await card.start()
+    assert await card.read("info.clock_khz") == KHZ
+
+    # Its accesses would hold up those of the host.
+    await card.host.write("system.control", cpu_reset=1)
+
+    async def passed(clocks):
+        """Clocks between two reads, about so many, and ns by the card's clock."""
+        begin, first = get_sim_time("ns"), await card.host.read_pair("clock.now")
+        await stream.clocks(dut.clk, clocks)
+        end, last = get_sim_time("ns"), await card.host.read_pair("clock.now")
+        return (end - begin) / stream.PERIOD_NS, last - first
+
+    clocks, ns = await passed(60_000)
+    assert abs(ns - clocks * 1e6 / KHZ) < 8
+    await card.host.write("clock.slew_ns", 10**6)
+    clocks, ns = await passed(300_000)
+    assert abs(ns - clocks * 1e6 / KHZ * (1 + 500e-6)) < 8
 
 
 @cocotb.test(skip=not programs.COMPILER)
