@@ -27,6 +27,8 @@
 #define WEIR_UPDATE_CHUNK_WORDS 0x3Bu
 // Boots that an image gets to be confirmed in.
 #define WEIR_BOOT_TRIES 3u
+// Records are held up so long at most before measuring ends.
+#define WEIR_RECORDS_HELD_MS 0x5DCu
 // SERVO_GATE_NS of PPS, unless it is set: ten times the jitter of a good edge.
 #define WEIR_SERVO_GATE_PPS_NS 0x1F4u
 // That of HOST: some reads of a register through PCIe.
@@ -132,7 +134,8 @@ enum weir_fault_code {
     WEIR_FAULT_CODE_TIME_STEP = 0xC,
     WEIR_FAULT_CODE_MAILBOX_OVERFLOW = 0xD,
     WEIR_FAULT_CODE_CONFIGURATION = 0xE,
-    WEIR_FAULT_CODE_BOOT_RECORD = 0xF
+    WEIR_FAULT_CODE_BOOT_RECORD = 0xF,
+    WEIR_FAULT_CODE_RECORDS_HELD = 0x10
 };
 
 // Why an image is refused.

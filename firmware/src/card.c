@@ -149,25 +149,42 @@ enum weir_status card_start(struct card *card, uint64_t now)
 
 static void end_measuring(struct card *card)
 {
+    const bool failed = (card->self_test_failed != 0u) || card->held_up;
     hold_measuring();
     card->ready = false;
     card->stopping = false;
-    card_enter(card, (card->self_test_failed == 0u) ? WEIR_CARD_STATE_IDLE : WEIR_CARD_STATE_FAULT, 0);
+    card_enter(card, failed ? WEIR_CARD_STATE_FAULT : WEIR_CARD_STATE_IDLE,
+               card->held_up ? (uint32_t)WEIR_FAULT_CODE_RECORDS_HELD : 0u);
 }
 
-bool card_stop(struct card *card, uint64_t now)
+static void begin_stop(struct card *card, uint64_t now)
 {
-    if (card->state != WEIR_CARD_STATE_RUNNING) {
-        end_measuring(card);
-        return true;
-    }
     card->stopping = true;
     // A reset under frames that are measured would be a fault of the inline path.
     card->open = false;
     config_apply_live(&card->config, card->open);
     card->stopped = now;
     card->stop_records = reg_read64(WEIR_REG_RECORD_RECORDS_IN_LOW);
+}
+
+bool card_stop(struct card *card, uint64_t now)
+{
+    card->held_up = false;
+    if (card->state != WEIR_CARD_STATE_RUNNING) {
+        end_measuring(card);
+        return true;
+    }
+    begin_stop(card, now);
     return false;
+}
+
+// Visits that are late for longer leave what flows keep of times in short: blocks and pauses would be off by multiples
+// of 2^32 ns, and no record would tell.
+static void end_held_up(struct card *card, uint64_t now)
+{
+    card_fault(card, WEIR_FAULT_CODE_RECORDS_HELD, card->guard.held_ms, 0, now);
+    card->held_up = true;
+    begin_stop(card, now);
 }
 
 static void work_self_test(struct card *card, uint64_t now)
@@ -239,7 +256,10 @@ static void work_stop(struct card *card, uint64_t now)
     const uint64_t most = waits ? clocks_of_ms(card->khz, CARD_STOP_MS) : clocks_of_us(card->khz, CARD_STOP_MOST_US);
     if ((passed >= most) || (!passes && (out == in) && (passed >= clocks_of_us(card->khz, CARD_STOP_LEAST_US)))) {
         end_measuring(card);
-        reply_pending(card, WEIR_STATUS_OK, NULL, 0);
+        // What else is under way is not done.
+        if (card->pending.opcode == (uint32_t)WEIR_OPCODE_STOP) {
+            reply_pending(card, WEIR_STATUS_OK, NULL, 0);
+        }
     }
 }
 
@@ -301,6 +321,9 @@ void card_guard(struct card *card, uint64_t now)
     }
     if ((report.fresh & unhealthy) != 0u) {
         card_fault(card, WEIR_FAULT_CODE_MEASURE_UNHEALTHY, report.fresh & unhealthy, 0, now);
+    }
+    if (card->guard.held_ms >= WEIR_RECORDS_HELD_MS) {
+        end_held_up(card, now);
     }
 }
 

@@ -1,8 +1,8 @@
 // State of the card, and what changes it.
 //
 //   BOOT -> SELF_TEST -> IDLE <-> RUNNING        any -> FAULT (a test failed, measuring did not begin, a register
-//             ^  |         |                     did not hold its value) -> IDLE by STOP once a SELF_TEST passed
-//             |  +-> FAULT |
+//             ^  |         |                     did not hold its value, records were held up) -> IDLE by STOP once a
+//             |  +-> FAULT |                     SELF_TEST passed
 //             +------------+  (SELF_TEST requests)
 #ifndef WEIR_CARD_STATE_H
 #define WEIR_CARD_STATE_H
@@ -65,6 +65,7 @@ struct card {
     bool attached;                     // HELLO was there
     bool ready;                        // measuring has begun
     bool stopping;                     // measuring ends when its records have left
+    bool held_up;                      // it ends because they do not
     bool open;                         // the inline path had a heartbeat since START
     bool reset_wanted;
 };

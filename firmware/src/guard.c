@@ -22,6 +22,7 @@ void guard_start(struct guard *guard, uint64_t now)
     guard->host_seen = now;
     guard->out_moved = now;
     guard->healthy = 0;
+    guard->held_ms = 0;
     guard->stuck = false;
     // A STOP may be less than a period ago.
     guard->beating = false;
@@ -55,6 +56,7 @@ static uint32_t look_at_records(struct guard *guard, uint32_t hardware, uint64_t
         ((now - guard->out_moved) > clocks_of_ms(guard->khz, stuck_ms))) {
         guard->stuck = true;
     }
+    guard->held_ms = (uint32_t)((now - guard->out_moved) / guard->khz);
     return guard->stuck ? WEIR_HEALTH_BIT_RECORDS_STUCK : 0u;
 }
 

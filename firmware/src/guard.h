@@ -22,6 +22,7 @@ struct guard {
     uint32_t healthy;          // periods in a row
     uint32_t unhealthy;        // HealthBits; 0: beats
     uint32_t bypasses;         // times the heartbeat stopped
+    uint32_t held_ms;          // since records wait and none left
     bool stuck;                // records wait and none leaves
     bool beating;
 };

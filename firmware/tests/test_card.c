@@ -731,6 +731,53 @@ static void stuck_records_stop_the_heartbeat_until_they_move(void **state)
     assert_int_equal(card.guard.unhealthy, 0);
 }
 
+static void measuring_ends_when_records_are_held_up_too_long(void **state)
+{
+    (void)state;
+    running_card();
+    // Held up for not quite as long, and again: each time it goes on.
+    for (uint32_t i = 0; i < 2u; i++) {
+        *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+        run_us_with_host((WEIR_RECORDS_HELD_MS - 100u) * 1000u);
+        unstick();
+        run_us_with_host(20000);
+        assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+        assert_int_equal(card.guard.unhealthy, 0);
+    }
+    // An update ends meanwhile; it is not answered by the end of measuring.
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    const uint32_t faults = card.fault_log.newest;
+    run_us_with_host((WEIR_RECORDS_HELD_MS - 100u) * 1000u);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    card.pending = (struct card_pending){.opcode = WEIR_OPCODE_UPDATE_END, .sequence = 9};
+    run_us_with_host(120000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(card.pending.opcode, WEIR_OPCODE_UPDATE_END);
+    card.pending = (struct card_pending){0};
+    assert_int_equal(card.fault_log.newest, faults + 2u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_RECORDS_HELD);
+    assert_in_range(newest_fault().detail0, WEIR_RECORDS_HELD_MS, WEIR_RECORDS_HELD_MS + 2u);
+    assert_int_equal(*mock_register(WEIR_REG_SYSTEM_CONTROL), WEIR_REG_SYSTEM_CONTROL_MEASURE_RESET_MASK);
+    assert_int_equal(mock.cuts, 0);
+    struct mock_reply reply;
+    bool reason_told = false;
+    while (told(WEIR_OPCODE_STATE_CHANGE, &reply)) {
+        reason_told |= reply.payload[2] == (uint32_t)WEIR_FAULT_CODE_RECORDS_HELD;
+    }
+    assert_true(reason_told);
+    // The host goes on with another epoch.
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    set(WEIR_KEY_EPOCH, 7);
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) = 0;
+    *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) = 0;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(20000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(card.guard.unhealthy, 0);
+}
+
 static void a_fault_that_stays_does_not_fill_the_log(void **state)
 {
     (void)state;
@@ -1205,6 +1252,7 @@ int main(void)
         TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
+        TEST(measuring_ends_when_records_are_held_up_too_long),
         TEST(a_fault_that_stays_does_not_fill_the_log),
         TEST(stop_ends_the_heartbeat),
         TEST(a_stop_takes_the_link_into_bypass_first),

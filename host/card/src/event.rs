@@ -165,6 +165,7 @@ fn fault_text(entry: &FaultEntry, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ),
         Some(FaultCode::MailboxOverflow) => write!(f, "{a} words of the mailbox were lost"),
         Some(FaultCode::Configuration) => write!(f, "register {a:#06x} did not keep its value: it holds {b:#x}"),
+        Some(FaultCode::RecordsHeld) => write!(f, "records did not leave for {a} ms: measuring ended"),
         Some(FaultCode::BootRecord) => f.write_str("the boot record was damaged and made new"),
         None => write!(
             f,

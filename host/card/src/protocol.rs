@@ -23,6 +23,8 @@ pub const IMAGE_MAX_BYTES: u32 = 0x8000;
 pub const UPDATE_CHUNK_WORDS: u32 = 0x3B;
 /// Boots that an image gets to be confirmed in.
 pub const BOOT_TRIES: u32 = 3;
+/// Records are held up so long at most before measuring ends.
+pub const RECORDS_HELD_MS: u32 = 0x5DC;
 /// SERVO_GATE_NS of PPS, unless it is set: ten times the jitter of a good edge.
 pub const SERVO_GATE_PPS_NS: u32 = 0x1F4;
 /// That of HOST: some reads of a register through PCIe.
@@ -396,6 +398,8 @@ pub enum FaultCode {
     Configuration = 0xE,
     /// The boot record was damaged and made new.
     BootRecord = 0xF,
+    /// Records waited and none left for RECORDS_HELD_MS: ms, 0. Measuring ends, before times in later records could be wrong; STOP, and START with another epoch, go on.
+    RecordsHeld = 0x10,
 }
 
 impl FaultCode {
@@ -416,6 +420,7 @@ impl FaultCode {
         Self::MailboxOverflow,
         Self::Configuration,
         Self::BootRecord,
+        Self::RecordsHeld,
     ];
 
     /// The value with this number, if there is one.
@@ -436,6 +441,7 @@ impl FaultCode {
             0xD => Some(Self::MailboxOverflow),
             0xE => Some(Self::Configuration),
             0xF => Some(Self::BootRecord),
+            0x10 => Some(Self::RecordsHeld),
             _ => None,
         }
     }
@@ -458,6 +464,7 @@ impl FaultCode {
             Self::MailboxOverflow => "MAILBOX_OVERFLOW",
             Self::Configuration => "CONFIGURATION",
             Self::BootRecord => "BOOT_RECORD",
+            Self::RecordsHeld => "RECORDS_HELD",
         }
     }
 }

@@ -461,7 +461,7 @@ impl Service for Kept {
                     firmware.asked += 1;
                     // It leaves RUNNING by itself, once.
                     if firmware.asked == 4 {
-                        firmware.state = CardState::Idle as u32;
+                        firmware.state = CardState::Fault as u32;
                     }
                     let state = State {
                         state: firmware.state,
