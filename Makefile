@@ -158,7 +158,7 @@ rtl-formal: ## proofs of the small control blocks, and mutants that must break t
 .PHONY: rtl-test
 rtl-test: ## simulations of the hardware modules (rtl-tests/runner.py --list)
 	@$(MAKE) -C firmware image >/dev/null
-	@pytest -q -rs -n auto --dist worksteal rtl-tests/test_rtl.py rtl-tests/test_parser.py rtl-tests/test_lookup.py rtl-tests/test_core.py rtl-tests/test_boards.py
+	@pytest -q -rs -n auto --dist worksteal rtl-tests/test_rtl.py rtl-tests/test_parser.py rtl-tests/test_lookup.py rtl-tests/test_core.py rtl-tests/test_boards.py rtl-tests/test_bar.py
 
 .PHONY: rtl-coverage
 rtl-coverage: ## lines and branches that the hardware's tests reach, and what of the engine they saw (20 minutes)
