@@ -194,7 +194,9 @@ impl AnalyzeArgs {
 
 /// A range that ends before it begins is a mistake; and seconds and a time with its date have no order before the first packet.
 pub fn ordered(from: Option<Moment>, to: Option<Moment>) -> Result<(), Failure> {
-    let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
+    let (Some(from), Some(to)) = (from, to) else {
+        return Ok(());
+    };
     match (from, to) {
         (Moment::AfterStart(from), Moment::AfterStart(to)) | (Moment::At(from), Moment::At(to)) => {
             if from < to {
