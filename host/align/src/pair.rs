@@ -194,6 +194,8 @@ pub(crate) struct Pair {
     /// Place in `b` to place in `a`.
     reverse: Map<u32, u32>,
     kept: Kept,
+    /// Flows of which both taps saw both SYNs, by their initial sequence numbers.
+    beginnings: Tally,
     pub clock: Clock,
     /// Some packet was in both.
     pub has_common: bool,
@@ -212,6 +214,7 @@ impl Pair {
             flows: map(),
             reverse: map(),
             kept: Kept::default(),
+            beginnings: Tally::default(),
             clock: Clock::new(),
             has_common: false,
             votes: [0; 2],
@@ -258,6 +261,9 @@ impl Pair {
                 _ => 0,
             },
         );
+        if let ([Some(_), Some(_)], [Some(_), Some(_)]) = (flows.0.isn, flows.1.isn) {
+            self.beginnings.add(delta == [0, 0]);
+        }
         self.reverse.insert(b, a);
         self.flows.insert(
             a,
@@ -294,26 +300,32 @@ impl Pair {
         if open_a.is_empty() || open_b.is_empty() {
             return;
         }
-        // The same addresses and ports, and if both know it, the same beginning.
-        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), same_beginning);
-        // The same addresses and ports, another beginning: a box that rewrites sequence numbers.
-        let alike = |x: &TapFlow, y: &TapFlow| (x.client == y.client && !is_later(x, y)).then_some(false);
-        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), alike);
+        // The same addresses and ports, and the same beginning.
+        let same = |x: &TapFlow, y: &TapFlow| begins_alike(x, y)?.then(|| is_flipped(x, y));
+        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), same);
         // Other addresses, the same beginning: address translation.
-        let same_roles = |_: &TapFlow, _: &TapFlow| Some(false);
-        self.join_by(
-            a,
-            b,
-            &mut open_a,
-            &mut open_b,
-            |f| Some((f.isn[0]?, f.isn[1]?)),
-            same_roles,
-        );
-        let by_port = |f: &TapFlow| Some((f.isn[0]?, f.server.1));
-        self.join_by(a, b, &mut open_a, &mut open_b, by_port, same_roles);
-        // Both: the SYN's timestamp and IP id, which neither changes.
+        let by_both = |f: &TapFlow| Some((f.isn[0]?, f.isn[1]?));
+        self.join_by(a, b, &mut open_a, &mut open_b, by_both, |_, _| Some(false));
+        // Both: the SYN's timestamp and IP id, which neither changes. Where sequence numbers come through as they were, they tell
+        // others apart from here on.
+        let is_kept = self.beginnings.equal > 0;
+        let is_other = |x: &TapFlow, y: &TapFlow| is_kept && begins_alike(x, y) == Some(false);
+        let same_roles = |x: &TapFlow, y: &TapFlow| (!is_other(x, y)).then_some(false);
         let by_mark = |f: &TapFlow| f.syn_mark.filter(|mark| mark.0 != 0 && mark.1 != 0);
         self.join_by(a, b, &mut open_a, &mut open_b, by_mark, same_roles);
+        // The same addresses and ports, the beginning not seen by both, and sequence numbers that meet.
+        let meet = |x: &TapFlow, y: &TapFlow| (begins_alike(x, y).is_none() && meet(x, y)).then(|| is_flipped(x, y));
+        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), meet);
+        // The same addresses and ports, another beginning: a box that rewrites sequence numbers.
+        let is_rewritten = self.beginnings.different > 0;
+        let rewritten = |x: &TapFlow, y: &TapFlow| {
+            let is_known = is_rewritten && !is_later(x, y) || has_syn_of(x, y);
+            (!is_kept && x.client == y.client && is_known).then_some(false)
+        };
+        self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), rewritten);
+        let may_be = |x: &TapFlow, y: &TapFlow| (!is_other(x, y) && !denies(x, y)).then_some(false);
+        let by_port = |f: &TapFlow| Some((f.isn[0]?, f.server.1));
+        self.join_by(a, b, &mut open_a, &mut open_b, by_port, may_be);
         // Sizes of requests and responses, if no other flow has them.
         let by_sizes = |f: &TapFlow| f.ends.fingerprint();
         let once = |tap: &Tap, places: &[u32]| {
@@ -325,7 +337,7 @@ impl Pair {
         };
         let (once_a, once_b) = (once(a, &open_a), once(b, &open_b));
         let unique = |f: &TapFlow| by_sizes(f).filter(|s| once_a.get(s) == Some(&1) && once_b.get(s) == Some(&1));
-        self.join_by(a, b, &mut open_a, &mut open_b, unique, same_roles);
+        self.join_by(a, b, &mut open_a, &mut open_b, unique, may_be);
     }
 
     /// Join flows with equal keys, in the order of time, where `fits` says how.
@@ -524,19 +536,43 @@ fn ends(flow: &TapFlow) -> (End, End) {
     (flow.client.min(flow.server), flow.client.max(flow.server))
 }
 
-/// Whether initial sequence numbers allow that both are one flow, and whether the roles are exchanged.
-fn same_beginning(a: &TapFlow, b: &TapFlow) -> Option<bool> {
-    let flipped = a.client != b.client;
-    let mut differ = false;
-    for side in 0..2usize {
-        if let (Some(x), Some(y)) = (a.isn[side], b.isn[side ^ usize::from(flipped)]) {
-            if x == y {
-                return Some(flipped);
-            }
-            differ = true;
-        }
+/// The roles are exchanged.
+fn is_flipped(a: &TapFlow, b: &TapFlow) -> bool {
+    a.client == b.server
+}
+
+/// Whether the initial sequence numbers that both know are the same; `None`: they know none.
+fn begins_alike(a: &TapFlow, b: &TapFlow) -> Option<bool> {
+    let flipped = is_flipped(a, b);
+    let both = [0, 1].map(|side: usize| a.isn[side].zip(b.isn[side ^ usize::from(flipped)]));
+    let known = both.into_iter().flatten();
+    known.map(|(x, y)| x == y).reduce(|one, other| one && other)
+}
+
+/// Sequence numbers of each side that both have meet: taps that see one connection at one time see about the same ones.
+fn meet(a: &TapFlow, b: &TapFlow) -> bool {
+    let flipped = is_flipped(a, b);
+    let both = [0, 1].map(|side: usize| a.seen[side].zip(b.seen[side ^ usize::from(flipped)]));
+    let is_until = |from: u32, to: u32| to.wrapping_sub(from).cast_signed() >= 0;
+    let known = both.into_iter().flatten();
+    let met = known.map(|(x, y)| is_until(x[0], y[1]) && is_until(y[0], x[1]));
+    met.reduce(|one, other| one && other).unwrap_or(false)
+}
+
+/// Their first SYNs have the same IP id, and are not of different times.
+fn has_syn_of(x: &TapFlow, y: &TapFlow) -> bool {
+    x.syn_mark
+        .zip(y.syn_mark)
+        .is_some_and(|(one, other)| one.1 != 0 && one.1 == other.1 && !is_later(x, y))
+}
+
+/// Their first SYNs tell that these are two connections: by time, or else by IP id.
+fn denies(x: &TapFlow, y: &TapFlow) -> bool {
+    match (x.syn_mark, y.syn_mark) {
+        (Some((one, _)), Some((other, _))) if one != 0 && other != 0 => is_later(x, y),
+        (Some((_, one)), Some((_, other))) => one != 0 && other != 0 && one != other,
+        _ => false,
     }
-    (!differ).then_some(flipped)
 }
 
 /// One direction of one flow at both taps.

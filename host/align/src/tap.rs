@@ -229,6 +229,8 @@ pub(crate) struct TapFlow {
     pub server: End,
     /// From SYNs: initial sequence numbers of client and server.
     pub isn: [Option<u32>; 2],
+    /// Sequence numbers of client and server, from and to.
+    pub seen: [Option<[u32; 2]>; 2],
     /// Of sides that sent one SYN: a further one may offer less.
     pub offers: [Option<Offer>; 2],
     /// MSS in the last SYN of client and server; 0: none.
@@ -387,6 +389,7 @@ impl Tap {
             client: (open.client_addr, open.client_port),
             server: (open.server_addr, open.server_port),
             isn: [None; 2],
+            seen: [None; 2],
             offers: [None; 2],
             mss: [0; 2],
             syn_mark: None,
@@ -487,6 +490,16 @@ impl Tap {
         flow.last = time;
         if digest.side() == 1 {
             flow.answered.get_or_insert(time);
+        }
+        // Those of a RST may be none of the connection's.
+        if digest.flags & tcp_flag::RST == 0 {
+            let [from, to] = flow.seen[digest.side()].get_or_insert([digest.seq, digest.end()]);
+            if (digest.seq.wrapping_sub(*from) as i32) < 0 {
+                *from = digest.seq;
+            }
+            if (digest.end().wrapping_sub(*to) as i32) > 0 {
+                *to = digest.end();
+            }
         }
         let largest = &mut flow.largest[digest.side()];
         *largest = digest.len.max(*largest);

@@ -984,6 +984,62 @@ fn later_connections_with_the_same_ports_are_others() {
     assert!(support::align(&[near, support::records_of(&far)]).is_err());
 }
 
+/// One capture has earlier connections of the same ports, the other later ones.
+#[test]
+fn what_both_have_is_not_joined_to_others_with_the_same_ports() {
+    let path = Path {
+        timestamps: false,
+        ..PATH
+    };
+    let [earlier, both, later] = [93, 97, 94].map(|seed| World::new(seed, path));
+    let at = |world: &World, tap: usize, minutes: u64| world.capture(tap, |time| time + minutes * 60_000 * MS, all);
+    // Of some, one capture has no SYN-ACK.
+    let syn_ack = tcp_flag::SYN | tcp_flag::ACK;
+    let no_syn_acks = |meta: &Meta| meta.key.low.port.max(meta.key.high.port) % 3 != 1 || meta.flags != syn_ack;
+    let mut near = at(&both, 0, 1);
+    near.retain(no_syn_acks);
+    near.splice(0..0, at(&earlier, 0, 0));
+    let mut far = at(&both, 2, 1);
+    far.extend(at(&later, 2, 2));
+    let answer = support::align(&[near, far].map(|packets| support::records_of(&packets))).unwrap();
+    let [leg] = &answer.legs[..] else { panic!() };
+    assert_eq!(
+        answer
+            .taps
+            .iter()
+            .map(|tap| tap.connections_only_here)
+            .collect::<Vec<_>>(),
+        [32, 32]
+    );
+    assert!(!leg.placement.join("; ").contains("rewritten"), "{:?}", leg.placement);
+    assert!(leg.offset_seconds.unwrap().abs() < 2e-3, "{leg:?}");
+    let forward = both.lost[0][0] + both.lost[1][0];
+    // An ACK beside a SYN-ACK that a capture has not may be undecided.
+    assert!(
+        (leg.lost_forward..=leg.lost_forward + leg.undecided).contains(&forward),
+        "{leg:?}"
+    );
+}
+
+/// Other addresses, ports, sequence numbers and IP ids: the sizes of requests and responses alone are no evidence.
+#[test]
+fn connections_of_the_same_sizes_are_others_if_their_syns_differ() {
+    let world = World::new(
+        98,
+        Path {
+            timestamps: false,
+            ..PATH
+        },
+    );
+    let near = support::records_of(&world.capture(0, plain, all));
+    let mut far = world.capture(2, plain, all);
+    behind_box(&mut far, true, 0x7777_7777, 0x1111_1111);
+    for meta in &mut far {
+        meta.ip_id ^= 0x5500;
+    }
+    assert!(support::align(&[near, support::records_of(&far)]).is_err());
+}
+
 #[test]
 fn of_three_captures_the_one_of_another_path_is_named() {
     let (world, other) = (
