@@ -112,9 +112,9 @@ struct Direction<'a> {
     up: usize,
     /// Side of the sender, as each tap names it.
     sender: [usize; 2],
-    /// Packets of the sender at both taps, of the receiver downstream.
+    /// Packets of the sender, and of the receiver, at both taps.
     packets: [Vec<u32>; 2],
-    answers: Vec<u32>,
+    answers: [Vec<u32>; 2],
     /// Largest payload so far at both taps.
     largest: [u32; 2],
     /// The receiver's MSS, as the sender knows it; 0: not known.
@@ -317,7 +317,6 @@ impl Court<'_> {
                 .filter(|&at| window[at as usize].side() == side)
                 .collect::<Vec<u32>>()
         };
-        let down = 1 - up;
         let packets = [of(0, sender[0]), of(1, sender[1])];
         let at_taps = [0, 1].map(|which: usize| {
             let place = if which == 0 { flow.a } else { flow.b };
@@ -331,7 +330,7 @@ impl Court<'_> {
             packets,
             largest,
             mss: at_taps[up].map_or(0, |flow| u32::from(flow.mss[1 - sender[up]])),
-            answers: of(down, 1 - sender[down]),
+            answers: [of(0, 1 - sender[0]), of(1, 1 - sender[1])],
         }
     }
 
@@ -514,7 +513,7 @@ impl Court<'_> {
     }
 }
 
-/// What the downstream tap saw of a direction: its data and the receiver's acknowledgments. Sequence numbers are
+/// What is known of a direction: its data at the downstream tap and the receiver's acknowledgments at both. Sequence numbers are
 /// distances from a base there.
 struct Evidence {
     base: u32,
@@ -549,13 +548,30 @@ impl Evidence {
             .collect();
         data.sort_unstable();
         let longest = data.iter().map(|p| p.1 - p.0).max().unwrap_or(0);
-        let mut acked: Vec<(i64, u64)> = Vec::new();
-        for p in d.answers.iter().map(|&at| &tap.window[at as usize]) {
-            if p.flags & tcp_flag::ACK != 0 && p.flags & tcp_flag::RST == 0 {
-                let ack = distance(p.ack);
-                if acked.last().is_none_or(|&(highest, _)| ack > highest) {
-                    acked.push((ack, p.time));
+        // What the upstream tap has of them passed the downstream one, whether that has it or not. As far as that has been read: it
+        // may have the data, too. A clock that was set does not tell what was before what.
+        let is_even = court.fit.pieces() == 1 && court.a.clamped + court.b.clamped == 0;
+        let mut answers: Vec<(u64, i64)> = Vec::new();
+        for (which, answers_here) in d.answers.iter().enumerate() {
+            let from = court.tap(which);
+            for &at in answers_here {
+                let p = &from.window[at as usize];
+                let time = if which == up {
+                    court.other_clock(up, p.time)
+                } else {
+                    p.time
+                };
+                let is_known = which == down || is_even && time <= tap.last;
+                if p.flags & tcp_flag::ACK != 0 && p.flags & tcp_flag::RST == 0 && is_known {
+                    answers.push((time, distance(p.ack.wrapping_add(shift[which]))));
                 }
+            }
+        }
+        answers.sort_unstable();
+        let mut acked: Vec<(i64, u64)> = Vec::new();
+        for (time, ack) in answers {
+            if acked.last().is_none_or(|&(highest, _)| ack > highest) {
+                acked.push((ack, time));
             }
         }
         let place = if down == 0 { d.flow.a } else { d.flow.b };

@@ -623,6 +623,34 @@ fn a_capture_that_drops_is_not_the_network() {
     }
 }
 
+/// The client's capture has nothing of a connection's end, no ACK either: the server's capture has what the client acknowledged.
+#[test]
+fn acks_at_the_other_tap_prove_what_a_capture_missed() {
+    let quiet = Path {
+        loss: 0.0,
+        copies: 0.0,
+        ..PATH
+    };
+    let world = World::new(25, quiet);
+    let ends = |seen: &Seen| {
+        let port = seen.meta.key.low.port.max(seen.meta.key.high.port);
+        let of_port = world
+            .seen
+            .iter()
+            .filter(|s| s.meta.key == seen.meta.key)
+            .map(|s| s.meta.time);
+        let (first, last) = (of_port.clone().min().unwrap(), of_port.max().unwrap());
+        port == 40_007 && seen.meta.time > first.midpoint(last)
+    };
+    let captures = [
+        world.capture(0, plain, |_, seen| !ends(seen)),
+        world.capture(2, plain, all),
+    ];
+    let answer = support::align(&captures.map(|packets| support::records_of(&packets))).unwrap();
+    assert_eq!(losses(&answer), [[0, 0]], "{answer:?}");
+    assert!(answer.taps[0].missed_by_capture > 20, "{:?}", answer.taps);
+}
+
 #[test]
 fn a_repeat_that_a_leg_lost_did_not_bring_what_the_capture_missed() {
     for seed in 25..=28 {
