@@ -23,6 +23,8 @@ const MAX_BLOCKS: usize = 4096;
 pub(crate) const MAX_SLOPE: f64 = 1_000_000.0;
 /// Steps of the searches over slopes: the golden section cut so often is below 10⁻¹² of the range.
 const STEPS: usize = 64;
+/// Of a drift of 1,000 ppm, a century is a nanosecond after six.
+const BACK_STEPS: usize = 7;
 /// Blocks on each side of a jump that are compared.
 const NEIGHBOURS: usize = 8;
 /// Blocks that a drift is told from.
@@ -575,7 +577,17 @@ impl Fit {
         self.nearest(time).map(|(_, offset)| offset)
     }
 
-    /// The same, where a piece says it: between two of them a clock was set, who knows when.
+    /// A time of `to` on the clock of `from`; `None`: nothing is known. Each step leaves of what the last one was off what the
+    /// drift makes of it: clocks that are decades apart need several.
+    pub fn before(&self, time: u64) -> Option<u64> {
+        let mut before = time.wrapping_add_signed(-self.base);
+        for _ in 0..BACK_STEPS {
+            before = time.wrapping_add_signed(-self.offset(before)?);
+        }
+        Some(before)
+    }
+
+    /// The offset, where a piece says it: between two of them a clock was set, who knows when.
     pub fn certain_offset(&self, time: u64) -> Option<i64> {
         let is_inside = |p: &Piece, t: f64| p.is_certain && (p.start..=p.end).contains(&t);
         let (piece, offset) = self.nearest(time)?;
@@ -832,6 +844,20 @@ mod tests {
         };
         let fit = run(&mut random, 10_000, 10.0, path, |_| 5e9);
         assert_eq!(fit.stretches().len(), 1, "{:?}", fit.stretches());
+    }
+
+    #[test]
+    fn there_and_back_is_the_same_time_however_far_the_clocks_are_apart() {
+        for (seed, offset, ppm) in [(1, -1.8e18, -50.0), (2, 1.5e17, 900.0), (3, 0.0, -900.0)] {
+            let mut random = Random(seed);
+            let fit = run(&mut random, 3000, 100.0, |_| EVEN, |t| offset + t * ppm * 1e3);
+            for t in [0, 50, 100] {
+                let time = START + t * 1_000_000_000;
+                let there = time.wrapping_add_signed(fit.offset(time).expect("pieces"));
+                let back = fit.before(there).expect("pieces");
+                assert!(back.abs_diff(time) <= 1, "{offset} at {t} s: {}", back.abs_diff(time));
+            }
+        }
     }
 
     #[test]

@@ -307,8 +307,7 @@ impl Aligner {
             // The fit is by this tap's clock.
             return time.wrapping_add_signed(fit.offset(time).unwrap_or(0));
         }
-        let near = time.wrapping_add_signed(-fit.offset(time).unwrap_or(0));
-        time.wrapping_add_signed(-fit.offset(near).unwrap_or(0))
+        fit.before(time).unwrap_or(time)
     }
 
     fn progress(&self, tap: usize) -> u64 {

@@ -161,18 +161,14 @@ impl Court<'_> {
         self.ripe[which][at as usize] && digest.done & self.pair.bit == 0
     }
 
-    fn offset(&self, time: u64) -> i64 {
-        self.fit.offset(time).or(self.apart).unwrap_or(0)
-    }
-
     /// A time of one tap on the clock of the other.
     fn other_clock(&self, which: usize, time: u64) -> u64 {
+        let apart = self.apart.unwrap_or(0);
         if which == 0 {
-            time.wrapping_add_signed(self.offset(time))
+            time.wrapping_add_signed(self.fit.offset(time).unwrap_or(apart))
         } else {
-            // The fit is by `a`'s clock: two steps towards it are enough, drift is slow.
-            let near = time.wrapping_add_signed(-self.offset(time));
-            time.wrapping_add_signed(-self.offset(near))
+            let before = self.fit.before(time);
+            before.unwrap_or_else(|| time.wrapping_add_signed(-apart))
         }
     }
 
