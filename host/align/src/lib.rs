@@ -669,7 +669,10 @@ impl Aligner {
                 found.rewritten += u64::from(flow.rewritten());
                 for side in 0..2 {
                     let offers = (at_a.offers[side], at_b.offers[side ^ usize::from(flow.flipped)]);
-                    if let (Some(a), Some(b)) = offers {
+                    let is_whole = !at_a.cut[side] && !at_b.cut[side ^ usize::from(flow.flipped)];
+                    if let (Some(a), Some(b)) = offers
+                        && is_whole
+                    {
                         found.offered(side, if (side == 0) == near_a { [a, b] } else { [b, a] });
                     }
                 }

@@ -643,11 +643,17 @@ impl Compared<'_> {
     fn packets(&self, kept: &Kept, matches: &mut Matches) {
         let (ids, stamps) = (kept.ip_ids.trusted(), kept.stamps.trusted());
         let (windows, sacks) = (kept.windows.trusted(), kept.sacks.trusted());
-        let transmission = |p: &Digest| (if ids { p.ip_id } else { 0 }, if stamps { p.tsval } else { 0 });
         let said = |p: &Digest| (if windows { p.window } else { 0 }, if sacks { p.sack } else { 0 });
         let (mut gx, mut gy) = (Vec::new(), Vec::new());
         let (mut rest_x, mut rest_y) = (Vec::new(), Vec::new());
         self.groups(|xs, ys| {
+            // A capture may have cut them off.
+            let all_stamped = |group: &[(_, u32)], window: &[Digest]| {
+                let mut packets = group.iter().map(|&(_, at)| &window[at as usize]);
+                packets.all(Digest::timestamps)
+            };
+            let stamps = stamps && all_stamped(xs, self.a) && all_stamped(ys, self.b);
+            let transmission = |p: &Digest| (if ids { p.ip_id } else { 0 }, if stamps { p.tsval } else { 0 });
             keyed(xs.iter().map(|&(_, x)| x), self.a, transmission, &mut gx);
             keyed(ys.iter().map(|&(_, y)| y), self.b, transmission, &mut gy);
             common(&gx, &gy, |xs, ys| {

@@ -12,8 +12,9 @@ use crate::ends::Ends;
 /// Bits of [`Digest::bits`].
 const FROM_SERVER: u8 = 1;
 const HAS_TIMESTAMPS: u8 = 2;
-/// In [`Packet::option_bits`]: a continuation with SACK blocks follows.
+/// In [`Packet::option_bits`]: a continuation with SACK blocks follows; the capture cut options off.
 const SACK_FOLLOWS: u8 = 2;
+const OPTIONS_CUT: u8 = 4;
 /// From here on, three bits: how late after the first it came, as one of [`LATE`] and 1; 0: it came alone.
 const COPY_SHIFT: u32 = 2;
 const COPY_MASK: u8 = 7;
@@ -235,6 +236,8 @@ pub(crate) struct TapFlow {
     pub offers: [Option<Offer>; 2],
     /// MSS in the last SYN of client and server; 0: none.
     pub mss: [u16; 2],
+    /// Of a side's SYN the capture cut options off: what is not there may have been.
+    pub cut: [bool; 2],
     /// TSval and IP id of the first SYN.
     pub syn_mark: Option<(u32, u16)>,
     pub first: u64,
@@ -392,6 +395,7 @@ impl Tap {
             seen: [None; 2],
             offers: [None; 2],
             mss: [0; 2],
+            cut: [false; 2],
             syn_mark: None,
             first: r.time(),
             last: r.time(),
@@ -432,7 +436,7 @@ impl Tap {
             for (offer, (scale, mss)) in flow.offers.iter_mut().zip(both) {
                 *offer = offer.map(|_| Offer { scale, mss });
             }
-            if flow.isn.iter().all(Option::is_some) {
+            if flow.isn.iter().all(Option::is_some) && flow.cut == [false; 2] {
                 flow.ends.set_up(both.map(|(scale, _)| scale), flow.mss);
             }
             return;
@@ -505,6 +509,7 @@ impl Tap {
         *largest = digest.len.max(*largest);
         if digest.flags & tcp_flag::SYN != 0 {
             flow.isn[digest.side()].get_or_insert(digest.seq);
+            flow.cut[digest.side()] |= p.option_bits & OPTIONS_CUT != 0;
             if digest.side() == 0 {
                 flow.syn_mark.get_or_insert((digest.tsval, digest.ip_id));
             }

@@ -773,6 +773,38 @@ fn a_box_that_changes_what_syns_offer_is_said() {
     assert!(!same.contains("changed on the way"), "{same}");
 }
 
+/// A capture that keeps too little of a frame has no options of SYNs: no box took them, and they are the same packets.
+#[test]
+fn options_that_a_capture_cut_off_tell_nothing() {
+    let world = World::new(
+        37,
+        Path {
+            copies: 0.0,
+            ip_ids: false,
+            ..PATH
+        },
+    );
+    let mut captures = [0, 2].map(|tap| world.capture(tap, plain, all));
+    for meta in captures
+        .iter_mut()
+        .flatten()
+        .filter(|meta| meta.flags & tcp_flag::SYN != 0)
+    {
+        meta.options.scale = 7;
+    }
+    for meta in captures[1].iter_mut().filter(|meta| meta.flags & tcp_flag::SYN != 0) {
+        meta.options = Options {
+            incomplete: true,
+            ..Options::default()
+        };
+    }
+    let answer = support::align(&captures.map(|packets| support::records_of(&packets))).unwrap();
+    let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+    assert_eq!(losses(&answer), [truth], "{:?}", rest(&answer));
+    let said = answer.legs[0].placement.join("; ");
+    assert!(!said.contains("changed on the way"), "{said}");
+}
+
 /// Bursts as one large packet, as the sender's own capture shows them when its card cuts them.
 fn joined(packets: Vec<Meta>) -> Vec<Meta> {
     let mut out: Vec<Meta> = Vec::new();
