@@ -836,25 +836,45 @@ fn sent_twice(ranges: &[Range]) -> Map<u32, ()> {
     twice
 }
 
-/// Which ranges carry the same bytes: pairs of places. Each byte of `ys` is taken once, by the latest of `xs` that has
-/// it: an earlier one was lost.
+/// Which ranges carry the same bytes: pairs of places. Each byte came through once: with the latest of `xs` and of `ys` that
+/// have it, as an earlier one was lost. A packet that brought some of its bytes brought all.
 fn overlaps(xs: &[Range], ys: &[Range], same: impl Fn(u32, u32) -> bool) -> Vec<(u32, u32)> {
     let longest = ys.iter().map(|y| y.1 - y.0).max().unwrap_or(0);
-    let mut free: Vec<i64> = ys.iter().map(|y| y.1 - y.0).collect();
+    let mut taken: Vec<Vec<(i64, i64)>> = vec![Vec::new(); ys.len()];
     let mut latest_first: Vec<&Range> = xs.iter().collect();
     latest_first.sort_unstable_by_key(|x| Reverse(x.2));
     let mut out = Vec::new();
     for x in latest_first {
         let begin = ys.partition_point(|y| y.0 < x.0 - longest);
-        for (k, y) in ys.iter().enumerate().skip(begin).take_while(|(_, y)| y.0 < x.1) {
-            let common = x.1.min(y.1) - x.0.max(y.0);
-            if common > 0 && common <= free[k] && same(x.2, y.2) {
-                free[k] -= common;
+        let end = ys.partition_point(|y| y.0 < x.1);
+        let mut candidates: Vec<usize> = (begin..end).collect();
+        candidates.sort_unstable_by_key(|&k| Reverse(ys[k].2));
+        let mut taken_of_x: Vec<(i64, i64)> = Vec::new();
+        for k in candidates {
+            let y = &ys[k];
+            let common = (x.0.max(y.0), x.1.min(y.1));
+            if common.0 < common.1 && same(x.2, y.2) && has_rest(common, taken_of_x.iter().chain(&taken[k])) {
+                taken_of_x.push(common);
+                taken[k].push(common);
                 out.push((x.2, y.2));
             }
         }
     }
     out
+}
+
+/// Whether something of a range is in none of the parts.
+fn has_rest<'a>(range: (i64, i64), parts: impl Iterator<Item = &'a (i64, i64)>) -> bool {
+    let mut parts: Vec<(i64, i64)> = parts.copied().collect();
+    parts.sort_unstable();
+    let mut covered = range.0;
+    for (from, to) in parts {
+        if from > covered {
+            break;
+        }
+        covered = covered.max(to);
+    }
+    covered < range.1
 }
 
 /// Note that `at` goes on in `other`; pairs come in ascending order, so the first partner is the earliest.
@@ -902,5 +922,24 @@ fn holes(
             }
             covered = covered.max(end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_of_a_joined_segment_came_with_the_latest_that_has_it() {
+        let large = [(0, 3000, 0)];
+        // The second was lost, and sent again behind the others.
+        let small = [(0, 1000, 0), (1000, 2000, 1), (1000, 2000, 3), (2000, 3000, 2)];
+        let expected = [(0, 3), (0, 2), (0, 0)];
+        assert_eq!(overlaps(&large, &small, |_, _| true), expected);
+        let turned = expected.map(|(x, y)| (y, x));
+        assert_eq!(overlaps(&small, &large, |_, _| true), turned);
+        // Cut elsewhere when it was sent again: what is in no other came with the first.
+        let small = [(0, 2000, 0), (1000, 3000, 1)];
+        assert_eq!(overlaps(&large, &small, |_, _| true), [(0, 1), (0, 0)]);
     }
 }

@@ -10,6 +10,8 @@ use weir_record::tcp_flag;
 const AROUND_MISSED: u64 = 1_000_000_000;
 /// Packets before the other capture's first that still count as the same beginning.
 const SAME_BEGINNING: usize = 16;
+/// Timestamps take so many bytes of a segment.
+const STAMPS: u32 = 12;
 /// An ACK may be stamped before the data that it acknowledges, ns.
 const DISORDER: u64 = 1_000_000;
 
@@ -122,21 +124,22 @@ struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// How many segments so many bytes were, going by the largest that a tap has of this direction: one packet before
-    /// segmentation offload is several after it.
-    fn segments(&self, which: usize, bytes: u32) -> u64 {
-        match self.largest[which] {
-            0 => 1,
-            largest => u64::from(bytes.div_ceil(largest).max(1)),
+    /// How many segments so many bytes of a packet were, going by the largest that a tap has of this direction, and by what fits the MSS, as
+    /// both taps may have joined them: one packet before segmentation offload is several after it.
+    fn segments(&self, which: usize, bytes: u32, p: &Digest) -> u64 {
+        let fits = self.mss.saturating_sub(if p.timestamps() { STAMPS } else { 0 });
+        match [self.largest[which], fits].into_iter().filter(|size| *size > 0).min() {
+            None => 1,
+            Some(size) => u64::from(bytes.div_ceil(size).max(1)),
         }
     }
 
-    /// The same of a packet: what fits the receiver's MSS is not cut, however little the tap has seen so far.
+    /// The same of a whole packet: what fits the receiver's MSS is not cut, however little the tap has seen so far.
     fn segments_of(&self, which: usize, p: &Digest) -> u64 {
         if p.len <= self.mss {
             1
         } else {
-            self.segments(which, p.len)
+            self.segments(which, p.len, p)
         }
     }
 }
@@ -398,8 +401,9 @@ impl Court<'_> {
             }
         }
         for hole in holes {
-            let segments = d.segments(down, hole.to.wrapping_sub(hole.from));
-            let there = self.other_clock(up, window[hole.at as usize].time);
+            let large = &window[hole.at as usize];
+            let segments = d.segments(down, hole.to.wrapping_sub(hole.from), large);
+            let there = self.other_clock(up, large.time);
             let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
             if !tells[up] {
                 out.tally.undecided += segments;
@@ -497,13 +501,14 @@ impl Court<'_> {
         }
         for hole in &self.matches.holes[down] {
             if self.is_of(d, down, hole.at) && self.waits(down, hole.at) {
-                let segments = d.segments(up, hole.to.wrapping_sub(hole.from));
+                let large = &window[hole.at as usize];
+                let segments = d.segments(up, hole.to.wrapping_sub(hole.from), large);
                 if !tells[up] {
                     out.tally.undecided += segments;
                     continue;
                 }
                 out.tally.missed[up] += segments;
-                missed[up].push(self.other_clock(down, window[hole.at as usize].time));
+                missed[up].push(self.other_clock(down, large.time));
             }
         }
     }

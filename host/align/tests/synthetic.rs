@@ -168,7 +168,8 @@ impl World {
                 window: 60_000,
                 ttl: 64,
                 options: Options {
-                    mss: if flags & tcp_flag::SYN != 0 { 1460 } else { 0 },
+                    // With timestamps.
+                    mss: if flags & tcp_flag::SYN != 0 { MSS as u16 + 12 } else { 0 },
                     scale: 255,
                     ..Options::default()
                 },
@@ -865,6 +866,43 @@ fn segmentation_offload_at_one_tap() {
                 .iter()
                 .any(|line| line.contains("segmentation offload"))
         );
+    }
+}
+
+/// With data as large packets.
+fn offloaded(packets: Vec<Meta>) -> Vec<Record> {
+    let (data, mut others): (Vec<Meta>, Vec<Meta>) = packets.into_iter().partition(|meta| meta.payload > 0);
+    others.extend(joined(data));
+    others.sort_by_key(|meta| meta.time);
+    support::records_of(&others)
+}
+
+/// The packets that leave one and come to the other are joined anew, and without timestamps nothing tells a lost one from its repeat.
+#[test]
+fn segmentation_offload_anywhere_counts_what_was_lost_on_the_wire() {
+    for (seed, timestamps, at_far) in [
+        (45, true, true),
+        (46, true, true),
+        (47, false, false),
+        (48, false, false),
+    ] {
+        let path = Path {
+            copies: 0.0,
+            ip_ids: timestamps,
+            timestamps,
+            ..PATH
+        };
+        let world = World::new(seed, path);
+        let near = offloaded(world.capture(0, plain, all));
+        let far = world.capture(2, late, all);
+        let far = if at_far {
+            offloaded(far)
+        } else {
+            support::records_of(&far)
+        };
+        let answer = support::align(&[near, far]).unwrap();
+        let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+        assert_eq!(losses(&answer), [truth], "seed {seed} {:?}", rest(&answer));
     }
 }
 
