@@ -565,6 +565,11 @@ impl Tap {
         before + after < reach
     }
 
+    /// A mirror port copies one direction: what it copies of the other, too few to tell, may be its copies.
+    pub fn is_mirrored(&self) -> bool {
+        self.sides.iter().any(|side| side.latest_copy().is_some())
+    }
+
     /// Remove the copies of directions that are mirrored: the wire had each packet once.
     pub fn remove_copies(&mut self) {
         let latest = self.sides.map(|side| side.latest_copy());

@@ -182,10 +182,12 @@ impl Court<'_> {
         flows.sort_unstable_by_key(|flow| flow.a);
         let through = self.through();
         out.came = [0, 1].map(|up: usize| self.came[up] || through[up].last_sent > 0);
-        // Both directions without a fit: what is taken for one packet is two, or the taps are not of one path.
+        // Both directions without a fit: what is taken for one packet is two, or the taps are not of one path. One without
+        // anything that tells which tap is first: it may be lost behind the one, or missed by the other.
+        let has_order = self.pair.votes != [0; 2];
         let tells = out
             .came
-            .map(|came| came && !(self.apart.is_some() && out.came == [true; 2]));
+            .map(|came| came && !(self.apart.is_some() && (out.came == [true; 2] || !has_order)));
         // Times at which each capture proved to miss packets; pure ACKs wait for them.
         let mut missed = [Vec::new(), Vec::new()];
         let mut acks: Vec<(usize, u32, u64)> = Vec::new();
@@ -421,8 +423,9 @@ impl Court<'_> {
     fn is_too_much(&self, d: &Direction<'_>, at: u32) -> bool {
         let window = &self.tap(d.up).window;
         let p = &window[at as usize];
-        if p.ip_id == 0 || p.is_copy() {
-            return p.ip_id != 0;
+        let may_be_made = p.ip_id != 0 || self.tap(d.up).is_mirrored();
+        if !may_be_made || p.is_copy() {
+            return may_be_made;
         }
         let latest = p.time.saturating_add(LATE[LATE.len() - 1]);
         let behind = d.packets[d.up].partition_point(|&k| k <= at);

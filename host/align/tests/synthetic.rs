@@ -806,6 +806,42 @@ fn options_that_a_capture_cut_off_tell_nothing() {
     assert!(!said.contains("changed on the way"), "{said}");
 }
 
+/// A mirror port copies all of one direction and some ACKs of the other, and nothing but the content tells packets apart: no leg
+/// lost these copies.
+#[test]
+fn a_mirror_that_copies_a_direction_may_have_copied_the_other() {
+    let world = World::new(
+        38,
+        Path {
+            copies: 0.0,
+            ip_ids: false,
+            ..PATH
+        },
+    );
+    let (mut near, mut count) = (Vec::new(), 0);
+    for meta in world.capture(0, plain, all) {
+        let is_servers = meta.from_low == (meta.key.low.port == 443);
+        count += 1;
+        near.push(meta);
+        if is_servers || meta.payload == 0 && meta.flags == tcp_flag::ACK && count % 4 == 0 {
+            near.push(Meta {
+                time: meta.time + 5_000,
+                ..meta
+            });
+        }
+    }
+    near.sort_by_key(|meta| meta.time);
+    let far = support::records_of(&world.capture(2, plain, all));
+    let answer = support::align(&[support::records_of(&near), far]).unwrap();
+    let forward = world.lost[0][0] + world.lost[1][0];
+    let leg = &answer.legs[0];
+    assert!(
+        leg.lost_forward <= forward && leg.undecided > 100,
+        "{forward}: {:?}",
+        losses(&answer)
+    );
+}
+
 /// Bursts as one large packet, as the sender's own capture shows them when its card cuts them.
 fn joined(packets: Vec<Meta>) -> Vec<Meta> {
     let mut out: Vec<Meta> = Vec::new();
@@ -1030,6 +1066,27 @@ fn one_direction_only_has_no_offset_and_says_so() {
         "{:?}",
         leg.placement
     );
+}
+
+/// Equal TTLs, and one direction in both: what one has alone may be lost behind it, or missed by the other, whichever is named first.
+#[test]
+fn without_an_order_nothing_is_lost_or_missed() {
+    let world = World::new(39, Path { copies: 0.0, ..PATH });
+    let of = |tap: usize, keep: fn(&Seen) -> bool| {
+        let mut packets = world.capture(tap, plain, |_, seen| keep(seen));
+        for meta in &mut packets {
+            meta.ttl = 64;
+        }
+        support::records_of(&packets)
+    };
+    let mut captures = vec![of(0, |seen| seen.from_client), of(2, |_| true)];
+    for _ in 0..2 {
+        let answer = support::align(&captures).unwrap();
+        assert_eq!(losses(&answer), [[0, 0]]);
+        let [undecided, _, missed] = rest(&answer);
+        assert!(undecided > 100 && missed == 0, "{undecided}, {missed}");
+        captures.reverse();
+    }
 }
 
 #[test]
