@@ -201,7 +201,7 @@ pub(crate) struct Pair {
     pub has_common: bool,
     /// Matched packets of flows whose client is on `a`'s side, and on `b`'s.
     pub votes: [u64; 2],
-    /// By host: flows that show it on `a`'s side, and on `b`'s. At most [`HOSTS`].
+    /// By host: what shows it on `a`'s side, and on `b`'s, in ns of round trips. At most [`HOSTS`].
     hosts: Map<[u8; 16], [u64; 2]>,
 }
 
@@ -463,7 +463,7 @@ impl Pair {
     fn place_client(&mut self, place: u32, a: &Tap, group: &[u32], b: &Tap, matches: &Matches) {
         let mut last: [Option<(u64, i64)>; 2] = [None; 2];
         let mut turn = None;
-        let (mut near, mut perhaps, mut matched, mut first) = ([0u64; 2], [0u64; 2], 0, None);
+        let (mut near, mut perhaps, mut matched, mut first) = ([0u64; 2], 0i64, 0, None);
         let coarse = a.coarse() + b.coarse();
         // The best that there is of both sides.
         let best = [0, 1].map(|side: usize| {
@@ -492,10 +492,12 @@ impl Pair {
                 && let [Some((asked, client)), Some((answered, server))] = last
                 && client.abs_diff(server) as f64 > asked.abs_diff(answered) as f64 * (MAX_SLOPE / 1e9)
             {
-                let is_clear = client.abs_diff(server) > coarse;
-                let votes = if is_clear { &mut near } else { &mut perhaps };
-                votes[0] += u64::from(client > server);
-                votes[1] += u64::from(client < server);
+                if client.abs_diff(server) > coarse {
+                    near[usize::from(client < server)] += 1;
+                } else {
+                    // Their sum: steps take as much from some as they add to others, though not to as many.
+                    perhaps += client - server;
+                }
             }
             turn = Some(side);
         }
@@ -504,14 +506,24 @@ impl Pair {
         flow.first = flow.first.or(first);
         self.has_common |= matched > 0;
         let is_clear = near[0] != near[1];
-        let [near_a, near_b] = if is_clear { near } else { perhaps };
-        if near_a != near_b && flow.client_near_a.is_none() && (is_clear || !flow.is_counted) {
-            let is_near_a = near_a > near_b;
+        let sign = if is_clear {
+            near[0].cmp(&near[1])
+        } else {
+            perhaps.cmp(&0)
+        };
+        if sign.is_ne() && flow.client_near_a.is_none() && (is_clear || !flow.is_counted) {
+            let is_near_a = sign.is_gt();
             flow.client_near_a = is_clear.then_some(is_near_a);
             flow.is_counted = true;
+            // What it weighs: a round trip that is clear, as a step.
+            let weight = if is_clear {
+                coarse.max(1)
+            } else {
+                perhaps.unsigned_abs()
+            };
             for (host, on_a) in flow.hosts.into_iter().zip([is_near_a, !is_near_a]) {
                 if self.hosts.len() < HOSTS || self.hosts.contains_key(&host) {
-                    self.hosts.entry(host).or_default()[usize::from(!on_a)] += 1;
+                    self.hosts.entry(host).or_default()[usize::from(!on_a)] += weight;
                 }
             }
         }

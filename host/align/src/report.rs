@@ -180,7 +180,9 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
     let same_ttl = here.ttls == there.ttls;
     let forward = (here.ttls[0], there.ttls[0]);
     let backward = (there.ttls[1], here.ttls[1]);
-    if same_ttl && same_macs && known_macs && round_trip.is_some_and(|rtt| rtt < ONE_PLACE) {
+    // What stamps in larger steps cannot show is not said.
+    let is_seen = seconds(from.coarse() + to.coarse()) < ONE_PLACE;
+    if same_ttl && same_macs && known_macs && is_seen && round_trip.is_some_and(|rtt| rtt < ONE_PLACE) {
         out.push("both taps are on the same segment: equal TTLs and MAC addresses, no delay between them".to_owned());
     } else if round_trip.is_none() {
         let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
@@ -290,22 +292,41 @@ fn mac(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn pie(method: &str, total: u64, [client, server]: [u64; 2], uncertainty: f64) -> v1::Pie {
+fn pie(method: &str, total: u64, ends: [u64; 2], unsure: u64) -> v1::Pie {
+    // Both ends may be busy at once when requests overlap, or stamps in large steps make them seem so: then nothing is left, and
+    // whose that time was is not known.
+    let busy: u64 = ends.iter().sum();
+    let over = busy.saturating_sub(total);
+    let [client, server] = ends.map(|end| end as f64 * (1.0 - over as f64 / busy.max(1) as f64));
     v1::Pie {
-        client_seconds: seconds(client),
-        // Both ends may be busy at once when requests overlap: then nothing is left.
-        network_seconds: seconds(total.saturating_sub(client.saturating_add(server))),
-        server_seconds: seconds(server),
+        client_seconds: client / 1e9,
+        network_seconds: seconds(total.saturating_sub(busy)),
+        server_seconds: server / 1e9,
         method: method.to_owned(),
-        uncertainty_seconds: Some(uncertainty),
+        uncertainty_seconds: Some(seconds(unsure + over)),
         total_seconds: seconds(total),
     }
 }
 
 fn measured(shares: &Shares) -> v1::Pie {
-    pie("MEASURED", shares.total, shares.measured, seconds(shares.unsure))
+    pie("MEASURED", shares.total, shares.measured, shares.unsure)
 }
 
 fn one_tap(shares: &Shares) -> v1::Pie {
-    pie("ONE_TAP", shares.total, shares.one_tap, seconds(shares.uncertain))
+    pie("ONE_TAP", shares.total, shares.one_tap, shares.uncertain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pie_is_more_than_the_whole() {
+        let pie = pie("MEASURED", 4_000_000_000, [2_000_000_000, 6_000_000_000], 500_000_000);
+        assert_eq!(
+            (pie.client_seconds, pie.network_seconds, pie.server_seconds),
+            (1.0, 0.0, 3.0)
+        );
+        assert_eq!(pie.uncertainty_seconds, Some(4.5));
+    }
 }

@@ -241,8 +241,8 @@ fn copies_of_a_mirror_port_are_found_without_ids() {
     }
 }
 
-/// Requests and their answers of 1,000 connections, `gap` ns apart, over a leg of `leg` ns, on these clocks.
-fn requests(gap: u64, leg: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
+/// Requests and their answers, after `busy` ns, of 1,000 connections, `gap` ns apart, over a leg of `leg` ns, on these clocks.
+fn requests(gap: u64, leg: u64, busy: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
     let (mut packets, ack) = (Vec::new(), tcp_flag::ACK);
     for n in 0..1000u64 {
         // At no time of any step more often than at another.
@@ -254,10 +254,10 @@ fn requests(gap: u64, leg: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
         add(leg + 31_000, false, tcp_flag::SYN | ack, 5000, 1001, 0);
         add(2 * leg + 67_000, true, ack, 1001, 5001, 0);
         add(2 * leg + 300_000, true, ack | tcp_flag::PSH, 1001, 5001, 100);
-        add(3 * leg + 900_000, false, ack | tcp_flag::PSH, 5001, 1101, 900);
-        add(4 * leg + 2 * MS, true, ack | tcp_flag::FIN, 1101, 5901, 0);
-        add(5 * leg + 3 * MS, false, ack | tcp_flag::FIN, 5901, 1102, 0);
-        add(6 * leg + 4 * MS, true, ack, 1102, 5902, 0);
+        add(3 * leg + busy + 900_000, false, ack | tcp_flag::PSH, 5001, 1101, 900);
+        add(4 * leg + busy + 2 * MS, true, ack | tcp_flag::FIN, 1101, 5901, 0);
+        add(5 * leg + busy + 3 * MS, false, ack | tcp_flag::FIN, 5901, 1102, 0);
+        add(6 * leg + busy + 4 * MS, true, ack, 1102, 5902, 0);
     }
     let taps = [0, 1].map(|tap| {
         let passed = |(from_client, meta): &(bool, Meta)| {
@@ -280,10 +280,10 @@ fn requests(gap: u64, leg: u64, clocks: [&dyn Fn(u64) -> u64; 2]) -> Alignment {
 }
 
 /// Stamps that are multiples of these steps; the clock of the second drifts.
-fn in_steps(gap: u64, leg: u64, steps: [u64; 2], ppm: u64) -> Alignment {
+fn in_steps(gap: u64, leg: u64, busy: u64, steps: [u64; 2], ppm: u64) -> Alignment {
     let near = |time: u64| time / steps[0] * steps[0];
     let far = |time: u64| (time + 5000 * MS + time * ppm / 1_000_000) / steps[1] * steps[1];
-    requests(gap, leg, [&near, &far])
+    requests(gap, leg, busy, [&near, &far])
 }
 
 /// Taps on one switch, stamps in µs; a leg of 200 µs, stamps in ms.
@@ -298,7 +298,7 @@ fn steps_of_the_stamps_are_no_clock_that_was_set() {
         (13 * MS, 200_000, [MS, 1000], 40),
         (13 * MS, 2 * MS, [10 * MS, 10 * MS], 0),
     ] {
-        let answer = in_steps(gap, leg, steps, ppm);
+        let answer = in_steps(gap, leg, 0, steps, ppm);
         let leg = &answer.legs[0];
         let case = format!("{gap} {steps:?} {ppm}: {leg:?}");
         assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 1), "{case}");
@@ -308,6 +308,20 @@ fn steps_of_the_stamps_are_no_clock_that_was_set() {
             assert!(delay.min_seconds >= 0.0, "{case}");
         }
         assert_eq!((leg.only_from, leg.only_to), (0, 0), "{case}");
+    }
+}
+
+/// Steps far larger than the leg take from most round trips there and back and add much to few: their sum tells who is first.
+#[test]
+fn steps_do_not_turn_the_leg_around() {
+    let answer = in_steps(213 * MS, MS, 9 * MS, [1, 15_625_000], 0);
+    let leg = &answer.legs[0];
+    assert_eq!(leg.from, "A", "{leg:?}");
+    let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
+    assert!((offset - 5.0).abs() <= width / 2.0, "{leg:?}");
+    for pie in &answer.pies[..1] {
+        let busy = pie.client_seconds + pie.server_seconds;
+        assert!(busy <= pie.total_seconds * 1.000_001, "{pie:?}");
     }
 }
 
@@ -337,7 +351,7 @@ fn packets_around_a_clock_that_was_set_have_no_delay() {
                 time_there.wrapping_add_signed(by * 1_000_000)
             }
         };
-        let answer = requests(gap * MS, leg, [&near, &far]);
+        let answer = requests(gap * MS, leg, 0, [&near, &far]);
         let leg = &answer.legs[0];
         let case = format!("{by} ms: {leg:?}");
         assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 2), "{case}");
