@@ -464,6 +464,8 @@ pub(crate) struct Piece {
     is_certain: bool,
     /// Room between both clouds: the smallest round trip.
     round_trip: f64,
+    /// The same within blocks, see [`round_trip`].
+    local: f64,
 }
 
 impl Piece {
@@ -491,7 +493,16 @@ impl Piece {
         let lowest = peak(low, high, |s| -bounds.floor(s, start));
         let top = bounds.ceiling(highest, start);
         let bottom = bounds.floor(lowest, start);
+        let local = round_trip(&floors(blocks, slope));
         let round_trip = (room - 2.0 * coarse).max(0.0);
+        // A clock whose drift changes, and stamps that are late at times, leave less room than the round trips within a block: the
+        // truth is as far beyond a line that keeps off both clouds by half of the room as packets of one direction may take of these.
+        let local = if local.is_finite() {
+            local.max(round_trip)
+        } else {
+            round_trip
+        };
+        let least = local - round_trip / 2.0;
         // Five percent less room, and what the resolution of stamps hides.
         let enough = room - 0.05 * round_trip - coarse.max(2.0 * RESOLUTION);
         let (slow, fast) = level(-MAX_SLOPE, slope, MAX_SLOPE, enough, f);
@@ -502,10 +513,11 @@ impl Piece {
             offset,
             slope,
             // Symmetric around the line, so that the stated interval holds all that is possible.
-            width: 2.0 * (top - offset).max(offset - bottom),
+            width: 2.0 * (top - offset).max(offset - bottom).max(least),
             slope_width: fast - slow,
             is_certain: true,
             round_trip,
+            local,
         })
     }
 
@@ -559,6 +571,8 @@ pub(crate) struct Stretch {
     pub skew_width_ppm: f64,
     /// Smallest round trip, s.
     pub round_trip: f64,
+    /// The same where packets of both directions are near in time, whatever the clocks do in the long run, s.
+    pub local: f64,
 }
 
 impl Fit {
@@ -622,6 +636,7 @@ impl Fit {
                 skew_ppm: p.slope / 1e3,
                 skew_width_ppm: p.slope_width / 1e3,
                 round_trip: p.round_trip / 1e9,
+                local: p.local / 1e9,
             })
             .collect()
     }
@@ -772,6 +787,43 @@ mod tests {
                 assert!(error < 20e3, "{ppm} ppm at {t} s: {error} ns");
             }
             assert!((fit.stretches()[0].skew_ppm - ppm).abs() < 0.5, "{:?}", fit.stretches());
+        }
+    }
+
+    /// A drift that turns around leaves one line, if its height is the round trip.
+    #[test]
+    fn a_drift_that_changes_is_within_the_stated_width() {
+        let path = Path {
+            forward: 500e3,
+            backward: 500e3,
+            queue: 5e3,
+        };
+        for height in [0.3e6, 0.6e6, 0.9e6, 0.99e6, 1.2e6, 3e6] {
+            let truth = |t: f64| height * (1.0 - (t - 600.0).abs() / 600.0);
+            let fit = run(&mut Random(5), 20_000, 1200.0, |_| path, truth);
+            for s in fit.stretches() {
+                let error = (s.offset * 1e9 - truth((s.start - START) as f64 / 1e9)).abs();
+                assert!(error <= 0.5e9 * s.width + 1.0, "{height}: {error} ns, {s:?}");
+            }
+        }
+    }
+
+    /// Some packets, or three times a few, have stamps up to 5 ms late: in less than a tenth of the blocks.
+    #[test]
+    fn stamps_that_are_late_at_times_are_within_the_stated_width() {
+        for (seed, burst) in [(1, false), (2, false), (3, true), (4, true)] {
+            let (mut random, mut clock) = (Random(seed), Clock::new());
+            for k in 0..2000u64 {
+                let (time, backward) = (START + k * 10_000_000, k % 2 == 1);
+                let is_late = if burst { k % 500 > 495 } else { random.next() < 0.003 };
+                let late = if is_late { random.between(3e6, 5e6) } else { 0.0 };
+                let delay = 2e6 + random.queue(5e3);
+                let apparent = if backward { -delay } else { delay };
+                clock.add(time + late as u64, (7e9 + apparent - late) as i64, backward);
+            }
+            let s = clock.fit(0).stretches()[0];
+            let error = (s.offset * 1e9 - 7e9).abs();
+            assert!(error <= 0.5e9 * s.width, "{seed}: {error} ns, {s:?}");
         }
     }
 

@@ -154,7 +154,7 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
             .collect(),
         round_trip_seconds: round_trip,
         lost_setups: lost_setups(found),
-        placement: placement(from, to, found, near, round_trip),
+        placement: placement(from, to, found, near, turned.iter().map(|s| s.local).reduce(f64::min)),
     }
 }
 
