@@ -513,6 +513,7 @@ impl Aligner {
             apart: self.fits[k]
                 .is_empty()
                 .then(|| matches[k].apart(&self.taps[pair.a], &self.taps[pair.b])),
+            is_cut: self.found[k].pieces > 0 || matches[k].a.fate.contains(&Fate::Pieces),
             longest: [0, 1].map(|from| self.found[k].delays[from].most()),
             tap_beyond: beyond.map(|beyond| !beyond.is_empty()),
             seen_beyond: &seen_beyond,

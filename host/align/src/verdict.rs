@@ -94,6 +94,9 @@ pub(crate) struct Court<'a> {
     pub came: [bool; 2],
     /// The clock of `b` less that of `a` and a delay, ns, where there is no fit.
     pub apart: Option<i64>,
+    /// Some segments are cut or joined between the taps. Where none is, a link passes large ones as they are (that of a virtual machine
+    /// does).
+    pub is_cut: bool,
     /// Whether there is a tap beyond the other one, as tap 0 (`a`) or 1 (`b`) sees it.
     pub tap_beyond: [bool; 2],
     /// Whether a packet of tap 0 (`a`) or 1 (`b`) was seen by a tap beyond the other one.
@@ -121,13 +124,20 @@ struct Direction<'a> {
     largest: [u32; 2],
     /// The receiver's MSS, as the sender knows it; 0: not known.
     mss: u32,
+    /// See [`Court::is_cut`].
+    is_cut: bool,
 }
 
 impl Direction<'_> {
     /// How many segments so many bytes of a packet were, going by the largest that a tap has of this direction, and by what fits the MSS, as
     /// both taps may have joined them: one packet before segmentation offload is several after it.
     fn segments(&self, which: usize, bytes: u32, p: &Digest) -> u64 {
-        let fits = self.mss.saturating_sub(if p.timestamps() { STAMPS } else { 0 });
+        let stamps = if p.timestamps() { STAMPS } else { 0 };
+        let fits = if self.is_cut {
+            self.mss.saturating_sub(stamps)
+        } else {
+            0
+        };
         match [self.largest[which], fits].into_iter().filter(|size| *size > 0).min() {
             None => 1,
             Some(size) => u64::from(bytes.div_ceil(size).max(1)),
@@ -330,6 +340,7 @@ impl Court<'_> {
             sender,
             packets,
             largest,
+            is_cut: self.is_cut,
             mss: at_taps[up].map_or(0, |flow| u32::from(flow.mss[1 - sender[up]])),
             answers: [of(0, 1 - sender[0]), of(1, 1 - sender[1])],
         }
