@@ -297,6 +297,8 @@ const fn common_step(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// Stamps in larger steps than this are often equal, ns.
+const FINE: u64 = 1_000;
 /// So many equal stamps in a row are no coincidence: the capture's clock was set back, and the engine, for which time
 /// does not run backwards, gave them the last time that it knew.
 const STUCK: u32 = 16;
@@ -552,6 +554,10 @@ impl Tap {
             && let Some(latest) = self.sides[digest.side()].latest_copy()
             && digest.behind().is_some_and(|behind| behind <= latest)
         {
+            return false;
+        }
+        // Its own may have been earlier: then this is the one of the packet before.
+        if self.step <= FINE && at > 0 && self.window[at - 1].time == digest.time {
             return false;
         }
         if self.clamped == 0 {

@@ -325,6 +325,49 @@ fn steps_do_not_turn_the_leg_around() {
     }
 }
 
+/// A capture that writes the frames of one direction in blocks, behind others that came later: time does not run backwards in records, and
+/// they have the stamp of the one before, which is late.
+#[test]
+fn frames_out_of_order_in_a_file_have_no_time() {
+    let (mut near, mut far, leg) = (Vec::new(), Vec::new(), 5 * MS);
+    for n in 0..1000u64 {
+        let at = n * 7 * MS + n * 7919 % MS;
+        let (_, request) = packet(
+            1024,
+            at,
+            true,
+            tcp_flag::ACK,
+            1000 + n as u32 * 100,
+            5000 + n as u32 * 900,
+            100,
+        );
+        let (_, answer) = packet(
+            1024,
+            at + leg + MS,
+            false,
+            tcp_flag::ACK,
+            5000 + n as u32 * 900,
+            1100 + n as u32 * 100,
+            900,
+        );
+        let later = |meta: Meta| Meta {
+            time: meta.time + leg,
+            ..meta
+        };
+        let written = (request.time / (10 * MS) + 1) * 10 * MS;
+        near.extend([(written, request), (later(answer).time, later(answer))]);
+        far.extend([(0, later(request)), (0, answer)]);
+    }
+    near.sort_by_key(|(written, _)| *written);
+    let captures = [near, far].map(|frames| {
+        let frames: Vec<Meta> = frames.into_iter().map(|(_, meta)| meta).collect();
+        support::records_of(&frames)
+    });
+    let leg = &support::align(&captures).unwrap().legs[0];
+    assert!(leg.offset_seconds.unwrap().abs() < 50e-6, "{leg:?}");
+    assert!(leg.round_trip_seconds.unwrap() > 9.9e-3, "{leg:?}");
+}
+
 /// The second clock is set half-way, by so many ms, while packets come: none has a delay by the line of the other side of that.
 #[test]
 fn packets_around_a_clock_that_was_set_have_no_delay() {
