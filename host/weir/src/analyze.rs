@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Sink};
-use weir_capture::CaptureError;
 use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -82,8 +81,11 @@ pub fn read_with(
     take: impl FnMut(&[Record]),
 ) -> Result<source::Outcome, Failure> {
     if source::is_url(input) {
-        query::all_records(input, take)?;
-        return Ok(source::Outcome::default());
+        let reclaimed = query::all_records(input, take)?;
+        return Ok(source::Outcome {
+            error: (reclaimed > 0).then(|| Failure::new(query::gone(input, reclaimed))),
+            ..source::Outcome::default()
+        });
     }
     source::read(Path::new(input), options, take).map_err(Failure::new)
 }
@@ -95,8 +97,8 @@ pub fn no_flow(input: &str) -> Failure {
     ))
 }
 
-/// Tell of files that could not be read to their end: what came before was used.
-pub fn report(errors: impl IntoIterator<Item = CaptureError>) -> ExitCode {
+/// Tell of inputs of which something is missing: what is there was used.
+pub fn report(errors: impl IntoIterator<Item = Failure>) -> ExitCode {
     errors.into_iter().fold(ExitCode::SUCCESS, |_, error| {
         say::line(format_args!("weir: {error}"));
         ExitCode::from(2)

@@ -54,7 +54,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
             output::write(None, |out| collector.inner.print(&name, &summary, out))?;
         }
     }
-    Ok(analyze::report(damaged))
+    Ok(analyze::report(damaged.into_iter().map(Failure::new)))
 }
 
 /// Epochs for this run alone: 1, 2, ...

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
+use weir_analysis::several;
 use weir_api::server::cause;
 use weir_api::v1::appliance_service_client::ApplianceServiceClient;
 use weir_api::v1::capture_service_client::CaptureServiceClient;
@@ -17,8 +18,8 @@ use weir_messages::v1::{
     WatchEventsRequest, WatchFindingsRequest, finding_change::Kind, subscribe_response::Message,
     watch_findings_response,
 };
-use weir_record::Record;
 use weir_record::raw::BYTES;
+use weir_record::{Header, Kind as RecordKind, Record};
 
 use crate::access::{self, Bearer};
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
@@ -31,6 +32,8 @@ const PAGE: u64 = 1000;
 /// Room for a page of connections or a batch of 65,536 records.
 const MAX_MESSAGE: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Records that a step in the numbering can show as missing: a longer one is none.
+const LARGEST_JUMP: u64 = (1 << 31) - 1;
 /// How often a daemon that replays a file is asked whether it has finished.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -125,7 +128,7 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
         What::Records => {
             let mut left = usize::try_from(args.limit).unwrap_or(usize::MAX);
             let mut is_all = true;
-            subscribe(channel, &args.server, false, |batch| {
+            let reclaimed = subscribe(channel, &args.server, false, |batch, _| {
                 is_all = batch.len() <= left;
                 let batch = &batch[..batch.len().min(left)];
                 left -= batch.len();
@@ -133,6 +136,9 @@ async fn ask(args: &QueryArgs) -> Result<(), Failure> {
                 Ok(is_all)
             })
             .await?;
+            if reclaimed > 0 {
+                say::line(format_args!("weir: {}", gone(&args.server, reclaimed)));
+            }
             if !is_all {
                 more(format_args!("the oldest {} records", count(args.limit)));
             }
@@ -453,11 +459,19 @@ async fn status(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     })
 }
 
-/// Give all records of a daemon's log to `take`; a daemon that replays a file is waited for.
-pub fn all_records(url: &str, mut take: impl FnMut(&[Record])) -> Result<(), Failure> {
+/// Give all records of a daemon's log to `take`; a daemon that replays a file is waited for. Returns how many of its records
+/// are not there any more. Where they are the oldest ones, records without a meaning stand for them, whose numbering shows
+/// how many are missing.
+pub fn all_records(url: &str, mut take: impl FnMut(&[Record])) -> Result<u64, Failure> {
     runtime()?.block_on(async {
         let channel = connect(url).await?;
-        subscribe(channel, url, true, |records| {
+        let mut is_first = true;
+        subscribe(channel, url, true, |records, reclaimed| {
+            if std::mem::take(&mut is_first)
+                && let Some(first) = records.first()
+            {
+                take(&before(first, reclaimed));
+            }
             take(records);
             Ok(true)
         })
@@ -465,17 +479,50 @@ pub fn all_records(url: &str, mut take: impl FnMut(&[Record])) -> Result<(), Fai
     })
 }
 
-/// Records from the oldest in the log to its end, until `take` says false.
+/// So many records were reclaimed before they were read.
+pub fn gone(url: &str, reclaimed: u64) -> String {
+    format!(
+        "{url}: {} not in the log any more: the oldest made room for newer ones; what they told is missing here; serve with a \
+         larger --log-mib, or --store what is found",
+        several(reclaimed, "record is", "records are")
+    )
+}
+
+/// What stands before the first record of a log in the place of reclaimed ones. Nothing is made of a TOP record without its
+/// continuation, but it has a number.
+fn before(first: &Record, reclaimed: u64) -> Vec<Record> {
+    let mut records = Vec::new();
+    let (mut left, mut sequence) = (reclaimed, first.sequence());
+    while left > 0 {
+        let jump = left.min(LARGEST_JUMP);
+        sequence = sequence.wrapping_sub(1 + jump as u32);
+        let header = Header {
+            lane: first.lane(),
+            sequence,
+            time: first.time(),
+            ..Header::default()
+        };
+        records.push(header.start(RecordKind::Top, false));
+        left -= jump;
+    }
+    records.reverse();
+    records
+}
+
+/// Records from the oldest in the log to its end, until `take` says false; it also gets how many records that were before
+/// the given ones are not in the log any more. Returns the sum of these.
 async fn subscribe(
     channel: Daemon,
     url: &str,
     wait_for_replay: bool,
-    mut take: impl FnMut(&[Record]) -> Result<bool, Failure>,
-) -> Result<(), Failure> {
+    mut take: impl FnMut(&[Record], u64) -> Result<bool, Failure>,
+) -> Result<u64, Failure> {
     let mut capture = CaptureServiceClient::new(channel.clone());
     let mut client = RecordServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let mut resume_token = String::new();
     let mut records: Vec<Record> = Vec::new();
+    // Positions count from the log's beginning: where they jump, the oldest ones went.
+    let (mut position, mut reclaimed) = (0, 0);
     loop {
         // Asked before reading: what was replayed before is then in the log.
         let status = capture
@@ -500,8 +547,11 @@ async fn subscribe(
                             .chunks_exact(BYTES)
                             .filter_map(|r| Record::from_slice(r).ok()),
                     );
-                    if !take(&records)? {
-                        return Ok(());
+                    let missing = batch.first_position.saturating_sub(position);
+                    position = batch.first_position + records.len() as u64;
+                    reclaimed += missing;
+                    if !take(&records, missing)? {
+                        return Ok(reclaimed);
                     }
                 }
                 Some(Message::Gap(gap)) => say::line(format_args!(
@@ -513,7 +563,7 @@ async fn subscribe(
             resume_token = message.resume_token;
         }
         if !(wait_for_replay && replaying) {
-            return Ok(());
+            return Ok(reclaimed);
         }
         tokio::time::sleep(POLL).await;
     }

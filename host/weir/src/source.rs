@@ -16,6 +16,7 @@ use weir_record::Record;
 use weir_sketch::Recorder;
 
 use crate::cli::Cut;
+use crate::error::Failure;
 use crate::say;
 
 /// Whether an input is the address of a daemon, not a file.
@@ -95,8 +96,9 @@ impl Options {
 /// What became of a capture.
 #[derive(Default)]
 pub struct Outcome {
-    /// Set when the file could not be read to its end; what came before is good.
-    pub error: Option<CaptureError>,
+    /// Set when something is missing: the file could not be read to its end, or the beginning of a daemon's log is gone. The
+    /// rest is good.
+    pub error: Option<Failure>,
     /// What else its reader should know, where it was read for somebody else.
     pub note: Option<String>,
     /// Frames that are not for the card (nic profile).
@@ -235,7 +237,7 @@ pub fn read_watched(
         // Nothing good came before it: the whole command fails.
         Some(error) if file.frames() == 0 => Err(error),
         error => Ok(Outcome {
-            error,
+            error: error.map(Failure::new),
             note: None,
             left_out: feed.left_out(),
         }),

@@ -136,7 +136,7 @@ pub fn explain(connection: &mut Connection, legs: &[Leg]) {
 }
 
 /// Why captures could not be read to their end.
-pub fn errors(outcomes: Vec<source::Outcome>) -> impl Iterator<Item = CaptureError> {
+pub fn errors(outcomes: Vec<source::Outcome>) -> impl Iterator<Item = Failure> {
     outcomes.into_iter().filter_map(|outcome| outcome.error)
 }
 

@@ -119,7 +119,7 @@ fn section(
     }
     // A capture that is cut ends both readings in the same way; what changed between them is told, too.
     Ok(Outcome {
-        error: outcome.error.or(error),
+        error: outcome.error.or(error.map(Failure::new)),
         ..outcome
     })
 }

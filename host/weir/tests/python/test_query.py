@@ -2,9 +2,11 @@
 
 import json
 import re
+import struct
 import subprocess
 
 import pytest
+from test_options import frames
 from test_serve import DEMO, PATIENCE, WEIR, Daemon
 
 
@@ -82,3 +84,29 @@ def test_what_speaks_no_grpc_is_told(daemon):
     run = query(daemon, port=daemon.metrics)
     assert run.returncode == 1
     assert "no gRPC of Weir answers at this address" in run.stderr
+
+
+def test_what_the_log_has_not_any_more_is_missing_and_not_left_out(tmp_path):
+    """The oldest records made room: who reads the rest is told so, and takes it for a capture that is cut."""
+    header, records = frames()
+    later = (struct.pack("<I", seconds + 3600 * n) + rest for n in range(20) for seconds, rest in records)
+    often = tmp_path / "often.pcap"
+    often.write_bytes(header + b"".join(later))
+    with Daemon(tmp_path, "--port", f"pcap:{often}", "--digests", "--log-mib", "1") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        gone = int(daemon.sample("weir_log_first_position"))
+        assert gone > 0
+        url = f"http://127.0.0.1:{daemon.grpc}"
+        said = f"weir: {url}: {gone:,} records are not in the log any more"
+        run = subprocess.run([WEIR, "analyze", url, "-f", "json"], capture_output=True, text=True, timeout=PATIENCE)
+        assert run.returncode == 2 and run.stderr.count(said) == 1, run.stderr
+        (loss,) = [finding for finding in json.loads(run.stdout)["findings"] if finding["kind"] == "CAPTURE_LOSS"]
+        assert loss["values"]["recordsMissing"] == gone
+        for command in (
+            ["report", url, "-o", tmp_path / "report.html"],
+            ["export", url, "-f", "csv", "--table", "connections", "-o", tmp_path / "connections.csv"],
+            ["export", url, "-f", "ipfix", "-o", tmp_path / "connections.ipfix"],
+        ):
+            run = subprocess.run([WEIR, *command], capture_output=True, text=True, timeout=PATIENCE)
+            assert run.returncode == 2 and said in run.stderr, run.stderr
+        assert said in query(daemon, "records", "--limit", "1").stderr
