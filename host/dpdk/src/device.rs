@@ -173,6 +173,7 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
                     ),
                 ));
             }
+            one_queue(device, interface_name, netif::receive_queues(interface_name))?;
             let name = format!("net_af_xdp_w{number}");
             let devargs = format!("{name},iface={interface_name},busy_budget=0");
             Ok(Probe {
@@ -193,6 +194,28 @@ pub(crate) fn probe_for(device: &Device) -> Result<Probe> {
             })
         }
     }
+}
+
+/// An XDP socket takes the frames of one receive queue: those of another would be neither measured nor forwarded, and nobody
+/// would count them.
+fn one_queue(device: &Device, name: &str, queues: Option<[u32; 2]>) -> Result<()> {
+    let [receive, combined] = queues.unwrap_or_default();
+    let number = receive + combined;
+    if number <= 1 {
+        return Ok(());
+    }
+    let only = match (receive, combined) {
+        (0, _) => "combined 1",
+        (_, 0) => "rx 1",
+        _ => "rx 0 combined 1",
+    };
+    Err(Error::new(
+        ErrorKind::Device,
+        format!(
+            "{device} has {number} receive queues and an XDP socket takes the frames of one; leave it one with: \
+             ethtool -L {name} {only}, or use eth:{name}"
+        ),
+    ))
 }
 
 fn interface(device: &Device, name: &str) -> Result<netif::Interface> {
@@ -295,6 +318,24 @@ mod tests {
         );
         let settings = probe_for(&Device::Eth("lo,framesz=1".to_owned())).unwrap_err();
         assert_eq!(settings.kind(), ErrorKind::Argument);
+    }
+
+    #[test]
+    fn an_xdp_socket_takes_an_interface_of_one_queue() {
+        let device = Device::Xdp("eth1".to_owned());
+        for queues in [None, Some([0, 0]), Some([0, 1]), Some([1, 0])] {
+            assert!(one_queue(&device, "eth1", queues).is_ok(), "{queues:?}");
+        }
+        for (queues, says) in [
+            ([0, 4], "xdp:eth1 has 4 receive queues"),
+            ([0, 4], "ethtool -L eth1 combined 1,"),
+            ([2, 0], "ethtool -L eth1 rx 1,"),
+            ([1, 1], "ethtool -L eth1 rx 0 combined 1,"),
+        ] {
+            let error = one_queue(&device, "eth1", Some(queues)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Device);
+            assert!(error.to_string().contains(says), "{error}");
+        }
     }
 
     #[test]

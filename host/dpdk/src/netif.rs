@@ -74,8 +74,50 @@ fn mtu(name: &CStr) -> io::Result<u32> {
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
 
+/// Receive queues of an interface: those that only receive, and those that send, too. `None` when the driver does not tell:
+/// it has one.
+pub(crate) fn receive_queues(name: &str) -> Option<[u32; 2]> {
+    let mut channels = EthtoolChannels {
+        question: ETHTOOL_GCHANNELS,
+        ..EthtoolChannels::default()
+    };
+    ethtool(&CString::new(name).ok()?, &mut channels).ok()?;
+    Some([channels.receive, channels.combined])
+}
+
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
+/// `struct ethtool_channels`.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolChannels {
+    question: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// The structures of `ethtool` questions that only read: the question stands first, the kernel fills in the rest.
+trait Question {}
+impl Question for EthtoolChannels {}
+
+fn ethtool<T: Question>(name: &CStr, question: &mut T) -> io::Result<()> {
+    let mut request = about(name)?;
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
+    interface_ioctl(&mut request, libc::SIOCETHTOOL as libc::Ioctl)
+}
+
 /// What the kernel answers to a question about an interface, one of netdevice(7) that only reads.
 fn ask(name: &CStr, question: libc::Ioctl) -> io::Result<libc::ifreq> {
+    let mut request = about(name)?;
+    interface_ioctl(&mut request, question)?;
+    Ok(request)
+}
+
+/// The beginning of a question about an interface.
+fn about(name: &CStr) -> io::Result<libc::ifreq> {
     // SAFETY: ifreq is plain data, all zero is valid.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     let bytes = name.to_bytes();
@@ -85,18 +127,27 @@ fn ask(name: &CStr, question: libc::Ioctl) -> io::Result<libc::ifreq> {
     for (place, &byte) in request.ifr_name.iter_mut().zip(bytes) {
         *place = byte as c_char;
     }
+    Ok(request)
+}
+
+fn interface_ioctl(request: &mut libc::ifreq, question: libc::Ioctl) -> io::Result<()> {
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
+    // SAFETY: a valid ifreq with a NUL-terminated name, which the kernel fills; where it points to a structure, the caller
+    // has it for as long.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), question, request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn socket(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
     // SAFETY: makes a descriptor and nothing else.
-    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let descriptor = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: just made, no other owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    // SAFETY: the request is a valid ifreq with a NUL-terminated name, which the kernel fills.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), question, &mut request) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(request)
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// A descriptor and what it is open on: the number alone may have been given to something else since.
@@ -264,5 +315,12 @@ mod tests {
         assert_eq!(removed.link(), Some(LinkState::Gone));
         assert!(Interface::find("nosuchif0").is_err());
         assert!(Interface::find("a name that is much too long").is_err());
+    }
+
+    #[test]
+    fn what_the_kernel_does_to_frames_is_asked() {
+        // The loopback interface has no queues to tell of.
+        assert_eq!(receive_queues("lo"), None);
+        assert_eq!(receive_queues("a name that is much too long"), None);
     }
 }

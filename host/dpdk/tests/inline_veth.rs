@@ -163,6 +163,7 @@ fn inside() {
     }
     // A fault in measuring never touches the traffic.
     pass_traffic(&eal, &tag, "eth", Some(1000));
+    several_queues(&eal);
     oversize(&eal, &tag);
     losses(&eal, &tag);
 
@@ -295,6 +296,18 @@ fn oversize(eal: &Eal, tag: &str) {
         "{report:?}"
     );
     assert_eq!(report.measured, 4);
+}
+
+/// Of several receive queues an XDP socket takes one: nobody would count the frames of the others.
+fn several_queues(eal: &Eal) {
+    sh("ip link add q0 numrxqueues 2 numtxqueues 2 type veth peer name q1 numrxqueues 2 numtxqueues 2");
+    sh("ip link set q0 up; ip link set q1 up; ethtool -L q0 rx 2");
+    let refused = Port::open(eal, &"xdp:q0".parse().unwrap(), &PortConfig::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Device);
+    assert!(refused.to_string().contains("ethtool -L q0 rx 1"), "{refused}");
+    sh("ethtool -L q0 rx 1; ethtool -L q1 tx 1");
+    drop(open(eal, "xdp:q0"));
+    sh("ip link del q0");
 }
 
 /// Frames that come while the sink is slow and the ring is full are lost, and the loss has a number.

@@ -598,8 +598,8 @@ pub struct RecordsArgs {
 
 #[derive(Debug, Args)]
 pub struct PortArgs {
-    /// Port to measure: eth:IFNAME (kernel interface), xdp:IFNAME (AF_XDP), pcap:FILE (replay), or a
-    /// DPDK device as in --vdev; repeat for several
+    /// Port to measure: eth:IFNAME (kernel interface), xdp:IFNAME (AF_XDP: the host itself gets no frame of it any more),
+    /// pcap:FILE (replay), or a DPDK device as in --vdev; repeat for several
     #[arg(
         long = "port",
         value_name = "PORT",
