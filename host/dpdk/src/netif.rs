@@ -150,6 +150,37 @@ fn socket(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// An interface that receives every frame. It is asked for by a socket, which takes no frame: the kernel counts who asks, and
+/// forgets it with the socket, however the process ends. (Drivers set a flag of the interface instead, which stays.)
+#[derive(Debug)]
+pub(crate) struct Promiscuous(#[expect(dead_code, reason = "held open")] OwnedFd);
+
+impl Promiscuous {
+    pub(crate) fn new(interface: &Interface) -> io::Result<Self> {
+        let socket = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        let request = libc::packet_mreq {
+            mr_ifindex: interface.index as c_int,
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        // SAFETY: the kernel reads a whole packet_mreq.
+        let result = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_ADD_MEMBERSHIP,
+                std::ptr::from_ref(&request).cast(),
+                size_of::<libc::packet_mreq>() as libc::socklen_t,
+            )
+        };
+        match result {
+            0 => Ok(Self(socket)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 /// A descriptor and what it is open on: the number alone may have been given to something else since.
 pub(crate) type Descriptor = (RawFd, PathBuf);
 

@@ -10,7 +10,7 @@ use crate::burst::{BURST, Burst, Frame, StampField};
 use crate::device::{Device, Probe, probe_for};
 use crate::eal::{Eal, EalShared, log_text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::netif::{DriverSockets, Interface, LinkState, open_descriptors};
+use crate::netif::{DriverSockets, Interface, LinkState, Promiscuous, open_descriptors};
 use crate::pool::Mempool;
 use crate::sys;
 
@@ -75,6 +75,7 @@ pub struct Port {
     largest_untagged: Option<u32>,
     sends_segments: bool,
     sockets: RefCell<DriverSockets>,
+    promiscuous: Option<Promiscuous>,
     counts_own_drops: bool,
     started: Cell<bool>,
     /// Read by the driver through its descriptor.
@@ -162,6 +163,7 @@ impl Port {
             cut_length: probe.cut_length,
             sends_segments: false,
             sockets: RefCell::default(),
+            promiscuous: None,
             started: Cell::new(false),
             _file: probe.file,
         })
@@ -210,16 +212,30 @@ impl Port {
         let result = unsafe { sys::rte_eth_dev_start(self.id) };
         self.check(result, "could not be started")?;
         self.started.set(true);
-        if config.promiscuous && !self.replay {
-            // Devices without addresses (null, ring) do not know the mode: receiving everything is what they do.
-            // SAFETY: a started port.
-            let result = unsafe { sys::rte_eth_promiscuous_enable(self.id) };
-            if result < 0 && result != -libc::ENOTSUP {
-                self.check(result, "could not be made promiscuous")?;
-            }
+        if config.promiscuous {
+            self.receive_all()?;
         }
         // The field is registered when the driver starts. Other drivers' units are their own clocks'.
         self.stamp = (self.driver == "net_pcap").then(pcap_stamp).flatten();
+        Ok(())
+    }
+
+    /// Receive frames to any address.
+    fn receive_all(&mut self) -> Result<()> {
+        if let Some(interface) = &self.interface {
+            let asked = Promiscuous::new(interface).map_err(|error| {
+                let text = format!("{} could not be made promiscuous: {error}", self.device);
+                Error::new(ErrorKind::Device, text).hint(open_hint(&self.device))
+            })?;
+            self.promiscuous = Some(asked);
+        } else if !self.replay {
+            // Devices without addresses (null, ring) do not know the mode: receiving everything is what they do.
+            // SAFETY: a started port.
+            let result = unsafe { sys::rte_eth_promiscuous_enable(self.id) };
+            if result != -libc::ENOTSUP {
+                self.check(result, "could not be made promiscuous")?;
+            }
+        }
         Ok(())
     }
 
@@ -348,6 +364,7 @@ impl Drop for Port {
         }
         // Before another port may be opened.
         self.sockets.take();
+        self.promiscuous.take();
     }
 }
 

@@ -163,6 +163,7 @@ fn inside() {
     }
     // A fault in measuring never touches the traffic.
     pass_traffic(&eal, &tag, "eth", Some(1000));
+    promiscuous(&eal);
     several_queues(&eal);
     oversize(&eal, &tag);
     losses(&eal, &tag);
@@ -296,6 +297,23 @@ fn oversize(eal: &Eal, tag: &str) {
         "{report:?}"
     );
     assert_eq!(report.measured, 4);
+}
+
+/// The interface is as it was when the port is closed.
+fn promiscuous(eal: &Eal) {
+    let asking = || output("ip -d link show mc | grep -o 'promiscuity [0-9]*'");
+    assert_eq!(asking(), "promiscuity 0");
+    for kind in ["eth", "xdp"] {
+        let port = open(eal, &format!("{kind}:mc"));
+        assert_eq!(asking(), "promiscuity 1", "{kind}");
+        // Another one that looks at the interface does not lose it.
+        let other = open(eal, "eth:mc");
+        assert_eq!(asking(), "promiscuity 2", "{kind}");
+        drop(other);
+        assert_eq!(asking(), "promiscuity 1", "{kind}");
+        drop(port);
+        assert_eq!(asking(), "promiscuity 0", "{kind}");
+    }
 }
 
 /// Of several receive queues an XDP socket takes one: nobody would count the frames of the others.
