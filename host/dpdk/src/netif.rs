@@ -74,6 +74,25 @@ fn mtu(name: &CStr) -> io::Result<u32> {
     Ok(u32::try_from(mtu).unwrap_or(0))
 }
 
+/// Ways in which frames are joined on reception: a packet socket gets pieces of up to 64 KiB that never were on the wire.
+/// By the names that `ethtool -K` takes, those that are on; none where the system does not tell.
+pub(crate) fn joining(name: &str) -> Vec<&'static str> {
+    /// `ETH_FLAG_LRO` among the flags of `ETHTOOL_GFLAGS`.
+    const LRO: u32 = 1 << 15;
+    let is_on = |question, bit| {
+        let mut value = EthtoolValue {
+            question,
+            ..EthtoolValue::default()
+        };
+        CString::new(name).is_ok_and(|name| ethtool(&name, &mut value).is_ok()) && value.data & bit != 0
+    };
+    let (gro, lro) = (is_on(ETHTOOL_GGRO, u32::MAX), is_on(ETHTOOL_GFLAGS, LRO));
+    [("gro", gro), ("lro", lro)]
+        .into_iter()
+        .filter_map(|(name, on)| on.then_some(name))
+        .collect()
+}
+
 /// Receive queues of an interface: those that only receive, and those that send, too. `None` when the driver does not tell:
 /// it has one.
 pub(crate) fn receive_queues(name: &str) -> Option<[u32; 2]> {
@@ -85,7 +104,17 @@ pub(crate) fn receive_queues(name: &str) -> Option<[u32; 2]> {
     Some([channels.receive, channels.combined])
 }
 
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
+/// `struct ethtool_value`.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolValue {
+    question: u32,
+    data: u32,
+}
 
 /// `struct ethtool_channels`.
 #[repr(C)]
@@ -101,6 +130,7 @@ struct EthtoolChannels {
 
 /// The structures of `ethtool` questions that only read: the question stands first, the kernel fills in the rest.
 trait Question {}
+impl Question for EthtoolValue {}
 impl Question for EthtoolChannels {}
 
 fn ethtool<T: Question>(name: &CStr, question: &mut T) -> io::Result<()> {
@@ -350,8 +380,11 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_to_frames_is_asked() {
-        // The loopback interface has no queues to tell of.
+        // The loopback interface joins what it receives unless somebody has told it not to, and has no queues to tell of.
+        let joining = joining("lo");
+        assert!(joining.iter().all(|way| ["gro", "lro"].contains(way)), "{joining:?}");
         assert_eq!(receive_queues("lo"), None);
+        assert!(super::joining("nosuchif0").is_empty());
         assert_eq!(receive_queues("a name that is much too long"), None);
     }
 }

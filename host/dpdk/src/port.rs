@@ -10,7 +10,7 @@ use crate::burst::{BURST, Burst, Frame, StampField};
 use crate::device::{Device, Probe, probe_for};
 use crate::eal::{Eal, EalShared, log_text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::netif::{DriverSockets, Interface, LinkState, Promiscuous, open_descriptors};
+use crate::netif::{self, DriverSockets, Interface, LinkState, Promiscuous, open_descriptors};
 use crate::pool::Mempool;
 use crate::sys;
 
@@ -322,6 +322,15 @@ impl Port {
     /// The state of the kernel interface behind the port; `None` where there is none, or the system does not tell.
     pub fn link(&self) -> Option<LinkState> {
         self.interface.as_ref()?.link()
+    }
+
+    /// Ways in which the kernel joins frames before this port gets them, as `ethtool -K` calls them (`gro`, `lro`): what it
+    /// joins is longer than what was on the wire, and than what another port takes. None where it is not known.
+    pub fn joining(&self) -> Vec<&'static str> {
+        match &self.device {
+            Device::Eth(name) => netif::joining(name),
+            _ => Vec::new(),
+        }
     }
 
     /// The device as the user named it.

@@ -299,7 +299,7 @@ fn oversize(eal: &Eal, tag: &str) {
     assert_eq!(report.measured, 4);
 }
 
-/// The interface is as it was when the port is closed.
+/// What the kernel joins is told, and the interface is as it was when the port is closed.
 fn promiscuous(eal: &Eal) {
     let asking = || output("ip -d link show mc | grep -o 'promiscuity [0-9]*'");
     assert_eq!(asking(), "promiscuity 0");
@@ -311,9 +311,13 @@ fn promiscuous(eal: &Eal) {
         assert_eq!(asking(), "promiscuity 2", "{kind}");
         drop(other);
         assert_eq!(asking(), "promiscuity 1", "{kind}");
+        assert!(port.joining().is_empty());
         drop(port);
         assert_eq!(asking(), "promiscuity 0", "{kind}");
     }
+    sh("ethtool -K mc gro on");
+    assert_eq!(open(eal, "eth:mc").joining(), ["gro"]);
+    sh("ethtool -K mc gro off");
 }
 
 /// Of several receive queues an XDP socket takes one: nobody would count the frames of the others.

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::whole::Whole;
-use crate::{analyze, output, say, text};
+use crate::{analyze, output, say, source, text};
 
 /// The command is to end: a card is stopped first.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -31,6 +31,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let mut source = Source::open(&args.ports, 0)?;
     let damaged = source.take_damaged();
     let name = source.title();
+    source.joining().iter().for_each(|text| source::say(text));
     let told = Told {
         epoch: Box::new(epochs()),
         event: Box::new(|_| {}),

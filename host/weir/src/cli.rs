@@ -619,7 +619,8 @@ pub struct PortArgs {
     /// A setting of the card, as HOST_TIMEOUT_US=50000 (docs: card-protocol.md, configuration keys); repeat for several
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "control", value_parser = crate::card::setting)]
     pub settings: Vec<(weir_card::protocol::Key, u32)>,
-    /// Stand in the line between two ports: what comes in on one goes out of the other, measured
+    /// Stand in the line between two ports: what comes in on one goes out of the other, measured. Receive offload of eth:
+    /// ports must be off: ethtool -K IFNAME gro off lro off
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub inline: Option<Vec<Device>>,
     /// Write a PACKET record for every packet (the page's views of packets need them)

@@ -308,6 +308,14 @@ impl Source {
         self.role == Role::Inline
     }
 
+    /// Inline ports whose interface joins what it receives into frames that the other side does not take: a line for each.
+    pub fn joining(&self) -> Vec<String> {
+        let inline = self.ports.iter().filter(|_| self.is_inline());
+        inline
+            .filter_map(|port| joined(port.device(), &port.joining()))
+            .collect()
+    }
+
     /// Whether its frames wait for whoever takes the records: those of a file, not those of a network.
     pub fn waits(&self) -> bool {
         self.until.frames.is_some()
@@ -395,6 +403,18 @@ impl Source {
         meter.finish();
         result.map_err(Failure::new)
     }
+}
+
+/// What to do about an interface that joins what it receives in these ways.
+fn joined(device: &Device, ways: &[&str]) -> Option<String> {
+    let Device::Eth(name) = device else { return None };
+    let off: String = ways.iter().map(|way| format!(" {way} off")).collect();
+    (!ways.is_empty()).then(|| {
+        format!(
+            "{device}: receive offload joins frames into longer ones, which are not forwarded: connections stall; turn it off: \
+             ethtool -K {name}{off}"
+        )
+    })
 }
 
 /// A replay tells nothing of its end: it ends after as many frames as its files have. And why some of them end too soon.

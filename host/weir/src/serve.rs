@@ -110,6 +110,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             error.to_string(),
         );
     }
+    for text in source.joining() {
+        tell(&appliance, Severity::Warning, "port", "RECEIVE_OFFLOAD", text);
+    }
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
@@ -419,7 +422,7 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
         progress,
         ..
     } = *shown;
-    let mut failed = false;
+    let (mut failed, mut too_long) = (false, vec![false; devices.len()]);
     loop {
         // Asked before looking: the last look sees the end.
         let last = measured.load(Ordering::Acquire);
@@ -451,6 +454,14 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
                     tell(appliance, Severity::Info, "port", "LINK_UP", text);
                 }
                 _ => {}
+            }
+            if report.forward_drops.too_long > 0 && !std::mem::replace(&mut too_long[number], true) {
+                let text = format!(
+                    "{device}: a frame was not forwarded, as it is longer than the other side takes: MTUs may differ, or frames were \
+                     joined by receive offload (ethtool -K ... gro off lro off), or by a sender on this host (ethtool -K ... tx off \
+                     there); later ones are counted"
+                );
+                tell(appliance, Severity::Warning, "port", "FRAME_TOO_LONG", text);
             }
         }
         if progress.sink_failed() && !std::mem::replace(&mut failed, true) {

@@ -196,6 +196,33 @@ def test_an_interface_that_goes_down_is_told_and_one_that_vanishes_ends_it(tmp_p
         assert "panicked" not in daemon.said
 
 
+LONG = """
+import socket
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(3):
+    sender.sendto(bytes(3000), ("10.99.0.2", 5001))
+"""
+
+
+def test_frames_that_no_inline_port_can_forward_are_told_of(tmp_path, space):
+    """What receive offload joins, or a larger MTU lets in, is longer than the other side takes."""
+    gro = [*within(space, "m"), "ethtool", "-K", "mc", "gro", "on"]
+    if subprocess.run(gro, capture_output=True, timeout=PATIENCE).returncode != 0:
+        pytest.skip("no ethtool, or no such offload")
+    assert ip(f"-n {space}m link set mc mtu 4000") and ip(f"-n {space}c link set e0 mtu 4000")
+    with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", prefix=within(space, "m")) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+        assert daemon.said.count("turn it off: ethtool -K mc gro off\n") == 1, daemon.said
+        assert "ethtool -K ms" not in daemon.said
+        subprocess.run([*within(space, "c"), "python3", "-c", LONG], check=True, timeout=PATIENCE)
+        daemon.until(lambda: "eth:mc: a frame was not forwarded, as it is longer" in daemon.said)
+        daemon.until(lambda: daemon.sample("weir_inline_dropped_packets_total") == 3)
+        assert daemon.said.count("was not forwarded") == 1
+        events = [*within(space, "m"), WEIR, "query", "events", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+        told = subprocess.run(events, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert "WARNING port RECEIVE_OFFLOAD" in told and "WARNING port FRAME_TOO_LONG" in told, told
+
+
 TRAFFIC = """
 import socket, sys, time
 sent, end = 0, time.monotonic() + float(sys.argv[1])
