@@ -25,8 +25,9 @@ struct Counts {
     /// Rows that no commit took, for want of room and for other reasons.
     full: Rows,
     failed: Rows,
-    /// Rows that retention, or a full disk, removed.
-    expired: Rows,
+    /// Rows that retention removed, and those that went to make room on a full disk.
+    planned: Rows,
+    made_room: Rows,
     /// How long commits took.
     commits: Histogram,
     /// Files that compaction merged, and rows that it wrote again.
@@ -68,10 +69,12 @@ impl StoreCounters {
         self.lock().merges_failed += 1;
     }
 
-    /// What is there now: files and their bytes; and the rows that were removed since the daemon started.
-    pub fn renew(&self, files: u64, bytes: u64, expired: Rows) {
+    /// What is there now: files and their bytes; and the rows that were removed since the daemon started, as planned and to
+    /// make room on a full disk.
+    pub fn renew(&self, files: u64, bytes: u64, planned: Rows, made_room: Rows) {
         let mut counts = self.lock();
-        (counts.files, counts.bytes, counts.expired) = (files, bytes, expired);
+        (counts.files, counts.bytes) = (files, bytes);
+        (counts.planned, counts.made_room) = (planned, made_room);
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -87,22 +90,23 @@ impl StoreCounters {
         page.counts("weir_store_rows", "Rows stored since the daemon started", |family| {
             by_table(family, &counts.stored)
         })?;
+        let by_reason = |family: &mut Family<'_>, reasons: [(&str, &Rows); 2]| {
+            for (reason, rows) in reasons {
+                for (table, number) in rows {
+                    family.sample(&[("reason", reason), ("table", table)], *number)?;
+                }
+            }
+            Ok(())
+        };
         page.counts(
             "weir_store_lost_rows",
             "Rows that were given up, by reason: the disk was full, or the store could not be written",
-            |family| {
-                for (reason, rows) in [("full", &counts.full), ("failed", &counts.failed)] {
-                    for (table, number) in rows {
-                        family.sample(&[("reason", reason), ("table", table)], *number)?;
-                    }
-                }
-                Ok(())
-            },
+            |family| by_reason(family, [("full", &counts.full), ("failed", &counts.failed)]),
         )?;
         page.counts(
             "weir_store_expired_rows",
-            "Rows that retention removed: too old, too many bytes, or to make room on a full disk",
-            |family| by_table(family, &counts.expired),
+            "Rows that were removed, by reason: retention (too old, too many bytes), or to make room on a full disk",
+            |family| by_reason(family, [("retention", &counts.planned), ("full", &counts.made_room)]),
         )?;
         page.histogram(
             "weir_store_commit_duration",

@@ -60,7 +60,7 @@ fn page() -> String {
     store.committed(&rows(7), Duration::from_millis(4));
     store.given_up(&rows(3), true);
     store.compacted(16, 160);
-    store.renew(5, 4096, rows(2));
+    store.renew(5, 4096, rows(2), rows(4));
     let sources = Sources {
         log: Arc::new(RecordLog::open(config).expect("a log")),
         facts: Arc::new(facts),
@@ -106,7 +106,8 @@ fn every_state_is_on_the_page() {
         r#"weir_setup_duration_seconds_bucket{le="+Inf"} 0"#,
         r#"weir_store_rows_total{table="connections"} 7"#,
         r#"weir_store_lost_rows_total{reason="full",table="connections"} 3"#,
-        r#"weir_store_expired_rows_total{table="connections"} 2"#,
+        r#"weir_store_expired_rows_total{reason="retention",table="connections"} 2"#,
+        r#"weir_store_expired_rows_total{reason="full",table="connections"} 4"#,
         r#"weir_store_commit_duration_seconds_bucket{le="0.005"} 1"#,
         "weir_store_compacted_files_total 16",
         "weir_store_files 5.0",

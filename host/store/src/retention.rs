@@ -18,7 +18,8 @@ pub struct Expired {
 }
 
 impl Expired {
-    fn add(&mut self, more: Self) {
+    /// As if both had been removed at once.
+    pub fn add(&mut self, more: Self) {
         for (table, rows) in more.rows {
             *self.rows.entry(table).or_default() += rows;
         }

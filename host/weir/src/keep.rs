@@ -54,8 +54,11 @@ pub struct Keeper {
     /// Rows that were given up while the store was not open, or failed.
     given_up: u64,
     counters: Arc<StoreCounters>,
-    /// Rows that retention had removed when the daemon started, by table.
+    /// Rows that had been removed when the daemon started, by table.
     expired_before: Counted,
+    /// Rows that it removed to make room on a full disk, by table, and what of them is not told yet.
+    made_room: Counted,
+    to_tell: Option<Expired>,
     expired: Instant,
     compact: Instant,
 }
@@ -93,6 +96,9 @@ pub fn open(
         receiver,
         counters,
         expired_before: store.manifest().expired.clone(),
+        // From the start: an increase from nothing is none to who watches.
+        made_room: Table::ALL.iter().map(|table| (table.name().to_owned(), 0)).collect(),
+        to_tell: None,
         store: Some(store),
         folder,
         tap: tap.to_owned(),
@@ -214,7 +220,8 @@ impl Keeper {
     pub fn run(mut self) {
         while let Some(mut store) = self.opened() {
             let broken = self.feed(&mut store);
-            tell(store.made_room(), DISK_FULL);
+            self.count_room(&mut store);
+            tell(self.to_tell.take(), DISK_FULL);
             drop(store);
             if !broken {
                 break;
@@ -309,7 +316,8 @@ impl Keeper {
             match store.expire(SystemTime::now()) {
                 Ok(expired) => {
                     tell(expired, "retention");
-                    tell(store.made_room(), DISK_FULL);
+                    self.count_room(store);
+                    tell(self.to_tell.take(), DISK_FULL);
                 }
                 Err(error) if error.is_full() => {}
                 Err(error) => {
@@ -321,15 +329,28 @@ impl Keeper {
         Ok(())
     }
 
-    /// The state of the store, for scrapes.
-    fn renew(&self, store: &Store) {
-        let manifest = store.manifest();
-        let mut expired = manifest.expired.clone();
-        for (table, rows) in &mut expired {
-            *rows -= self.expired_before.get(table).copied().unwrap_or_default();
+    /// Rows that were removed to make room are no planned retention.
+    fn count_room(&mut self, store: &mut Store) {
+        if let Some(expired) = store.made_room() {
+            for (table, rows) in &expired.rows {
+                *self.made_room.entry(table.clone()).or_default() += rows;
+            }
+            self.to_tell.get_or_insert_default().add(expired);
         }
-        self.counters
-            .renew(manifest.files().count() as u64, manifest.bytes(), expired);
+    }
+
+    /// The state of the store, for scrapes.
+    fn renew(&mut self, store: &mut Store) {
+        self.count_room(store);
+        let manifest = store.manifest();
+        let mut planned = manifest.expired.clone();
+        for (table, rows) in &mut planned {
+            let others =
+                [&self.expired_before, &self.made_room].map(|sums| sums.get(table).copied().unwrap_or_default());
+            *rows -= others.iter().sum::<u64>();
+        }
+        let (files, bytes) = (manifest.files().count() as u64, manifest.bytes());
+        self.counters.renew(files, bytes, planned, self.made_room.clone());
     }
 
     fn failed(&mut self, error: &StoreError) {

@@ -182,9 +182,10 @@ def scrape(port):
         return answer.read().decode()
 
 
-def by_table(page, metric):
+def by_table(page, metric, reason=None):
     """{table: value} of a metric."""
-    found = re.findall(rf'^{metric}{{table="(\w+)"}} (\d+)$', page, re.M)
+    reason = f'reason="{reason}",' if reason else ""
+    found = re.findall(rf'^{metric}{{{reason}table="(\w+)"}} (\d+)$', page, re.M)
     return collections.Counter({table: int(value) for table, value in found})
 
 
@@ -234,8 +235,11 @@ def test_rows_that_make_room_on_a_full_disk_are_counted(tmp_path, small_disk):
         finally:
             daemon.end()
         assert "were removed: the disk is full" in daemon.log.read_text()
-        stored, counted = (by_table(pages[-1], f"weir_store_{what}rows_total") for what in ("", "expired_"))
-        assert counted.total() > 0, pages[-1]
+        stored = by_table(pages[-1], "weir_store_rows_total")
+        counted, planned = (
+            by_table(pages[-1], "weir_store_expired_rows_total", reason) for reason in ("full", "retention")
+        )
+        assert counted.total() > 0 and planned.total() == 0, pages[-1]
         assert gone == before + counted
         for table in old | stored:
             assert there[table] == old[table] + stored[table] - counted[table], table
