@@ -1,6 +1,6 @@
 //! What the analysis knows, kept in memory for FlowService: the analysis writes, clients read.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
@@ -141,6 +141,8 @@ struct Inner {
     next_transaction: u64,
     revision: u64,
     dropped_connections: u64,
+    /// Ids of those that were open: they come again, and may be dropped again.
+    dropped_open: HashSet<u64>,
     dropped_transactions: u64,
     dropped_segments: u64,
     cursors: Vec<Weak<Cursor>>,
@@ -306,7 +308,11 @@ impl Inner {
         };
         self.changed.remove(&entry.revision);
         self.keys.remove(&entry.connection.id);
-        self.dropped_connections += 1;
+        let is_new = match entry.closed {
+            true => !self.dropped_open.remove(&entry.connection.id),
+            false => self.dropped_open.insert(entry.connection.id),
+        };
+        self.dropped_connections += u64::from(is_new);
         for transaction in self
             .of_connection
             .remove(&entry.connection.id)
@@ -463,5 +469,43 @@ impl Facts for FactStore {
             connections.extend(inner.connections.get(key).map(|entry| Arc::clone(&entry.connection)));
         }
         connections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_messages::v1::Close;
+
+    fn connection(id: u64, close: &str) -> Connection {
+        Connection {
+            id,
+            close: Some(Close {
+                kind: close.to_owned(),
+                ..Close::default()
+            }),
+            ..Connection::default()
+        }
+    }
+
+    #[test]
+    fn an_open_connection_that_is_dropped_again_and_again_counts_once() {
+        let facts = FactStore::new(Limits {
+            connections: 2,
+            ..Limits::default()
+        });
+        let open = || (1..=5).map(|id| connection(id, "OPEN"));
+        for _ in 0..10 {
+            facts.update_connections(open());
+        }
+        // Each of the five was dropped at some time.
+        assert_eq!(facts.counts().dropped_connections, 5);
+        facts.update_connections((1..=5).map(|id| connection(id, "CLIENT_FIN")));
+        assert_eq!(facts.counts().dropped_connections, 5);
+        // What was not dropped before counts, and nothing is remembered of connections that are over.
+        facts.update_connections((6..=9).map(|id| connection(id, "CLIENT_FIN")));
+        let counts = facts.counts();
+        assert_eq!((counts.connections, counts.dropped_connections), (2, 7));
+        assert!(facts.read().dropped_open.is_empty());
     }
 }
