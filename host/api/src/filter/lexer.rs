@@ -26,6 +26,9 @@ const OPERATORS: [(&str, Operator); 7] = [
     (":", Operator::Has),
 ];
 
+/// Comparisons of other languages: they would else be texts to look for.
+const FOREIGN: [&str; 5] = ["between", "ilike", "in", "is", "like"];
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Word {
     Open,
@@ -115,6 +118,11 @@ pub(super) fn split(filter: &str) -> Result<Vec<Token>, FilterError> {
                         "{} in capitals; as a text it stands in quotes",
                         text.to_ascii_uppercase()
                     );
+                    return Err(FilterError::new(filter, at, text, expected));
+                }
+                text if FOREIGN.contains(&text.to_ascii_lowercase().as_str()) => {
+                    let expected =
+                        "a comparison: = with * for any text, or (a = X OR a = Y); as a text it stands in quotes";
                     return Err(FilterError::new(filter, at, text, expected));
                 }
                 text => Word::Text(text.to_owned()),

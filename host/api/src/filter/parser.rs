@@ -145,7 +145,7 @@ impl Parser<'_> {
                     self.next += 1;
                     self.comparison(target, operator)
                 }
-                _ => Ok(Node::Text(name)),
+                _ => self.text(first, name),
             },
             Some(Word::Literal { pattern, .. }) => match self.peek() {
                 Some(Word::Operator(_)) => Err(self.error("no comparison: field names are written without quotes")),
@@ -153,6 +153,25 @@ impl Parser<'_> {
             },
             _ => Err(self.error_at(first, "a field, a text or \"(\"")),
         }
+    }
+
+    /// A text to look for. One that looks like a comparison of another language would only seem to select.
+    fn text(&self, at: usize, text: String) -> Result<Node, FilterError> {
+        let is_call = self.peek() == Some(&Word::Open) && self.tokens[at].end == self.tokens[self.next].start;
+        if is_call {
+            return Err(self.error_at(
+                at,
+                "a comparison: there are no functions; as a text it stands in quotes",
+            ));
+        }
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let path = text.split(|c| !is_of_path(c)).next().unwrap_or_default();
+        let first = path.split('.').next().unwrap_or_default();
+        if self.target(at, first).is_ok() {
+            let expected = format!("= or another comparison behind the field {first}; as a text it stands in quotes");
+            return Err(self.error_at(at, expected));
+        }
+        Ok(Node::Text(text))
     }
 
     /// The field that a dotted path names.
