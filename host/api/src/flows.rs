@@ -260,6 +260,7 @@ impl FlowService for Flows {
         request: Request<GetTimelineRequest>,
     ) -> Result<Response<GetTimelineResponse>, Status> {
         let GetTimelineRequest { start_time, end_time } = request.into_inner();
+        status::times(start_time, end_time)?;
         let is_wanted = |slice: &&TimeSlice| {
             start_time.is_none_or(|from| slice.start >= Some(from)) && end_time.is_none_or(|to| slice.start < Some(to))
         };

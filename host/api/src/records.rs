@@ -284,6 +284,7 @@ impl Wanted {
             })?;
             kinds |= 1 << *kind as u32;
         }
+        status::times(request.start_time, request.end_time)?;
         let tai = |time: &Timestamp| tai_from_utc(u64::try_from(time.unix_nanos()).unwrap_or(0));
         let start = request.start_time.as_ref().map_or(0, tai);
         let end = request.end_time.as_ref().map_or(u64::MAX, tai);

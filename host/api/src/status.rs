@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+use weir_messages::Timestamp;
 
 use crate::analyses::NoAnswer;
 use crate::filter::FilterError;
@@ -28,6 +29,26 @@ pub(crate) fn invalid(field: &str, reason: &str, message: impl Into<String>) -> 
     let mut details = ErrorDetails::with_error_info(reason, DOMAIN, HashMap::new());
     details.add_bad_request_violation(field, &message);
     Status::with_error_details(Code::InvalidArgument, message, details)
+}
+
+/// A range of times of a request; one that cannot be meant selects nothing, or all.
+pub(crate) fn times(start: Option<Timestamp>, end: Option<Timestamp>) -> Result<(), Status> {
+    for (field, time) in [("start_time", start), ("end_time", end)] {
+        if let Some(time) = time.filter(|time| !time.is_valid()) {
+            let message = format!(
+                "{} s and {} ns are no time: seconds of the years 1 to 9999, and 0 to 999,999,999 ns",
+                time.seconds, time.nanos
+            );
+            return Err(invalid(field, "TIME_INVALID", message));
+        }
+    }
+    match (start, end) {
+        (Some(start), Some(end)) if start > end => {
+            let message = format!("{start} is after end_time, {end}");
+            Err(invalid("start_time", "TIME_INVALID", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn filter(error: &FilterError) -> Status {

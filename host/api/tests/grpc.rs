@@ -398,6 +398,29 @@ async fn wrong_tokens_are_refused() {
     };
     let error = server.records().await.query_records(query).await.unwrap_err();
     assert_error(&error, Code::InvalidArgument, "KIND_UNKNOWN");
+    let time = |seconds, nanos| Some(Timestamp { seconds, nanos });
+    for (field, start_time, end_time) in [
+        ("start_time", time(0, -1), None),
+        ("end_time", None, time(0, 1_000_000_000)),
+        ("start_time", time(-62_135_596_801, 0), None),
+        ("end_time", time(1, 0), time(253_402_300_800, 0)),
+        ("start_time", time(1, 1), time(1, 0)),
+    ] {
+        let query = QueryRecordsRequest {
+            start_time,
+            end_time,
+            ..QueryRecordsRequest::default()
+        };
+        let timeline = GetTimelineRequest { start_time, end_time };
+        for error in [
+            server.records().await.query_records(query).await.unwrap_err(),
+            server.flows().await.get_timeline(timeline).await.unwrap_err(),
+        ] {
+            assert_error(&error, Code::InvalidArgument, "TIME_INVALID");
+            let field_told = &error.get_details_bad_request().unwrap().field_violations[0].field;
+            assert_eq!(field_told, field, "{error}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -1165,7 +1188,7 @@ async fn the_time_line_is_cut_to_what_is_asked_for() {
         (Some(second(12)), None, 12..20),
         (None, Some(second(12)), 10..12),
         (Some(second(12)), Some(second(15)), 12..15),
-        (Some(second(15)), Some(second(12)), 0..0),
+        (Some(second(15)), Some(second(15)), 0..0),
     ] {
         let request = GetTimelineRequest { start_time, end_time };
         let answer = client.get_timeline(request).await.unwrap().into_inner();

@@ -38,6 +38,11 @@ impl Timestamp {
         self.seconds.saturating_mul(NANOS).saturating_add(self.nanos as i64)
     }
 
+    /// Whether it is a time of the protobuf type: years 1 to 9999, and nanoseconds less than a second.
+    pub const fn is_valid(self) -> bool {
+        self.seconds >= MIN_SECONDS && self.seconds <= MAX_SECONDS && self.nanos >= 0 && (self.nanos as i64) < NANOS
+    }
+
     /// From days since 1970 and a time of the day.
     fn from_parts(days: i64, second_of_day: i64, nanos: i32) -> Self {
         Self {
