@@ -6,7 +6,8 @@
 //! ```
 //! - **Positions** count records from 0 for the life of the log. A reader asks for a position and
 //!   gets records, or is told exactly which positions no longer exist.
-//! - **Bounded**: all files together stay within the limit; the oldest segment goes first.
+//! - **Bounded**: all files together stay within the limit; the oldest segment goes first. So it does when the disk has no room
+//!   for a log that is opened.
 //! - **Crash-safe**: when the process dies, all that was appended is there; when the power fails,
 //!   all up to the last [`RecordLog::sync`] is, and a torn end is cut to a whole record.
 //! - **Boot epochs**: every opening begins a segment with the next epoch, and so does every later start of what
@@ -57,6 +58,8 @@ pub struct Recovery {
     /// Files with a damaged header, by their new names: set aside, not read and not counted
     /// against the limit. Their positions are a gap.
     pub damaged: Vec<PathBuf>,
+    /// Oldest records that were given up, as the disk had no room to begin a segment.
+    pub given_up: u64,
 }
 
 /// Answer of [`RecordLog::read`].
@@ -99,8 +102,10 @@ pub struct RecordLog {
     lost: AtomicU64,
     fails: AtomicBool,
     next: watch::Sender<u64>,
+    /// Why there are no files: [`Self::without_files`].
+    not_open: Option<String>,
     /// Held for its lock.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 #[derive(Debug, Default)]
@@ -146,9 +151,11 @@ impl RecordLog {
             epoch: next_epoch(last.as_ref().map_or(0, |last| last.head.epoch), recovery.damaged.len()),
             first: last.as_ref().map_or(0, |last| last.end()),
         };
+        // A file that is open keeps its room when it is removed.
+        drop(last);
 
         let segment_bytes = (limit_bytes / 8).min(MAX_SEGMENT_BYTES);
-        let log = Self {
+        let mut log = Self {
             directory,
             limit_bytes,
             segment_records: (segment_bytes - HEADER_BYTES) / BYTES as u64,
@@ -161,10 +168,43 @@ impl RecordLog {
             lost: AtomicU64::new(0),
             fails: AtomicBool::new(false),
             next: watch::Sender::new(head.first),
-            _lock: lock,
+            not_open: None,
+            _lock: Some(lock),
         };
-        log.begin_segment(head.first)?;
+        let (mut given_up, mut freed) = (0, 0);
+        while let Err(error) = log.begin_segment(head.first) {
+            // The oldest records go first, on a full disk as well; but not all of them for nothing.
+            let oldest = (error.is_full() && freed < segment_bytes).then(|| log.write_segments().pop_front());
+            let Some(oldest) = oldest.flatten() else {
+                return Err(error);
+            };
+            given_up += oldest.records();
+            freed += oldest.bytes();
+            oldest.remove()?;
+        }
+        log.recovery.given_up = given_up;
         Ok(log)
+    }
+
+    /// A log that has no files, for what must run although its log cannot be opened: every record is lost, and counted. The
+    /// epoch is that of a new log.
+    pub fn without_files(config: Config, why: &LogError) -> Self {
+        Self {
+            directory: config.directory,
+            limit_bytes: config.limit_bytes,
+            segment_records: 0,
+            id: RandomState::new().build_hasher().finish(),
+            epoch: AtomicU16::new(next_epoch(0, 0)),
+            opened_at: 0,
+            recovery: Recovery::default(),
+            segments: RwLock::default(),
+            writer: Mutex::default(),
+            lost: AtomicU64::new(0),
+            fails: AtomicBool::new(true),
+            next: watch::Sender::new(0),
+            not_open: Some(why.to_string()),
+            _lock: None,
+        }
     }
 
     /// Number of the epoch, for flow ids: 1, 2, ... 65535, 1. Each opening of the log begins one, and
@@ -362,6 +402,9 @@ impl RecordLog {
 
     /// Make room within the limit, then begin a segment.
     fn begin_segment(&self, first: u64) -> Result<Arc<Segment>, LogError> {
+        if let Some(why) = &self.not_open {
+            return Err(LogError::NotOpen(why.clone()));
+        }
         let full = HEADER_BYTES + self.segment_records * BYTES as u64;
         let mut total = self.bytes();
         while total + full > self.limit_bytes {

@@ -43,6 +43,8 @@ pub enum StoreError {
     Captures(String),
     /// The same of a daemon's starts.
     Starts(String),
+    /// A daemon whose connections have ids that others of the tap have already.
+    Epoch(String),
     /// A commit failed where it may or may not have happened: the store must be opened anew, which decides.
     Undecided(PathBuf),
     /// A source was begun by another version of the analysis, whose rows may be others.
@@ -125,6 +127,10 @@ impl fmt::Display for StoreError {
             Self::Captures(tap) => write!(
                 f,
                 "store: tap {tap} has so many captures that the ids of their connections would meet; add more under another tap"
+            ),
+            Self::Epoch(tap) => write!(
+                f,
+                "store: connections of tap {tap} that are stored have the ids that those of this start have: start the daemon again"
             ),
             Self::Starts(tap) => write!(
                 f,

@@ -54,8 +54,8 @@ pub struct Keeper {
     /// Rows that were given up while the store was not open, or failed.
     given_up: u64,
     counters: Arc<StoreCounters>,
-    /// Rows that had been removed when the daemon started, by table.
-    expired_before: Counted,
+    /// Rows that had been removed when it was opened first, by table.
+    expired_before: Option<Counted>,
     /// Rows that it removed to make room on a full disk, by table, and what of them is not told yet.
     made_room: Counted,
     to_tell: Option<Expired>,
@@ -65,26 +65,30 @@ pub struct Keeper {
 
 /// The boot epoch of a daemon whose record log is at `of_log`, so that no connection has an id that another of the tap has in the store.
 pub fn epoch(folder: &Path, tap: &str, of_log: u16) -> Result<u16, Failure> {
+    epoch_of(folder, tap, of_log).map_err(Failure::new)
+}
+
+fn epoch_of(folder: &Path, tap: &str, of_log: u16) -> Result<u16, StoreError> {
     match Manifest::read(folder) {
         Ok(manifest) => manifest
             .epoch_of_daemon(tap, of_log)
-            .ok_or_else(|| Failure::new(StoreError::Starts(tap.to_owned()))),
+            .ok_or_else(|| StoreError::Starts(tap.to_owned())),
         // It is made.
         Err(StoreError::NotAStore(_)) => Ok(of_log),
-        Err(error) => Err(Failure::new(error)),
+        Err(error) => Err(error),
     }
 }
 
-/// Open the store of a daemon. `epoch`: the last boot epoch of its rows.
+/// Open the store of a daemon. `epoch`: the last boot epoch of its rows. `goes_on`: also when it cannot be opened, it is tried
+/// again.
 pub fn open(
     folder: PathBuf,
     tap: &str,
     options: Options,
     counters: Arc<StoreCounters>,
     epoch: impl Fn() -> u16 + Send + 'static,
+    goes_on: bool,
 ) -> Result<(Rows, Keeper), Failure> {
-    let store = Store::open(&folder, options).map_err(Failure::new)?;
-    tell_recovery(store.recovery());
     let (sender, receiver) = sync_channel(WAITING);
     let now = Instant::now();
     let rows = Rows {
@@ -92,14 +96,14 @@ pub fn open(
         sender,
         committed: now,
     };
-    let keeper = Keeper {
+    let mut keeper = Keeper {
         receiver,
         counters,
-        expired_before: store.manifest().expired.clone(),
+        expired_before: None,
         // From the start: an increase from nothing is none to who watches.
         made_room: Table::ALL.iter().map(|table| (table.name().to_owned(), 0)).collect(),
         to_tell: None,
-        store: Some(store),
+        store: None,
         folder,
         tap: tap.to_owned(),
         options,
@@ -109,6 +113,14 @@ pub fn open(
         expired: now,
         compact: now,
     };
+    match keeper.open() {
+        Ok(store) => keeper.store = Some(store),
+        Err(error) if goes_on => {
+            keeper.failed(&error);
+            keeper.counters.given_up(&Counted::new(), error.is_full());
+        }
+        Err(error) => return Err(Failure::new(error)),
+    }
     Ok((rows, keeper))
 }
 
@@ -241,11 +253,8 @@ impl Keeper {
             if let Some(store) = self.store.take() {
                 return Some(store);
             }
-            match Store::open(&self.folder, self.options) {
-                Ok(store) => {
-                    tell_recovery(store.recovery());
-                    self.store = Some(store);
-                }
+            match self.open() {
+                Ok(store) => self.store = Some(store),
                 Err(error) => {
                     self.failed(&error);
                     let message = self.receiver.recv().ok()?;
@@ -255,6 +264,22 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// Open it, for the first time or again.
+    fn open(&mut self) -> Result<Store, StoreError> {
+        if self.expired_before.is_none() {
+            // The daemon could not ask for an epoch when it began.
+            let mine = (self.epoch)();
+            if epoch_of(&self.folder, &self.tap, mine)? != mine {
+                return Err(StoreError::Epoch(self.tap.clone()));
+            }
+        }
+        let store = Store::open(&self.folder, self.options)?;
+        tell_recovery(store.recovery());
+        self.expired_before
+            .get_or_insert_with(|| store.manifest().expired.clone());
+        Ok(store)
     }
 
     /// Rows into an open store; true if it must be opened again.
@@ -345,9 +370,9 @@ impl Keeper {
         let manifest = store.manifest();
         let mut planned = manifest.expired.clone();
         for (table, rows) in &mut planned {
-            let others =
-                [&self.expired_before, &self.made_room].map(|sums| sums.get(table).copied().unwrap_or_default());
-            *rows -= others.iter().sum::<u64>();
+            let others = [self.expired_before.as_ref(), Some(&self.made_room)];
+            let others = others.into_iter().flatten().filter_map(|sums| sums.get(table));
+            *rows -= others.sum::<u64>();
         }
         let (files, bytes) = (manifest.files().count() as u64, manifest.bytes());
         self.counters.renew(files, bytes, planned, self.made_room.clone());

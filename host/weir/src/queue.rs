@@ -87,7 +87,8 @@ impl Queue {
     pub fn write(&self, log: &RecordLog, settled: Duration, mut tell: impl FnMut(Change)) {
         let _abandon = Abandon(self);
         let mut records = Vec::new();
-        let mut failed: Option<Instant> = None;
+        // That of one that could not be opened was told.
+        let mut failed = log.fails().then(Instant::now);
         loop {
             let is_idle = |waiting: &mut Waiting| waiting.records.is_empty() && !waiting.closed;
             let mut waiting = self

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
 use weir_api::access::Access;
 use weir_api::facts::{FactStore, Limits};
-use weir_api::log::{self, Read, RecordLog};
+use weir_api::log::{self, LogError, Read, RecordLog, Recovery};
 use weir_api::server::{Services, serve_on};
 use weir_api::state::{ApplianceState, CaptureState, PortCounters};
 use weir_capture::intake::LinkCounters;
@@ -35,6 +35,7 @@ use weir_record::raw::BYTES;
 use crate::card::{self, Told};
 use crate::cli::{PathOptions, ServeArgs};
 use crate::error::Failure;
+use crate::format::count;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::queue::{Change, Queue};
@@ -70,19 +71,48 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         directory: args.data.clone(),
         limit_bytes: args.log_mib << 20,
     };
-    let log = Arc::new(RecordLog::open(config).map_err(Failure::new)?);
-    let recovery = log.recovery();
-    if recovery.cut_bytes > 0 || !recovery.damaged.is_empty() {
+    // A link is forwarded also when nothing can be kept of it.
+    let is_inline = args.ports.inline.is_some();
+    let mut troubles = Vec::new();
+    let log = match RecordLog::open(config.clone()) {
+        Ok(log) => log,
+        Err(error) if is_inline && !matches!(error, LogError::Locked(_)) => {
+            let log = RecordLog::without_files(config, &error);
+            troubles.push((
+                "log",
+                "LOG_FAILS",
+                format!(
+                    "{error}; frames are forwarded, all records are lost until the daemon is started again, and counted"
+                ),
+            ));
+            log
+        }
+        Err(error) => return Err(Failure::new(error)),
+    };
+    let log = Arc::new(log);
+    let Recovery {
+        cut_bytes,
+        damaged,
+        given_up,
+    } = log.recovery();
+    if *cut_bytes > 0 || !damaged.is_empty() {
         say::line(format_args!(
-            "weir: record log: {} bytes of a torn end were cut, {} damaged files were set aside",
-            recovery.cut_bytes,
-            recovery.damaged.len()
+            "weir: record log: {cut_bytes} bytes of a torn end were cut, {} damaged files were set aside",
+            damaged.len()
         ));
     }
-    if let Some(folder) = &args.store {
-        let epoch = keep::epoch(folder, &args.tap, log.epoch())?;
-        if epoch != log.epoch() {
-            log.begin_epoch_at(epoch).map_err(Failure::new)?;
+    if *given_up > 0 {
+        say::line(format_args!(
+            "weir: record log: the disk is full: its {} oldest records were given up",
+            count(*given_up)
+        ));
+    }
+    if let Some(folder) = &args.store
+        && let Err(failure) = keep::epoch(folder, &args.tap, log.epoch()).and_then(|epoch| begin_epoch(&log, epoch))
+    {
+        // Where the store is opened it is asked again: until then nothing is stored.
+        if !is_inline {
+            return Err(failure);
         }
     }
     let mut source = Source::open(&args.ports, log.epoch())?;
@@ -113,6 +143,9 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     for text in source.joining() {
         tell(&appliance, Severity::Warning, "port", "RECEIVE_OFFLOAD", text);
     }
+    for (source, name, text) in troubles {
+        tell(&appliance, Severity::Error, source, name, text);
+    }
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
@@ -122,9 +155,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             let options = args.retention.options();
             let (rows, keeper) = {
                 let log = Arc::clone(&log);
-                keep::open(folder.clone(), &args.tap, options, Arc::clone(stored), move || {
-                    log.epoch()
-                })?
+                let epoch = move || log.epoch();
+                keep::open(folder.clone(), &args.tap, options, Arc::clone(stored), epoch, is_inline)?
             };
             (Some(rows), Some(keeper))
         }
@@ -141,20 +173,38 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Arc::new(WebhookCounters::default()),
     );
     let scheme = access::scheme(&access);
+    // What nobody forwards for is given up.
+    let optional = |failure: Failure| match is_inline {
+        true => {
+            tell(
+                &appliance,
+                Severity::Error,
+                "daemon",
+                "LISTEN_FAILS",
+                failure.to_string(),
+            );
+            Ok(())
+        }
+        false => Err(failure),
+    };
     if let Some(address) = args.metrics {
-        let listener = runtime.block_on(listen(address, "--metrics"))?;
-        let address = listener.local_addr().map_err(Failure::new)?;
-        let metrics = Metrics::new(Sources {
-            log: Arc::clone(&log),
-            facts: Arc::clone(&facts) as Arc<_>,
-            capture: Arc::clone(&capture),
-            appliance: Arc::clone(&appliance),
-            analysis: Arc::clone(&counted),
-            store: stored.clone(),
-            webhook: Arc::clone(&webhook),
-        });
-        say::line(format_args!("weir: metrics on {scheme}://{address}/metrics"));
-        runtime.spawn(endpoint::serve(listener, metrics, access.clone()));
+        match runtime.block_on(listen(address, "--metrics")) {
+            Ok(listener) => {
+                let address = listener.local_addr().map_err(Failure::new)?;
+                let metrics = Metrics::new(Sources {
+                    log: Arc::clone(&log),
+                    facts: Arc::clone(&facts) as Arc<_>,
+                    capture: Arc::clone(&capture),
+                    appliance: Arc::clone(&appliance),
+                    analysis: Arc::clone(&counted),
+                    store: stored.clone(),
+                    webhook: Arc::clone(&webhook),
+                });
+                say::line(format_args!("weir: metrics on {scheme}://{address}/metrics"));
+                runtime.spawn(endpoint::serve(listener, metrics, access.clone()));
+            }
+            Err(failure) => optional(failure)?,
+        }
     }
     let addresses = [Some(address), args.metrics, args.page];
     if let Some(line) = access::open_to(addresses.iter().flatten().map(SocketAddr::ip), &access) {
@@ -179,9 +229,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 facts: Arc::clone(&facts) as Arc<_>,
                 recent: Arc::clone(&recent),
             };
-            let address = show(&runtime, address, live, args, access)?;
-            say::line(format_args!("weir: page on {scheme}://{address}"));
-            Some(recent)
+            match show(&runtime, address, live, args, access) {
+                Ok(address) => {
+                    say::line(format_args!("weir: page on {scheme}://{address}"));
+                    Some(recent)
+                }
+                Err(failure) => {
+                    optional(failure)?;
+                    None
+                }
+            }
         }
     };
 
@@ -279,6 +336,14 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Some(error) => Err(error),
         None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The boot epoch of a daemon that stores what it finds.
+fn begin_epoch(log: &RecordLog, epoch: u16) -> Result<(), Failure> {
+    match epoch == log.epoch() {
+        true => Ok(()),
+        false => log.begin_epoch_at(epoch).map_err(Failure::new),
     }
 }
 

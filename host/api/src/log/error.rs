@@ -16,6 +16,8 @@ pub enum LogError {
         /// Its answer.
         source: io::Error,
     },
+    /// It could not be opened, for this reason, and is not tried again.
+    NotOpen(String),
     /// Another process has the log open.
     Locked(PathBuf),
     /// The size limit is below [`super::MIN_LIMIT_BYTES`].
@@ -30,6 +32,12 @@ impl LogError {
         let path = path.to_owned();
         move |source| Self::Io { doing, path, source }
     }
+
+    /// The file system has no room, or the quota is used up.
+    pub(super) fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
 }
 
 impl fmt::Display for LogError {
@@ -38,6 +46,7 @@ impl fmt::Display for LogError {
             Self::Io { doing, path, source } => {
                 write!(f, "record log: cannot {doing} {}: {source}", path.display())
             }
+            Self::NotOpen(why) => write!(f, "{why}; it is opened when the daemon is started again"),
             Self::Locked(path) => write!(
                 f,
                 "record log: {} is in use by another process; stop it or give this one its own directory",

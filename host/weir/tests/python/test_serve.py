@@ -248,11 +248,83 @@ while True:
 """
 
 
-def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode != 0:
-        pytest.skip("no right to mount a small file system")
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that makes a file system of so many KiB, and one that fills it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def make(kib):
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", folder]
+        if subprocess.run(mount, capture_output=True, timeout=PATIENCE).returncode != 0:
+            pytest.skip("no right to mount a small file system")
+        return folder
+
+    yield make
+    subprocess.run(["umount", folder], capture_output=True, timeout=PATIENCE)
+
+
+def fill(disk):
+    """Somebody else takes what is left."""
+    (disk / "other").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+
+
+def test_an_inline_path_begins_when_nothing_can_be_kept_of_it(tmp_path, space, small_disk):
+    disk = small_disk(64)
+    fill(disk)
+    server = [*within(space, "s"), "python3", "-c", ANSWERS]
+    server = subprocess.Popen(server, stdout=subprocess.PIPE, text=True)
+    kept = ["--data", disk / "log", "--store", disk / "store", "--page", "192.0.2.1:80"]
+    try:
+        assert server.stdout.readline() == "ready\n"
+        with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", *kept, prefix=within(space, "m")) as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+            client = [*within(space, "c"), "python3", "-c", TRAFFIC, "1"]
+            run = subprocess.run(client, capture_output=True, text=True, timeout=PATIENCE)
+            assert run.returncode == 0 and int(run.stdout) > 0, run.stderr + daemon.said
+            daemon.until(lambda: daemon.sample("weir_log_lost_records_total") > 0)
+            assert daemon.sample("weir_log_failing") == daemon.sample("weir_store_failing") == 1
+            assert (
+                daemon.said.count("frames are forwarded, all records are lost until the daemon is started again") == 1
+            )
+            assert daemon.said.count("what is found is not stored until that is mended") == 1
+            assert daemon.said.count("cannot listen on 192.0.2.1:80") == 1
+            events = [*within(space, "m"), WEIR, "query", "events", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+            told = subprocess.run(events, capture_output=True, text=True, timeout=PATIENCE).stdout
+            assert "ERROR   log LOG_FAILS" in told and "ERROR   daemon LISTEN_FAILS" in told, told
+            (disk / "other").unlink()
+            daemon.end()
+        with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", *kept[:4], prefix=within(space, "m")) as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+            assert daemon.sample("weir_log_failing") == 0
+            # A second one on the link would forward every frame once more.
+            second = tmp_path / "second"
+            second.mkdir()
+            with Daemon(second, "--inline", "eth:mc", "eth:ms", *kept[:2], prefix=within(space, "m")) as other:
+                assert other.process.wait(timeout=PATIENCE) == 1
+                assert "is in use by another process" in other.said
+            daemon.end()
+    finally:
+        server.kill()
+        server.wait(timeout=PATIENCE)
+
+
+def test_a_log_without_room_gives_up_its_oldest_records(tmp_path, small_disk):
+    disk = small_disk(2048)
+    arguments = ["--port", f"pcap:{DEMO}", "--digests", "--log-mib", "1", "--data", disk / "log"]
+    for full in (False, True):
+        with Daemon(tmp_path, *arguments) as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+            assert (daemon.sample("weir_log_first_position") > 0) == full
+            assert ("oldest records were given up" in daemon.said) == full
+            assert daemon.sample("weir_log_lost_records_total") == 0
+            daemon.end()
+        if not full:
+            fill(disk)
+
+
+def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space, small_disk):
+    disk = small_disk(2048)
     server = [*within(space, "s"), "python3", "-c", ANSWERS]
     server = subprocess.Popen(server, stdout=subprocess.PIPE, text=True)
     arguments = ["--inline", "eth:mc", "eth:ms", "--digests", "--data", disk / "log", "--log-mib", "1"]
@@ -268,8 +340,7 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
         with Daemon(tmp_path, *arguments, prefix=within(space, "m")) as daemon:
             daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
             assert traffic(0.5) > 0
-            # Somebody else takes what is left.
-            (disk / "other").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+            fill(disk)
             deadline = time.monotonic() + PATIENCE
             while daemon.sample("weir_log_failing") != 1:
                 assert traffic(0.5) > 0 and time.monotonic() < deadline, daemon.said
@@ -288,7 +359,6 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space):
     finally:
         server.kill()
         server.wait(timeout=PATIENCE)
-        subprocess.run(["umount", disk], check=True)
 
 
 @pytest.mark.parametrize(
