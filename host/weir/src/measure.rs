@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
@@ -450,19 +450,26 @@ fn frames_of(path: &Path) -> Result<(u64, Option<CaptureError>), Failure> {
     }
 }
 
-/// Sets a flag at the first SIGINT or SIGTERM, and ends the process at the second: whoever asks twice does not want to
+/// Signals that come so soon after the first are one: a terminal and what started the process there both send it.
+const ONE_SIGNAL: Duration = Duration::from_millis(200);
+
+/// Sets a flag at the first signal to end, and ends the process at the second: whoever asks twice does not want to
 /// wait for what is still to be done.
 pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
     with_signals(move |next| {
         next();
+        let first = Instant::now();
         stop.store(true, Ordering::Relaxed);
         next();
+        while first.elapsed() < ONE_SIGNAL {
+            next();
+        }
         say::line("weir: ended at once by a second signal");
         std::process::exit(1);
     })
 }
 
-/// At the first SIGINT or SIGTERM, `clean` up and end the process as a shell tells of one that a signal has ended.
+/// At the first signal to end, `clean` up and end the process as a shell tells of one that a signal has ended.
 pub fn end_at_signal(clean: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     with_signals(move |next| {
         let number = next().as_raw_value();
@@ -488,7 +495,7 @@ fn with_signals(body: impl FnOnce(&mut dyn FnMut() -> SignalKind) + Send + 'stat
         .map_err(Failure::new)
 }
 
-/// Completes at SIGINT or SIGTERM.
+/// Completes at a signal to end.
 pub async fn signal() {
     match Signals::new() {
         Ok(mut signals) => {
@@ -498,25 +505,44 @@ pub async fn signal() {
     }
 }
 
-/// SIGINT and SIGTERM, as they come.
+/// SIGINT, SIGTERM and SIGHUP, as they come.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// None: whoever started the process wants it to go on without a terminal (nohup).
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
     /// From now on; inside a runtime.
     fn new() -> std::io::Result<Self> {
+        let hang_up = (!is_ignored(SignalKind::hangup())).then(|| unix::signal(SignalKind::hangup()));
         Ok(Self {
             interrupt: unix::signal(SignalKind::interrupt())?,
             terminate: unix::signal(SignalKind::terminate())?,
+            hang_up: hang_up.transpose()?,
         })
     }
 
     async fn next(&mut self) -> SignalKind {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = hang_up => SignalKind::hangup(),
         }
     }
+}
+
+/// Whether the process ignores a signal, as far as the system tells.
+fn is_ignored(signal: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (signal.as_raw_value() - 1) != 0)
 }

@@ -141,6 +141,30 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
         assert "second signal" in daemon.said
 
 
+def test_a_signal_that_comes_twice_at_once_is_one(tmp_path):
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}") as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        with socket.create_connection(("127.0.0.1", daemon.grpc)):
+            daemon.process.terminate()
+            time.sleep(0.05)
+            daemon.process.terminate()
+            assert daemon.process.wait(timeout=PATIENCE) == 0
+        assert "second signal" not in daemon.said
+
+
+def test_a_terminal_that_goes_ends_it_cleanly_unless_it_is_to_stay(tmp_path):
+    for prefix in ([], ["nohup"]):
+        with Daemon(tmp_path, "--port", f"pcap:{DEMO}", prefix=prefix) as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+            daemon.process.send_signal(signal.SIGHUP)
+            if prefix:
+                time.sleep(0.5)
+                assert daemon.process.poll() is None
+                daemon.end()
+            else:
+                assert daemon.process.wait(timeout=PATIENCE) == 0, daemon.said
+
+
 def ip(command):
     return subprocess.run(["ip", *command.split()], capture_output=True, timeout=PATIENCE).returncode == 0
 
