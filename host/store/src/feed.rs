@@ -50,6 +50,13 @@ impl<'a> Feed<'a> {
     pub fn again(store: &'a mut Store, tap: &str, id: &str, name: &str, version: &str) -> Result<Self, StoreError> {
         let id = format!("{tap}/{id}");
         let source = match store.manifest().sources.get(&id) {
+            // No row of it is there any more: it begins anew.
+            Some(known) if known.rows.values().any(|rows| *rows > 0) && !store.manifest().has_tap(tap) => Source {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                epoch: known.epoch,
+                ..Source::default()
+            },
             Some(known) if known.version != version && !known.done => {
                 return Err(StoreError::Version {
                     source: name.to_owned(),

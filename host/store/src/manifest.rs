@@ -290,17 +290,36 @@ impl Manifest {
         lowest.is_none_or(|lowest| epoch < lowest).then_some(epoch)
     }
 
-    fn has_tap(&self, tap: &str) -> bool {
+    /// Rows of the captures of a tap that were stored and are not there any more. `None`: some of the store went, and a
+    /// daemon's are among those of the tap.
+    pub fn gone(&self, tap: &str) -> Option<u64> {
+        if self.expired.is_empty() && self.lost.is_empty() {
+            return Some(0);
+        }
+        if self.daemons.contains_key(tap) {
+            return None;
+        }
+        let of_tap = |file: &&StoredFile| file.partition().is_some_and(|(_, of, _)| of == tap);
+        let there: u64 = self.files().filter(of_tap).map(|file| file.rows).sum();
+        let stored: u64 = self.sources_of(tap).flat_map(|source| source.rows.values()).sum();
+        Some(stored.saturating_sub(there))
+    }
+
+    pub(crate) fn has_tap(&self, tap: &str) -> bool {
         self.files()
             .any(|file| file.partition().is_some_and(|(_, of, _)| of == tap))
     }
 
     fn epochs_of_captures(&self, tap: &str) -> impl Iterator<Item = u16> {
+        self.sources_of(tap).map(|source| source.epoch)
+    }
+
+    fn sources_of(&self, tap: &str) -> impl Iterator<Item = &Source> {
         let begin = format!("{tap}/");
         self.sources
             .range(begin.clone()..)
             .take_while(move |(id, _)| id.starts_with(&begin))
-            .map(|(_, source)| source.epoch)
+            .map(|(_, source)| source)
     }
 
     /// Whether a file has rows of the last commit that had any.

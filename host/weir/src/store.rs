@@ -69,7 +69,20 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     // Packets can be added to a capture that is stored without them; what was begun with them goes on with them.
     let digests = args.digests || packets > 0;
     if feed.is_done() && (packets > 0 || !digests) {
-        say::line(format_args!("{name}: its {} rows are stored already", count(before)));
+        let (rows, gone) = (count(before), feed.store().manifest().gone(&tap));
+        let told = match gone {
+            Some(0) => format!("its {rows} rows are stored already"),
+            Some(gone) => format!(
+                "its {rows} rows were stored, and are not stored again; of those of tap {tap}, {} were removed since (weir store list \
+                 tells why)",
+                count(gone)
+            ),
+            None => format!(
+                "its {rows} rows were stored, and are not stored again; whether all are still there is not known, as a daemon's are of \
+                 tap {tap}, too, and some of the store were removed since"
+            ),
+        };
+        say::line(format_args!("{name}: {told}"));
         return Ok(ExitCode::SUCCESS);
     }
     let engine = weir_engine::Config {

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.request
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from test_options import frames
 
 ROOT = Path(__file__).resolve().parents[4]
 WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
@@ -66,6 +68,32 @@ def test_a_capture_is_stored_once_and_its_packets_when_they_are_wanted(tmp_path)
     intact(folder)
     assert store("compact", "--store", folder).returncode == 0
     assert rows(folder)["packets", "demo"] == int(truth["summary"]["packets"])
+
+
+def test_what_was_removed_is_not_stored_already(tmp_path):
+    folder = tmp_path / "store"
+    # All of it, a moment after it was stored: it is a week old, or more.
+    run = store("add", DEMO, "--store", folder, "--keep-days", "1")
+    assert run.returncode == 0 and "were removed: retention" in run.stderr and not rows(folder)
+    run = store("add", DEMO, "--store", folder)
+    assert run.returncode == 0 and "rows stored" in run.stderr and "already" not in run.stderr
+    there = rows(folder)
+    assert there["connections", "demo"] == 13
+    assert "stored already" not in store("add", DEMO, "--store", folder, "--digests").stderr
+    # Some of the rows of its tap.
+    header, records = frames()
+    today = int(time.time()) - records[0][0] - 3600
+    (tmp_path / "demo.pcap").write_bytes(
+        header + b"".join(struct.pack("<I", seconds + today) + rest for seconds, rest in records)
+    )
+    assert store("add", tmp_path / "demo.pcap", "--store", folder).returncode == 0
+    assert store("compact", "--store", folder, "--keep-days", "1").returncode == 0
+    assert rows(folder)["connections", "demo"] == 13
+    run = store("add", DEMO, "--store", folder)
+    assert run.returncode == 0 and re.search(
+        r"were stored, and are not stored again; of those of tap demo, [\d,]+ were removed", run.stderr
+    )
+    intact(folder)
 
 
 def test_errors_say_what_and_where(tmp_path):
