@@ -21,6 +21,8 @@ pub enum StoreError {
     },
     /// Another process writes to the store.
     Locked(PathBuf),
+    /// A capture that can be read once only: standard input, a pipe, a folder.
+    NoFile(PathBuf),
     /// The folder is no store.
     NotAStore(PathBuf),
     /// A file of the store is not what was written.
@@ -106,6 +108,11 @@ impl fmt::Display for StoreError {
             Self::Locked(path) => write!(
                 f,
                 "store: {} is being written by another process; stop it or choose another folder (reading needs no lock)",
+                path.display()
+            ),
+            Self::NoFile(path) => write!(
+                f,
+                "{}: is not a regular file: a capture is read twice, as its content tells whether it is stored; save it to a file first",
                 path.display()
             ),
             Self::NotAStore(path) => write!(

@@ -13,6 +13,10 @@ const LOOK: u64 = 1 << 20;
 /// 128 bits). Two captures begin with packets of different times.
 pub fn identify(path: &Path) -> Result<String, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
+    // Before it is opened: that would wait for a pipe's other end.
+    if path == Path::new("-") || !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(StoreError::NoFile(path.to_owned()));
+    }
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let mut hash = Fnv::default();
@@ -58,6 +62,8 @@ mod tests {
         assert_eq!(of("a", b"abc"), of("b", b"abc"));
         assert_ne!(of("a", b"abc"), of("b", b"abd"));
         assert_eq!(of("a", b""), of("b", b""));
+        assert!(matches!(identify(folder.path()), Err(StoreError::NoFile(_))));
+        assert!(matches!(identify(Path::new("-")), Err(StoreError::NoFile(_))));
         // A change in the middle of a large file is seen.
         let mut large = vec![7; 5 << 20];
         let before = of("a", &large);

@@ -25,7 +25,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
             [args.first.clone(), second.clone()],
         ),
         (None, Some(&[a, b])) => {
-            if args.first == "-" || source::is_url(&args.first) {
+            if source::comes_once(&args.first) || source::is_url(&args.first) {
                 return Err(Failure::new(format_args!(
                     "{}: ranges of time are read one after the other; give a file",
                     args.first

@@ -19,7 +19,7 @@ use crate::analyze;
 use crate::cli::{ExportArgs, ExportFormat, ordered};
 use crate::error::Failure;
 use crate::say;
-use crate::source::Outcome;
+use crate::source::{self, Outcome};
 
 /// Run the command.
 pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
@@ -113,10 +113,10 @@ impl Sink for Keeper<'_> {
 
 /// Analyse an input to know which connections are selected.
 fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) -> Result<Chosen, Failure> {
-    if input == "-" {
-        return Err(Failure::new(
-            "standard input can be read only once, and a selection needs the capture twice: name a file",
-        ));
+    if source::comes_once(input) {
+        return Err(Failure::new(format_args!(
+            "{input}: can be read only once (standard input, a pipe), and a selection needs the capture twice: name a file"
+        )));
     }
     let mut sink = Watched::new(Keeper {
         wanted,

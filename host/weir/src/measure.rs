@@ -436,6 +436,13 @@ fn end_of_replay(devices: &[Device]) -> Result<(Until, Vec<CaptureError>), Failu
 
 /// Frames of a capture, up to where it is damaged; of one without any there is nothing to measure.
 fn frames_of(path: &Path) -> Result<(u64, Option<CaptureError>), Failure> {
+    // It is read for the number of its frames, then replayed.
+    if source::comes_once(&path.to_string_lossy()) {
+        return Err(Failure::new(format_args!(
+            "pcap:{} is not a regular file",
+            path.display()
+        )));
+    }
     let mut file = CaptureFile::open(path).map_err(Failure::new)?;
     loop {
         let error = match file.next() {

@@ -99,6 +99,12 @@ fn read(
 
 /// The connection of a capture that has one.
 fn only_connection(args: &PacketsArgs) -> Result<FlowId, Failure> {
+    if source::comes_once(&args.input) {
+        return Err(Failure::new(format_args!(
+            "{}: can be read only once (standard input, a pipe): --connection ID says of which connection",
+            args.input
+        )));
+    }
     let (mut first, mut count) = (None, 0u64);
     read(&args.input, &args.flow, false, |record| {
         if record.kind() == Some(Kind::Open)

@@ -32,7 +32,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     let comparison = match &args.baseline {
         None => None,
-        Some(baseline) if read.input == "-" || baseline == "-" => {
+        Some(baseline) if source::comes_once(read.input) || source::comes_once(baseline) => {
             return Err(Failure::new(format_args!(
                 "{baseline}: a comparison reads both captures again; give files"
             )));

@@ -24,6 +24,12 @@ pub fn is_url(input: &str) -> bool {
     input.contains("://")
 }
 
+/// Whether an input can be read once only: standard input, a pipe. What is not there is told of where it is opened.
+pub fn comes_once(input: &str) -> bool {
+    let is_file = || std::fs::metadata(input).map_or(true, |meta| meta.is_file() || meta.is_dir());
+    input == "-" || !is_url(input) && !is_file()
+}
+
 /// Whether two paths lead to one file, by whatever names; '-' is standard input.
 pub fn is_one_file(one: impl AsRef<Path>, other: impl AsRef<Path>) -> bool {
     let file = |path: &Path| {

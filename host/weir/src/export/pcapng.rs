@@ -21,7 +21,11 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     let Some(path) = &args.output else {
         return Err(Failure::new("pcapng goes to a file: -o FILE"));
     };
-    if let Some(input) = args.inputs.iter().find(|input| source::is_url(input) || *input == "-") {
+    if let Some(input) = args
+        .inputs
+        .iter()
+        .find(|input| source::is_url(input) || source::comes_once(input))
+    {
         return Err(Failure::new(format_args!(
             "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
         )));

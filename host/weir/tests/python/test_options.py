@@ -142,3 +142,24 @@ def test_a_wrong_filter_names_its_option():
 @pytest.mark.parametrize("captures", [[DEMO, DEMO], [DEMO, "-f", "html"]])
 def test_what_is_for_one_capture_is_not_ignored(captures, option):
     assert f"{option[0]} is for one capture" in refused("analyze", *captures, *option)
+
+
+def test_what_needs_a_capture_twice_refuses_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    selection = ["--filter", "turns > 1"]
+    table = ["-f", "csv", "--table", "connections", "-o", tmp_path / "out", *selection]
+    for once in (pipe, "-"):
+        for command in (
+            ["packets", once],
+            ["compare", once, "--ranges", "0-1", "1-2"],
+            ["export", once, *table],
+            ["export", once, "-f", "ipfix", "-o", tmp_path / "out", "--finding", "kind = SYN_LOSS"],
+            ["export", once, "-f", "pcapng", "-o", tmp_path / "out"],
+        ):
+            assert refused(*command).startswith(f"weir: {once}: "), command
+    assert "not a regular file" in refused("capture", "--port", f"pcap:{pipe}")
+    # What does not, reads it: a shell gives it one for <(zcat ...).
+    with subprocess.Popen(["cp", DEMO, pipe]) as copy:
+        assert "13 connections" in weir("analyze", pipe).stdout
+        assert copy.wait(timeout=PATIENCE) == 0

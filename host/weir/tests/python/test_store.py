@@ -109,6 +109,11 @@ def test_errors_say_what_and_where(tmp_path):
     # Before the store is made.
     run = store("add", DEMO, "--store", tmp_path / "new", "--tap", "a/b")
     assert run.returncode == 2 and not (tmp_path / "new").exists()
+    # What can be read once cannot be told from others.
+    os.mkfifo(tmp_path / "fifo")
+    for once in (tmp_path / "fifo", "-"):
+        run = store("add", once, "--store", tmp_path / "new", "--tap", "a")
+        assert run.returncode == 1 and "is not a regular file" in run.stderr and not (tmp_path / "new").exists()
     # So is what is no capture.
     (tmp_path / "empty.pcap").touch()
     for wrong in (tmp_path / "empty.pcap", tmp_path, tmp_path / "missing.pcap"):
