@@ -32,6 +32,10 @@ const PAGE: u64 = 1000;
 /// Room for a page of connections or a batch of 65,536 records.
 const MAX_MESSAGE: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Within this a daemon answers a call, and begins a stream; a stream may then be silent for as long as it likes.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A daemon that stands still does not answer a ping for so long, sent after as much silence.
+const PING: Duration = Duration::from_secs(30);
 /// Records that a step in the numbering can show as missing: a longer one is none.
 const LARGEST_JUMP: u64 = (1 << 31) - 1;
 /// How often a daemon that replays a file is asked whether it has finished.
@@ -71,6 +75,11 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 type Daemon = InterceptedService<Channel, Bearer>;
 
 async fn connect(url: &str) -> Result<Daemon, Failure> {
+    connect_within(url, ANSWER_TIMEOUT).await
+}
+
+/// The same; its calls are answered within `answer`.
+async fn connect_within(url: &str, answer: Duration) -> Result<Daemon, Failure> {
     let no_address = |why: &dyn Display| {
         Failure::new(format_args!(
             "{url}: {why}; an address looks like http://{}, or https:// for a daemon with TLS",
@@ -88,7 +97,12 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
             .map_err(|error| no_address(&cause(&error)))?;
     }
     let bearer = Bearer::of_environment(url)?;
-    let connected = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
+    let endpoint = endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(answer)
+        .http2_keep_alive_interval(PING)
+        .keep_alive_timeout(PING);
+    let connected = endpoint.connect().await;
     let channel = connected.map_err(|error| {
         let cause = cause(&error);
         let guess = match cause.contains("certificate") {
@@ -100,13 +114,21 @@ async fn connect(url: &str) -> Result<Daemon, Failure> {
     Ok(InterceptedService::new(channel, bearer))
 }
 
-fn refused(status: &tonic::Status) -> Failure {
+/// Why a call failed, of the daemon at `url`.
+fn refused(url: &str, status: &tonic::Status) -> Failure {
+    let text = status.message();
+    // What the transport tells when the time is over: a daemon cancels nothing.
+    if status.code() == tonic::Code::Cancelled || is_silent(status) {
+        return Failure::new(format_args!(
+            "{url}: the daemon does not answer: it stands still, or has more to do than it can; what it says itself may tell why"
+        ));
+    }
     // The page, the metrics and others answer, but not with frames of gRPC.
-    if status.message().contains("invalid compression flag") || status.message().contains("mapped from HTTP status") {
-        return Failure::new(
-            "no gRPC of Weir answers at this address: is it that of the page or of the metrics? weir serve --listen names the one \
-             of gRPC",
-        );
+    if text.contains("invalid compression flag") || text.contains("mapped from HTTP status") {
+        return Failure::new(format_args!(
+            "{url}: no gRPC of Weir answers at this address: is it that of the page or of the metrics? weir serve --listen names the \
+             one of gRPC"
+        ));
     }
     // What breaks off without an answer may want TLS.
     let guess = match status.code() {
@@ -114,10 +136,21 @@ fn refused(status: &tonic::Status) -> Failure {
         _ => "",
     };
     Failure::new(format_args!(
-        "the daemon answered: {} ({:?}){guess}",
-        status.message(),
+        "{url}: the daemon answered: {text} ({:?}){guess}",
         status.code()
     ))
+}
+
+/// Whether a ping had no answer.
+fn is_silent(status: &tonic::Status) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(status);
+    while let Some(error) = cause {
+        if error.to_string().contains("keep-alive timed out") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 async fn ask(args: &QueryArgs) -> Result<(), Failure> {
@@ -173,7 +206,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 let page = client
                     .list_connections(request)
                     .await
-                    .map_err(|s| refused(&s))?
+                    .map_err(|s| refused(&args.server, &s))?
                     .into_inner();
                 total += page.connections.len() as u64;
                 all = page.total_size;
@@ -189,7 +222,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 let page = client
                     .list_transactions(request)
                     .await
-                    .map_err(|s| refused(&s))?
+                    .map_err(|s| refused(&args.server, &s))?
                     .into_inner();
                 total += page.transactions.len() as u64;
                 all = page.total_size;
@@ -205,7 +238,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 let page = client
                     .list_segments(request)
                     .await
-                    .map_err(|s| refused(&s))?
+                    .map_err(|s| refused(&args.server, &s))?
                     .into_inner();
                 total += page.segments.len() as u64;
                 all = page.total_size;
@@ -221,7 +254,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 let page = client
                     .list_findings(request)
                     .await
-                    .map_err(|s| refused(&s))?
+                    .map_err(|s| refused(&args.server, &s))?
                     .into_inner();
                 total += page.findings.len() as u64;
                 all = page.total_size;
@@ -232,7 +265,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 let reply = client
                     .get_summary(GetSummaryRequest {})
                     .await
-                    .map_err(|s| refused(&s))?
+                    .map_err(|s| refused(&args.server, &s))?
                     .into_inner();
                 answer.summary = reply.summary;
                 String::new()
@@ -278,7 +311,7 @@ fn newest<'a, T>(all: &'a [T], limit: u64, what: &str) -> &'a [T] {
 async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let reply = client.get_timeline(GetTimelineRequest::default()).await;
-    let slices = reply.map_err(|s| refused(&s))?.into_inner().slices;
+    let slices = reply.map_err(|s| refused(&args.server, &s))?.into_inner().slices;
     let slices = newest(&slices, args.limit, "slices");
     output::write(None, |out| match args.format {
         Format::Json => writeln!(
@@ -300,8 +333,8 @@ async fn watch(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     };
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let stream = client.watch_findings(request).await;
-    let mut stream = stream.map_err(|s| refused(&s))?.into_inner();
-    while let Some(response) = stream.message().await.map_err(|s| refused(&s))? {
+    let mut stream = stream.map_err(|s| refused(&args.server, &s))?.into_inner();
+    while let Some(response) = stream.message().await.map_err(|s| refused(&args.server, &s))? {
         match response.message {
             Some(watch_findings_response::Message::Change(change)) => output::write(None, |out| {
                 if args.format == Format::Json {
@@ -331,9 +364,9 @@ async fn events(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
         follow: false,
     };
     let stream = ApplianceServiceClient::new(channel).watch_events(request).await;
-    let mut stream = stream.map_err(|s| refused(&s))?.into_inner();
+    let mut stream = stream.map_err(|s| refused(&args.server, &s))?.into_inner();
     let mut events = Vec::new();
-    while let Some(response) = stream.message().await.map_err(|s| refused(&s))? {
+    while let Some(response) = stream.message().await.map_err(|s| refused(&args.server, &s))? {
         events.extend(response.event);
     }
     let newest = newest(&events, args.limit, "events");
@@ -361,11 +394,11 @@ async fn status(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let appliance = ApplianceServiceClient::new(channel.clone())
         .get_status(GetStatusRequest {})
         .await;
-    let appliance = appliance.map_err(|s| refused(&s))?.into_inner();
+    let appliance = appliance.map_err(|s| refused(&args.server, &s))?.into_inner();
     let capture = CaptureServiceClient::new(channel)
         .get_capture_status(GetCaptureStatusRequest {})
         .await;
-    let capture = capture.map_err(|s| refused(&s))?.into_inner();
+    let capture = capture.map_err(|s| refused(&args.server, &s))?.into_inner();
     output::write(None, |out| {
         if args.format == Format::Json {
             let both = serde_json::json!({ "appliance": appliance, "capture": capture });
@@ -528,7 +561,7 @@ async fn subscribe(
         let status = capture
             .get_capture_status(GetCaptureStatusRequest {})
             .await
-            .map_err(|s| refused(&s))?;
+            .map_err(|s| refused(url, &s))?;
         let status = status.into_inner();
         let replaying = !status.finished && status.ports.iter().all(|port| port.name.starts_with("pcap:"));
         let request = SubscribeRequest {
@@ -536,8 +569,12 @@ async fn subscribe(
             stop_at_end: true,
             max_batch_records: 0,
         };
-        let mut stream = client.subscribe(request).await.map_err(|s| refused(&s))?.into_inner();
-        while let Some(message) = stream.message().await.map_err(|s| refused(&s))? {
+        let mut stream = client
+            .subscribe(request)
+            .await
+            .map_err(|s| refused(url, &s))?
+            .into_inner();
+        while let Some(message) = stream.message().await.map_err(|s| refused(url, &s))? {
             match message.message {
                 Some(Message::Batch(batch)) => {
                     records.clear();
@@ -566,5 +603,28 @@ async fn subscribe(
             return Ok(reclaimed);
         }
         tokio::time::sleep(POLL).await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_does_not_answer_is_not_waited_for() {
+        // It takes the connection, and says nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let failure = runtime().unwrap().block_on(async {
+            let daemon = connect_within(&url, Duration::from_millis(100)).await?;
+            let call = FlowServiceClient::new(daemon).get_summary(GetSummaryRequest {}).await;
+            call.map_err(|status| refused(&url, &status)).map(drop)
+        });
+        let said = failure.unwrap_err().to_string();
+        assert!(
+            said.starts_with(&format!("{url}: the daemon does not answer")),
+            "{said}"
+        );
     }
 }
