@@ -17,6 +17,7 @@ def query(sql: str, address: str = DEFAULT_SQL_ADDRESS) -> pyarrow.Table:
         from adbc_driver_flightsql import dbapi
     except ImportError as error:
         raise ImportError("SQL needs ADBC and Arrow: pip install 'weir-client[sql]'") from error
-    with dbapi.connect(f"grpc://{address}") as connection, connection.cursor() as cursor:
+    # There is nothing to commit: the server only reads, and its driver warns of transactions.
+    with dbapi.connect(f"grpc://{address}", autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute(sql)
         return cursor.fetch_arrow_table()

@@ -312,6 +312,7 @@ async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let mut client = FlowServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
     let reply = client.get_timeline(GetTimelineRequest::default()).await;
     let slices = reply.map_err(|s| refused(&args.server, &s))?.into_inner().slices;
+    let start = slices.first().and_then(|first| first.start);
     let slices = newest(&slices, args.limit, "slices");
     output::write(None, |out| match args.format {
         Format::Json => writeln!(
@@ -322,7 +323,12 @@ async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
             })
         ),
         Format::Text if slices.is_empty() => writeln!(out, "no packets"),
-        Format::Text => text_load::print_timeline(slices, slices[0].start.as_ref(), out),
+        Format::Text => {
+            if let Some(start) = start {
+                writeln!(out, "times are seconds since {start}")?;
+            }
+            text_load::print_timeline(slices, start.as_ref(), out)
+        }
     })
 }
 

@@ -35,14 +35,36 @@ pub fn is_meant(arguments: &[OsString]) -> bool {
 
 fn is_sql(argument: &OsStr) -> bool {
     let text = argument.to_string_lossy();
+    let text = without_begin(&text);
     let word = text.split_whitespace().next().unwrap_or_default();
     // One word alone is no query, but may be a value of an option.
     word.len() < text.trim().len() && WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
+/// Without comments and parentheses at the begin.
+fn without_begin(text: &str) -> &str {
+    let text = text.trim_start();
+    let rest = if let Some(comment) = text.strip_prefix("--") {
+        comment.split_once('\n')
+    } else if let Some(comment) = text.strip_prefix("/*") {
+        comment.split_once("*/")
+    } else {
+        text.strip_prefix('(').map(|rest| ("", rest))
+    };
+    rest.map_or(text, |(_, rest)| without_begin(rest))
+}
+
 /// Run the query; this only returns when the program cannot be started.
 pub fn run(arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
-    SQL.run(arguments.into_iter().skip(1))
+    SQL.run(arguments.into_iter().skip(1).map(no_option))
+}
+
+/// A query that begins with a comment looks like an option, but for a space.
+fn no_option(argument: OsString) -> OsString {
+    match argument.as_encoded_bytes().starts_with(b"--") && is_sql(&argument) {
+        true => [OsStr::new(" "), &argument].into_iter().collect(),
+        false => argument,
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +90,12 @@ mod tests {
             "csv"
         ]));
         assert!(meant(&["weir", "query", "show tables", "--store", "s"]));
+        assert!(meant(&["weir", "query", "--store", "s", "(SELECT 1) UNION (SELECT 2)"]));
+        assert!(meant(&["weir", "query", "-- all\n/* of\nthem */ ( (select 1))"]));
+        assert!(!meant(&["weir", "query", "--store", "s", "-- SELECT 1"]));
+        assert_eq!(no_option("-- all\nSELECT 1".into()), " -- all\nSELECT 1");
+        assert_eq!(no_option("--store".into()), "--store");
+        assert!(!meant(&["weir", "query", "--", "(", "/* SELECT 1"]));
         assert!(!meant(&["weir", "query", "connections", "--filter", "select = 1"]));
         assert!(!meant(&["weir", "query", "findings"]));
         assert!(!meant(&["weir", "analyze", "select it.pcap"]));

@@ -1,9 +1,11 @@
 """Arrow Flight SQL as the Python ADBC driver speaks it, against the built server."""
 
+import importlib.util
 import os
 import subprocess
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import adbc_driver_flightsql.dbapi as flight_sql
@@ -279,3 +281,14 @@ def test_long_expressions_are_answered_and_longer_texts_refused(connection):
     with pytest.raises(adbc_driver_manager.Error, match="may have 1048576"):
         ask(connection, "SELECT '" + "x" * (1 << 20) + "'")
     assert ask(connection, "SELECT 1") == [(1,)]
+
+
+def test_the_python_client_asks_without_a_warning(server):
+    # Of the package only this: the rest needs its generated messages.
+    spec = importlib.util.spec_from_file_location("client", ROOT / "host" / "python" / "weir" / "sql.py")
+    client = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(client)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = client.query("SELECT count(*) AS n FROM connections", server.removeprefix("grpc://"))
+    assert table["n"].to_pylist() == [CONNECTIONS]

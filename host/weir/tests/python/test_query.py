@@ -51,6 +51,11 @@ def test_older_slices_and_later_records_are_told_of(daemon):
     assert query(daemon, "timeline", "--limit", "1").stderr == (
         f"weir: the newest 1 of {slices} slices; --limit fetches more\n"
     )
+    # The newest ones are as long after the first as in the whole.
+    first, *whole = query(daemon, "timeline").stdout.splitlines()
+    assert re.fullmatch(r"times are seconds since 2026-11-21T05:45:3\d\.\d+Z", first)
+    (newest,) = re.findall(r"^ +([1-9]\d*\.\d{3}) ", query(daemon, "timeline", "--limit", "1").stdout, re.M)
+    assert any(line.split()[:1] == [newest] for line in whole)
     records = query(daemon, "records", "--limit", "5")
     assert (len(records.stdout.splitlines()), records.stderr) == (
         5,
