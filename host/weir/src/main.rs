@@ -37,6 +37,7 @@ mod whole;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
 use error::Failure;
@@ -56,7 +57,18 @@ fn main() -> ExitCode {
     if sql::is_meant(&arguments) {
         return end(sql::run(arguments));
     }
-    let result = match Cli::parse().command {
+    let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
+        let odd = arguments.iter().find(|argument| argument.to_str().is_none());
+        match odd.filter(|_| error.kind() == ErrorKind::InvalidUtf8) {
+            Some(name) => say::line(format_args!(
+                "weir: {}: its name is not UTF-8; give it another one, or a link to it",
+                name.display()
+            )),
+            None => error.exit(),
+        }
+        std::process::exit(2);
+    });
+    let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),

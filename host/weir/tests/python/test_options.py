@@ -163,3 +163,8 @@ def test_what_needs_a_capture_twice_refuses_a_pipe(tmp_path):
     with subprocess.Popen(["cp", DEMO, pipe]) as copy:
         assert "13 connections" in weir("analyze", pipe).stdout
         assert copy.wait(timeout=PATIENCE) == 0
+
+
+def test_a_name_that_is_no_text_is_told():
+    run = subprocess.run([WEIR, "analyze", b"odd\xff.pcap"], capture_output=True, timeout=PATIENCE)
+    assert run.returncode == 2 and b"odd\xef\xbf\xbd.pcap: its name is not UTF-8" in run.stderr
