@@ -1029,24 +1029,26 @@ impl Flow {
     /// Whose time the handshake took.
     pub fn setup_time(&self) -> TimeShares {
         let setup = &self.setup;
+        let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
+        let waited = setup
+            .response_ns()
+            .filter(|_| setup.has_late_answer())
+            .map_or(0, server_waited);
         // An answer that took longer than the first timer waited for a timer itself.
-        let answer = setup.response_ns().filter(|ns| *ns < FIRST_TIMEOUT);
+        let answer = setup.response_ns().map(|ns| ns.saturating_sub(waited));
+        let answer = answer.filter(|ns| *ns < FIRST_TIMEOUT);
         let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
-        let ack = handshake.and_then(Handshake::ack).filter(|ns| *ns < FIRST_TIMEOUT);
+        let only = || Some(setup.end_ns()?.saturating_sub(setup.response_ns()?)).filter(|_| !repeated);
+        let ack = handshake.and_then(Handshake::ack).or_else(only);
+        let ack = ack.filter(|ns| *ns < FIRST_TIMEOUT);
         let trip = setup
             .path_rtt()
             .or_else(|| Some(answer?.saturating_add(ack.unwrap_or(0))));
-        let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
         // A repeat behind which nothing was lost waited for something else.
         let lost = |(_, place, _)| !matches!(place, Place::Nowhere | Place::Capture);
         let lost = handshake.is_none_or(|handshake| handshake.verdicts(setup, self.known()).any(lost));
-        let timer = setup
-            .response_ns()
-            .filter(|_| setup.has_late_answer())
-            .map(server_waited);
-        setup.end_ns().map_or_else(TimeShares::default, |whole| match timer {
-            Some(timer) => TimeShares::setup(whole, Some(whole.saturating_sub(timer)), true),
-            None => TimeShares::setup(whole, trip, repeated && lost),
+        setup.end_ns().map_or_else(TimeShares::default, |whole| {
+            TimeShares::setup(whole, trip, repeated && lost || waited > 0)
         })
     }
 

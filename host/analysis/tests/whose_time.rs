@@ -665,6 +665,17 @@ fn a_syn_ack_that_a_timer_sent_is_no_round_trip() {
     let (why, least, ..) = answered(1.015);
     assert_eq!(why, "");
     about(least, 1.015);
+    // And that SYN-ACK is lost behind the tap: the next one is no latency, either.
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(1.015, S, 900, 101, Some(8));
+    c.syn(4.015, S, 900, 101, Some(8));
+    c.packet(4.015 + NEAR, C, "A", 101, 901, 0);
+    c.packet(5.0, C, "AP", 101, 901, 200);
+    let a = analyze(&c.packets);
+    let opening = shares(&a.transactions[0]);
+    about(opening.latency_seconds.unwrap(), 0.015 + NEAR);
+    about(opening.protocol_seconds, 4.0);
 }
 
 /// A request that is acknowledged and not answered, after `before` that were; then nothing for `wait` s, until the client closes or, if `open`, the

@@ -147,6 +147,12 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         }
         let named = matching.iter().flat_map(|finding| &finding.connection_ids);
         let ids: HashSet<u64> = named.copied().collect();
+        if ids.is_empty() {
+            return Err(Failure::new(format_args!(
+                "{input}: {} ({}) names no connection, as it is about hosts or times: select them with --filter, or their time with --from and --to",
+                matching[0].title, matching[0].kind
+            )));
+        }
         for finding in &matching {
             say::line(format_args!(
                 "weir: {input}: {}: {} ({} named)",
