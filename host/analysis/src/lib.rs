@@ -455,7 +455,8 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
-        self.totals.uncertain += time.server_uncertain_of(done).unwrap_or(0);
+        let uncertain = time.server_uncertain_of(done).unwrap_or(0);
+        self.totals.uncertain = self.totals.uncertain.saturating_add(uncertain);
         self.totals.figures.transaction(done);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
@@ -700,7 +701,7 @@ impl State {
             recent.each(|recent| recent.findings.connection(flow, cause, done, self.totals.given));
         }
         self.totals.figures.connection(flow);
-        self.totals.uncertain += flow.client_uncertain();
+        self.totals.uncertain = self.totals.uncertain.saturating_add(flow.client_uncertain());
         sink.connection(&Connection {
             flow,
             cause,
