@@ -829,11 +829,10 @@ impl Flow {
                 given,
             );
         }
-        let request = self.transfer(0, (done.request_time, request_end), next, given, pool);
-        let response = self.transfer(1, (done.response_time, response_end), next, given, pool);
+        let mut request = self.transfer(0, (done.request_time, request_end), next, given, pool);
+        let mut response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
         let recovered = self.recovery(done, (request_end, response_end), next);
-        let (mut request, mut response) = (request, response);
         if next == u64::MAX {
             let (s, from, charged) = match answered {
                 true => (1, response_end, &mut response),
@@ -918,9 +917,9 @@ impl Flow {
     /// See [`Finished::inferred`]: without the handshake no other window is known than the one that is filled.
     fn inferred(&self, side: usize, charged: Option<&Charged>) -> u64 {
         match charged {
-            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => {
-                charged.window() + charged.by.of(limits::Cause::SmallWindow)
-            }
+            Some(charged) if self.setup.scale(1 - (side & 1)).is_none() => charged
+                .window()
+                .saturating_add(charged.by.of(limits::Cause::SmallWindow)),
             _ => 0,
         }
     }

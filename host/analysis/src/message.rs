@@ -1,6 +1,6 @@
 //! Facts to messages: strings, UTC and seconds are made here and nowhere else.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddr};
 
 use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
@@ -30,6 +30,11 @@ pub fn timestamp(tai: u64) -> Timestamp {
 /// An address as text.
 pub fn address(addr: [u8; 16]) -> String {
     Ipv6Addr::from(addr).to_canonical().to_string()
+}
+
+/// A service, as people write it.
+pub(crate) fn service((address, port): ([u8; 16], u16)) -> SocketAddr {
+    SocketAddr::new(Ipv6Addr::from(address).to_canonical(), port)
 }
 
 fn endpoint(addr: [u8; 16], port: u16) -> v1::Endpoint {

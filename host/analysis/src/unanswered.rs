@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::closing::Kind;
 use crate::flow::{FirstEnd, Flow};
 use crate::group::{Group, finding};
-use crate::message::seconds;
+use crate::message::{seconds, service};
 use crate::numbers::{connections, count, decimal, several};
 use weir_messages::v1;
 
@@ -35,7 +35,7 @@ pub(crate) struct Unanswered {
     ended: [u64; 3],
 }
 
-fn service(flow: &Flow) -> Service {
+fn server(flow: &Flow) -> Service {
     let ends = flow.ends();
     (ends.server, ends.server_port)
 }
@@ -47,7 +47,7 @@ fn is_answered(flow: &Flow) -> bool {
 impl Unanswered {
     /// From how long a wait on, ns, an answer of this connection's server was due.
     pub fn due(&self, flow: &Flow) -> u64 {
-        if is_answered(flow) || self.answering.contains(&service(flow)) {
+        if is_answered(flow) || self.answering.contains(&server(flow)) {
             DUE
         } else {
             DUE_OF_SILENT
@@ -56,16 +56,16 @@ impl Unanswered {
 
     /// A connection is over, of which a request waited so long, ns, for an answer that was due.
     pub fn connection(&mut self, flow: &Flow, kind: Kind, waited: Option<u64>) {
-        let service = service(flow);
+        let server = server(flow);
         if is_answered(flow) && self.answering.len() < SERVICES {
-            self.answering.insert(service);
+            self.answering.insert(server);
         }
         let Some(waited) = waited else { return };
         self.group.add(flow);
         self.waited = self.waited.saturating_add(waited);
         self.longest = self.longest.max(waited);
-        if self.silent.len() < SERVICES || self.silent.contains_key(&service) {
-            *self.silent.entry(service).or_default() += 1;
+        if self.silent.len() < SERVICES || self.silent.contains_key(&server) {
+            *self.silent.entry(server).or_default() += 1;
         }
         let ended = match (kind, flow.first_end()) {
             (Kind::Open | Kind::Timeout, _) => 2,
@@ -80,9 +80,9 @@ impl Unanswered {
         if requests == 0 {
             return None;
         }
-        let mut silent: Vec<_> = self.silent.iter().map(|(service, n)| (*n, *service)).collect();
-        silent.sort_unstable_by_key(|(n, service)| (std::cmp::Reverse(*n), *service));
-        let is_answering = silent.iter().any(|(_, service)| self.answering.contains(service));
+        let mut silent: Vec<_> = self.silent.iter().map(|(key, n)| (*n, *key)).collect();
+        silent.sort_unstable_by_key(|(n, key)| (std::cmp::Reverse(*n), *key));
+        let is_answering = silent.iter().any(|(_, key)| self.answering.contains(key));
         let [client, server, open] = self.ended;
         let mut evidence = vec![format!(
             "{} waited {} s in all for an answer that never came, {} s at most",
@@ -101,18 +101,13 @@ impl Unanswered {
         let ends = ends.into_iter().filter(|(n, _)| *n > 0);
         let ends: Vec<_> = ends.map(|(n, how)| format!("in {} {how}", count(n))).collect();
         evidence.push(ends.join(", "));
-        for (n, service @ (server, port)) in silent.into_iter().take(TOLD) {
-            let server = std::net::Ipv6Addr::from(server).to_canonical();
-            let answers = if self.answering.contains(&service) {
+        for (n, key) in silent.into_iter().take(TOLD) {
+            let answers = if self.answering.contains(&key) {
                 "it answered others"
             } else {
                 "it answered none"
             };
-            evidence.push(format!(
-                "{}: {} ({answers})",
-                std::net::SocketAddr::new(server, port),
-                count(n)
-            ));
+            evidence.push(format!("{}: {} ({answers})", service(key), count(n)));
         }
         if !is_answering {
             evidence.push("it may also be a protocol in which the client tells and the server says nothing".to_owned());

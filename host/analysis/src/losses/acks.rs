@@ -308,6 +308,25 @@ mod tests {
     use super::*;
     use crate::losses::tests::{PATH, SOON, again, event, places_each};
 
+    /// A SACK option of one block.
+    const fn one_block(left: u32, right: u32) -> EventMore {
+        EventMore {
+            left0: left,
+            right0: right,
+            left1: 0,
+            right1: 0,
+            left2: 0,
+            right2: 0,
+            left3: 0,
+            right3: 0,
+            sack_count: 1,
+            scale: 0,
+            mss: 0,
+            sack_permitted: 0,
+            timestamps: 0,
+        }
+    }
+
     /// Blocks of a device that shifts sequence numbers and not them: no hole, no D-SACK, and that none comes says nothing.
     #[test]
     fn blocks_far_from_all_that_was_sent_are_no_evidence() {
@@ -319,21 +338,7 @@ mod tests {
                 ..event(0, 0, 0, 0)
             };
             let edge = |edge: u32| edge.wrapping_add(shift);
-            let more = EventMore {
-                left0: edge(2000),
-                right0: edge(3000),
-                left1: 0,
-                right1: 0,
-                left2: 0,
-                right2: 0,
-                left3: 0,
-                right3: 0,
-                sack_count: 1,
-                scale: 0,
-                mss: 0,
-                sack_permitted: 0,
-                timestamps: 0,
-            };
+            let more = one_block(edge(2000), edge(3000));
             losses.heard(&e, Some(&more), 1, PATH);
             assert_eq!(losses.with_sack(PATH).sack, sack);
             let range = Range { from: 1000, to: 2000 };
@@ -392,21 +397,7 @@ mod tests {
                 ack: 1000,
                 ..event(0, 0, 0, 0)
             };
-            let more = EventMore {
-                left0: 0,
-                right0: 1000,
-                left1: 0,
-                right1: 0,
-                left2: 0,
-                right2: 0,
-                left3: 0,
-                right3: 0,
-                sack_count: 1,
-                scale: 0,
-                mss: 0,
-                sack_permitted: 0,
-                timestamps: 0,
-            };
+            let more = one_block(0, 1000);
             losses.heard(&e, Some(&more), 1_020_000_000, path);
             losses.close(None, 2_000_000_000, path);
             losses.done[0].place
