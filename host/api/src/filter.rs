@@ -24,14 +24,17 @@
 mod error;
 mod fields;
 mod lexer;
+mod order;
 mod parser;
 mod pattern;
+mod target;
 mod test;
 
 use std::marker::PhantomData;
 
 pub use error::FilterError;
 pub use fields::{Field, Fields, Kind, Step, Value};
+pub use order::Order;
 use test::Test;
 
 /// Longest filter, in bytes.

@@ -17,7 +17,7 @@ use weir_record::FlowId;
 
 use crate::checksum::fnv1a;
 use crate::facts::{Cursor, Facts};
-use crate::filter::{Fields, Filter};
+use crate::filter::{Fields, Filter, Order};
 use crate::finding_feed;
 use crate::log::RecordLog;
 use crate::packets::{self, PacketTable};
@@ -81,10 +81,14 @@ impl FlowService for Flows {
             filter,
             page_size,
             page_token,
+            order_by,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new(facts, "connections", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, &parse(&filter)?, |from, most| facts.connections(from, most));
+            let query = format!("connections {filter} {order_by}");
+            let asked = Asked::new(facts, &query, page_size, &page_token, 0)?;
+            let page = list(&asked, &filter_of(&filter)?, &order_of(&order_by)?, |from, most| {
+                facts.connections(from, most)
+            })?;
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListConnectionsResponse {
                 connections: page.items,
@@ -111,7 +115,7 @@ impl FlowService for Flows {
         &self,
         request: Request<WatchConnectionsRequest>,
     ) -> Result<Response<Self::WatchConnectionsStream>, Status> {
-        let filter = parse(&request.into_inner().filter)?;
+        let filter = filter_of(&request.into_inner().filter)?;
         let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
         let feed = Feed {
             facts: Arc::clone(&self.facts),
@@ -132,10 +136,14 @@ impl FlowService for Flows {
             filter,
             page_size,
             page_token,
+            order_by,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new(facts, "transactions", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, &parse(&filter)?, |from, most| facts.transactions(from, most));
+            let query = format!("transactions {filter} {order_by}");
+            let asked = Asked::new(facts, &query, page_size, &page_token, 0)?;
+            let page = list(&asked, &filter_of(&filter)?, &order_of(&order_by)?, |from, most| {
+                facts.transactions(from, most)
+            })?;
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListTransactionsResponse {
                 transactions: page.items,
@@ -154,10 +162,14 @@ impl FlowService for Flows {
             filter,
             page_size,
             page_token,
+            order_by,
         } = request.into_inner();
         self.work(move |facts| {
-            let asked = Asked::new(facts, "segments", &filter, page_size, &page_token, 0)?;
-            let page = list(&asked, &parse(&filter)?, |from, most| facts.segments(from, most));
+            let query = format!("segments {filter} {order_by}");
+            let asked = Asked::new(facts, &query, page_size, &page_token, 0)?;
+            let page = list(&asked, &filter_of(&filter)?, &order_of(&order_by)?, |from, most| {
+                facts.segments(from, most)
+            })?;
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListSegmentsResponse {
                 segments: page.items,
@@ -193,13 +205,13 @@ impl FlowService for Flows {
             }
             // Rows are counted from the first that the log still has.
             let first = rows[0].number;
-            let asked = Asked::new(facts, &format!("packets {id}"), "", page_size, &page_token, first)?;
+            let asked = Asked::new(facts, &format!("packets {id}"), page_size, &page_token, first)?;
             let kept = rows.len();
-            let from = asked.page.map_or(0, |(from, _)| from as usize).min(kept);
+            let from = asked.page.as_ref().map_or(0, |page| page.from as usize).min(kept);
             let to = (from + asked.page_size).min(kept);
             let page = Page {
                 items: rows.drain(from..to).collect(),
-                next: (to < kept).then_some(to as u64),
+                next: (to < kept).then_some((to as u64, 0)),
                 total: kept as u64 + left_out,
             };
             let (next_page_token, total_size) = (page.token(&asked), page.total);
@@ -221,11 +233,13 @@ impl FlowService for Flows {
             filter,
             page_size,
             page_token,
+            order_by,
         } = request.into_inner();
         self.work(move |facts| {
             let (version, findings) = facts.findings();
-            let asked = Asked::new(facts, "findings", &filter, page_size, &page_token, version)?;
-            let page = list(&asked, &parse(&filter)?, |from, most| {
+            let query = format!("findings {filter} {order_by}");
+            let asked = Asked::new(facts, &query, page_size, &page_token, version)?;
+            let page = list(&asked, &filter_of(&filter)?, &order_of(&order_by)?, |from, most| {
                 let items = findings
                     .iter()
                     .enumerate()
@@ -234,7 +248,7 @@ impl FlowService for Flows {
                 items
                     .map(|(index, finding)| (index as u64, Arc::new(Finding::clone(finding))))
                     .collect()
-            });
+            })?;
             let (next_page_token, total_size) = (page.token(&asked), page.total);
             Ok(ListFindingsResponse {
                 findings: page.items,
@@ -249,7 +263,7 @@ impl FlowService for Flows {
         &self,
         request: Request<WatchFindingsRequest>,
     ) -> Result<Response<Self::WatchFindingsStream>, Status> {
-        let filter = parse(&request.into_inner().filter)?;
+        let filter = filter_of(&request.into_inner().filter)?;
         let place = self.streams.place()?;
         let receiver = finding_feed::start(Arc::clone(&self.facts), filter, self.streams.clone(), place);
         Ok(Response::new(ReceiverStream::new(receiver)))
@@ -284,8 +298,12 @@ fn unknown(id: u64) -> Status {
     )
 }
 
-fn parse<T: Fields>(filter: &str) -> Result<Filter<T>, Status> {
+fn filter_of<T: Fields>(filter: &str) -> Result<Filter<T>, Status> {
     Filter::parse(filter).map_err(|error| status::filter(&error))
+}
+
+fn order_of<T: Fields>(order: &str) -> Result<Order<T>, Status> {
+    Order::parse(order).map_err(|error| status::order(&error))
 }
 
 /// A list request, checked.
@@ -293,30 +311,33 @@ struct Asked {
     page_size: usize,
     /// Ties tokens to the facts that they count in.
     facts_id: u64,
-    /// Ties tokens to the list and its filter.
+    /// Ties tokens to the list, its filter and its order.
     fingerprint: u64,
     /// Version of a list that is replaced as a whole; 0 for lists that only grow.
     version: u64,
-    /// Key to go on from, and the total of the first page.
-    page: Option<(u64, u64)>,
+    /// Where to go on; none: from the first page.
+    page: Option<Place>,
+}
+
+/// Where a page ended.
+struct Place {
+    /// Key of the next item; of an ordered list, of the last one.
+    from: u64,
+    /// Of what an ordered list's last item was ordered by.
+    values: u64,
+    /// The total of the first page.
+    total: u64,
 }
 
 impl Asked {
-    fn new(
-        facts: &dyn Facts,
-        list: &str,
-        filter: &str,
-        page_size: u32,
-        page_token: &str,
-        version: u64,
-    ) -> Result<Self, Status> {
+    fn new(facts: &dyn Facts, query: &str, page_size: u32, page_token: &str, version: u64) -> Result<Self, Status> {
         let facts_id = facts.id();
-        let fingerprint = u64::from(fnv1a(format!("{list} {filter}").as_bytes()));
+        let fingerprint = u64::from(fnv1a(query.as_bytes()));
         let page = if page_token.is_empty() {
             None
         } else {
             let words = token::decode(Purpose::ListPage, page_token);
-            let [token_facts, token_fingerprint, token_version, from, total] = words.ok_or_else(|| {
+            let [token_facts, token_fingerprint, token_version, from, values, total] = words.ok_or_else(|| {
                 status::invalid(
                     "page_token",
                     "PAGE_TOKEN_INVALID",
@@ -329,7 +350,7 @@ impl Asked {
                 ));
             }
             if token_fingerprint != fingerprint {
-                let message = "the token is of another list or filter; keep the filter unchanged between pages";
+                let message = "the token is of another list, filter or order; keep them unchanged between pages";
                 return Err(status::invalid("page_token", "PAGE_TOKEN_OF_OTHER_QUERY", message));
             }
             if token_version != version {
@@ -337,7 +358,7 @@ impl Asked {
                     "the list was replaced since the first page; begin without a token",
                 ));
             }
-            Some((from, total))
+            Some(Place { from, values, total })
         };
         let page_size = match page_size {
             0 => DEFAULT_PAGE,
@@ -355,29 +376,43 @@ impl Asked {
 
 struct Page<T> {
     items: Vec<T>,
-    /// Key of the first item of the next page, if there is one.
-    next: Option<u64>,
+    /// Where the next page begins, if there is one: see [`Place`].
+    next: Option<(u64, u64)>,
     /// All that matched when the first page was made.
     total: u64,
 }
 
 impl<T> Page<T> {
     fn token(&self, asked: &Asked) -> String {
-        self.next.map_or_else(String::new, |next| {
-            let words = [asked.facts_id, asked.fingerprint, asked.version, next, self.total];
+        self.next.map_or_else(String::new, |(from, values)| {
+            let words = [
+                asked.facts_id,
+                asked.fingerprint,
+                asked.version,
+                from,
+                values,
+                self.total,
+            ];
             token::encode(Purpose::ListPage, words)
         })
     }
 }
 
 /// One page. The first one goes through the whole list to count; later ones stop at the first
-/// item of the page after them.
+/// item of the page after them, if the list is not ordered.
 fn list<T: Fields + Clone>(
     asked: &Asked,
     filter: &Filter<T>,
+    order: &Order<T>,
     chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>,
-) -> Page<T> {
-    let (mut from, known_total) = asked.page.map_or((0, None), |(from, total)| (from, Some(total)));
+) -> Result<Page<T>, Status> {
+    if !order.is_empty() {
+        return ordered(asked, filter, order, chunk);
+    }
+    let (mut from, known_total) = asked
+        .page
+        .as_ref()
+        .map_or((0, None), |page| (page.from, Some(page.total)));
     let mut page = Page {
         items: Vec::new(),
         next: None,
@@ -385,21 +420,69 @@ fn list<T: Fields + Clone>(
     };
     loop {
         let items = chunk(from, CHUNK);
-        let Some((last, _)) = items.last() else { return page };
+        let Some((last, _)) = items.last() else { return Ok(page) };
         from = last + 1;
         for (key, item) in items.iter().filter(|(_, item)| filter.matches(item)) {
             if page.items.len() < asked.page_size {
                 page.items.push(T::clone(item));
             } else if page.next.is_none() {
-                page.next = Some(*key);
+                page.next = Some((*key, 0));
             }
             if known_total.is_none() {
                 page.total += 1;
             } else if page.next.is_some() {
-                return page;
+                return Ok(page);
             }
         }
     }
+}
+
+/// One page of an ordered list, of equal items the first known first: what comes behind the last item of the page before.
+/// Each goes through the whole list, and keeps twice the items of a page.
+fn ordered<T: Fields + Clone>(
+    asked: &Asked,
+    filter: &Filter<T>,
+    order: &Order<T>,
+    chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>,
+) -> Result<Page<T>, Status> {
+    let values = |item: &T| u64::from(fnv1a(order.values(item).as_bytes()));
+    let compare = |(a_key, a): &(u64, Arc<T>), (b_key, b): &(u64, Arc<T>)| order.compare(a, b).then(a_key.cmp(b_key));
+    let before = match &asked.page {
+        None => None,
+        Some(place) => {
+            let before = chunk(place.from, 1).pop();
+            let unchanged = before.filter(|(key, item)| *key == place.from && values(item) == place.values);
+            Some(unchanged.ok_or_else(|| {
+                status::changed("the last item of the page before has changed or is gone; begin without a token")
+            })?)
+        }
+    };
+    let most = asked.page_size + 1;
+    let mut first: Vec<(u64, Arc<T>)> = Vec::new();
+    let (mut from, mut total) = (0, 0);
+    loop {
+        let items = chunk(from, CHUNK);
+        let Some((last, _)) = items.last() else { break };
+        from = last + 1;
+        for item in items.into_iter().filter(|(_, item)| filter.matches(item)) {
+            total += 1;
+            if before.as_ref().is_none_or(|before| compare(&item, before).is_gt()) {
+                first.push(item);
+            }
+        }
+        if first.len() > 2 * most {
+            first.select_nth_unstable_by(most, compare);
+            first.truncate(most);
+        }
+    }
+    first.sort_unstable_by(compare);
+    let is_more = first.len() > asked.page_size;
+    first.truncate(asked.page_size);
+    Ok(Page {
+        next: first.last().filter(|_| is_more).map(|(key, item)| (*key, values(item))),
+        items: first.into_iter().map(|(_, item)| Arc::unwrap_or_clone(item)).collect(),
+        total: asked.page.as_ref().map_or(total, |page| page.total),
+    })
 }
 
 /// One watcher.

@@ -55,6 +55,10 @@ pub(crate) fn filter(error: &FilterError) -> Status {
     invalid("filter", "FILTER_INVALID", error.to_string())
 }
 
+pub(crate) fn order(error: &FilterError) -> Status {
+    invalid("order_by", "ORDER_INVALID", error.to_string())
+}
+
 pub(crate) fn not_found(reason: &str, message: impl Into<String>) -> Status {
     status(Code::NotFound, reason, message)
 }

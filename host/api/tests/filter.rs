@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
-use weir_api::filter::{Field, Fields, Filter, Kind};
+use weir_api::filter::{Field, Fields, Filter, Kind, Order};
 use weir_messages::v1::{Close, Connection, Direction, Endpoint, Finding, Rtt, Segment, Setup, Transaction};
 
 fn connection() -> Connection {
@@ -344,4 +344,79 @@ proptest! {
         }
         prop_assert_eq!(holds(&text), groups.iter().all(|group| *group), "{}", text);
     }
+}
+
+/// Connections by id, of these addresses and durations, in this order.
+fn ordered(order: &str) -> Vec<u64> {
+    let order = Order::parse(order).unwrap_or_else(|error| panic!("{order}: {error}"));
+    let rows = [
+        ("10.0.0.10", 2.0, None),
+        ("10.0.0.9", 1.0, Some(7)),
+        ("10.0.0.9", 3.0, Some(0)),
+        ("", 1.0, Some(30)),
+    ];
+    let rows = (0..)
+        .zip(rows)
+        .map(|(id, (address, duration_seconds, lost))| Connection {
+            id,
+            client: (!address.is_empty()).then(|| Endpoint {
+                address: address.into(),
+                port: 1,
+            }),
+            duration_seconds,
+            server_to_client: lost.map(|retransmitted_packets| Direction {
+                retransmitted_packets,
+                ..Direction::default()
+            }),
+            ..Connection::default()
+        });
+    let mut rows: Vec<Connection> = rows.collect();
+    rows.sort_by(|a, b| order.compare(a, b));
+    rows.iter().map(|row| row.id).collect()
+}
+
+#[test]
+fn orders_are_by_value_and_what_has_none_comes_last() {
+    assert_eq!(ordered(""), [0, 1, 2, 3]);
+    assert_eq!(ordered(" durationSeconds"), [1, 3, 0, 2]);
+    assert_eq!(ordered("duration_seconds desc"), [2, 0, 1, 3]);
+    assert_eq!(ordered("duration_seconds asc , id desc"), [3, 1, 0, 2]);
+    assert_eq!(ordered("client.address"), [1, 2, 0, 3], "as numbers, not as texts");
+    assert_eq!(ordered("client.address desc,duration_seconds desc"), [0, 2, 1, 3]);
+    assert_eq!(ordered("server_to_client.retransmitted_packets"), [2, 1, 3, 0]);
+    assert_eq!(ordered("server_to_client.retransmitted_packets desc"), [3, 1, 2, 0]);
+    let rate = |number: f64| Finding {
+        values: [("rate".to_owned(), number.into())].into(),
+        ..Finding::default()
+    };
+    let order = Order::parse("values.rate desc").unwrap();
+    assert!(order.compare(&rate(2.0), &rate(1.0)).is_lt());
+    assert!(order.compare(&rate(2.0), &Finding::default()).is_lt());
+}
+
+#[test]
+fn orders_that_are_none_say_where_and_why() {
+    for (order, position, found, expected) in [
+        ("turns, shares", 8, "shares", "a field of shares"),
+        ("turnz", 1, "turnz", "a field: id, client"),
+        ("turns down", 1, "turns down", "FIELD, FIELD asc or FIELD desc"),
+        ("turns DESC", 1, "turns DESC", "FIELD asc or FIELD desc"),
+        ("turns desc id", 1, "turns desc id", "FIELD desc"),
+        ("turns,,id", 7, ",", "a field between commas"),
+        ("turns, ", 8, ",", "a field between commas"),
+        ("vlans", 1, "vlans", "one value: vlans is a list"),
+        ("turns.x", 1, "turns.x", "no field behind turns"),
+        ("id,id,id,id,id,id,id,id,id,id,id", 31, "id", "at most 10 fields"),
+    ] {
+        let error = Order::<Connection>::parse(order).unwrap_err();
+        assert_eq!((error.position, error.found.as_str()), (position, found), "{order}");
+        assert!(error.expected.contains(expected), "{order}: {error}");
+    }
+    assert!(
+        Order::<Finding>::parse("values")
+            .unwrap_err()
+            .expected
+            .contains("values.NAME")
+    );
+    assert!(Order::<Connection>::parse(&" ".repeat(9000)).is_err());
 }

@@ -511,7 +511,7 @@ async fn lists_are_filtered_and_come_in_pages() {
     let request = ListConnectionsRequest {
         filter: "client.address = 10.0.0.1".into(),
         page_size: 1000,
-        page_token: String::new(),
+        ..ListConnectionsRequest::default()
     };
     let (mut ids, mut token) = (Vec::new(), String::new());
     loop {
@@ -573,7 +573,7 @@ async fn lists_are_filtered_and_come_in_pages() {
     let request = ListSegmentsRequest {
         filter: "connection_id = 1 AND place = BEHIND_TAP".into(),
         page_size: 30,
-        page_token: String::new(),
+        ..ListSegmentsRequest::default()
     };
     let page = client.list_segments(request.clone()).await.unwrap().into_inner();
     assert_eq!(
@@ -1195,6 +1195,80 @@ async fn the_time_line_is_cut_to_what_is_asked_for() {
         let requests: Vec<u64> = answer.slices.iter().map(|slice| slice.requests).collect();
         assert_eq!(requests, expected.collect::<Vec<u64>>());
     }
+}
+
+#[tokio::test]
+async fn ordered_lists_come_in_pages_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    // Many of each duration, so that pages end among equals; more than are taken from the store at a time.
+    let turned = |id: u64| Connection {
+        duration_seconds: (id * 7 % 11) as f64,
+        ..connection(id, true)
+    };
+    server.facts.update_connections((0..9_000).map(turned));
+    let mut client = server.flows().await;
+    let request = |page_token: &str| ListConnectionsRequest {
+        filter: "client.address = 10.0.0.1".into(),
+        order_by: "duration_seconds desc".into(),
+        page_size: 700,
+        page_token: page_token.into(),
+    };
+    let mut expected: Vec<u64> = (0..9_000).filter(|id| id % 4 == 1).collect();
+    expected.sort_by_key(|id| std::cmp::Reverse(id * 7 % 11));
+    let (mut ids, mut tokens) = (Vec::new(), vec![String::new()]);
+    loop {
+        let page = client
+            .list_connections(request(&tokens[tokens.len() - 1]))
+            .await
+            .unwrap()
+            .into_inner();
+        assert_eq!(page.total_size, 2250);
+        ids.extend(page.connections.iter().map(|connection| connection.id));
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        tokens.push(page.next_page_token);
+    }
+    assert_eq!((ids.len(), tokens.len()), (2250, 4));
+    assert_eq!(ids, expected, "of equal ones the first known comes first");
+
+    let error = |order_by: &str, page_token: &str| ListConnectionsRequest {
+        order_by: order_by.into(),
+        ..request(page_token)
+    };
+    let wrong = client
+        .list_connections(error("duration_secondz", ""))
+        .await
+        .unwrap_err();
+    assert_error(&wrong, Code::InvalidArgument, "ORDER_INVALID");
+    let other = client.list_connections(error("id", &tokens[1])).await.unwrap_err();
+    assert_error(&other, Code::InvalidArgument, "PAGE_TOKEN_OF_OTHER_QUERY");
+    // Where the page ended is not known any more when its last row is elsewhere.
+    server.facts.update_connections([turned(ids[0])]);
+    assert!(client.list_connections(request(&tokens[1])).await.is_ok());
+    let elsewhere = Connection {
+        duration_seconds: 0.5,
+        ..connection(ids[699], true)
+    };
+    server.facts.update_connections([elsewhere]);
+    let moved = client.list_connections(request(&tokens[1])).await.unwrap_err();
+    assert_error(&moved, Code::Aborted, "LIST_CHANGED");
+
+    let finding = |title: &str| Finding {
+        title: title.into(),
+        ..Finding::default()
+    };
+    server
+        .facts
+        .set_findings(vec![finding("a"), finding("c"), finding("b")]);
+    let request = ListFindingsRequest {
+        order_by: "title desc".into(),
+        ..ListFindingsRequest::default()
+    };
+    let page = client.list_findings(request).await.unwrap().into_inner();
+    let titles: Vec<&str> = page.findings.iter().map(|finding| finding.title.as_str()).collect();
+    assert_eq!(titles, ["c", "b", "a"]);
 }
 
 #[tokio::test]

@@ -67,7 +67,8 @@ class _Call(Protocol[_AnswerOf]):
 class Daemon:
     """A connection to a daemon; use it in a `with` statement, or close it.
 
-    Filters follow AIP-160 (docs/src/filter.md): `server.port = 443 AND setup.outcome = IGNORED`.
+    Filters follow AIP-160 (docs/src/filter.md): `server.port = 443 AND setup.outcome = IGNORED`; orders are fields by commas:
+    `server.port, duration_seconds desc`.
     Messages are those of weir.v1; `HasField` tells what is known, as a count of 0 is a count.
     """
 
@@ -110,12 +111,14 @@ class Daemon:
 
     # What the analysis knows.
 
-    def connections(self, filter: str = "") -> Iterator[analysis_pb2.Connection]:
-        """TCP connections, in the order in which they were first seen."""
+    def connections(self, filter: str = "", order_by: str = "") -> Iterator[analysis_pb2.Connection]:
+        """TCP connections, in the order in which they were first seen if none is asked for."""
         yield from self._pages(
             "ListConnections",
             flow_service_pb2.ListConnectionsResponse,
-            lambda token: flow_service_pb2.ListConnectionsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda token: flow_service_pb2.ListConnectionsRequest(
+                filter=filter, order_by=order_by, page_size=PAGE, page_token=token
+            ),
             lambda page: (page.connections, page.next_page_token),
         )
 
@@ -128,21 +131,25 @@ class Daemon:
         )
         return answer.connection, list(answer.transactions)
 
-    def transactions(self, filter: str = "") -> Iterator[analysis_pb2.Transaction]:
+    def transactions(self, filter: str = "", order_by: str = "") -> Iterator[analysis_pb2.Transaction]:
         """Setups, requests with their responses, and closes; times in seconds."""
         yield from self._pages(
             "ListTransactions",
             flow_service_pb2.ListTransactionsResponse,
-            lambda token: flow_service_pb2.ListTransactionsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda token: flow_service_pb2.ListTransactionsRequest(
+                filter=filter, order_by=order_by, page_size=PAGE, page_token=token
+            ),
             lambda page: (page.transactions, page.next_page_token),
         )
 
-    def segments(self, filter: str = "") -> Iterator[analysis_pb2.Segment]:
+    def segments(self, filter: str = "", order_by: str = "") -> Iterator[analysis_pb2.Segment]:
         """Segments that came twice, late or never: what they were, why, and where a packet was lost."""
         yield from self._pages(
             "ListSegments",
             flow_service_pb2.ListSegmentsResponse,
-            lambda token: flow_service_pb2.ListSegmentsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda token: flow_service_pb2.ListSegmentsRequest(
+                filter=filter, order_by=order_by, page_size=PAGE, page_token=token
+            ),
             lambda page: (page.segments, page.next_page_token),
         )
 
@@ -157,12 +164,14 @@ class Daemon:
             lambda page: (page.packets, page.next_page_token),
         )
 
-    def findings(self, filter: str = "") -> Iterator[analysis_pb2.Finding]:
+    def findings(self, filter: str = "", order_by: str = "") -> Iterator[analysis_pb2.Finding]:
         """What an expert would point out, with evidence and confidence."""
         yield from self._pages(
             "ListFindings",
             flow_service_pb2.ListFindingsResponse,
-            lambda token: flow_service_pb2.ListFindingsRequest(filter=filter, page_size=PAGE, page_token=token),
+            lambda token: flow_service_pb2.ListFindingsRequest(
+                filter=filter, order_by=order_by, page_size=PAGE, page_token=token
+            ),
             lambda page: (page.findings, page.next_page_token),
         )
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Sink};
+use weir_api::filter::Order;
 use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
@@ -17,6 +18,12 @@ use crate::{output, query, report, say, source, taps, text};
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     output::keep(&args.inputs, args.output.as_deref())?;
     let marked = args.range()?;
+    let order = Order::parse(&args.order_by).map_err(|error| Failure::new(format_args!("--order-by: {error}")))?;
+    if args.format == AnalyzeFormat::Json && !order.is_empty() {
+        return Err(Failure::new(
+            "--order-by is for text: JSON tells of connections as they end, and of all",
+        ));
+    }
     if args.inputs.len() > 1 || args.format == AnalyzeFormat::Html {
         args.without_parts()?;
     }
@@ -43,7 +50,8 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             Ok(code)
         }
         AnalyzeFormat::Text => {
-            let mut collector = watched(text::Collector::new(args.rows, args.segments), args.timeline);
+            let collector = text::Collector::new(args.rows, args.segments).ordered(order);
+            let mut collector = watched(collector, args.timeline);
             let mut analyzer = Analyzer::new(config);
             let code = records(input, &args.flow, |records| analyzer.push(records, &mut collector))?;
             let summary = collector.finish(&mut analyzer);

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_analysis::{Moment, Range};
 use weir_dpdk::Device;
 use weir_messages::Timestamp;
+use weir_record::FlowId;
 use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
@@ -119,6 +120,10 @@ pub struct AnalyzeArgs {
     /// Rows of each table in text output
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
+    /// Which connections are shown first, in text output: fields as in the JSON output, by commas, each with desc for the
+    /// largest first ("server_to_client.bytes desc"). Otherwise those with most trouble, by time
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FIELDS")]
+    pub order_by: String,
     #[command(flatten)]
     pub path: PathOptions,
     /// Put transactions of two hosts together to operations: a gap of so many seconds ends one
@@ -178,6 +183,7 @@ impl AnalyzeArgs {
     /// Several captures of one path, and the report, have no place for some of what can be asked about one.
     pub fn without_parts(&self) -> Result<(), Failure> {
         let given = [
+            ("--order-by", !self.order_by.is_empty()),
             ("--operations", self.operations.is_some()),
             ("--from", self.from.is_some()),
             ("--to", self.to.is_some()),
@@ -455,14 +461,32 @@ pub struct PageOptions {
     pub page_host: Vec<String>,
 }
 
+/// The connection that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted {
+    Id(FlowId),
+    /// One that has this end.
+    End(SocketAddr),
+}
+
+impl Wanted {
+    fn read(text: &str) -> Result<Self, String> {
+        let id = text.parse().map(|id| Self::Id(FlowId(id)));
+        let end = || text.parse().map(Self::End);
+        id.or_else(|_| end())
+            .map_err(|_| "an end such as 10.0.0.1:40000 or [2001:db8::1]:40000, or a number".into())
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct PacketsArgs {
     /// Capture file, or http://HOST:PORT of a daemon that makes PACKET records (weir serve --digests)
     #[arg(value_name = "FILE")]
     pub input: String,
-    /// Connection, by the id that weir analyze -f json gives, or weir query (a daemon's differ); not needed when the capture has one
-    #[arg(long, value_name = "ID")]
-    pub connection: Option<u64>,
+    /// Connection, by an end as in the tables (10.0.0.1:40000, [2001:db8::1]:40000), mostly the client's, or by the id that weir
+    /// analyze -f json gives, or weir query (a daemon's differ); not needed when the capture has one
+    #[arg(long, value_name = "END|ID", value_parser = Wanted::read)]
+    pub connection: Option<Wanted>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
     pub format: Format,
@@ -853,6 +877,9 @@ pub struct QueryArgs {
     /// (fields as in the JSON output, in either spelling; see docs/src/filter.md)
     #[arg(long, default_value = "", value_name = "FILTER")]
     pub filter: String,
+    /// Order, for example: server.port, duration_seconds desc (fields as in a filter; the first ones are fetched)
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FIELDS")]
+    pub order_by: String,
     /// With findings: those that are open, then each that opens, changes or closes, until interrupted
     #[arg(long)]
     pub watch: bool,

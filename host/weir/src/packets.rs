@@ -1,27 +1,34 @@
 //! `weir packets`: the packet table of one connection, from PACKET records.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 
 use weir_api::packets::PacketTable;
 use weir_engine::Config;
+use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow};
+use weir_record::time::utc_from_tai;
 use weir_record::{FlowId, Kind, Open, PROTOCOL_TCP, Record};
 use weir_report::{Timing, Trace};
 
-use crate::cli::{FlowOptions, Format, PacketsArgs};
+use crate::cli::{FlowOptions, Format, PacketsArgs, Wanted};
 use crate::error::Failure;
 use crate::format::{Clock, seconds};
 use crate::{analyze, output, source, text};
+
+/// Connections that are told of where one is to be chosen.
+const LISTED: usize = 20;
 
 /// Run the command.
 pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
     output::keep([&args.input], args.output.as_deref())?;
     let id = match args.connection {
-        Some(id) => FlowId(id),
-        None => only_connection(args)?,
+        Some(Wanted::Id(id)) => id,
+        Some(Wanted::End(end)) => only_connection(args, Some(end))?,
+        None => only_connection(args, None)?,
     };
     let mut table = Table::new(id, usize::MAX);
     let outcome = read(&args.input, &args.flow, true, |record| table.record(record))?;
@@ -30,7 +37,7 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
         let why = match (&table.open, source::is_url(&args.input)) {
             (Some(_), _) => "no PACKET records of it; a daemon makes them with weir serve --digests",
             (None, true) => "there is none in the log; weir query connections lists those that are known",
-            (None, false) => "there is none; weir analyze -f json lists their ids",
+            (None, false) => "there is none; without --connection their ids are listed, all by weir analyze -f json",
         };
         return Err(Failure::new(format_args!(
             "{}: no connection {}: {why}",
@@ -74,8 +81,8 @@ pub fn traces(
         Some(Trace {
             id: *id,
             ends: [
-                end(open.client_addr, open.client_port),
-                end(open.server_addr, open.server_port),
+                end(open.client_addr, open.client_port).to_string(),
+                end(open.server_addr, open.server_port).to_string(),
             ],
             rows,
             left_out,
@@ -97,31 +104,49 @@ fn read(
     analyze::read(input, engine, |records| records.iter().for_each(&mut take))
 }
 
-/// The connection of a capture that has one.
-fn only_connection(args: &PacketsArgs) -> Result<FlowId, Failure> {
-    if source::comes_once(&args.input) {
+/// The connection of a capture that has one, with this end if one is given.
+fn only_connection(args: &PacketsArgs, wanted: Option<SocketAddr>) -> Result<FlowId, Failure> {
+    let input = &args.input;
+    if source::comes_once(input) {
         return Err(Failure::new(format_args!(
-            "{}: can be read only once (standard input, a pipe): --connection ID says of which connection",
-            args.input
+            "{input}: can be read only once (standard input, a pipe): --connection ID says of which connection"
         )));
     }
-    let (mut first, mut count) = (None, 0u64);
-    read(&args.input, &args.flow, false, |record| {
-        if record.kind() == Some(Kind::Open)
-            && !record.is_continuation()
-            && Open::decode(record).protocol == PROTOCOL_TCP
-        {
-            first.get_or_insert(record.flow());
+    let (mut listed, mut count) = (Vec::new(), 0usize);
+    read(input, &args.flow, false, |record| {
+        if record.kind() != Some(Kind::Open) || record.is_continuation() {
+            return;
+        }
+        let open = Open::decode(record);
+        let ends = [
+            end(open.client_addr, open.client_port),
+            end(open.server_addr, open.server_port),
+        ];
+        if open.protocol == PROTOCOL_TCP && wanted.is_none_or(|wanted| ends.contains(&wanted)) {
             count += 1;
+            if listed.len() < LISTED {
+                listed.push((record.flow(), record.time(), ends));
+            }
         }
     })?;
-    match (first, count) {
-        (Some(id), 1) => Ok(id),
-        _ => Err(Failure::new(format_args!(
-            "{}: {count} connections are in it: which one? --connection ID (weir analyze -f json lists the ids)",
-            args.input
-        ))),
+    let with_end = wanted.map_or_else(String::new, |wanted| format!(" with the end {wanted}"));
+    let mut why = match listed[..] {
+        [(id, ..)] => return Ok(id),
+        [] => format!("{input}: no connection{with_end} is in it"),
+        _ => format!("{input}: {count} connections{with_end} are in it: which one? --connection END, or the ID"),
+    };
+    for (FlowId(id), time, [client, server]) in &listed {
+        let time = Timestamp::from_unix_nanos(utc_from_tai(*time).cast_signed());
+        let _ = write!(why, "\n  {id:<8} {time}  {client} -> {server}");
     }
+    if count > listed.len() {
+        let _ = write!(
+            why,
+            "\n  and {} more: weir analyze -f json lists all",
+            count - listed.len()
+        );
+    }
+    Err(Failure::new(why))
 }
 
 /// A connection, and its packets.
@@ -148,14 +173,13 @@ impl Table {
 
 /// As a table.
 fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Write) -> io::Result<()> {
-    let address = |addr: [u8; 16], port: u16| format!("{} port {port}", Ipv6Addr::from(addr).to_canonical());
     match open {
         Some(open) => writeln!(
             out,
             "connection {}: client {}, server {}",
             id.0,
-            address(open.client_addr, open.client_port),
-            address(open.server_addr, open.server_port)
+            end(open.client_addr, open.client_port),
+            end(open.server_addr, open.server_port)
         )?,
         // A daemon's log has lost it with its oldest records.
         None => writeln!(out, "connection {}: its beginning is not in the log any more", id.0)?,
@@ -173,7 +197,7 @@ fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Writ
             "seq",
             "ack",
             "data",
-            "window",
+            "raw window",
             "block",
             "SACK",
             "conditions",
@@ -209,10 +233,7 @@ fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Writ
     writeln!(out, "{table}")
 }
 
-/// `address:port`.
-fn end(addr: [u8; 16], port: u16) -> String {
-    match Ipv6Addr::from(addr).to_canonical() {
-        IpAddr::V4(addr) => format!("{addr}:{port}"),
-        IpAddr::V6(addr) => format!("[{addr}]:{port}"),
-    }
+/// An end of a connection.
+fn end(addr: [u8; 16], port: u16) -> SocketAddr {
+    SocketAddr::new(Ipv6Addr::from(addr).to_canonical(), port)
 }

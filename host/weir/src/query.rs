@@ -55,9 +55,18 @@ pub fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
         args.what,
         What::Connections | What::Transactions | What::Segments | What::Findings
     );
-    if !takes_filter && !args.filter.is_empty() {
+    let options = [("--filter", &args.filter), ("--order-by", &args.order_by)];
+    let given = options.iter().find(|(_, value)| !value.is_empty());
+    if let Some((option, _)) = given
+        && !takes_filter
+    {
+        return Err(Failure::new(format_args!(
+            "{option} is for connections, transactions, segments and findings"
+        )));
+    }
+    if args.watch && !args.order_by.is_empty() {
         return Err(Failure::new(
-            "--filter is for connections, transactions, segments and findings",
+            "--order-by is for lists: what is watched comes as it happens",
         ));
     }
     runtime()?.block_on(ask(args))?;
@@ -191,7 +200,8 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let (mut total, mut all) = (0, 0);
     let mut page_token = String::new();
     loop {
-        let (filter, left) = (args.filter.clone(), args.limit.saturating_sub(total));
+        let (filter, order_by) = (args.filter.clone(), args.order_by.clone());
+        let left = args.limit.saturating_sub(total);
         let page_size = left.min(PAGE) as u32;
         if page_size == 0 {
             break;
@@ -202,6 +212,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     filter,
                     page_size,
                     page_token,
+                    order_by,
                 };
                 let page = client
                     .list_connections(request)
@@ -218,6 +229,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     filter,
                     page_size,
                     page_token,
+                    order_by,
                 };
                 let page = client
                     .list_transactions(request)
@@ -234,6 +246,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     filter,
                     page_size,
                     page_token,
+                    order_by,
                 };
                 let page = client
                     .list_segments(request)
@@ -250,6 +263,7 @@ async fn facts(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                     filter,
                     page_size,
                     page_token,
+                    order_by,
                 };
                 let page = client
                     .list_findings(request)

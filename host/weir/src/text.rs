@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
 use weir_analysis::{Class, Ends, Sink, Verdict, connections, several};
+use weir_api::filter::Order;
 use weir_messages::v1::{
     Analysis, Bottleneck, Connection, Diagnosis, Direction, Finding, FindingChange, Leg, Pie, Segment,
     SignatureStatistics, Summary, TimeShares, Transaction,
@@ -32,6 +33,8 @@ pub struct Collector {
     first: Vec<Connection>,
     /// The connections with most trouble, most first.
     troubled: Vec<(u64, Connection)>,
+    /// The order that was asked for, and the first connections in it.
+    ordered: Option<(Order<Connection>, Vec<Connection>)>,
     connections: u64,
     outcomes: BTreeMap<&'static str, u64>,
     closes: BTreeMap<&'static str, u64>,
@@ -47,6 +50,7 @@ impl Collector {
     pub fn new(rows: usize, segments: bool) -> Self {
         Self {
             rows,
+            ordered: None,
             segments: segments.then(Vec::new),
             ends: HashMap::new(),
             first: Vec::new(),
@@ -56,6 +60,12 @@ impl Collector {
             closes: BTreeMap::new(),
             findings: Vec::new(),
         }
+    }
+
+    /// Show the first connections in this order, if it is one.
+    pub fn ordered(mut self, order: Order<Connection>) -> Self {
+        self.ordered = (!order.is_empty()).then(|| (order, Vec::new()));
+        self
     }
 }
 
@@ -75,6 +85,15 @@ impl Sink for Collector {
             let message = connection.message();
             self.ends
                 .insert(message.id, (end(&message.client), end(&message.server)));
+        }
+        if let Some((order, first)) = &mut self.ordered {
+            let message = connection.message();
+            let at = first.partition_point(|other| order.compare(other, &message).is_le());
+            if at < self.rows {
+                first.truncate(self.rows - 1);
+                first.insert(at, message);
+            }
+            return;
         }
         let score = trouble(connection);
         let least = self.troubled.last().map_or(0, |(least, _)| *least);
@@ -136,23 +155,24 @@ impl Collector {
         print_setups(&summary.signatures, self.rows, out)?;
         text_dialogues::print(summary, self.rows, out)?;
         let all = self.connections <= self.rows as u64;
-        let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
-            std::mem::take(&mut self.first)
-        } else {
-            std::mem::take(&mut self.troubled)
-                .into_iter()
-                .map(|(_, connection)| connection)
-                .collect()
+        let (shown, which) = match self.ordered.take() {
+            Some((_, first)) => (first, "the first in this order"),
+            None => {
+                let mut shown: Vec<Connection> = if all || self.troubled.is_empty() {
+                    std::mem::take(&mut self.first)
+                } else {
+                    let troubled = std::mem::take(&mut self.troubled).into_iter();
+                    troubled.map(|(_, connection)| connection).collect()
+                };
+                shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
+                (shown, "those with most trouble")
+            }
         };
-        shown.sort_by_key(|c| c.first_packet_time.map(|t| (t.seconds, t.nanos)));
         let note = if all {
             count(self.connections)
         } else {
-            format!(
-                "{} of {}, those with most trouble; --rows shows more",
-                count(shown.len() as u64),
-                count(self.connections)
-            )
+            let (shown, all) = (count(shown.len() as u64), count(self.connections));
+            format!("{shown} of {all}, {which}; --rows shows more")
         };
         let clock = Clock::of(summary);
         print_connections(&shown, &note, clock, out)?;
@@ -356,10 +376,12 @@ fn print_connections(shown: &[Connection], note: &str, clock: Clock, out: &mut d
             "←",
             "sent again →",
             "←",
+            "SACKs →",
+            "←",
             "RTT server min / median",
             "RTT client",
         ],
-        &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
+        &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18],
     );
     for c in shown {
         let (to_server, to_client) = (
@@ -382,6 +404,8 @@ fn print_connections(shown: &[Connection], note: &str, clock: Clock, out: &mut d
             kilobits(&to_client),
             some(to_server.retransmitted_packets),
             some(to_client.retransmitted_packets),
+            some(to_server.sack_blocks),
+            some(to_client.sack_blocks),
             rtt(&c.client_to_server),
             rtt(&c.server_to_client),
         ]);

@@ -3,6 +3,7 @@
 use super::fields::{Field, Kind, Step};
 use super::lexer::{self, Operator, Token, Word};
 use super::pattern::{Pattern, holds};
+use super::target::{Target, names};
 use super::test::{Number, Test};
 use super::{FilterError, MAX_BYTES, Node};
 
@@ -46,19 +47,6 @@ struct Parser<'a> {
     next: usize,
     depth: usize,
     restrictions: usize,
-}
-
-/// A field found by its path.
-struct Target {
-    path: Vec<Step>,
-    kind: Kind,
-    repeated: bool,
-    /// Its last name.
-    name: String,
-    /// Whether it is a value in a map.
-    in_map: bool,
-    /// The only texts that it can hold; none: any text.
-    values: &'static [&'static str],
 }
 
 impl Parser<'_> {
@@ -174,44 +162,8 @@ impl Parser<'_> {
         Ok(Node::Text(text))
     }
 
-    /// The field that a dotted path names.
     fn target(&self, at: usize, dotted: &str) -> Result<Target, FilterError> {
-        let mut target = Target {
-            path: Vec::new(),
-            kind: Kind::Message(self.schema),
-            repeated: false,
-            name: String::new(),
-            in_map: false,
-            values: &[],
-        };
-        for name in dotted.split('.') {
-            match target.kind {
-                Kind::Message(schema) => {
-                    let Some(field) = schema.iter().find(|field| field.name == name || field.json == name) else {
-                        let wanted = if target.name.is_empty() {
-                            "a field"
-                        } else {
-                            "a field of it"
-                        };
-                        return Err(self.error_at(at, format!("{wanted}: {}", names(schema))));
-                    };
-                    target.path.push(Step::Field(field.tag));
-                    target.kind = field.kind;
-                    target.repeated |= field.repeated;
-                    target.values = field.values;
-                }
-                Kind::Map if !target.in_map => {
-                    target.path.push(Step::Key(name.to_owned()));
-                    target.in_map = true;
-                }
-                _ => {
-                    let expected = format!("no field behind {}: it is a plain value", target.name);
-                    return Err(self.error_at(at, expected));
-                }
-            }
-            target.name = name.to_owned();
-        }
-        Ok(target)
+        Target::find(self.schema, dotted).map_err(|expected| self.error_at(at, expected))
     }
 
     /// The value behind an operator, and the test it makes.
@@ -299,10 +251,6 @@ fn one_or(mut nodes: Vec<Node>, many: fn(Vec<Node>) -> Node) -> Node {
         }
         None => many(nodes),
     }
-}
-
-fn names(schema: &[Field]) -> String {
-    schema.iter().map(|field| field.name).collect::<Vec<_>>().join(", ")
 }
 
 fn text(operator: Operator, pattern: Pattern) -> Test {

@@ -1,9 +1,11 @@
 """The packet table of a connection: the six frames of the published pie, through the whole command."""
 
 import json
+import re
 import subprocess
 
 from test_pie import FRAMES, NEAR_CLIENT, WEIR, capture
+from test_serve import DEMO
 
 
 def packets(*arguments):
@@ -28,3 +30,23 @@ def test_a_connection_that_is_not_there_is_told(tmp_path):
     run = packets(capture(tmp_path / "client.pcap", NEAR_CLIENT), "--connection", "7")
     assert run.returncode == 1
     assert "no connection 7" in run.stderr
+
+
+def test_a_connection_is_asked_for_by_an_end(tmp_path):
+    demo = str(DEMO)
+    which = packets(demo)
+    assert (which.returncode, which.stdout) == (1, "")
+    head, *listed = which.stderr.splitlines()
+    assert head.endswith("demo.pcap: 13 connections are in it: which one? --connection END, or the ID")
+    told = [re.fullmatch(r"  (\d+) +2026-11-21T05:45:3\S+Z  (\S+) -> (\S+)", line).groups() for line in listed]
+    assert len(told) == 13
+    for number, client, _ in told:
+        by_end = packets(demo, "--connection", client)
+        assert by_end.stdout.startswith(f"connection {number}: client {client}, server ")
+        assert by_end.stdout == packets(demo, "--connection", number).stdout
+    # The server's end is that of twelve.
+    server = packets(demo, "--connection", "10.77.0.2:9000")
+    assert "12 connections with the end 10.77.0.2:9000 are in it" in server.stderr
+    assert "no connection with the end 10.77.0.9:1 is in it" in packets(demo, "--connection", "10.77.0.9:1").stderr
+    wrong = packets(demo, "--connection", "10.77.0.2")
+    assert (wrong.returncode, "an end such as 10.0.0.1:40000" in wrong.stderr) == (2, True)

@@ -115,3 +115,50 @@ def test_what_the_log_has_not_any_more_is_missing_and_not_left_out(tmp_path):
             run = subprocess.run([WEIR, *command], capture_output=True, text=True, timeout=PATIENCE)
             assert run.returncode == 2 and said in run.stderr, run.stderr
         assert said in query(daemon, "records", "--limit", "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "order", "path"),
+    [
+        ("connections", "durationSeconds desc", ["durationSeconds"]),
+        ("transactions", "request_bytes desc, index", ["requestBytes"]),
+        ("segments", "length desc", ["length"]),
+    ],
+)
+def test_the_first_in_an_order_are_fetched(daemon, what, order, path):
+    (field,) = path
+    whole = json.loads(query(daemon, what, "-f", "json").stdout)[what]
+    first = query(daemon, what, "--order-by", order, "--limit", "5", "-f", "json")
+    told = [float(row.get(field, 0)) for row in json.loads(first.stdout)[what]]
+    assert told == sorted((float(row.get(field, 0)) for row in whole), reverse=True)[:5]
+
+
+def test_an_order_of_nothing_is_refused(daemon):
+    wrong = query(daemon, "--order-by", "duration")
+    assert wrong.returncode == 1
+    assert 'order_by: position 1: found "duration", expected a field: id, client' in wrong.stderr
+    assert "--order-by is for connections" in query(daemon, "summary", "--order-by", "id").stderr
+    assert "--order-by is for lists" in query(daemon, "findings", "--watch", "--order-by", "title").stderr
+
+
+def connections_of(text):
+    """Clients in the table of connections, and the note beside its title."""
+    ((note, table),) = re.findall(r"^Connections (.*)\n.*\n((?: .*\n)+)", text, re.M)
+    return note, re.findall(r"^ \S+ +(\S+) ", table, re.M)
+
+
+def test_the_table_of_connections_has_the_order_that_is_asked_for():
+    def analyze(*arguments):
+        command = [WEIR, "analyze", str(DEMO), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+
+    whole = json.loads(analyze("-f", "json").stdout)["connections"]
+    whole.sort(key=lambda row: -int(row["serverToClient"].get("payloadBytes", 0)))
+    clients = [f"{row['client']['address']}:{row['client']['port']}" for row in whole]
+    order = ("--order-by", "server_to_client.payload_bytes desc")
+    assert connections_of(analyze(*order).stdout) == ("13", clients)
+    note, first = connections_of(analyze(*order, "--rows", "4").stdout)
+    assert (note, first) == ("4 of 13, the first in this order; --rows shows more", clients[:4])
+    assert '--order-by: position 1: found "x"' in analyze("--order-by", "x").stderr
+    assert "--order-by is for text" in analyze("--order-by", "id", "-f", "json").stderr
+    assert "--order-by is for one capture" in analyze("--order-by", "id", "-f", "html").stderr
