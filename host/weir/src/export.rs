@@ -1,5 +1,6 @@
 //! `weir export`: what others' tools read, out of a capture, a daemon's records or a store.
 
+mod about;
 mod ipfix;
 mod pcapng;
 mod tables;
@@ -14,6 +15,8 @@ use weir_export::tables::Format;
 use weir_messages::v1;
 use weir_patterns::Watched;
 use weir_record::Record;
+
+use about::About;
 
 use crate::analyze;
 use crate::cli::{ExportArgs, ExportFormat, ordered};
@@ -86,15 +89,30 @@ struct Keeper<'a> {
     wanted: &'a Wanted,
     with_verdicts: bool,
     connections: HashSet<u64>,
+    /// Their ends, where findings are wanted: some name hosts only.
+    ends: Vec<v1::Connection>,
     verdicts: Verdicts,
     findings: Vec<v1::Finding>,
 }
 
 impl Sink for Keeper<'_> {
     fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
-        let filter = &self.wanted.connections;
-        if filter.is_empty() || filter.matches(&connection.message()) {
+        let Wanted { connections, finding } = self.wanted;
+        if connections.is_empty() && finding.is_none() {
             self.connections.insert(connection.id().0);
+            return;
+        }
+        let message = connection.message();
+        if connections.matches(&message) {
+            self.connections.insert(message.id);
+            if finding.is_some() {
+                self.ends.push(v1::Connection {
+                    id: message.id,
+                    client: message.client,
+                    server: message.server,
+                    ..v1::Connection::default()
+                });
+            }
         }
     }
 
@@ -122,6 +140,7 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         wanted,
         with_verdicts,
         connections: HashSet::new(),
+        ends: Vec::new(),
         verdicts: Verdicts::default(),
         findings: Vec::new(),
     });
@@ -134,6 +153,7 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
     sink.finish(&mut analyzer);
     let Keeper {
         mut connections,
+        ends,
         verdicts,
         findings,
         ..
@@ -145,21 +165,33 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
                 "{input}: no finding matches; weir analyze lists the findings with their kinds"
             )));
         }
-        let named = matching.iter().flat_map(|finding| &finding.connection_ids);
-        let ids: HashSet<u64> = named.copied().collect();
-        if ids.is_empty() {
-            return Err(Failure::new(format_args!(
-                "{input}: {} ({}) names no connection, as it is about hosts or times: select them with --filter, or their time with --from and --to",
-                matching[0].title, matching[0].kind
-            )));
-        }
+        let mut ids: HashSet<u64> = HashSet::new();
         for finding in &matching {
+            let about = About::of(finding).filter(|_| finding.connection_ids.is_empty());
+            let (n, how) = match about {
+                None => {
+                    ids.extend(&finding.connection_ids);
+                    (finding.connection_ids.len(), "named")
+                }
+                Some(about) => {
+                    let of_it = ends.iter().filter(|connection| about.is_about(connection));
+                    let of_it: Vec<u64> = of_it.map(|connection| connection.id).collect();
+                    ids.extend(&of_it);
+                    (of_it.len(), "of the hosts that it names")
+                }
+            };
             say::line(format_args!(
-                "weir: {input}: {}: {} ({} named)",
+                "weir: {input}: {}: {} ({} {how})",
                 finding.kind,
                 finding.title,
-                weir_analysis::connections(finding.connection_ids.len() as u64)
+                weir_analysis::connections(n as u64)
             ));
+        }
+        if ids.is_empty() {
+            return Err(Failure::new(format_args!(
+                "{input}: {} ({}) names neither connections nor hosts: select them with --filter, or their time with --from and --to",
+                matching[0].title, matching[0].kind
+            )));
         }
         connections.retain(|id| ids.contains(id));
     }
