@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_analysis::{Moment, Range};
 use weir_dpdk::Device;
@@ -164,7 +165,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<String>,
     /// The question that the report is to answer, as its reader asked it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub question: Option<String>,
     #[command(flatten)]
     pub path: PathOptions,
