@@ -832,7 +832,7 @@ impl Flow {
         let mut request = self.transfer(0, (done.request_time, request_end), next, given, pool);
         let mut response = self.transfer(1, (done.response_time, response_end), next, given, pool);
         let before = done.client.or_else(|| self.since_setup(done));
-        let recovered = self.recovery(done, (request_end, response_end), next);
+        let (recovered, filled) = self.recovery(done, (request_end, response_end), next);
         if next == u64::MAX {
             let (s, from, charged) = match answered {
                 true => (1, response_end, &mut response),
@@ -850,6 +850,7 @@ impl Flow {
         let tail = tail.behind(under_way(&response));
         let left = Left {
             recovered: recovered[1],
+            filled: filled[1],
             tail,
         };
         let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
@@ -908,6 +909,7 @@ impl Flow {
             TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &tails, &m)
         };
         done.inferred = time.receiver.min(inferred[0].saturating_add(inferred[1]));
+        done.go_on(left.filled, filled[0], filled[1]);
         if let Some(turn) = &mut self.turn {
             turn.account(&time);
         }
@@ -924,29 +926,29 @@ impl Flow {
         }
     }
 
-    /// The waits for what was sent again behind the last packets of a request and a response, which ended at `ends`. What may have
-    /// been such a wait makes the server's time uncertain.
-    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> [u64; 2] {
+    /// The waits for what was sent again behind the last blocks of a request and a response, which ended at `ends`; and until what
+    /// filled a gap there. What may have been such a wait makes the server's time uncertain.
+    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> ([u64; 2], [u64; 2]) {
         let (asked, answered) = ends;
-        let [mut request, mut end] = [0; 2];
-        if let Some(trouble) = self.extras.trouble() {
-            let since = |from: u64, time: Option<u64>| time.map_or(0, |time| time - from);
-            let (from, tail) = if done.response.is_some() {
-                let repeats = trouble.losses[0].repeats(asked, done.response_time);
-                request = since(asked, repeats.needed);
-                let doubt = since(asked, repeats.doubtful);
-                if doubt > 0 {
-                    done.wait = Some(Wait::or(done.wait, self.server_rtt().unwrap_or(0), doubt));
-                }
-                (answered, trouble.losses[1].repeats(answered, next))
-            } else {
-                (asked, trouble.losses[0].repeats(asked, next))
-            };
-            // At the end nothing else came, whether it was needed or not.
-            let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
-            end = since(from, waited);
-        }
-        [request, end]
+        let Some(trouble) = self.extras.trouble() else {
+            return Default::default();
+        };
+        let since = |from: u64, time: Option<u64>| time.map_or(0, |time| time - from);
+        let [mut request, mut filled] = [0; 2];
+        let (from, tail) = if done.response.is_some() {
+            let repeats = trouble.losses[0].repeats(asked, done.response_time);
+            (request, filled) = (since(asked, repeats.needed), since(asked, repeats.filled));
+            let doubt = since(asked, repeats.doubtful);
+            if doubt > 0 {
+                done.wait = Some(Wait::or(done.wait, self.server_rtt().unwrap_or(0), doubt));
+            }
+            (answered, trouble.losses[1].repeats(answered, next))
+        } else {
+            (asked, trouble.losses[0].repeats(asked, next))
+        };
+        // At the end nothing else came, whether it was needed or not.
+        let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
+        ([request, since(from, waited)], [filled, since(from, tail.filled)])
     }
 
     /// How late the end of a transfer came, which its receiver answered at `until`.

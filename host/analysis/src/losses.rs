@@ -74,6 +74,8 @@ pub(crate) struct Losses {
     numbered: Option<(u32, u16)>,
     /// Time of the last segment below the expected, and of the last out of sequence.
     last_below: u64,
+    /// Time of the last segment with bytes of a gap.
+    last_fill: u64,
     last_disorder: u64,
     last_repeat: u64,
     /// When the FIN, but for its first time, passed last.
@@ -135,13 +137,15 @@ pub(crate) enum Again {
     Yes,
 }
 
-/// Times of the last repeats of a stretch, TAI ns.
+/// Times of the last of what came again or late in a stretch, TAI ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Repeats {
     /// The receiver had no copy before it.
     pub needed: Option<u64>,
     /// Whether it had one is not known.
     pub doubtful: Option<u64>,
+    /// Bytes of a gap passed the tap then.
+    pub filled: Option<u64>,
 }
 
 impl Losses {
@@ -234,7 +238,10 @@ impl Losses {
 
     /// When data came again or late for the last time between `after` and `until` that the receiver needed, and that it may have needed.
     pub fn repeats(&self, after: u64, until: u64) -> Repeats {
-        let mut repeats = Repeats::default();
+        let mut repeats = Repeats {
+            filled: Some(self.last_fill).filter(|time| after < *time && *time < until),
+            ..Repeats::default()
+        };
         let within = |e: &&Entry| e.length > 0 && after < e.time && e.time < until;
         for entry in self.open.iter().chain(&self.done).filter(within) {
             let last = match (entry.class, entry.place) {

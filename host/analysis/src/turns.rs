@@ -201,6 +201,21 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Its packets went on behind its blocks, ns: what filled a gap had been lost or late before the tap. `before`: those of the transaction
+    /// before it; `end`: the response's, or of a request without one, its own.
+    pub(crate) fn go_on(&mut self, before: u64, request: u64, end: u64) {
+        self.client = self.client.map(|gap| gap.saturating_sub(before));
+        match self.response {
+            Some(response) => {
+                self.request = self.request.saturating_add(request);
+                self.server = self.server.map(|gap| gap.saturating_sub(request));
+                self.response = Some(response.saturating_add(end));
+                self.end = self.end.map(|whole| whole.saturating_add(end).saturating_sub(request));
+            }
+            None => self.request = self.request.saturating_add(end),
+        }
+    }
+
     /// How far the server's time may be from the truth, ns; `u64::MAX`: all of it may be something else's.
     pub(crate) fn server_uncertain(&self) -> Option<u64> {
         // Whether it had to answer is not known.
@@ -255,10 +270,7 @@ pub(crate) struct ClientFin {
 /// Seconds of finished transactions, summed up in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shares {
-    /// Between a response and the next request.
-    pub client: u64,
     pub request: u64,
-    pub server: u64,
     pub response: u64,
     pub answered: u32,
 }
@@ -280,6 +292,8 @@ struct Trouble {
 pub(crate) struct Left {
     /// From its last packet to its last repeat, ns.
     pub recovered: u64,
+    /// From its last block to its last packet, which filled a gap, ns.
+    pub filled: u64,
     /// How late its response came.
     pub tail: Tail,
 }
@@ -531,9 +545,7 @@ impl Turn {
             amid: [request.amid, response.amid],
         };
         let shares = &mut past.shares;
-        shares.client = shares.client.saturating_add(client.unwrap_or(0));
         shares.request = shares.request.saturating_add(done.request);
-        shares.server = shares.server.saturating_add(done.server.unwrap_or(0));
         shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
         past.previous = if answered { response.last } else { 0 };

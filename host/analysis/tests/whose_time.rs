@@ -263,6 +263,36 @@ fn the_wait_for_the_end_of_a_response_is_recovery() {
     about(next.shares.unwrap().total_seconds, 0.006 + TRIP + WORK);
 }
 
+/// Two segments of a request, and of its response, the first of which was lost before the tap: with what fills the gap each is complete.
+#[test]
+fn a_request_and_a_response_end_with_what_filled_their_gaps() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 1101, 901, 200);
+    c.sack(0.100 + TRIP, S, 901, 101, &[(1101, 1301)]);
+    c.packet(0.350, C, "A", 101, 901, 1000);
+    let answer = 0.350 + TRIP + WORK;
+    c.packet(answer, S, "AP", 1901, 1301, 300);
+    c.sack(answer + NEAR, C, 1301, 901, &[(1901, 2201)]);
+    c.packet(answer + 0.300, S, "A", 901, 1301, 1000);
+    c.packet(answer + 0.300 + NEAR, C, "A", 1301, 2201, 0);
+    let next = answer + 0.310;
+    c.packet(next, C, "AP", 1301, 2201, 200);
+    c.packet(next + TRIP + WORK, S, "AP", 2201, 1501, 300);
+    c.packet(next + TRIP + WORK + NEAR, C, "A", 1501, 2501, 0);
+    let all = transactions(&c);
+    let [first, second] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((first.request_bytes, first.response_bytes), (1200, 1300));
+    about(first.request_seconds, 0.250);
+    about(first.server_seconds.unwrap(), TRIP + WORK);
+    about(first.response_seconds.unwrap(), 0.300);
+    about(first.end_seconds.unwrap(), TRIP + WORK + 0.300);
+    about(shares(first).server_processing_seconds, WORK);
+    about(second.server_seconds.unwrap(), TRIP + WORK);
+    let signatures = analyze(&c.packets).summary.unwrap().signatures;
+    let asked = signatures.iter().find(|row| row.signature == second.signature).unwrap();
+    about(asked.client_average_seconds.unwrap(), 0.010);
+}
+
 /// A request that nobody answers is waited for as long as it is sent again.
 #[test]
 fn what_was_never_answered_is_recovery_up_to_its_last_repeat() {

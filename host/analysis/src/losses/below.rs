@@ -104,6 +104,9 @@ impl Losses {
             return self.harmless(entry, Class::CaptureOrder);
         }
         let (unseen, gap) = self.take_from_gaps(data, path);
+        if unseen > 0 {
+            self.last_fill = time;
+        }
         if let Some(gap) = gap {
             self.late = gap.blockless.then(|| Late {
                 seq: later(data.from, gap.range.from),
