@@ -4,9 +4,9 @@ import { duration, figure, moment } from "../format";
 import type { Timeline } from "../components/timeline";
 import { columnAt } from "../components/timeline";
 import { capture, param, setParam } from "../state/store";
-import type { Area } from "./axes";
+import { plotHeight, type Area } from "./axes";
 import { ChartFrame, startOf } from "./ChartFrame";
-import { paintBands, paintPhases } from "./bands";
+import { paintBands, paintPhases, topOf } from "./bands";
 import type { Painter, Stroke } from "./painter";
 import { extent } from "./scale";
 
@@ -131,6 +131,8 @@ export function SeriesChart(props: Props) {
     };
     const top = Math.max(0, ...shown.map((series) => extent(series.values)?.[1] ?? 0));
     const start = startOf();
+    const height = props.height ?? 210;
+    const phases = capture.value?.phases ?? [];
     return (
         <ChartFrame
             name={props.name}
@@ -138,12 +140,12 @@ export function SeriesChart(props: Props) {
             about={props.about}
             y={{
                 kind: "linear",
-                domain: [0, top > 0 ? top * 1.06 : 1],
+                domain: [0, top > 0 ? topOf(top, plotHeight(height), phases.length) : 1],
                 label: props.unit,
                 format: write,
                 whole: props.whole ?? false,
             }}
-            height={props.height ?? 210}
+            height={height}
             tools={props.tools}
             below={props.table !== false && <StatisticsTable series={shown} write={write} title={props.title} />}
             legend={props.series.map((series) => ({
@@ -155,7 +157,7 @@ export function SeriesChart(props: Props) {
             }))}
             paint={(painter, area) => {
                 paintBands(painter, area, timeline.lossy);
-                paintPhases(painter, area, capture.value?.phases ?? []);
+                paintPhases(painter, area, phases);
                 for (const series of shown) {
                     const { xs, ys } = stairs(timeline, series.values);
                     const px = xs.map((x) => area.x.to(x));

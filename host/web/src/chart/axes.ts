@@ -60,10 +60,13 @@ const BESIDE = 24;
 export const ROOM = 88;
 const rightRoom = (axes: Axes) => (axes.y2 ? 68 : 18);
 
+/** Height of the plot in a picture so tall. */
+export const plotHeight = (height: number) => Math.max(10, height - TOP - BOTTOM);
+
 export function layout(axes: Axes, width: number, height: number, colors: Colors, room = ROOM): Area {
     const left = Math.round(Math.min(room, width * MOST_ROOM));
     const inner = Math.max(10, width - left - rightRoom(axes));
-    const tall = Math.max(10, height - TOP - BOTTOM);
+    const tall = plotHeight(height);
     return {
         left,
         top: TOP,

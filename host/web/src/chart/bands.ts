@@ -27,6 +27,14 @@ export function paintBands(painter: Painter, area: Area, bands: readonly (readon
     }
 }
 
+/** Height of the bar of a phase with its name beneath, px from the top of the plot: what is drawn there cannot be told. */
+const PHASE_ROOM = 20;
+
+/** The largest value of an axis on which `most` stays beneath the phases, of a plot so tall. */
+export function topOf(most: number, tall: number, phases: number): number {
+    return phases > 0 ? (most * tall) / Math.max(tall - PHASE_ROOM, tall / 2) : most * 1.06;
+}
+
 export function paintPhases(painter: Painter, area: Area, phases: readonly Phase[]): void {
     for (const [index, phase] of phases.entries()) {
         const from = Math.max(area.x.to(phase.from), area.left);
