@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+    average,
     bits,
     bytes,
     clock,
@@ -78,4 +79,11 @@ test("addresses are shortened in the middle and keep their ports", () => {
     const both = shortened(`${end(50123)} → ${end(443)}`, 45);
     expect(both.length).toBeLessThanOrEqual(45);
     expect(both).toMatch(/^\[2001.*….*:50123 → \[2001.*….*\]:443$/);
+});
+
+test("an average of next to nothing is no power of ten", () => {
+    expect(average(7.62e-7)).toBe("< 0.001");
+    expect(average(0.0635)).toBe("0.0635");
+    expect(average(0)).toBe("0");
+    expect(average(undefined)).toBe("–");
 });

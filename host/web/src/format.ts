@@ -48,6 +48,11 @@ export function figure(value: number | null | undefined): string {
     return String(Number(value.toPrecision(3)));
 }
 
+/** How many on average, or a second: nothing is decided by less than a thousandth, and powers of ten are hard to read. */
+export function average(value: number | null | undefined): string {
+    return typeof value === "number" && value > 0 && value < 0.001 ? "< 0.001" : figure(value);
+}
+
 /** A duration in the unit that reads best: 12.3 s, 4.56 ms, 789 µs. */
 export function duration(seconds: number | null | undefined): string {
     if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;

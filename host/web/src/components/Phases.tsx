@@ -1,15 +1,15 @@
 /** Every figure for each load phase that was found: the whole, and each service. */
 import type { PhaseFigures, PhaseService } from "../api/types";
-import { count, duration, figure, nanoseconds, UNKNOWN } from "../format";
+import { average, count, duration, nanoseconds, UNKNOWN } from "../format";
 import { startOf } from "../chart/ChartFrame";
 import { nameOf } from "../packets/connection";
 import { zoomTo } from "../state/store";
 
 const COLUMNS: readonly [head: string, title: string, cell: (one: PhaseService) => string][] = [
-    ["connections", "Open at once, on average", (one) => figure(one.concurrentConnections)],
-    ["in progress", "Transactions in progress, on average", (one) => figure(one.transactionsInProgress)],
-    ["opened/s", "Connections opened a second", (one) => figure(one.connectionsPerSecond)],
-    ["responses/s", "Responses ended a second", (one) => figure(one.transactionsPerSecond)],
+    ["connections", "Open at once, on average", (one) => average(one.concurrentConnections)],
+    ["in progress", "Transactions in progress, on average", (one) => average(one.transactionsInProgress)],
+    ["opened/s", "Connections opened a second", (one) => average(one.connectionsPerSecond)],
+    ["responses/s", "Responses ended a second", (one) => average(one.transactionsPerSecond)],
     ["response p50", "Half of the responses ended sooner", (one) => duration(one.response?.p50Seconds)],
     ["p90", "90 % of the responses ended sooner", (one) => duration(one.response?.p90Seconds)],
     ["p99", "99 % of the responses ended sooner", (one) => duration(one.response?.p99Seconds)],
