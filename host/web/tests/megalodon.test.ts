@@ -59,6 +59,14 @@ test("the failed connections are those of the finding", async () => {
     expectNoErrors(one);
 });
 
+test("limits: of how many connections the bars and the sums are, those first that were held most", async () => {
+    await one.show("view=diagnosis");
+    const title = await one.page.locator('[data-chart="limits"] h2').innerText();
+    expect(title).toBe(`What limited the transfers of 25 of ${count(answer.connections.length)} connections`);
+    expect(await one.page.getByLabel("limited most by").inputValue()).toBe("congestion");
+    expectNoErrors(one);
+});
+
 test("the table scrolls to any row", async () => {
     await one.show("view=connections&sort=-duration_seconds");
     const durations = answer.connections.map(({ durationSeconds }) => durationSeconds).sort((a, b) => b - a);

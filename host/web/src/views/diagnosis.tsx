@@ -5,7 +5,7 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
-import { bytes, duration, figure, percent } from "../format";
+import { bits, bytes, count, duration, figure, percent, several, UNKNOWN } from "../format";
 import { NAME_COLUMNS, namesOf } from "../packets/connection";
 import { LIMITS } from "../packets/shares";
 import { asked, capture, go, param } from "../state/store";
@@ -51,24 +51,32 @@ export default function Diagnosis() {
     const shown = capture.value as Capture;
     const summary = useLoad(`summary ${shown.id}`, (signal) => json<Summary>(of(shown, "/summary"), {}, signal));
     if (summary.data?.connections === "0") {
-        return <p class="waiting">There is no TCP connection in this capture: nothing to diagnose.</p>;
+        return <p class="note">There is no TCP connection in this capture: nothing to diagnose.</p>;
     }
     return (
-        <>
-            <Loading of={summary} what="Diagnosis">
-                {(data) => (
-                    <>
-                        <Categories all={data.diagnosis ?? []} />
-                        <Bottlenecks all={data.bottlenecks ?? []} />
-                    </>
-                )}
-            </Loading>
-            <Limits />
-            <Loading of={summary} what="Statistics">
-                {(data) => <Statistics all={data.statistics ?? []} />}
-            </Loading>
-        </>
+        <Loading of={summary} what="Diagnosis">
+            {(data) => (
+                <>
+                    <Categories all={data.diagnosis ?? []} />
+                    <Bottlenecks all={data.bottlenecks ?? []} />
+                    <Limits most={limitOf(data.bottlenecks ?? [])} />
+                    {(data.statistics ?? []).length > 0 && <Statistics all={data.statistics ?? []} />}
+                </>
+            )}
+        </Loading>
     );
+}
+
+/** The limit of transfers that cost most, where one did: those that it held are looked at first. */
+export function limitOf(bottlenecks: readonly { name: string }[]): string {
+    const limits: Readonly<Record<string, string>> = {
+        CONGESTION_WINDOW: "congestion",
+        LOSS_RECOVERY: "congestion",
+        RECEIVER_WINDOW: "receiver_window",
+        SENDER: "sender",
+        BANDWIDTH: "bandwidth",
+    };
+    return bottlenecks.map(({ name }) => limits[name]).find((limit) => limit !== undefined) ?? "receiver_window";
 }
 
 /** Where a value lies between 0, its two thresholds and what is above them. */
@@ -93,49 +101,56 @@ function Categories(props: { all: readonly Category[] }) {
             <p class="note">
                 Of the whole capture. Thin line: potential bottleneck from here on; thick line: bottleneck.
             </p>
-            <table class="sums" data-table="diagnosis">
-                <thead>
-                    <tr>
-                        <th scope="col">Category</th>
-                        <th scope="col" class="words">
-                            Verdict
-                        </th>
-                        <th scope="col">Value</th>
-                        <th scope="col">Potential from</th>
-                        <th scope="col">Bottleneck from</th>
-                        <th scope="col">
-                            <span class="unseen">Value against the thresholds</span>
-                        </th>
-                        <th scope="col" class="words">
-                            The value is
-                        </th>
-                    </tr>
-                </thead>
-                <tbody>
-                    {props.all.map((one) => {
-                        const verdict = VERDICTS[one.verdict];
-                        const value = one.of?.startsWith("share") ? percent : figure;
-                        return (
-                            <tr key={one.category}>
-                                <th scope="row">{said(one.category)}</th>
-                                <td class="words">
-                                    <span style={{ color: `var(--${verdict?.color ?? "grey"})` }} aria-hidden="true">
-                                        {verdict?.mark}
-                                    </span>{" "}
-                                    {verdict?.words ?? one.verdict}
-                                </td>
-                                <td>{value(one.value)}</td>
-                                <td>{value(one.potential)}</td>
-                                <td>{value(one.bottleneck)}</td>
-                                <td>
-                                    <Gauge of={one} />
-                                </td>
-                                <td class="words">{one.of}</td>
-                            </tr>
-                        );
-                    })}
-                </tbody>
-            </table>
+            {props.all.length === 0 ? (
+                <p>No connection carried enough to be measured.</p>
+            ) : (
+                <table class="sums" data-table="diagnosis">
+                    <thead>
+                        <tr>
+                            <th scope="col">Category</th>
+                            <th scope="col" class="words">
+                                Verdict
+                            </th>
+                            <th scope="col">Value</th>
+                            <th scope="col">Potential from</th>
+                            <th scope="col">Bottleneck from</th>
+                            <th scope="col">
+                                <span class="unseen">Value against the thresholds</span>
+                            </th>
+                            <th scope="col" class="words">
+                                The value is
+                            </th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {props.all.map((one) => {
+                            const verdict = VERDICTS[one.verdict];
+                            const value = one.of?.startsWith("share") ? percent : figure;
+                            return (
+                                <tr key={one.category}>
+                                    <th scope="row">{said(one.category)}</th>
+                                    <td class="words verdict">
+                                        <span
+                                            style={{ color: `var(--${verdict?.color ?? "grey"})` }}
+                                            aria-hidden="true"
+                                        >
+                                            {verdict?.mark}
+                                        </span>{" "}
+                                        {verdict?.words ?? one.verdict}
+                                    </td>
+                                    <td>{value(one.value)}</td>
+                                    <td>{value(one.potential)}</td>
+                                    <td>{value(one.bottleneck)}</td>
+                                    <td>
+                                        <Gauge of={one} />
+                                    </td>
+                                    <td class="words">{one.of}</td>
+                                </tr>
+                            );
+                        })}
+                    </tbody>
+                </table>
+            )}
         </section>
     );
 }
@@ -177,12 +192,23 @@ function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
     );
 }
 
+/** A statistic, with its unit. */
+export function statistic(value: number | undefined, unit = ""): string {
+    switch (unit) {
+        case "s":
+            return duration(value);
+        case "ms":
+            return duration(value === undefined ? undefined : value / 1e3);
+        case "bytes":
+            return bytes(value);
+        case "kbit/s":
+            return bits(value === undefined ? undefined : value * 1e3);
+    }
+    const text = figure(value);
+    return unit === "" || text === UNKNOWN ? text : `${text} ${unit}`;
+}
+
 function Statistics(props: { all: NonNullable<Summary["statistics"]> }) {
-    const value = (number: number | undefined, unit: string | undefined) => {
-        if (unit === "s" || unit === "seconds" || unit === "SECONDS") return duration(number);
-        if (unit === "bytes" || unit === "BYTES") return bytes(number);
-        return figure(number);
-    };
     return (
         <section class="panel scroll" tabIndex={0} aria-label="Statistics">
             <h2>Statistics</h2>
@@ -190,9 +216,6 @@ function Statistics(props: { all: NonNullable<Summary["statistics"]> }) {
                 <thead>
                     <tr>
                         <th scope="col">What</th>
-                        <th scope="col" class="words">
-                            Unit
-                        </th>
                         <th scope="col">All</th>
                         <th scope="col">Client</th>
                         <th scope="col">Server</th>
@@ -202,10 +225,9 @@ function Statistics(props: { all: NonNullable<Summary["statistics"]> }) {
                     {props.all.map((one) => (
                         <tr key={one.name}>
                             <th scope="row">{one.name}</th>
-                            <td class="words">{one.unit}</td>
-                            <td>{value(one.total, one.unit)}</td>
-                            <td>{value(one.client, one.unit)}</td>
-                            <td>{value(one.server, one.unit)}</td>
+                            <td>{statistic(one.total, one.unit)}</td>
+                            <td>{statistic(one.client, one.unit)}</td>
+                            <td>{statistic(one.server, one.unit)}</td>
                         </tr>
                     ))}
                 </tbody>
@@ -238,11 +260,11 @@ function readLimits(answer: Columns, columnOf: (limit: string) => string): Limit
     }));
 }
 
-function Limits() {
+function Limits(props: { most: string }) {
     const shown = capture.value as Capture;
     const { from, to } = asked.value;
     const chosen = param("side");
-    const by = param("by", "receiver_window");
+    const by = param("by", props.most);
     const query = { filter: param("filter"), from, to, touch: "overlap", limit: SHOWN };
     const load = async (side: string, signal: AbortSignal) => {
         const direction = side === "client" ? "client_to_server" : "server_to_client";
@@ -253,7 +275,8 @@ function Limits() {
             sort: `-${columnOf(by)}`,
             columns: [`id,${NAME_COLUMNS}`, ...names].join(),
         };
-        return { side, all: readLimits(await columns(of(shown, "/connections"), wanted, signal), columnOf) };
+        const answer = await columns(of(shown, "/connections"), wanted, signal);
+        return { side, all: readLimits(answer, columnOf), total: Number(answer.metadata.get("total")) };
     };
     const answer = useLoad(`limits ${shown.id} ${JSON.stringify(query)} ${chosen} ${by}`, async (signal) => {
         if (chosen !== "") return load(chosen, signal);
@@ -282,8 +305,8 @@ function Limits() {
     );
 }
 
-function LimitBars(props: { side: string; all: readonly Limited[] }) {
-    const { side, all } = props;
+function LimitBars(props: { side: string; all: readonly Limited[]; total: number }) {
+    const { side, all, total } = props;
     const c = colors.value;
     const rows = Math.max(all.length, 1);
     const known = (seconds: number) => (Number.isNaN(seconds) ? 0 : seconds);
@@ -302,8 +325,8 @@ function LimitBars(props: { side: string; all: readonly Limited[] }) {
     return (
         <ChartFrame
             name="limits"
-            title="What limited the transfers"
-            about="Each bar is a connection's data in one direction: every instant of its transfers is charged once to what limited it then."
+            title={`What limited the transfers${total > all.length ? ` of ${count(all.length)} of ${several(total, "connection")}` : ""}`}
+            about={`Each bar is a connection's data in one direction: every instant of its transfers is charged once to what limited it then.${total > all.length ? " The sums are those of the bars." : ""}`}
             height={rows * 24 + 52}
             left={290}
             x={{

@@ -4,7 +4,7 @@ import { byteAt, replaceBytes } from "../components/FilterBox";
 import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
-import { limitedAtAll } from "./diagnosis";
+import { limitedAtAll, limitOf, statistic } from "./diagnosis";
 import { behind, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
@@ -48,6 +48,20 @@ test("where nothing was sent, there is nothing that could be limited", () => {
     expect(limitedAtAll([])).toBe(false);
     expect(limitedAtAll([{ seconds: [0, NaN] }])).toBe(false);
     expect(limitedAtAll([{ seconds: [NaN] }, { seconds: [0, 0.1] }])).toBe(true);
+});
+
+test("the limit that cost most is looked at first", () => {
+    expect(limitOf([{ name: "LATENCY" }, { name: "LOSS_RECOVERY" }, { name: "SENDER" }])).toBe("congestion");
+    expect(limitOf([{ name: "SERVER_PROCESSING" }, { name: "SENDER" }])).toBe("sender");
+    expect(limitOf([])).toBe("receiver_window");
+});
+
+test("a statistic has the unit that its figure is in", () => {
+    expect(statistic(39254636, "bytes")).toBe("39.3 MB");
+    expect(statistic(15.203, "ms")).toBe("15.2 ms");
+    expect(statistic(1544, "kbit/s")).toBe("1.54 Mbit/s");
+    expect(statistic(128)).toBe("128");
+    expect(statistic(undefined, "kbit/s")).toBe("–");
 });
 
 test("rows that have no mark are counted", () => {
