@@ -19,6 +19,8 @@ test("a part of nearly all goes around the pie, where its ends meet, too", () =>
 test("parts are told in shares and seconds, with what they may be off", () => {
     expect(words(pie, "network")).toBe("network 50 %: 2 s");
     expect(words({ ...pie, uncertainty: 0.001 }, "client")).toBe("client 25 %: 1 s ± 1 ms");
+    // Never less than nothing.
+    expect(words({ ...pie, uncertainty: 1.5 }, "client")).toBe("client 25 %: 1 s, at most 2.5 s");
 });
 
 test("less than nothing is not drawn as something", () => {

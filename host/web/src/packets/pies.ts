@@ -54,8 +54,13 @@ export function slice(x: number, y: number, r: number, begin: number, end: numbe
 /** A part in words. */
 export function words(pie: Pie, name: (typeof SLICES)[number]["name"]): string {
     const total = pie.client + pie.network + pie.server;
-    const give = pie.uncertainty === null ? "" : ` ± ${duration(pie.uncertainty)}`;
-    return `${name} ${percent(pie[name] / total)}: ${duration(pie[name])}${give}`;
+    const said = `${name} ${percent(pie[name] / total)}: ${duration(pie[name])}`;
+    const { uncertainty } = pie;
+    if (uncertainty === null || uncertainty === 0) return said;
+    // No part is less than nothing.
+    return uncertainty > pie[name]
+        ? `${said}, at most ${duration(pie[name] + uncertainty)}`
+        : `${said} ± ${duration(uncertainty)}`;
 }
 
 export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Colors): void {

@@ -184,12 +184,15 @@ export function told(evidence: readonly string[]): { facts: string[]; alternativ
 const ALSO = /^it may also be:? /;
 const NEXT = /^next: /;
 
+/** Figures that are shares of something, of 1 at most. */
+const SHARE = /(share|rate|loss)$|^(rate(In|Out)side|clientToServer|serverToClient|line|slower)$/i;
+
 /** A figure of a finding, with the unit that its name tells. */
 export function valueText(name: string, value: unknown): string {
     if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(", ");
     if (typeof value !== "number") return String(value);
     if (/seconds$/i.test(name)) return duration(value);
-    if (/(share|rate|loss)$/i.test(name) && value <= 1) return percent(value);
+    if (SHARE.test(name) && value <= 1) return percent(value);
     if (/bytes$/i.test(name)) return bytes(value);
     return figure(value);
 }

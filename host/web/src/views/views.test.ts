@@ -152,6 +152,8 @@ test("findings lead to their rows, and values have their units", () => {
         "p99",
     ]);
     expect(valueText("rate", 0.031)).toBe("3.1 %");
+    expect(valueText("clientToServer", 0.0263)).toBe("2.63 %");
+    expect(valueText("rateInside", 0.0126)).toBe("1.26 %");
     expect(valueText("seconds", [0.3, 0.5])).toBe("300 ms, 500 ms");
 });
 
