@@ -22,11 +22,11 @@ interface Column {
 const optional = (value: number | null) => (value === null ? UNKNOWN : count(value));
 
 const COLUMNS: readonly Column[] = [
-    { name: "No.", title: "Frame in the file, from 1", width: 92, number: true, text: (row) => count(row.number) },
+    { name: "No.", title: "Frame in the file, from 1", width: 80, number: true, text: (row) => count(row.number) },
     {
         name: "Time",
         title: "Time of day, UTC",
-        width: 176,
+        width: 160,
         number: true,
         text: (row, start) => clock(start, row.time, 9),
     },
@@ -37,11 +37,9 @@ const COLUMNS: readonly Column[] = [
         number: true,
         text: (row) => duration(row.delta),
     },
-    { name: "From", title: "Who sent it", width: 70, text: (row) => (row.server ? "server" : "client") },
-    { name: "Flags", title: "Flags of the TCP header", width: 110, text: (row) => row.flags },
-    { name: "Data", title: "Payload, bytes", width: 66, number: true, text: (row) => count(row.length) },
-    // Before the figures: on a narrow page it would be out of sight behind them.
-    { name: "Remarks", title: "What is remarkable about it", width: 330, text: remarks },
+    { name: "From", title: "Who sent it", width: 62, text: (row) => (row.server ? "server" : "client") },
+    { name: "Flags", title: "Flags of the TCP header", width: 96, text: (row) => row.flags },
+    { name: "Data", title: "Payload, bytes", width: 60, number: true, text: (row) => count(row.length) },
     {
         name: "Seq",
         title: "Sequence number since the sender's first",
@@ -57,18 +55,20 @@ const COLUMNS: readonly Column[] = [
         text: (row) => optional(row.ack),
     },
     {
-        name: "Block",
-        title: "Size of the data block that ends here, bytes",
-        width: 82,
-        number: true,
-        text: (row) => (row.block === null ? "" : count(row.block)),
-    },
-    {
         name: "Window",
         title: "Receive window, bytes; with an x: as on the wire, because its scale is not known",
         width: 92,
         number: true,
         text: (row) => `${count(row.window)}${row.scaled ? "" : " x"}`,
+    },
+    // Before what is looked at less: on a narrow page it would be out of sight behind it.
+    { name: "Remarks", title: "What is remarkable about it", width: 330, text: remarks },
+    {
+        name: "Block",
+        title: "Size of the data block that ends here, bytes",
+        width: 82,
+        number: true,
+        text: (row) => (row.block === null ? "" : count(row.block)),
     },
     { name: "Frame", title: "Bytes on the wire", width: 66, number: true, text: (row) => count(row.wire) },
     { name: "TTL", title: "Time to live or hop limit", width: 50, number: true, text: (row) => count(row.ttl) },

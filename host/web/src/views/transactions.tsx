@@ -5,11 +5,12 @@ import { Link } from "../components/Link";
 import { duration } from "../format";
 import { quoted } from "./open";
 
-const START = "connection_id index request_time signature".split(" ");
+const START = "connection_id index request_time".split(" ");
 
+// The signature last: it may be long, and times beside it would be out of sight.
 const USUAL = [
     ...START,
-    ..."kind request_bytes response_bytes request_seconds server_seconds response_seconds end_seconds losses".split(
+    ..."kind request_bytes response_bytes request_seconds server_seconds response_seconds end_seconds losses signature".split(
         " ",
     ),
 ];
@@ -17,6 +18,7 @@ const USUAL = [
 const SETS = {
     "whose time": [
         ...START,
+        "signature",
         "shares_total_seconds",
         ..."client_processing server_processing latency bandwidth congestion protocol user_think"
             .split(" ")
