@@ -177,7 +177,10 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: Unknown, rhythm
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
     });
-    evidence.push("next: error and drop counters of the ports on that side of the tap, device by device".to_owned());
+    evidence.push(format!(
+        "next: read the error and drop counters of the ports {}, device by device",
+        sums.way(&client, &server)
+    ));
     let mut values = vec![
         ("share", share),
         ("lost", sums.all_segments() as f64),

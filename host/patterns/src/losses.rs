@@ -611,6 +611,15 @@ impl Sums {
         self.segments[0] + self.segments[1]
     }
 
+    /// The part of the way where to look for them.
+    pub fn way(&self, client: &str, server: &str) -> String {
+        match self.sides {
+            [n, 0, 0] if n > 0 => format!("between the tap and {client}"),
+            [0, n, 0] if n > 0 => format!("between the tap and {server}"),
+            _ => format!("between {client} and {server}"),
+        }
+    }
+
     /// Where they happened, in a sentence.
     pub fn place(&self, client: &str, server: &str) -> String {
         let [at_client, at_server, unknown] = self.sides;
@@ -699,6 +708,22 @@ mod tests {
             smaller_arrived: 0,
             counted: u32::from(place == Place::BeforeTap || place == Place::BehindTap || class == Class::Missed),
         }
+    }
+
+    #[test]
+    fn where_to_look_stands_by_itself() {
+        let way = |sides| {
+            let sums = Sums {
+                sides,
+                ..Sums::default()
+            };
+            sums.way("C", "S")
+        };
+        assert_eq!(way([3, 0, 0]), "between the tap and C");
+        assert_eq!(way([0, 3, 0]), "between the tap and S");
+        assert_eq!(way([3, 3, 0]), "between C and S");
+        // What is not known where may be on either side.
+        assert_eq!(way([0, 3, 1]), "between C and S");
     }
 
     /// A hundred clients of one server for two minutes; each third second, one of 49 segments becomes `what`.

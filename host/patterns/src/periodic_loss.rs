@@ -91,10 +91,10 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         "it may also be a job or a device on that side that is busy every time: a backup, a scan, a path that changes, a shaper that fills and empties"
             .to_owned(),
     );
-    evidence.push(
-        "next: capture on the far side of each device there in turn; compare the error and drop counters of its ports with this rhythm"
-            .to_owned(),
-    );
+    evidence.push(format!(
+        "next: capture on the far side of each device {} in turn; compare the error and drop counters of its ports with this rhythm",
+        whole.way(&client, &server)
+    ));
     let mut values = vec![
         ("periodSeconds", length),
         ("lossySeconds", part),

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make, seconds};
+use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -109,8 +109,9 @@ impl Detector for RetransmissionTimes {
         let all: u64 = slices().map(|slice| u64::from(slice.again)).sum();
         ranges.sort_by_key(|range| std::cmp::Reverse(range.sum.again));
         let mut evidence = vec![format!(
-            "{span:.0} s of {:.0} s with data, in {number} ranges; {} of {} retransmissions fall into them",
+            "{span:.0} s of {:.0} s with data, in {}; {} of {} retransmissions fall into them",
             seconds(active as u64 * width),
+            several(number as u64, "range", "ranges"),
             count(again),
             count(all)
         )];
@@ -126,7 +127,8 @@ impl Detector for RetransmissionTimes {
         }
         evidence.push("it may also be that little was sent then, so that few repeats make a high rate".to_owned());
         evidence.push(
-            "next: what else happened at these times: load, jobs, changes; LOSS and PERIODIC_LOSS say where".to_owned(),
+            "next: see what else happened at these times: load, jobs, changes; LOSS and PERIODIC_LOSS say where"
+                .to_owned(),
         );
         let worst = ranges.iter().map(|range| range.sum.rate()).fold(0.0, f64::max);
         out.push(make(

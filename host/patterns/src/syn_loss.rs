@@ -440,7 +440,7 @@ fn advice(server: &str) -> [String; 2] {
             "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
         ),
         format!(
-            "next: counters of dropped SYNs and of the listen queue at {server}, connection tables of the devices before it, a capture at {server} itself"
+            "next: read the counters of dropped SYNs and of the listen queue at {server}, and the connection tables of the devices before it; capture at {server} itself"
         ),
     ]
 }
