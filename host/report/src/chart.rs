@@ -153,6 +153,21 @@ impl Plane {
         path
     }
 
+    /// A line with equal steps over the whole time, shares of the height.
+    pub fn stairs(&self, heights: impl ExactSizeIterator<Item = f64>) -> String {
+        let wide = (self.right - self.left) / heights.len().max(1) as f64;
+        let mut path = String::new();
+        for (number, height) in heights.enumerate() {
+            let (x, y) = (self.left + number as f64 * wide, self.y(height.clamp(0.0, 1.0)));
+            let _ = match number {
+                0 => write!(path, "M{x:.1} {y:.1}"),
+                _ => write!(path, "V{y:.1}"),
+            };
+            let _ = write!(path, "H{:.1}", x + wide);
+        }
+        path
+    }
+
     /// Bars from the bottom, one for each bin above `base`, both shares of the height.
     pub fn bars<T: Copy + Default + AddAssign>(
         &self,

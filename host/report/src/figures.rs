@@ -29,6 +29,8 @@ const FINE_STEPS: u64 = 1000;
 /// Height of a chart, px.
 const TALL: f64 = 300.0;
 const LOW: f64 = 110.0;
+/// An axis up to this has ticks at whole numbers.
+const WHOLE: f64 = 5.0;
 
 /// Classes of colour of the outcomes, in the order of `OUTCOMES`.
 const OUTCOME_COLOURS: [&str; OUTCOMES.len()] = ["k0", "k4", "k3", "kb", "k1"];
@@ -407,12 +409,13 @@ impl<'a> Scene<'a> {
     /// Lost segments over time, by side of the tap, and repeated SYNs.
     pub fn losses(&self) -> Option<Figure> {
         let bins = self.timeline.bins().coarser(self.width_of(STEPS));
-        let per_second = bins.width() as f64 / 1e9;
-        let sum = |one: u32, other: u32| (f64::from(one) + f64::from(other)) / per_second;
+        // Steps are short: as a rate, one loss would look like a hundred a second.
+        let step = seconds(bins.width() as f64 / 1e9);
+        let sum = |one: u32, other: u32| f64::from(one) + f64::from(other);
         let server = |bin: &weir_patterns::Bin| sum(bin.lost_behind[0], bin.lost_before[1]);
         let client = |bin: &weir_patterns::Bin| sum(bin.lost_before[0], bin.lost_behind[1]);
         let unknown = |bin: &weir_patterns::Bin| sum(bin.lost_unknown[0], bin.lost_unknown[1]);
-        let syns = |bin: &weir_patterns::Bin| f64::from(bin.syn_repeats[0] + bin.syn_repeats[1]) / per_second;
+        let syns = |bin: &weir_patterns::Bin| sum(bin.syn_repeats[0], bin.syn_repeats[1]);
         let largest = |value: &dyn Fn(&weir_patterns::Bin) -> f64| bins.iter().map(value).fold(0.0, f64::max);
         let most = largest(&|bin| server(bin) + client(bin) + unknown(bin));
         let most_syns = largest(&syns);
@@ -424,7 +427,7 @@ impl<'a> Scene<'a> {
         let mut entries = Vec::new();
         if most > 0.0 {
             let plane = Plane::new(self.span, above, LOW);
-            let top = most * 1.05;
+            let top = (most * 1.05).max(WHOLE);
             type Of<'b> = &'b dyn Fn(&weir_patterns::Bin) -> f64;
             let stack: [(&str, &str, Of<'_>); 3] = [
                 ("k1", "lost on the server's side of the tap", &server),
@@ -434,7 +437,7 @@ impl<'a> Scene<'a> {
             parts.push(html! {
                 (plane.time_axis())
                 (plane.linear_axis(top, false))
-                (plane.name("data segments lost a second", false))
+                (plane.name(&format!("data segments lost in {step}"), false))
                 @for (place, (colour, _, _)) in stack.iter().enumerate() {
                     g class=(colour) {
                         path.fill d=(plane.bars(&bins, |bin| {
@@ -445,7 +448,7 @@ impl<'a> Scene<'a> {
                 }
             });
             above = plane.whole_height();
-            let all = |value: Of<'_>| bins.iter().map(value).sum::<f64>() * per_second;
+            let all = |value: Of<'_>| bins.iter().map(value).sum::<f64>();
             for (colour, name, value) in stack {
                 if all(value) > 0.0 {
                     entries.push((
@@ -458,11 +461,11 @@ impl<'a> Scene<'a> {
         }
         if most_syns > 0.0 {
             let plane = Plane::new(self.span, above, LOW);
-            let top = most_syns * 1.05;
+            let top = (most_syns * 1.05).max(WHOLE);
             parts.push(html! {
                 (plane.time_axis())
                 (plane.linear_axis(top, false))
-                (plane.name("SYNs and SYN-ACKs that came again, a second", false))
+                (plane.name(&format!("SYNs and SYN-ACKs that came again in {step}"), false))
                 g.k3 { path.fill d=(plane.bars(&bins, |bin| (0.0, syns(bin) / top))) {} }
             });
             above = plane.whole_height();
@@ -479,8 +482,7 @@ impl<'a> Scene<'a> {
         Some(Figure {
             id: "fig-losses".into(),
             caption: format!(
-                "Losses over time, in steps of {}. A loss stands where its repeat passed the tap, or where the gap was seen.",
-                seconds(per_second)
+                "Losses over time, in steps of {step}. A loss stands where its repeat passed the tap, or where the gap was seen."
             )
             .into(),
             drawing: drawing(above, "Losses over time", html! { @for part in &parts { (part) } }, entries),
@@ -508,30 +510,14 @@ impl<'a> Scene<'a> {
         };
         let at = |above: f64| Plane::new(self.span, above, LOW);
         let room = at(0.0).whole_height();
-        let services: Vec<_> = self
-            .services()
-            .into_iter()
-            .map(|(s, bins)| (s, bins.coarser(width)))
-            .collect();
+        let services = self.services();
         let per_second = |value: fn(&Slice) -> u32, above: f64| {
-            let most = services
-                .iter()
-                .flat_map(|(_, bins)| {
-                    bins.iter()
-                        .map(move |slice| f64::from(value(slice)) / (bins.width() as f64 / 1e9))
-                })
-                .fold(0.0, f64::max)
-                * 1.05;
-            let paths: Vec<_> = services
+            let rates: Vec<_> = services.iter().map(|(_, bins)| rates(bins, self.span, value)).collect();
+            let most = rates.iter().flatten().copied().fold(0.0, f64::max) * 1.05;
+            let paths: Vec<_> = rates
                 .iter()
                 .zip(LINE_COLOURS)
-                .map(|((_, bins), colour)| {
-                    let seconds = bins.width() as f64 / 1e9;
-                    (
-                        colour,
-                        at(above).steps(bins, |slice| f64::from(value(slice)) / seconds / most),
-                    )
-                })
+                .map(|(rates, colour)| (colour, at(above).stairs(rates.iter().map(|rate| rate / most))))
                 .collect();
             (most, paths)
         };
@@ -577,7 +563,11 @@ impl<'a> Scene<'a> {
         entries.push(("k7".to_owned(), true, "payload from servers".to_owned()));
         Some(Figure {
             id: "fig-load".into(),
-            caption: format!("Load over time.{}", self.ground_words()).into(),
+            caption: format!(
+                "Load over time. Connections and responses a second are counted over at least one second.{}",
+                self.ground_words()
+            )
+            .into(),
             drawing: drawing(
                 above,
                 "Load over time",
@@ -586,6 +576,22 @@ impl<'a> Scene<'a> {
             ),
         })
     }
+}
+
+/// Events a second in equal steps of `span` (TAI ns), each of a second or more: one event in a step of milliseconds would
+/// look like hundreds a second.
+fn rates(bins: &Bins<Slice>, (start, end): (u64, u64), value: fn(&Slice) -> u32) -> Vec<f64> {
+    const SECOND: u64 = 1_000_000_000;
+    let width = end.saturating_sub(start).max(1);
+    let steps = (width / SECOND).clamp(1, STEPS);
+    let mut events = vec![0u64; steps as usize];
+    for (number, slice) in (0u64..).zip(bins.iter()) {
+        let at = (bins.start() + number * bins.width()).saturating_sub(start);
+        let step = u128::from(at) * u128::from(steps) / u128::from(width);
+        events[(step as usize).min(steps as usize - 1)] += u64::from(value(slice));
+    }
+    let seconds = (width / steps).max(SECOND) as f64 / 1e9;
+    events.into_iter().map(|n| n as f64 / seconds).collect()
 }
 
 /// Data segments lost and sent.
@@ -685,6 +691,20 @@ pub fn see(text: Text, id: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_a_second_is_counted_over_a_second_or_more() {
+        let second = 1_000_000_000;
+        let start = 7 * second + 5;
+        let mut bins: Bins<Slice> = Bins::new(10_000_000);
+        for at in [start, start + 1, start + 5 * second / 2] {
+            bins.at(at).opened += 1;
+        }
+        let opened = |slice: &Slice| slice.opened;
+        assert_eq!(rates(&bins, (start, start + 3 * second), opened), [2.0, 0.0, 1.0]);
+        // All of a capture that is shorter is one step, of a second.
+        assert_eq!(rates(&bins, (start, start), opened), [3.0]);
+    }
 
     #[test]
     fn rates_have_the_colours_of_the_page() {
