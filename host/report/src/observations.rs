@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use weir_analysis::connections;
 use weir_messages::v1;
 use weir_messages::v1::finding_value::Value;
 use weir_patterns::{Dialogues, Timeline};
@@ -101,7 +102,8 @@ pub fn answer(input: &Input<'_>) -> Vec<Block> {
     }
     let mut text = Text::default();
     if serious.is_empty() {
-        text = without_faults(summary, &facts.spent);
+        let unanswered = facts.outcomes.get("IGNORED").copied().unwrap_or(0);
+        text = without_faults(summary, &facts.spent, unanswered);
         if !ranked.is_empty() {
             text = text.plain(" What is worth knowing stands below.");
         }
@@ -131,7 +133,7 @@ pub fn answer(input: &Input<'_>) -> Vec<Block> {
         let unknown = "Whose time it was is not known: one direction of most connections is not in the capture.";
         out.push(Block::Paragraph(unknown.into()));
     } else {
-        out.extend(whose_time(summary).map(Block::Paragraph));
+        out.extend(whose_time(summary, !serious.is_empty()).map(Block::Paragraph));
     }
     out
 }
@@ -144,8 +146,9 @@ fn is_one_sided(findings: &[v1::Finding]) -> bool {
         .is_some_and(|share| share >= 0.5)
 }
 
-/// Where nothing is broken, the answer is what the time went into.
-fn without_faults(summary: &v1::Summary, spent: &Spent) -> Text {
+/// Where nothing is broken, the answer is what the time went into. `unanswered` setups are no finding: the capture ended
+/// before anybody had to answer.
+fn without_faults(summary: &v1::Summary, spent: &Spent, unanswered: u64) -> Text {
     let beyond = |d: &&v1::Diagnosis| d.verdict == "BOTTLENECK";
     let is_part = |category: &str| PARTS.iter().any(|(part, _)| *part == category);
     let (mut parts, others): (Vec<_>, Vec<_>) = summary
@@ -154,8 +157,17 @@ fn without_faults(summary: &v1::Summary, spent: &Spent) -> Text {
         .filter(beyond)
         .partition(|d| is_part(&d.category));
     parts.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let still = (unanswered > 0).then(|| {
+        format!(
+            "{} had no answer yet when the capture ended: a longer one tells whether any came.",
+            connections(unanswered)
+        )
+    });
     if parts.is_empty() && others.is_empty() {
-        return Text::default().strong("Nothing was found that needs mending.");
+        return match still {
+            Some(still) => Text::default().strong(still),
+            None => Text::default().strong("Nothing was found that needs mending."),
+        };
     }
     let total = summary.delays.map_or(0.0, |delays| delays.total_seconds);
     let mut text = Text::default();
@@ -207,6 +219,9 @@ fn without_faults(summary: &v1::Summary, spent: &Spent) -> Text {
             })
             .collect();
         text = text.plain(format!(" Beyond their thresholds: {}.", list.join(", ")));
+    }
+    if let Some(still) = still {
+        text = text.plain(format!(" {still}"));
     }
     text.plain(" See ").link("tab-diagnosis", "diagnosis").plain(".")
 }
@@ -275,8 +290,8 @@ fn where_lost(timeline: &Timeline, dialogues: &Dialogues) -> Option<Text> {
     Some(see(Text::from(text + " See "), "fig-losses").plain("."))
 }
 
-/// Client, network or server.
-fn whose_time(summary: &v1::Summary) -> Option<Text> {
+/// Client, network or server. Without faults the answer says already what the protocol waited for.
+fn whose_time(summary: &v1::Summary, has_faults: bool) -> Option<Text> {
     let delays = summary.delays.filter(|delays| delays.total_seconds > 0.0)?;
     let mut parts: Vec<_> = parts_of(&delays)
         .into_iter()
@@ -291,10 +306,35 @@ fn whose_time(summary: &v1::Summary) -> Option<Text> {
         "Of the time of all setups and transactions: {}. ",
         list.join(", ")
     ));
+    if let Some(most) = protocols_most(summary, &delays).filter(|_| has_faults) {
+        text = text.plain(most);
+    }
     if delays.latency_seconds.is_none() {
         text = text.plain("The round trip is not known: its share is within the processing. ");
     }
     Some(text.plain("See ").link("tab-delays", "whose time it was").plain("."))
+}
+
+/// Where the protocol took most, what it waited for, as far as that is known and a quarter of it.
+fn protocols_most(summary: &v1::Summary, delays: &v1::TimeShares) -> Option<String> {
+    let total = delays.protocol_seconds;
+    if parts_of(delays).iter().any(|(_, other)| *other > total) {
+        return None;
+    }
+    let most: Vec<_> = summary
+        .bottlenecks
+        .iter()
+        .filter(|b| is_protocol(&b.name) && b.name != "PROTOCOL_OTHER" && b.seconds >= total / 4.0)
+        .map(|b| {
+            format!(
+                "{}, {} (what would help: {})",
+                words(&b.name),
+                seconds(b.seconds),
+                b.remedy
+            )
+        })
+        .collect();
+    (!most.is_empty()).then(|| format!("Most of the protocol's is {}. ", most.join(", and ")))
 }
 
 /// With a capital and a full stop.
@@ -513,19 +553,52 @@ mod tests {
             ],
             ..v1::Summary::default()
         };
-        let said = |summary: &v1::Summary| {
+        let said = |summary: &v1::Summary, unanswered| {
             let plain = |span: Span| match span {
                 Span::Plain(text) | Span::Strong(text) | Span::Code(text) | Span::Link { text, .. } => text,
             };
-            let Text(spans) = without_faults(summary, &Spent::default());
+            let Text(spans) = without_faults(summary, &Spent::default(), unanswered);
             spans.into_iter().map(plain).collect::<String>()
         };
         assert_eq!(
-            said(&summary),
+            said(&summary, 0),
             "No fault was found; the time went into protocol: 110 s of 200 s (55 %). Most of it is receiver window, 100 s. \
              What would help: a larger window. Beyond their thresholds: frozen window (50.0 % of the time). See diagnosis."
         );
         summary.diagnosis.truncate(1);
-        assert_eq!(said(&summary), "Nothing was found that needs mending.");
+        assert_eq!(said(&summary, 0), "Nothing was found that needs mending.");
+        assert_eq!(
+            said(&summary, 2),
+            "2 connections had no answer yet when the capture ended: a longer one tells whether any came."
+        );
+    }
+
+    #[test]
+    fn with_faults_it_is_said_what_the_protocol_waited_for() {
+        let delays = |protocol_seconds, server_processing_seconds| v1::TimeShares {
+            total_seconds: protocol_seconds + server_processing_seconds,
+            protocol_seconds,
+            server_processing_seconds,
+            ..v1::TimeShares::default()
+        };
+        let cost = |name: &str, seconds: f64| v1::Bottleneck {
+            name: name.to_owned(),
+            seconds,
+            remedy: "less loss".to_owned(),
+            ..v1::Bottleneck::default()
+        };
+        let summary = v1::Summary {
+            bottlenecks: vec![
+                cost("CONGESTION_WINDOW", 12.0),
+                cost("SERVER_PROCESSING", 8.0),
+                cost("RECEIVER_WINDOW", 1.0),
+            ],
+            ..v1::Summary::default()
+        };
+        assert_eq!(
+            protocols_most(&summary, &delays(20.0, 8.0)).as_deref(),
+            Some("Most of the protocol's is congestion window, 12.00 s (what would help: less loss). ")
+        );
+        assert_eq!(protocols_most(&summary, &delays(20.0, 30.0)), None);
     }
 }

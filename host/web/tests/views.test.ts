@@ -1,5 +1,7 @@
 /** Each view shows what `weir analyze` says, its link restores it, and it is worked by mouse and by keyboard. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { duration } from "../src/format";
@@ -94,6 +96,32 @@ test("diagnosis: on a phone its table scrolls, not the page", async () => {
     const wide = await phone.page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(390);
     await phone.page.close();
+});
+
+test("a SYN that nobody answered before the capture ended is told, and nothing else is", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-page-"));
+    const all = readFileSync(DEMO);
+    const first = join(folder, "first.pcap");
+    writeFileSync(first, all.subarray(0, 24 + 16 + all.readUInt32LE(24 + 8)));
+    const short = await serve(first);
+    const alone = await tab(browser, short);
+    try {
+        await alone.show("view=overview");
+        const said = alone.page.locator(".panel", { hasText: "Nothing stands out" });
+        expect(await said.innerText()).toContain("1 connection had no answer yet when the capture ended");
+        await alone.page.getByRole("link", { name: "1 connection", exact: true }).click();
+        await settled(alone.page);
+        const heads = await gridHeads(alone.page);
+        expect((await gridRows(alone.page)).map((row) => row[heads.indexOf("setup")])).toEqual(["IGNORED"]);
+        await alone.show("view=diagnosis");
+        expect(await alone.page.locator("main").innerText()).toContain("No connection carried enough to be measured");
+        expect(await alone.page.locator('[data-table="statistics"]').count()).toBe(0);
+        expectNoErrors(alone);
+    } finally {
+        await alone.page.close();
+        await short.stop();
+        rmSync(folder, { recursive: true });
+    }
 });
 
 test("what is looked at most is in sight on a page that is not wide", async () => {

@@ -1,6 +1,6 @@
 /** Where everyone starts: the findings, worst first, with what is behind each; the capture's figures and its time. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { json, of } from "../api/client";
+import { columns, json, of } from "../api/client";
 import type { Capture, FindingEntry, Summary } from "../api/types";
 import { SeriesChart } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
@@ -116,18 +116,41 @@ function FigureTiles(props: { summary: Summary }) {
     );
 }
 
+/** No finding; setups that nobody answered yet are none, for the capture ended too early to tell. */
+function Nothing() {
+    const shown = capture.value as Capture;
+    const waiting = useLoad(`unanswered ${shown.id}`, async (signal) => {
+        const query = { filter: UNANSWERED, limit: 1, columns: "id" };
+        return Number((await columns(of(shown, "/connections"), query, signal)).metadata.get("total"));
+    });
+    const open = waiting.data ?? 0;
+    return (
+        <div class="panel">
+            <p>
+                Nothing stands out in this capture. What was looked for is in the documentation, under “Findings”; the
+                other views show everything that was measured.
+            </p>
+            {open > 0 && (
+                <p>
+                    <Link
+                        to={{ view: "connections", params: { filter: UNANSWERED, columns: FAILED_COLUMNS.join(",") } }}
+                    >
+                        {several(open, "connection")}
+                    </Link>{" "}
+                    had no answer yet when the capture ended: a longer one tells whether any came.
+                </p>
+            )}
+        </div>
+    );
+}
+
+const UNANSWERED = "setup.outcome = IGNORED";
+
 function Findings(props: { entries: readonly FindingEntry[]; noTcp: boolean }) {
     if (props.entries.length === 0 && props.noTcp) {
         return <p class="panel">There is no TCP connection in this capture: nothing could be looked for.</p>;
     }
-    if (props.entries.length === 0) {
-        return (
-            <p class="panel">
-                Nothing stands out in this capture. What was looked for is in the documentation, under “Findings”; the
-                other views show everything that was measured.
-            </p>
-        );
-    }
+    if (props.entries.length === 0) return <Nothing />;
     return (
         <ol class="findings">
             {props.entries.map((entry, index) => (
