@@ -1,6 +1,6 @@
 //! The tables. Each is there only if the capture has something for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use weir_analysis::{address, decimal};
 use weir_messages::v1;
@@ -465,6 +465,9 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
     if taps.is_empty() {
         return out;
     }
+    let files: Vec<String> = taps.iter().map(|tap| tap.file.clone()).collect();
+    let short: HashMap<&String, &str> = files.iter().zip(crate::file_names(&files)).collect();
+    let name = |file: &String| short.get(file).map_or_else(|| file.clone(), |name| (*name).to_owned());
     let ttl = |ttl: Option<u32>| ttl.map_or_else(|| "–".to_owned(), |ttl| ttl.to_string());
     out.push(Block::Table(Table {
         id: "tab-taps",
@@ -482,7 +485,7 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
             .iter()
             .map(|tap| {
                 row([
-                    tap.file.clone(),
+                    name(&tap.file),
                     count(tap.packets),
                     some(tap.missed_by_capture),
                     count(tap.connections),
@@ -521,8 +524,8 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
             .iter()
             .map(|leg| {
                 row([
-                    leg.from.clone(),
-                    leg.to.clone(),
+                    name(&leg.from),
+                    name(&leg.to),
                     count(leg.matched),
                     some(leg.lost_forward),
                     some(leg.lost_backward),
@@ -708,6 +711,25 @@ fn plain(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn captures_are_named_as_in_the_title() {
+        let tap = |file: &str| v1::Tap {
+            file: file.to_owned(),
+            ..v1::Tap::default()
+        };
+        let leg = v1::Leg {
+            from: "/a/web.pcap".to_owned(),
+            to: "/a/db.pcap".to_owned(),
+            ..v1::Leg::default()
+        };
+        let blocks = taps(&[tap("/a/web.pcap"), tap("/a/db.pcap")], &[leg], &[]);
+        let said = format!("{blocks:?}");
+        assert!(
+            said.contains("web.pcap") && said.contains("db.pcap") && !said.contains("/a/"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn no_times_have_no_figures() {

@@ -157,9 +157,9 @@ impl Waterfalls {
 }
 
 const COLOURS: [(&str, &str); 4] = [
-    ("k5", "request on its way"),
+    ("k5", "request, first to last packet"),
     ("k4", "wait for the server"),
-    ("k0", "response on its way"),
+    ("k0", "response, first to last packet"),
     ("k2", "setup"),
 ];
 
@@ -237,7 +237,7 @@ fn figure(place: usize, service: Service, followed: &Followed) -> Figure {
             .strong(format!("Connection {}", followed.id))
             .plain(format!(
                 ": its {} transactions between {}:{port} and {}, in their order. Of the connections to this service that were followed from \
-                 beginning to end, one at a time, it is the one with most. Of the time of its requests, {:.1} % is wait for the server, {:.1} % the response's way, {:.1} % the request's.{more}",
+                 beginning to end, one at a time, it is the one with most. Of the time of its requests, {:.1} % is wait for the server, {:.1} % the response, {:.1} % the request.{more}",
                 count(followed.bars.iter().filter(|bar| !bar.is_setup).count() as u64),
                 address(host),
                 service_name(service),
