@@ -683,8 +683,15 @@ impl Flow {
         }
     }
 
+    /// Where nothing of its own tells the round trip to the server (a handshake with repeats, and responses that ended all others), what
+    /// others had, ns.
+    fn others_trip(&self) -> Option<u64> {
+        let others = self.extras.trouble()?.to_server?;
+        Some(self.at_most(0).map_or(others, |most| most.min(others)))
+    }
+
     fn trips(&self, given: Given) -> Measure {
-        let [to_server, to_client] = [0, 1].map(|side| self.trip(side));
+        let [to_server, to_client] = [self.trip(0).or_else(|| self.others_trip()), self.trip(1)];
         // No sample is shorter than the path, whoever ended it.
         let rest = |side: usize, seen| {
             let rest = given.rest(seen)?;

@@ -428,8 +428,12 @@ fn a_round_trip_that_responses_ended_is_not_the_paths() {
 /// the SYN again. Nothing was lost.
 /// Where the SYN or the SYN-ACK was lost, one of the client's and one of the server's way, s.
 fn lossy_setup(packets: &[(f64, bool)], trips: [f64; 2]) -> Vec<v1::Transaction> {
-    let [client, server] = trips;
-    let mut c = Conversation::new(40_000);
+    transactions(&setup_of(40_000, packets, trips))
+}
+
+/// The same of that port, with four turns.
+fn setup_of(port: u16, packets: &[(f64, bool)], [client, server]: [f64; 2]) -> Conversation {
+    let mut c = Conversation::new(port);
     for (at, from_client) in packets {
         let (seq, acked) = if *from_client { (100, 0) } else { (900, 101) };
         c.syn(*at, *from_client, seq, acked, Some(8));
@@ -445,7 +449,7 @@ fn lossy_setup(packets: &[(f64, bool)], trips: [f64; 2]) -> Vec<v1::Transaction>
         at += client;
     }
     c.packet(at, C, "A", 401, 1801, 0);
-    transactions(&c)
+    c
 }
 
 #[test]
@@ -460,9 +464,20 @@ fn a_handshake_with_repeats_times_the_path() {
             assert_eq!(t.server_uncertain_seconds, None);
         }
     }
-    // Of two SYN-ACKs one is the timer's, which matters where they are apart.
+    // Of two SYN-ACKs one is the timer's, which matters where they are apart, and nobody else's way is known.
     let twice = |first| lossy_setup(&[(0.0, C), (1.0, C), (first, S), (1.060, S)], [0.001, 0.060]).remove(1);
     assert!(twice(1.020).server_uncertain_seconds.is_some());
+    let mut others = Vec::new();
+    for n in 0..5 {
+        let at = f64::from(n);
+        others.extend(setup_of(40_001 + n, &[(at, C), (at + 0.060, S)], [0.001, 0.060]).packets);
+    }
+    let apart = [(10.0, C), (11.0, C), (11.020, S), (11.060, S)];
+    others.extend(setup_of(40_000, &apart, [0.001, 0.060]).packets);
+    let all = analyze(&others).transactions;
+    let last = all.iter().rfind(|t| t.kind == "DATA").unwrap();
+    about(shares(last).server_processing_seconds, WORK);
+    assert_eq!(last.server_uncertain_seconds, None);
     let at_once = shares(&twice(1.059_9));
     assert!(
         (at_once.server_processing_seconds - WORK).abs() < 0.000_2,
