@@ -342,6 +342,10 @@ impl Aligner {
                     (self.fits[k], self.least[k]) = (more, Trust::Counted);
                 }
             }
+            // Of a few packets, one capture may have all of a direction twice.
+            if self.fits[k].is_empty() && matches[k].trust.contains(&Trust::First) {
+                (self.fits[k], self.least[k]) = (fit(Trust::First), Trust::First);
+            }
         }
         if self.order.is_none() {
             self.order = self.find_order();

@@ -34,6 +34,8 @@ pub(crate) enum Fate {
 pub(crate) enum Trust {
     /// There are several alike, not as many at one tap as at the other: it may be another one of them.
     Guess,
+    /// The first of several copies, not as many at one tap as at the other: right if the capture upstream missed none.
+    First,
     /// There are several alike, as many at both taps.
     Counted,
     /// No other is like it.
@@ -471,7 +473,7 @@ impl Pair {
             let of_side = of_side.filter(|&at| matches.a.is_in_both(at) && a.window[at].side() == side);
             of_side.map(|at| matches.trust[at]).max().unwrap_or(Trust::Guess)
         });
-        let least = best[0].min(best[1]).max(Trust::Counted);
+        let least = best[0].min(best[1]).max(Trust::First);
         for &at in group {
             let at = at as usize;
             if !matches.a.is_in_both(at) {
@@ -710,10 +712,17 @@ impl Compared<'_> {
         });
     }
 
-    /// Match packets with one IP id.
+    /// Match packets with one IP id. The first at the one tap came from the first at the other, or from a later copy; a later one
+    /// may be a copy of any that went before it.
     fn copies<K>(&self, xs: &[(K, u32)], ys: &[(K, u32)], matches: &mut Matches) {
+        let mut trust = if xs.len() == ys.len() {
+            Trust::Alone
+        } else {
+            Trust::First
+        };
         for ((_, x), (_, y)) in xs.iter().zip(ys) {
-            matched(matches, *x, *y, Trust::Alone);
+            matched(matches, *x, *y, trust);
+            trust = Trust::Guess;
         }
         let n = xs.len().min(ys.len());
         for (_, x) in &xs[n..] {

@@ -96,6 +96,73 @@ fn a_reset_after_a_minute_does_not_turn_the_leg_around() {
     assert!((leg.skew_ppm.unwrap() - PPM).abs() < 0.2, "{:?}", leg.skew_ppm);
 }
 
+/// What two taps 5 ms apart have of small requests and their answers. `copies` tells when a packet that left its sender at this time passes
+/// a tap (0: the client's, 1: the server's), in ns after that; nothing of a packet is lost.
+fn copied(requests: u64, copies: impl Fn(usize, &Meta, bool) -> Vec<u64>) -> Alignment {
+    let ack = tcp_flag::ACK;
+    let mut packets = vec![
+        packet(1024, 0, true, tcp_flag::SYN, 1000, 0, 0),
+        packet(1024, 10 * MS, false, tcp_flag::SYN | ack, 5000, 1001, 0),
+    ];
+    for n in 0..requests {
+        let (at, asked, answered) = (20 * MS + n * 37_003_000, 1001 + 100 * n as u32, 5001 + 900 * n as u32);
+        packets.push(packet(1024, at, true, ack, asked, answered, 100));
+        packets.push(packet(1024, at + 10 * MS, false, ack, answered, asked + 100, 900));
+    }
+    align([0, 1].map(|tap| {
+        let passages = packets.iter().flat_map(|(from_client, meta)| {
+            let passed = copies(tap, meta, *from_client).into_iter();
+            passed.map(|after| Meta {
+                time: meta.time + after,
+                ..*meta
+            })
+        });
+        passages.collect()
+    }))
+}
+
+/// A second passage at one tap may be another copy than the second one at the other.
+#[test]
+fn later_copies_of_a_network_bound_no_clock() {
+    for is_lost in [false, true] {
+        let answer = copied(400, |tap, meta, from_client| {
+            let leg = if from_client == (tap == 0) { 0 } else { 5 * MS };
+            let is_copied = !from_client && meta.seq / 900 % 20 == 7;
+            match (is_copied, tap) {
+                (false, _) => vec![leg],
+                // One copy is made before the leg, another on it.
+                (true, 1) => vec![0, MS],
+                (true, _) if is_lost => vec![leg, leg + MS / 10],
+                (true, _) => vec![leg, leg + MS / 10, leg + MS],
+            }
+        });
+        let leg = &answer.legs[0];
+        assert_eq!((leg.from.as_str(), leg.clock.len()), ("A", 1), "{leg:?}");
+        assert_eq!(leg.duplicated_backward, if is_lost { 0 } else { 20 }, "{leg:?}");
+        let (offset, width) = (leg.offset_seconds.unwrap(), leg.offset_width_seconds.unwrap());
+        assert!(offset.abs() < 1e-6 && width > 9.9e-3, "{offset} ± {width}");
+        for delay in [leg.delay_forward.unwrap(), leg.delay_backward.unwrap()] {
+            assert!((delay.min_seconds - 5e-3).abs() < 1e-6, "{delay:?}");
+        }
+    }
+}
+
+/// Too few for a mirror port to be known by them: the first of each copy is all that bounds the clock.
+#[test]
+fn a_few_answers_of_which_one_capture_has_each_twice_bound_the_clock() {
+    let answer = copied(5, |tap, _, from_client| {
+        let leg = if from_client == (tap == 0) { 0 } else { 5 * MS };
+        match (from_client, tap) {
+            (false, 0) => vec![leg, leg + 10_000],
+            _ => vec![leg],
+        }
+    });
+    let leg = &answer.legs[0];
+    assert_eq!(leg.from, "A", "{leg:?}");
+    assert!(leg.offset_seconds.is_some_and(|offset| offset.abs() < 1e-6), "{leg:?}");
+    assert!((leg.delay_forward.unwrap().min_seconds - 5e-3).abs() < 1e-6, "{leg:?}");
+}
+
 /// IPv6 without timestamps: nothing but their number tells keep-alives, or repeated ACKs, from each other. Some are lost.
 #[test]
 fn what_is_alike_and_lacking_bounds_no_clock() {
