@@ -38,12 +38,14 @@ struct Half {
     unseen: bool,
     /// Its largest segment.
     largest: u32,
-    /// Its last one was shorter: nothing was left to send.
+    /// Its last one was shorter, and not cut by the window: nothing was left to send.
     partial: bool,
     /// Most bytes under way at once since the last loss.
     most: u32,
     /// The other side's window, bytes; `None`: not known, or its scale is not.
     window: Option<u64>,
+    /// The same as its packets write it.
+    field: Option<u16>,
     /// The least that was left of it since its last packet.
     room: Option<u64>,
     /// The first ACK of anything new since its last packet: its time, and the bytes that were still under way.
@@ -68,6 +70,16 @@ impl Half {
     /// What its packets leave of the window.
     fn left(&self) -> Option<u64> {
         self.window.map(|window| window.saturating_sub(self.flight().into()))
+    }
+
+    /// What is under way is less than a segment, and as long as the window lets it be. After all was acknowledged, nothing but a timer sends
+    /// that (RFC 1122 4.2.3.4): more waited. `Some(false)`: so it is if the sender does not scale the window as this tap would; only
+    /// where what it sent before left more, as one length in some hundred is that by chance.
+    fn cut(&self) -> Option<bool> {
+        let (flight, segment) = (self.flight(), self.largest.min(USUAL_MSS));
+        let is_window = self.window == Some(flight.into());
+        let is_field = !self.partial && self.field.is_some_and(|field| u32::from(field) == flight);
+        (flight < segment && (is_field || is_window)).then_some(is_window)
     }
 
     /// Since when it has been idle: all was acknowledged, and it went on `time` after that, and not at once.
@@ -232,7 +244,7 @@ impl Ends {
             half.all_acked = None;
             half.first_ack = None;
             half.largest = half.largest.max(p.len);
-            half.partial = shorter && p.flags & tcp_flag::SYN == 0;
+            half.partial = shorter && half.cut().is_none() && p.flags & tcp_flag::SYN == 0;
             half.most = half.most.max(half.flight());
             half.room = half.left();
             if std::mem::take(&mut self.halves[r].resent) {
@@ -261,6 +273,7 @@ impl Ends {
             self.scales.map(|scales| scales[p.side()])
         };
         half.window = scale.map(|scale| u64::from(p.window) << scale);
+        half.field = Some(p.window);
         half.heard = Some(p.time);
         if half.acked.is_none_or(|acked| (p.ack.wrapping_sub(acked) as i32) > 0) {
             half.acked = Some(p.ack);
@@ -302,6 +315,7 @@ impl Ends {
                 (_, false) => self.turns_at_once = 0,
                 (true, true) => {}
             }
+            let cut = self.halves[s].cut().filter(|_| bytes > 0);
             if self.halves.iter().any(|half| half.unseen) {
                 self.unseen += time.saturating_sub(at);
                 for half in &mut self.halves {
@@ -309,12 +323,20 @@ impl Ends {
                 }
             } else if last != s {
                 if !self.halves[r].gap {
-                    self.charge(s, time.saturating_sub(at));
+                    match cut {
+                        Some(true) => self.unclear[s] += time.saturating_sub(at),
+                        _ => self.charge(s, time.saturating_sub(at)),
+                    }
                 }
             } else if let Some(closed) = self.halves[s].closed {
                 // The receiver did not want more.
                 self.charge(r, time.saturating_sub(closed.max(at)));
                 self.halves[s].closed = Some(time);
+            } else if let (Some(is_sure), Some(_)) = (cut, self.halves[s].idle(time)) {
+                // Where what came before went whole, it is not known how long this one has waited.
+                if !is_sure || self.halves[s].partial {
+                    self.unclear[s] += time.saturating_sub(at);
+                }
             } else {
                 let pause = self.halves[s].pause(at, time, bytes);
                 let after = self.halves[s].idle(time);
@@ -497,6 +519,64 @@ mod tests {
         // 1 << 7 is 128 bytes; the block before it went at once.
         assert_eq!(narrow(1), MS + 40 * MS);
         assert_eq!(narrow(1000), MS + 99 * MS);
+    }
+
+    /// Three full segments of 1,000 bytes, and then what a window of 75 lets go, each 200 ms after the ACK of all before it; `last` bytes are left.
+    fn dribble(scale: u8, last: u32) -> (Ends, u64) {
+        let mut ends = Ends::default();
+        ends.set_up([scale; 2], [1000; 2]);
+        let ack = |ms, ack| Digest {
+            window: 75,
+            ..packet(ms, false, 0, 0, ack)
+        };
+        for p in [
+            packet(0, false, u32::MAX, 1, 0),
+            packet(0, true, u32::MAX, 1, 0),
+            packet(0, false, 0, 0, 0),
+        ] {
+            ends.packet(&p);
+        }
+        for k in 0..3 {
+            ends.packet(&packet(0, true, 1000 * k, 1000, 0));
+        }
+        let (mut now, mut next) = (60, 3000);
+        for _ in 0..3 {
+            ends.packet(&ack(now, next));
+            ends.packet(&packet(now + 200, true, next, 75, 0));
+            (now, next) = (now + 260, next + 75);
+        }
+        ends.packet(&ack(now, next));
+        // It fits: nothing waits.
+        ends.packet(&packet(now, true, next, last, 0));
+        ends.packet(&ack(now + 60, next + last));
+        (ends, now)
+    }
+
+    /// What waits before a window of less than a segment is not its sender's.
+    #[test]
+    fn a_sender_that_fills_a_small_window_had_more() {
+        let (ends, _) = dribble(0, 30);
+        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
+        // By its scale the window has room: the sender may know of another one, or have written pieces of this length.
+        let (mut ends, now) = dribble(7, 30);
+        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, (now - 60) * MS]));
+        // One alone is so by chance: nothing was left before it.
+        ends.packet(&packet(now + 2000, true, 3255, 75, 0));
+        assert_eq!((ends.beside, ends.unclear), ([0, 2000 * MS], [0, (now - 60) * MS]));
+    }
+
+    /// It may have had nothing left for most of that time.
+    #[test]
+    fn what_fills_a_small_window_after_a_rest_has_waited_a_part_of_it() {
+        let (mut ends, now) = dribble(0, 30);
+        ends.packet(&packet(now + 2000, true, 3255, 75, 0));
+        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, 2000 * MS]));
+        // So may the first piece of an answer.
+        let (mut ends, now) = dribble(0, 30);
+        let request = packet(now + 100, false, 0, 100, 3255);
+        ends.packet(&Digest { window: 75, ..request });
+        ends.packet(&packet(now + 400, true, 3255, 75, 100));
+        assert_eq!((ends.beside, ends.unclear), ([100 * MS, 0], [0, 300 * MS]));
     }
 
     /// Nor does an end answer what has not come yet.

@@ -1019,6 +1019,89 @@ fn a_pie_has_what_both_captures_have() {
     is_like(&support::align(&[capture(0, u64::MAX), second]).unwrap(), &whole);
 }
 
+/// A client's upload of 20 kB to a server whose windows a box makes a thousandth of what they are, at taps that see these scales of the
+/// SYN-ACK: the client's timer sends what each window lets go, 300 ms after the last.
+fn squeezed(scales: [u8; 2]) -> Alignment {
+    const WINDOW: u16 = 75;
+    let (way, ack) = (10 * MS, tcp_flag::ACK);
+    let (client, server) = (end([10, 0, 0, 1], 2000), end([10, 0, 0, 2], 443));
+    let mut taps = [Vec::new(), Vec::new()];
+    let mut id = 0;
+    let mut add = |at: u64, from_client: bool, flags: u8, seq: u32, acked: u32, payload: u32| {
+        let is_syn = flags & tcp_flag::SYN != 0;
+        id += 1;
+        for (tap, scale) in scales.into_iter().enumerate() {
+            let (from, to) = if from_client {
+                (client, server)
+            } else {
+                (server, client)
+            };
+            let (key, from_low) = Key::new(from, to, 6);
+            let passed = if from_client == (tap == 0) { 0 } else { way };
+            taps[tap].push(Meta {
+                key,
+                from_low,
+                time: T0 + at + passed,
+                wire: 54 + payload,
+                payload,
+                seq,
+                ack: acked,
+                flags,
+                window: if is_syn { 64_240 } else { WINDOW },
+                ip_id: id,
+                ttl: 64,
+                options: Options {
+                    mss: if is_syn { MSS as u16 } else { 0 },
+                    scale: match (is_syn, from_client) {
+                        (true, true) => 10,
+                        (true, false) => scale,
+                        _ => 255,
+                    },
+                    ..Options::default()
+                },
+                ..Meta::default()
+            });
+        }
+    };
+    add(0, true, tcp_flag::SYN, 0, 0, 0);
+    add(way, false, tcp_flag::SYN | ack, 0, 1, 0);
+    let mut at = 2 * way;
+    add(at, true, ack, 1, 1, 0);
+    for k in 0..10 {
+        add(at, true, ack, 1 + k * MSS, 1, MSS);
+    }
+    let mut next = 1 + 10 * MSS;
+    add(at + way, false, ack, 1, next, 0);
+    for _ in 0..40 {
+        at += 300 * MS;
+        add(at, true, ack, next, 1, WINDOW.into());
+        next += u32::from(WINDOW);
+        add(at + way, false, ack, 1, next, 0);
+    }
+    add(at + way + 5 * MS, false, ack, 1, next, 500);
+    let records = taps.map(|mut seen| {
+        seen.sort_by_key(|meta| meta.time);
+        support::records_of(&seen)
+    });
+    support::align(&records).unwrap()
+}
+
+/// Data that waits for a window is no time of its sender, but where that may not have read the window so.
+#[test]
+fn a_sender_before_a_small_window_is_not_charged() {
+    for (scales, waits) in [([0, 10], 0.0), ([10, 10], 12.0)] {
+        let answer = squeezed(scales);
+        let pie = measured(&answer).unwrap();
+        assert!((pie.total_seconds - 12.05).abs() < 0.02, "{scales:?}: {pie:?}");
+        assert!(pie.client_seconds < 0.01, "{scales:?}: {pie:?}");
+        assert!((pie.server_seconds - 0.005).abs() < 0.001, "{scales:?}: {pie:?}");
+        assert!(
+            (pie.uncertainty_seconds.unwrap() - waits).abs() < 0.02,
+            "{scales:?}: {pie:?}"
+        );
+    }
+}
+
 #[test]
 fn times_around_what_a_capture_missed_are_uncertain() {
     let world = World::new(81, Path { copies: 0.0, ..PATH });
