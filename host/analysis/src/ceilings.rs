@@ -108,6 +108,9 @@ pub(crate) fn filled_window(flow: &Flow, side: usize) -> Option<u32> {
     u32::try_from(window).ok().filter(|_| is_filled)
 }
 
+/// Pieces as long as the window's field from which on they are no chance.
+const UNHEARD: u32 = 3;
+
 /// A window scale that went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mishap {
@@ -117,6 +120,8 @@ pub(crate) enum Mishap {
     Stripped(u8),
     /// The client does not scale although the handshake at the tap says so: the option was lost behind it.
     Ignored(u8),
+    /// The peer takes the side's windows for unscaled: the option was lost on its way to it.
+    Unheard(u8),
 }
 
 /// The mishap of a side's windows, if there is one.
@@ -142,6 +147,13 @@ pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
         if let Some(drop) = drop_after_syn(flow, side, m.segment) {
             return Some(Mishap::Applied(drop));
         }
+    }
+    let pieces = flow
+        .extras
+        .limits()
+        .map_or(0, |limits| limits.sides[1 - side].unscaled_pieces);
+    if pieces >= UNHEARD {
+        return Some(Mishap::Unheard(shift));
     }
     (side == 0 && flow.setup.is_ack_bare()).then_some(Mishap::Ignored(shift))
 }

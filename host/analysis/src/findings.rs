@@ -150,6 +150,7 @@ pub(crate) struct Findings {
     mishap_shift: u8,
     mishap_stripped: u64,
     mishap_ignored: u64,
+    mishap_unheard: u64,
     /// Connections whose windows stayed below a segment, by whatever cause.
     stuck: u64,
     /// Waits for the windows that a wrong scale left.
@@ -341,6 +342,7 @@ impl Findings {
     /// What held its transfers.
     fn transfers(&mut self, flow: &Flow, given: Given) {
         let m = flow.measure(given);
+        let mut told = None;
         for side in 0..2 {
             let silly = flow.extras.limits().map(|l| l.sides[side].silly);
             if let Some(silly) = silly.filter(|silly| silly.openings > 0) {
@@ -353,13 +355,22 @@ impl Findings {
             if let Some(mishap) = mishap(flow, side, &m) {
                 let before = self.mishap.count();
                 self.mishap.add(flow);
-                if self.mishap.count() > before {
-                    let (Mishap::Applied(shift) | Mishap::Stripped(shift) | Mishap::Ignored(shift)) = mishap;
+                let is_first = self.mishap.count() > before;
+                // A client that does not know of the scale neither applies its own nor the server's: that shows what it cost.
+                let shows_more = matches!((told, mishap), (Some(Mishap::Ignored(_)), Mishap::Unheard(_)));
+                if is_first || shows_more {
+                    let (Mishap::Applied(shift)
+                    | Mishap::Stripped(shift)
+                    | Mishap::Ignored(shift)
+                    | Mishap::Unheard(shift)) = mishap;
                     self.mishap_shift = shift;
                     self.mishap_stripped += u64::from(matches!(mishap, Mishap::Stripped(_)));
                     self.mishap_ignored += u64::from(matches!(mishap, Mishap::Ignored(_)));
+                    self.mishap_ignored -= u64::from(shows_more);
+                    self.mishap_unheard += u64::from(matches!(mishap, Mishap::Unheard(_)));
                 }
-                if let (Mishap::Applied(_), Some(limits)) = (mishap, flow.extras.limits()) {
+                told = Some(mishap);
+                if let (Mishap::Applied(_) | Mishap::Unheard(_), Some(limits)) = (mishap, flow.extras.limits()) {
                     let waited = limits.sides[1 - side].total.by.receiver();
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
                 }
@@ -406,26 +417,35 @@ impl Findings {
     }
 
     fn scale_mishaps(&self) -> Option<v1::Finding> {
-        let mut applied = self.mishap.count() - self.mishap_stripped - self.mishap_ignored;
+        let elsewhere = self.mishap_stripped + self.mishap_ignored + self.mishap_unheard;
+        let mut applied = self.mishap.count() - elsewhere;
         // A box scales the windows of all; those of a receiver without room meet a power of two by chance.
         if 2 * applied < self.stuck {
             applied = 0;
         }
-        let is_seen = applied + self.mishap_stripped > 0;
+        let is_seen = applied + self.mishap_stripped + self.mishap_unheard > 0;
         if !is_seen && self.mishap_ignored == 0 {
             return None;
         }
         let shift = self.mishap_shift;
         let mut evidence = Vec::new();
         let mut values = vec![("shift", f64::from(shift))];
-        // A scale that only the tap does not see costs nothing.
         if applied > 0 {
-            values.push(("costSeconds", seconds(self.mishap_ns)));
             evidence.push(format!(
                 "{}: windows fell to 1/{} right after the start and stayed, without data to fill them: a box scales by {shift} or more although the handshake says otherwise",
                 connections(applied),
                 1u32 << shift
             ));
+        }
+        if self.mishap_unheard > 0 {
+            evidence.push(format!(
+                "{}: the sender goes on in pieces of exactly as many bytes as the field of the window says, which its receiver means 2^{shift} times as large: it does not know of the scale that the handshake shows at the tap; the option was taken out on its way to it",
+                connections(self.mishap_unheard),
+            ));
+        }
+        // A scale that only the tap does not see costs nothing.
+        if applied + self.mishap_unheard > 0 {
+            values.push(("costSeconds", seconds(self.mishap_ns)));
             evidence.push(format!(
                 "senders waited {} s in all for such windows there",
                 decimal(seconds(self.mishap_ns), 3)

@@ -750,11 +750,17 @@ impl Flow {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
         let path = self.limit_path(s, given);
-        // A block as long as the unscaled window was cut by it: that is no chance.
-        let fills = || (u32::from(b.window) == b.bytes && b.bytes < path.payload).then_some(0);
-        let scale = self.setup.scale(1 - s).or_else(fills).filter(|_| b.known & 2 != 0);
-        let window = scale.map(|shift| u32::from(b.window) << shift);
+        let scale = self.setup.scale(1 - s);
+        // A block as long as the unscaled window was cut by it: that is no chance. Where the window has a scale, a piece may be as long; two of
+        // them one behind the other, each alone on its way, are none: their sender does not know of the scale.
+        let fills = u32::from(b.window) == b.bytes && b.bytes < path.payload;
+        let alone = fills && tail.is_some() && b.flight <= b.bytes;
         let transfer = &mut self.extras.make_limits(pool).sides[s];
+        let again = std::mem::replace(&mut transfer.unscaled, alone) && alone;
+        transfer.unscaled_pieces += u32::from(again && scale.is_some_and(|shift| shift > 0));
+        let unscaled = if scale.is_none() { fills } else { again };
+        let scale = if unscaled { Some(0) } else { scale }.filter(|_| b.known & 2 != 0);
+        let window = scale.map(|shift| u32::from(b.window) << shift);
         transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
         if let Some(ack) = heard {
             transfer.heard_before(ack, b, tail, window, &path);

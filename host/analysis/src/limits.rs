@@ -95,6 +95,10 @@ pub(crate) struct Transfer {
     pieces: Pieces,
     /// End of the last piece below a segment.
     small: Option<u32>,
+    /// The last block was alone on its way, and as long as the field of the window that its sender had heard of.
+    pub unscaled: bool,
+    /// Such blocks behind another, under a window with a scale.
+    pub unscaled_pieces: u32,
     /// Something was lost behind the last block, and the congestion window had room for more than that.
     had_room: bool,
     /// The receiver's windows.

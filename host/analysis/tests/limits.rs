@@ -223,6 +223,36 @@ fn pieces_as_long_as_a_window_of_unknown_scale_are_held_by_it() {
     assert!(limits.small_window < 1e-9, "{limits:?}");
 }
 
+/// The same with a scale in the SYN-ACK at the tap, which was taken out behind it: the client takes 32,512 bytes for 254.
+#[test]
+fn pieces_as_long_as_the_field_of_a_window_with_a_scale_are_held_by_it() {
+    let with = |field: u16| {
+        let mut packets = load_balancer().packets;
+        packets[1].options.scale = 7;
+        for packet in packets.iter_mut().filter(|packet| packet.window == 254) {
+            packet.window = field;
+        }
+        let a = analyze(&packets);
+        check_sums(&a);
+        let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
+        (limits, a)
+    };
+    let (limits, a) = with(254);
+    // The first of the pieces may be so long by chance.
+    assert!((42.0..=48.0).contains(&limits.small_window), "{limits:?}");
+    let mishap = finding(&a, "WINDOW_SCALE_MISHAP");
+    assert!((value(mishap, "shift") - 7.0).abs() < 1e-9);
+    assert!(
+        mishap.evidence[0].contains("it does not know of the scale"),
+        "{mishap:?}"
+    );
+    assert!((42.0..=48.0).contains(&value(mishap, "costSeconds")), "{mishap:?}");
+    // Other sizes tell nothing.
+    let (limits, a) = with(253);
+    assert!(limits.small_window < 1e-9, "{limits:?}");
+    assert!(a.findings.iter().all(|f| f.kind != "WINDOW_SCALE_MISHAP"));
+}
+
 /// The capture misses ten of the server's flights, and their ACKs, or a segment of each: its buffer is what the others tell.
 #[test]
 fn what_the_capture_missed_was_not_in_flight_at_once() {
