@@ -422,6 +422,11 @@ module weir_tracker_bench
         fast_left[i] = 0;
         slow_left[i] = 0;
       end
+      // Zero as after configuration: registers that start random may write at the first edge.
+      for (int i = 0; i < Contexts; i++) begin
+        fast.tracker.contexts.memory[i] = '0;
+        slow.tracker.contexts.memory[i] = '0;
+      end
     end
   end
 
