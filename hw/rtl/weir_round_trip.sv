@@ -15,6 +15,8 @@ module weir_round_trip
     input  wire word_t              word,
     input  wire facts_t             facts,
     input  wire order_out_t         order,
+    // The ACK of this packet was captured before it.
+    input  wire                     acked_before,
     input  wire setup_t             setup,
     // The newest IP id of the sender before the word.
     input  wire logic        [15:0] newest_id,
@@ -93,8 +95,8 @@ module weir_round_trip
     end
     if (facts.tcp && !facts.is_syn && !facts.is_rst) begin
       if (cleared) next_state[s].slot = 1'b0;
-      if (order.new_bytes && !slot_left && !order.still_pending && !what[WhatGapBit] && !what[WhatProbeBit] &&
-          !what[WhatBelowBit]) begin
+      if (order.new_bytes && !acked_before && !slot_left && !order.still_pending && !what[WhatGapBit] &&
+          !what[WhatProbeBit] && !what[WhatBelowBit]) begin
         next_state[s].slot = 1'b1;
         next_state[s].slot_seq = facts.payload_end;
         next_state[s].slot_time = now;

@@ -239,10 +239,18 @@ module weir_tracker
   );
   order_side_t round_trip_sender;
   assign round_trip_sender = side_of(order_old[RoundTrip], order[RoundTrip].sender);
+  // Nothing that the word's sender sent is in flight: told one clock ahead, as the loop has no level left for it.
+  order_out_t ordered;
+  logic acked_before;
+  assign ordered = order[RoundTrip-1];
+  always_ff @(posedge clk) begin
+    acked_before <= ordered.flight_after[ordered.sender] == 0 && !ordered.what[WhatAckedUnknownBit];
+  end
   weir_round_trip round_trip_loop (
       .word(word[RoundTrip]),
       .facts(facts[RoundTrip]),
       .order(order[RoundTrip]),
+      .acked_before,
       .setup(order_old[RoundTrip].setup),
       .newest_id(round_trip_sender.ip_id),
       .what(what[RoundTrip]),

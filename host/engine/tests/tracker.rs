@@ -457,6 +457,45 @@ fn ack_captured_before_its_data() {
     assert_eq!(blocks, [100, 1500]);
 }
 
+/// A response of two segments; its ACK of so many bytes is captured before its last segment, and the client's next packet
+/// comes 5 s later: ends of what was timed, and round trips, of the response.
+fn timed_behind_its_ack(acked: u32, flags: u8) -> Vec<(u32, u64)> {
+    let mut words = exchange();
+    words.truncate(6);
+    words.extend([
+        tcp(9_705, true, ACK, 1101, 5001 + acked, 0),
+        tcp(9_710, false, ACK | PSH | flags, 6461, 1101, 40),
+        tcp(5_009_710, true, ACK | PSH, 1101, 6501, 100),
+    ]);
+    let data = |r: &&Record| r.arg() == RttHow::Data as u8 && r.server_to_client();
+    of(&run(Config::file(), &words), Kind::Rtt, false)
+        .iter()
+        .filter(data)
+        .map(|r| (Rtt::decode(r).seq_end, Rtt::decode(r).rtt))
+        .collect()
+}
+
+#[test]
+fn data_behind_its_ack_is_not_timed() {
+    let answered_later = [(6461, 5_000), (6501, 5_000_000_000)];
+    assert_eq!(timed_behind_its_ack(1500, 0), [(6461, 5_000)]);
+    // Of the last byte, the ACK came after it.
+    assert_eq!(timed_behind_its_ack(1499, 0), answered_later);
+    // Of its FIN as well.
+    assert_eq!(timed_behind_its_ack(1501, FIN), [(6461, 5_000)]);
+    assert_eq!(timed_behind_its_ack(1500, FIN), answered_later);
+}
+
+#[test]
+fn data_is_timed_before_the_other_side_is_known() {
+    let words = [
+        tcp(0, true, ACK | PSH, 0x9000_0000, 5001, 100),
+        tcp(300, false, ACK, 5001, 0x9000_0064, 0),
+    ];
+    let records = run(Config::file(), &words);
+    assert_eq!(Rtt::decode(&of(&records, Kind::Rtt, false)[0]).rtt, 300_000);
+}
+
 #[test]
 fn bytes_missed_by_the_capture_are_in_the_block() {
     let mut words = exchange();

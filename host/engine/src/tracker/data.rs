@@ -101,7 +101,10 @@ pub(super) fn data(
         }
         sender.block_packets += 1; // LIMIT ends the block before it can overflow
         sender.block_max = sender.block_max.max(block_max(meta));
-        if !sender.is(side::SLOT) && step.what & (what::GAP | what::PROBE | what::BELOW) == 0 && !pending {
+        // Its ACK was captured before it: the next one answers something else.
+        let is_acked = receiver.is(side::HAS_ACK) && flight(sender, receiver) == 0;
+        let in_order = step.what & (what::GAP | what::PROBE | what::BELOW) == 0;
+        if !sender.is(side::SLOT) && in_order && !is_acked && !pending {
             sender.set(side::SLOT, true);
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);
             sender.slot_time = ShortTime::new(time);
