@@ -532,16 +532,32 @@ fn a_timeout_behind_the_ack_shows_a_lost_ack() {
     assert_eq!(only_verdict(&c).place, Place::AckBehindTap);
 }
 
-/// No ACK passed, and yet the receiver had the bytes: the ACK was lost before the tap.
+/// No ACK passed, and yet the receiver had the bytes: the ACK was lost before the tap if its id is missing, and else there was none
+/// yet. Where the ids tell nothing, it was lost if no ACK waits so long.
 #[test]
 fn a_timeout_with_a_d_sack_shows_an_ack_lost_before_the_tap() {
-    let mut c = start();
-    seg(&mut c, 0.100, 0);
-    seg(&mut c, 0.350, 0);
-    c.sack(0.380, C, A, 1901, &[edges(0, 1)]);
-    let d = server(&c);
-    assert_eq!((d.spurious_retransmissions, d.lost_acks, losses(&d)), (1, 1, [0; 4]));
-    assert_eq!(only_verdict(&c).place, Place::AckBeforeTap);
+    for (repeat, skipped, place) in [
+        (0.350, Some(0), Place::Nowhere),
+        (0.350, Some(1), Place::AckBeforeTap),
+        (0.350, None, Place::Nowhere),
+        (0.600, None, Place::AckBeforeTap),
+    ] {
+        let mut c = start();
+        seg(&mut c, 0.100, 0);
+        seg(&mut c, repeat, 0);
+        c.sack(repeat + 0.030, C, A, 1901, &[edges(0, 1)]);
+        match skipped {
+            Some(skipped) => c.packets.last_mut().unwrap().ip_id += skipped,
+            None => no_id(&mut c),
+        }
+        let (lost, all) = (u64::from(place == Place::AckBeforeTap), with_others(&c, false));
+        assert_eq!(only_verdict(&all).place, place, "{repeat} {skipped:?}");
+        let analysis = analyze(&all.packets);
+        let port = |c: &&v1::Connection| c.client.as_ref().unwrap().port == 40_000;
+        let d = analysis.connections.iter().find(port).unwrap();
+        let d = d.server_to_client.as_ref().unwrap();
+        assert_eq!((d.spurious_retransmissions, d.lost_acks, losses(d)), (1, lost, [0; 4]));
+    }
 }
 
 /// Without SACK a timeout of the only segment in flight may be its ACK's loss.

@@ -5,6 +5,7 @@ use weir_record::{Event, EventMore, tcp_flag, what};
 use super::entry::Entry;
 use super::path::Path;
 use super::{Blocks, Losses, MIRRORED};
+use crate::limits::DELAYED_ACK_MOST;
 use crate::seq::{Range, at_or_before, before, distance, earlier};
 use crate::verdict::{Class, Place, sign};
 
@@ -121,7 +122,7 @@ impl Losses {
             let asked = [sign::SACK_HOLE, sign::DUPLICATE_ACKS, sign::PARTIAL_ACK, sign::BATCH];
             let unheard = e.cause.is_timer() && !asked.iter().any(|s| e.evidence.has(*s));
             let is_repeat = e.class == Class::Retransmission && e.evidence.has(sign::SEEN);
-            let in_doubt = matches!(e.place, Place::Unknown | Place::BehindTap);
+            let in_doubt = matches!(e.place, Place::Unknown | Place::BehindTap) || e.told_step.is_some();
             is_repeat && in_doubt && unheard && at_or_before(known, e.range.from) && at_or_before(e.range.to, ack)
         };
         let ran_out = |e: &&Entry| in_doubt(e) && e.evidence.has(sign::TIMER);
@@ -172,7 +173,7 @@ impl Losses {
         if e.what & what::DSACK != 0 {
             // RFC 2883 4: the first block names a segment that arrived twice.
             if let Some(twice) = new.next() {
-                self.arrived_twice(twice, e.what & what::ACKS_MORE != 0, time, path);
+                self.arrived_twice(twice, e, time, path);
             }
         }
         for range in new {
@@ -239,8 +240,7 @@ impl Losses {
 
     /// D-SACK overrides every other evidence: a repeat was unnecessary (RFC 3708). But what filled a hole in SACK can
     /// come twice, too, where the network makes copies: its own copy, or copies of what was sent once, show it.
-    /// `acks_more`: its ACK acknowledges something new.
-    fn arrived_twice(&mut self, twice: Range, acks_more: bool, time: u64, path: Path) {
+    fn arrived_twice(&mut self, twice: Range, e: &Event, time: u64, path: Path) {
         // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
         let only_filled =
             |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
@@ -270,31 +270,48 @@ impl Losses {
         match (repeat.filter(|&i| !of_network(i)), copy) {
             (Some(i), _) => {
                 let entry = self.open[i];
-                // Else an ACK before this one took it in, and it came late: that of the first copy.
-                let is_news = acks_more || self.open.iter().any(|other| lost_ack(other, entry.range));
-                let waited = entry.cause.is_timer() && is_news;
                 let place = if entry.place.is_spurious() {
                     entry.place
                 } else if entry.evidence.has(sign::UNSEEN) {
                     // The receiver got a first copy that never passed the tap.
                     Place::Capture
-                } else if waited {
-                    Place::AckBeforeTap
                 } else {
                     Place::Nowhere
                 };
                 self.change(i, place, sign::DSACKED);
+                if entry.cause.is_timer() && !entry.place.is_spurious() && place == Place::Nowhere {
+                    self.late_or_lost(i, e);
+                }
             }
             (None, Some(i)) => self.change(i, Place::Nowhere, sign::DSACKED),
             // One byte is a probe's.
             (None, None) => self.network_copies += u32::from(twice.len() > 1),
         }
     }
-}
 
-/// Whether another repeat of a range showed that its ACK was lost.
-fn lost_ack(other: &Entry, range: Range) -> bool {
-    other.place == Place::AckBeforeTap && other.range.overlap(range) > 0
+    /// The receiver had a first copy of what a timer sent again, and `e` tells of both: whether an ACK before it was lost,
+    /// or there was none yet.
+    fn late_or_lost(&mut self, i: usize, e: &Event) {
+        let entry = self.open[i];
+        let again = |other: &&Entry| other.time != entry.time && other.range.overlap(entry.range) > 0;
+        if e.what & what::ACKS_MORE == 0 {
+            // An ACK had taken it in, and came late: that of the first copy. Or it answered another repeat, of which the same is true.
+            let other = self.open.iter().filter(again).find_map(|o| o.told_step);
+            let lost = self.open.iter().filter(again).any(|o| o.place == Place::AckBeforeTap);
+            self.open[i].told_step = other;
+            if lost {
+                self.change(i, Place::AckBeforeTap, sign::DSACKED);
+            }
+        } else if e.id_step == 1 {
+            // Whatever the host counts: nothing was sent between this ACK and the one before.
+            self.change(i, Place::Nowhere, sign::NO_ID_MISSING);
+        } else if entry.time.saturating_sub(entry.lost_at) >= DELAYED_ACK_MOST {
+            // RFC 1122 4.2.3.2: no ACK waits longer.
+            self.change(i, Place::AckBeforeTap, sign::DSACKED);
+        } else {
+            self.open[i].told_step = Some(e.id_step);
+        }
+    }
 }
 
 /// A SACK block above the ACK leaves a hole.
@@ -381,27 +398,38 @@ mod tests {
         assert_eq!(place(10, false), Place::BehindTap);
     }
 
-    /// A timer's repeat that a D-SACK names: with the first ACK that takes it in, or behind one.
+    /// A timer's repeat that a D-SACK names, so many ms after the first copy: with the first ACK that takes it in, or behind one.
     #[test]
     fn an_ack_before_the_d_sack_was_late_and_not_lost() {
-        let place = |acks_more: bool| {
+        let place = |acks_more: bool, after: u64, id_step: u8, by_connection: bool| {
             let path = Path {
                 segment: 1000,
                 rtt: Some(10_000_000),
                 ..PATH
             };
             let mut losses = Losses::default();
-            losses.sent(&again(0, 0, 0, 1, 300_000_000), 1_000_000_000, path);
+            losses.sent(&again(0, 0, 0, 1, after * 1_000_000), 1_000_000_000, path);
             let e = Event {
                 what: what::SACK | what::DSACK | if acks_more { what::ACKS_MORE } else { 0 },
                 ack: 1000,
+                id_step,
                 ..event(0, 0, 0, 0)
             };
             let more = one_block(0, 1000);
             losses.heard(&e, Some(&more), 1_020_000_000, path);
+            losses.settle_ids(false, by_connection, true, path);
             losses.close(None, 2_000_000_000, path);
-            losses.done[0].place
+            (losses.done[0].place, losses.counts.lost_acks)
         };
-        assert_eq!([true, false].map(place), [Place::AckBeforeTap, Place::Nowhere]);
+        let (late, lost) = ((Place::Nowhere, 0), (Place::AckBeforeTap, 1));
+        assert_eq!(place(false, 300, 2, true), late);
+        assert_eq!(place(true, 300, 1, true), late, "the receiver had sent none");
+        assert_eq!(place(true, 300, 2, true), lost, "its id is missing");
+        // Of others, too.
+        assert_eq!(place(true, 300, 2, false), late);
+        assert_eq!(place(true, 300, 0, false), late);
+        // No ACK waits so long.
+        assert_eq!(place(true, 500, 0, false), lost);
+        assert_eq!(place(true, 500, 1, false), late, "the first copy itself was late");
     }
 }

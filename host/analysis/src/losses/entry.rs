@@ -68,6 +68,9 @@ pub(crate) struct Entry {
     pub(super) hole_stood: bool,
     /// When the receiver first told that it has it, TAI ns; 0: not yet.
     pub(super) told_at: u64,
+    /// A timer sent it, and the ACK that first told that the receiver has it told that it came twice, too: that ACK's
+    /// `EVENT.id_step`, until it is known whether one before it was lost.
+    pub(super) told_step: Option<u8>,
 }
 
 impl Counts {
@@ -100,6 +103,7 @@ impl Entry {
             answered: None,
             hole_stood: false,
             told_at: 0,
+            told_step: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! IP ids that the tap did not see: those of segments that were lost before it, and of their receiver's answers.
 
-use weir_record::{Event, FINE_INTERVAL_NS, tcp_flag, what};
+use weir_record::{Event, FINE_INTERVAL_NS, IdStep, tcp_flag, what};
 
 use super::entry::Entry;
 use super::event::since_data;
@@ -125,6 +125,12 @@ impl Losses {
         };
         for i in 0..self.open.len() {
             let entry = self.open[i];
+            // The ACK that told of it first follows one that the tap did not see.
+            let skipped = |step: &u8| whole && (2..IdStep::Overtaken as u8).contains(step);
+            if entry.told_step.filter(skipped).is_some() {
+                self.open[i].told_step = None;
+                self.change(i, Place::AckBeforeTap, sign::IDS_SKIPPED);
+            }
             let answered = entry.answered.filter(|_| in_doubt(&entry));
             let Some(step) = answered.and_then(|answered| answered.since(&entry.ids)) else {
                 continue;
