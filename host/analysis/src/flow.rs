@@ -398,11 +398,15 @@ impl Flow {
         let rtt = [self.setup.path_rtt(), sum()].into_iter().flatten().min();
         let sack = |side| self.setup.options(side).is_some_and(|o| o.sack);
         let trip = self.trip(side);
+        let sender = 1 - (side & 1);
+        let near = self.trip(sender);
         let others = self.extras.trouble().and_then(|trouble| trouble.to_server);
         let others = others.filter(|_| side & 1 == 0);
         Path {
             rtt,
             far: trip.filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
+            near: near.filter(|_| self.setup.has_timed(sender) || self.rtt.samples(sender) >= ENOUGH_SAMPLES),
+            whole: self.rtt.all_acknowledged(side),
             others: others.map(|others| trip.map_or(others, |own| own.min(others))),
             timed: trip.filter(|_| self.setup.has_timed(side)),
             segment: self.setup.segment(),
@@ -1081,6 +1085,16 @@ impl Flow {
             let path = self.path(side);
             if let Some(trouble) = self.extras.trouble_mut() {
                 trouble.losses[side & 1].acknowledge(ack, time, path);
+            }
+        }
+    }
+
+    /// The same of an ACK that passed at `time`.
+    pub fn acknowledged(&mut self, side: usize, ack: u32, time: u64) {
+        if self.extras.trouble().is_some() {
+            let path = self.path(side);
+            if let Some(trouble) = self.extras.trouble_mut() {
+                trouble.losses[side & 1].acknowledged(ack, time, path);
             }
         }
     }

@@ -527,7 +527,7 @@ impl State {
             is_data,
             is_prompt,
         });
-        flow.acknowledge(side, rtt.ack, time);
+        flow.acknowledged(side, rtt.ack, time);
         // A handshake is no transfer, nor is data that was acknowledged whole.
         if is_data && (rtt.flight > 0 || flow.extras.limits().is_some()) {
             flow.limit_sample(side, time, rtt, self.totals.given, &mut self.pool);

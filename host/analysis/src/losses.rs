@@ -59,6 +59,8 @@ pub(crate) struct Losses {
     acked: Option<u32>,
     /// When it was heard last.
     acked_time: u64,
+    /// When it passed first, where a record tells.
+    acked_first: Option<u64>,
     /// Time of the receiver's last duplicate-ACK or SACK evidence.
     evidence: u64,
     /// Number and IP id of the last segment that a record told, and whether another one had the

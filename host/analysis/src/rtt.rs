@@ -38,6 +38,8 @@ struct More {
     unsure: u32,
     /// When the last sample ended after which nothing was in flight, TAI ns, until a block of the receiver comes; 0: none did.
     whole: u64,
+    /// The same, whatever came then.
+    all: u64,
     /// An ACK that was no response has ended a sample of data at once.
     bare: bool,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
@@ -109,6 +111,7 @@ impl RoundTrips {
         more.bare |= more.unsure != 0;
         more.unsure = if soon { short(time) } else { 0 };
         more.whole = if whole { time } else { 0 };
+        more.all = more.whole;
     }
 
     /// A block of the receiver of `side`'s data began to pass at `time`. A response is sent when its application has it: a sample
@@ -131,6 +134,12 @@ impl RoundTrips {
         let last = (more.count as usize).checked_sub(1).and_then(|n| more.exact().get(n));
         let rtt = last.map(|seconds| (f64::from(*seconds) * 1e9) as u64);
         (more.whole != 0).then_some((more.whole, rtt))
+    }
+
+    /// When the last data of `side` was acknowledged by an ACK that left nothing in flight.
+    pub fn all_acknowledged(&self, side: usize) -> Option<u64> {
+        let all = self.more.as_ref()?[side & 1].all;
+        (all != 0).then_some(all)
     }
 
     /// No more blocks will come.
@@ -230,6 +239,7 @@ impl More {
             count: u32::from(first != f32::INFINITY),
             unsure: 0,
             whole: 0,
+            all: 0,
             bare: false,
             min: first,
         }

@@ -532,6 +532,31 @@ fn a_timeout_behind_the_ack_shows_a_lost_ack() {
     assert_eq!(only_verdict(&c).place, Place::AckBehindTap);
 }
 
+/// The sender is 10 ms away: what passed the tap later than that before the repeat was still on its way, an ACK alone or a request.
+#[test]
+fn a_timeout_that_meets_its_ack_on_the_way_shows_no_lost_ack() {
+    for (in_trouble, request) in [(false, 0), (false, 20), (true, 0), (true, 20)] {
+        for (acked, lost) in [(0.342, 0), (0.339, 1)] {
+            let mut c = start();
+            let n = u32::from(in_trouble);
+            if in_trouble {
+                seg(&mut c, 0.050, 0);
+                mirror(&mut c, 0.050_1, 0);
+                ack(&mut c, 0.080, 1);
+            }
+            seg(&mut c, 0.100, n);
+            c.packet(acked, C, "AP", A, 901 + 1000 * (n + 1), request);
+            seg(&mut c, 0.350, n);
+            let verdict = *verdicts(&c).last().unwrap();
+            let place = [Place::Nowhere, Place::AckBehindTap][usize::from(lost > 0)];
+            assert_eq!(verdict.place, place, "{in_trouble} {request} {acked}: {verdict:?}");
+            assert_eq!(verdict.evidence.has(sign::SOON), lost == 0, "{verdict:?}");
+            let d = server(&c);
+            assert_eq!((d.spurious_retransmissions, d.lost_acks, losses(&d)), (1, lost, [0; 4]));
+        }
+    }
+}
+
 /// No ACK passed, and yet the receiver had the bytes: the ACK was lost before the tap if its id is missing, and else there was none
 /// yet. Where the ids tell nothing, it was lost if no ACK waits so long.
 #[test]

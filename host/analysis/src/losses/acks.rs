@@ -42,10 +42,23 @@ impl Losses {
             self.sack(e, more, time, path);
         }
         if e.tcp_flags & tcp_flag::ACK != 0 {
-            self.acknowledge(e.ack, time, path);
+            if e.what & what::ACKS_MORE == 0 {
+                self.acknowledge(e.ack, time, path);
+            } else {
+                self.acknowledged(e.ack, time, path);
+            }
             if self.acked == Some(e.ack) {
                 self.acked_time = time;
             }
+        }
+    }
+
+    /// The same as [`Self::acknowledge`], by the first ACK that goes so far, which passed at `time`.
+    pub fn acknowledged(&mut self, ack: u32, time: u64, path: Path) {
+        let known = self.acked;
+        self.acknowledge(ack, time, path);
+        if self.acked != known {
+            self.acked_first = Some(time);
         }
     }
 
@@ -58,6 +71,7 @@ impl Losses {
         self.note_standing_holes(ack, path);
         self.rest_arrived(ack, path);
         let before_this = self.acked.replace(ack);
+        self.acked_first = None;
         self.sacked.acknowledge(ack);
         // First: what is in doubt then may have been needless.
         let known = before_this.unwrap_or(ack);

@@ -46,12 +46,15 @@ impl Losses {
             Place::BeforeTap
         } else if acked {
             evidence = evidence.with(sign::ACKED);
-            if waited && !signs.has(sign::BATCH) {
+            if !waited || signs.has(sign::BATCH) {
+                Place::Nowhere
+            } else if self.met_its_ack(entry, e, path) {
+                evidence = evidence.with(sign::SOON);
+                Place::Nowhere
+            } else {
                 // The ACK passed the tap, and yet the timer ran out.
                 evidence = evidence.with(sign::ACK_WAS_DUE);
                 Place::AckBehindTap
-            } else {
-                Place::Nowhere
             }
         } else if sacked {
             evidence = evidence.with(sign::SACKED);
@@ -66,6 +69,13 @@ impl Losses {
             Place::Unknown
         };
         entry.evidence = evidence.with_if(sign::NO_ACK, waited && unseen == 0 && !acked);
+    }
+
+    /// The first ACK of a repeat passed the tap so shortly before it that the sender had not got it.
+    fn met_its_ack(&self, entry: &Entry, e: &Event, path: Path) -> bool {
+        let whole = path.whole.filter(|_| e.acked == e.expected);
+        let first = self.acked_first.or(whole).filter(|_| entry.range.to == e.acked);
+        first.is_some_and(|first| path.crosses(entry.time.saturating_sub(first)))
     }
 
     /// Why a segment was sent again.

@@ -18,10 +18,14 @@ pub(crate) struct Path {
     pub rtt: Option<u64>,
     /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
-    /// The same of any connection to that server in the last one to two minutes, where few samples are its own.
+    /// The same between the tap and the sender.
+    pub near: Option<u64>,
+    /// As `far`, of any connection to that server in the last one to two minutes, where few samples are its own.
     pub others: Option<u64>,
     /// The same from the handshake and few samples besides, where that was timed.
     pub timed: Option<u64>,
+    /// When the ACK of all that the sender had sent passed, if it is known.
+    pub whole: Option<u64>,
     /// Bytes of a full segment.
     pub segment: u32,
     /// Both sides use SACK, so the receiver reports what comes twice (RFC 2883).
@@ -58,6 +62,12 @@ impl Path {
         let far = self.far.or(self.others);
         let measured = far.map(|far| far.saturating_sub(least.max(far / 10)));
         measured.or(self.timed.map(|timed| timed / 4))
+    }
+
+    /// What passed the tap on its way to the sender so long before a segment of that, ns, may not have got there first. A tenth less than the
+    /// smallest round trip, as in [`Self::soonest`].
+    pub(super) fn crosses(self, before: u64) -> bool {
+        self.near.is_some_and(|near| before < near - near / 10)
     }
 
     /// Whether a timer of the sender can have run out in this time: a probe timer is the shortest.

@@ -7,6 +7,8 @@ use weir_record::{SINCE_DATA_NS, tcp_flag};
 pub(super) const PATH: Path = Path {
     rtt: None,
     far: None,
+    near: None,
+    whole: None,
     others: None,
     timed: None,
     segment: 1460,
