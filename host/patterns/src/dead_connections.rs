@@ -116,9 +116,8 @@ fn tell(dead: &[&Dead]) -> Finding {
         .collect();
     let repeats: u64 = dead.iter().map(|dead| dead.repeats).sum();
     let waiting = || dead.iter().filter(|dead| dead.has_data);
-    let waited = waiting()
-        .map(|dead| seconds(dead.span.1.saturating_sub(dead.span.0)))
-        .sum::<f64>();
+    let waited: u64 = waiting().map(|dead| dead.span.1.saturating_sub(dead.span.0)).sum();
+    let waited = seconds(waited);
     let by_server = dead.iter().filter(|dead| dead.by_server).count() as u64;
     let n = group.count();
     let closing = n - waiting().count() as u64;
