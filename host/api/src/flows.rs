@@ -1,5 +1,6 @@
 //! FlowService: connections, transactions and findings, filtered and in pages.
 
+use std::iter;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -409,7 +410,7 @@ fn list<T: Fields + Clone>(
     if !order.is_empty() {
         return ordered(asked, filter, order, chunk);
     }
-    let (mut from, known_total) = asked
+    let (from, known_total) = asked
         .page
         .as_ref()
         .map_or((0, None), |page| (page.from, Some(page.total)));
@@ -418,23 +419,33 @@ fn list<T: Fields + Clone>(
         next: None,
         total: known_total.unwrap_or(0),
     };
-    loop {
-        let items = chunk(from, CHUNK);
-        let Some((last, _)) = items.last() else { return Ok(page) };
-        from = last + 1;
-        for (key, item) in items.iter().filter(|(_, item)| filter.matches(item)) {
-            if page.items.len() < asked.page_size {
-                page.items.push(T::clone(item));
-            } else if page.next.is_none() {
-                page.next = Some((*key, 0));
-            }
-            if known_total.is_none() {
-                page.total += 1;
-            } else if page.next.is_some() {
-                return Ok(page);
-            }
+    for (key, item) in matching(filter, from, chunk) {
+        if page.items.len() < asked.page_size {
+            page.items.push(Arc::unwrap_or_clone(item));
+        } else if page.next.is_none() {
+            page.next = Some((key, 0));
+        }
+        if known_total.is_none() {
+            page.total += 1;
+        } else if page.next.is_some() {
+            break;
         }
     }
+    Ok(page)
+}
+
+/// The items of a list from a key on that pass the filter.
+fn matching<T: Fields>(
+    filter: &Filter<T>,
+    mut from: u64,
+    chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>,
+) -> impl Iterator<Item = (u64, Arc<T>)> {
+    let chunks = iter::from_fn(move || {
+        let items = chunk(from, CHUNK);
+        from = items.last()?.0 + 1;
+        Some(items)
+    });
+    chunks.flatten().filter(|(_, item)| filter.matches(item))
 }
 
 /// One page of an ordered list, of equal items the first known first: what comes behind the last item of the page before.
@@ -459,17 +470,13 @@ fn ordered<T: Fields + Clone>(
     };
     let most = asked.page_size + 1;
     let mut first: Vec<(u64, Arc<T>)> = Vec::new();
-    let (mut from, mut total) = (0, 0);
-    loop {
-        let items = chunk(from, CHUNK);
-        let Some((last, _)) = items.last() else { break };
-        from = last + 1;
-        for item in items.into_iter().filter(|(_, item)| filter.matches(item)) {
-            total += 1;
-            if before.as_ref().is_none_or(|before| compare(&item, before).is_gt()) {
-                first.push(item);
-            }
+    let mut total = 0;
+    for item in matching(filter, 0, chunk) {
+        total += 1;
+        if before.as_ref().is_some_and(|before| compare(&item, before).is_le()) {
+            continue;
         }
+        first.push(item);
         if first.len() > 2 * most {
             first.select_nth_unstable_by(most, compare);
             first.truncate(most);
