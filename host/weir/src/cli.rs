@@ -122,7 +122,7 @@ pub struct AnalyzeArgs {
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub rows: usize,
     /// Which connections are shown first, in text output: fields as in the JSON output, by commas, each with desc for the
-    /// largest first ("server_to_client.bytes desc"). Otherwise those with most trouble, by time
+    /// largest first ("server_to_client.payload_bytes desc"). Otherwise those with most trouble, by time
     #[arg(long, default_value = "", hide_default_value = true, value_name = "FIELDS")]
     pub order_by: String,
     #[command(flatten)]
