@@ -1081,20 +1081,20 @@ impl Flow {
 
     /// The receiver of `side`'s data is known to have acknowledged up to `ack`.
     pub fn acknowledge(&mut self, side: usize, ack: u32, time: u64) {
-        if self.extras.trouble().is_some() {
-            let path = self.path(side);
-            if let Some(trouble) = self.extras.trouble_mut() {
-                trouble.losses[side & 1].acknowledge(ack, time, path);
-            }
-        }
+        self.tell_losses(side, |losses, path| losses.acknowledge(ack, time, path));
     }
 
     /// The same of an ACK that passed at `time`.
     pub fn acknowledged(&mut self, side: usize, ack: u32, time: u64) {
+        self.tell_losses(side, |losses, path| losses.acknowledged(ack, time, path));
+    }
+
+    /// Something that matters only where there is trouble.
+    fn tell_losses(&mut self, side: usize, tell: impl FnOnce(&mut Losses, Path)) {
         if self.extras.trouble().is_some() {
             let path = self.path(side);
             if let Some(trouble) = self.extras.trouble_mut() {
-                trouble.losses[side & 1].acknowledged(ack, time, path);
+                tell(&mut trouble.losses[side & 1], path);
             }
         }
     }

@@ -73,7 +73,7 @@ use losses::Again;
 use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
-pub use message::{address, seconds, timestamp};
+pub use message::{address, seconds, socket_address, timestamp};
 pub use numbers::{connections, count, decimal, several};
 use operations::Operations;
 use queues::{Queues, Wait};

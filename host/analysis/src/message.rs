@@ -32,9 +32,9 @@ pub fn address(addr: [u8; 16]) -> String {
     Ipv6Addr::from(addr).to_canonical().to_string()
 }
 
-/// A service, as people write it.
-pub(crate) fn service((address, port): ([u8; 16], u16)) -> SocketAddr {
-    SocketAddr::new(Ipv6Addr::from(address).to_canonical(), port)
+/// Address (IPv4 as `::ffff:a.b.c.d`) and port.
+pub fn socket_address(addr: [u8; 16], port: u16) -> SocketAddr {
+    SocketAddr::new(Ipv6Addr::from(addr).to_canonical(), port)
 }
 
 fn endpoint(addr: [u8; 16], port: u16) -> v1::Endpoint {

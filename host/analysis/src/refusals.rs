@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::message::{seconds, service, timestamp};
+use crate::message::{seconds, socket_address, timestamp};
 use crate::sink::Ends;
 
 /// Services that are looked at, in the order of their first refusal.
@@ -79,11 +79,11 @@ impl Refusals {
         rows.retain(|(_, row)| row.count >= ROW);
         rows.sort_by_key(|(key, row)| (std::cmp::Reverse(row.count), *key));
         rows.truncate(TOLD);
-        let told = rows.into_iter().map(|(key, row)| {
+        let told = rows.into_iter().map(|((server, port), row)| {
             let took = seconds(row.end.saturating_sub(row.start));
             format!(
                 "{} refused {} in a row from {} to {}, {:.1} a second: no connection came about between them",
-                service(key),
+                socket_address(server, port),
                 row.count,
                 timestamp(row.start),
                 timestamp(row.end),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::closing::Kind;
 use crate::flow::{FirstEnd, Flow};
 use crate::group::{Group, finding};
-use crate::message::{seconds, service};
+use crate::message::{seconds, socket_address};
 use crate::numbers::{connections, count, decimal, several};
 use weir_messages::v1;
 
@@ -101,13 +101,13 @@ impl Unanswered {
         let ends = ends.into_iter().filter(|(n, _)| *n > 0);
         let ends: Vec<_> = ends.map(|(n, how)| format!("in {} {how}", count(n))).collect();
         evidence.push(ends.join(", "));
-        for (n, key) in silent.into_iter().take(TOLD) {
+        for (n, key @ (server, port)) in silent.into_iter().take(TOLD) {
             let answers = if self.answering.contains(&key) {
                 "it answered others"
             } else {
                 "it answered none"
             };
-            evidence.push(format!("{}: {} ({answers})", service(key), count(n)));
+            evidence.push(format!("{}: {} ({answers})", socket_address(server, port), count(n)));
         }
         if !is_answering {
             evidence.push("it may also be a protocol in which the client tells and the server says nothing".to_owned());

@@ -531,15 +531,10 @@ impl Feed {
     }
 
     async fn send_snapshot(&self) -> Result<(), Gone> {
-        let mut from = 0;
-        loop {
-            let chunk = self.facts.connections(from, CHUNK);
-            let Some((last, _)) = chunk.last() else { return Ok(()) };
-            from = last + 1;
-            for (_, connection) in chunk {
-                self.send_matching(connection).await?;
-            }
+        for (_, connection) in matching(&self.filter, 0, |from, most| self.facts.connections(from, most)) {
+            self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
         }
+        Ok(())
     }
 
     async fn send_changes(&self, cursor: &Cursor) -> Result<(), Gone> {
@@ -552,17 +547,10 @@ impl Feed {
             if chunk.is_empty() {
                 return Ok(());
             }
-            for connection in chunk {
-                self.send_matching(connection).await?;
+            for connection in chunk.into_iter().filter(|connection| self.filter.matches(connection)) {
+                self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
             }
         }
-    }
-
-    async fn send_matching(&self, connection: Arc<Connection>) -> Result<(), Gone> {
-        if self.filter.matches(&connection) {
-            self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
-        }
-        Ok(())
     }
 
     async fn send(&self, message: Message) -> Result<(), Gone> {

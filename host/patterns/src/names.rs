@@ -1,9 +1,7 @@
 //! How findings name whom they are about.
 
-use std::net::Ipv6Addr;
-
 pub use weir_analysis::{connections, count, several};
-use weir_analysis::{seconds, timestamp};
+use weir_analysis::{seconds, socket_address, timestamp};
 use weir_messages::v1::Finding;
 
 /// An address (IPv4 as `::ffff:a.b.c.d`).
@@ -11,7 +9,7 @@ pub(crate) type Address = [u8; 16];
 
 /// Address and port, an IPv6 address in brackets.
 pub(crate) fn service(server: Address, port: u16) -> String {
-    std::net::SocketAddr::new(Ipv6Addr::from(server).to_canonical(), port).to_string()
+    socket_address(server, port).to_string()
 }
 
 /// The finding with its `who`.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use weir_analysis::socket_address;
 use weir_api::packets::PacketTable;
 use weir_engine::Config;
 use weir_messages::Timestamp;
@@ -81,8 +82,8 @@ pub fn traces(
         Some(Trace {
             id: *id,
             ends: [
-                end(open.client_addr, open.client_port).to_string(),
-                end(open.server_addr, open.server_port).to_string(),
+                socket_address(open.client_addr, open.client_port).to_string(),
+                socket_address(open.server_addr, open.server_port).to_string(),
             ],
             rows,
             left_out,
@@ -119,8 +120,8 @@ fn only_connection(args: &PacketsArgs, wanted: Option<SocketAddr>) -> Result<Flo
         }
         let open = Open::decode(record);
         let ends = [
-            end(open.client_addr, open.client_port),
-            end(open.server_addr, open.server_port),
+            socket_address(open.client_addr, open.client_port),
+            socket_address(open.server_addr, open.server_port),
         ];
         if open.protocol == PROTOCOL_TCP && wanted.is_none_or(|wanted| ends.contains(&wanted)) {
             count += 1;
@@ -178,8 +179,8 @@ fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Writ
             out,
             "connection {}: client {}, server {}",
             id.0,
-            end(open.client_addr, open.client_port),
-            end(open.server_addr, open.server_port)
+            socket_address(open.client_addr, open.client_port),
+            socket_address(open.server_addr, open.server_port)
         )?,
         // A daemon's log has lost it with its oldest records.
         None => writeln!(out, "connection {}: its beginning is not in the log any more", id.0)?,
@@ -231,9 +232,4 @@ fn print(id: FlowId, open: Option<&Open>, rows: &[PacketRow], out: &mut dyn Writ
         ]);
     }
     writeln!(out, "{table}")
-}
-
-/// An end of a connection.
-fn end(addr: [u8; 16], port: u16) -> SocketAddr {
-    SocketAddr::new(Ipv6Addr::from(addr).to_canonical(), port)
 }
