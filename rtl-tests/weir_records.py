@@ -134,6 +134,7 @@ class What(enum.IntFlag):
     WILD_ACK = 1 << 27
     IDS_SKIPPED = 1 << 28
     ACKS_MORE = 1 << 29
+    ACKS_REPEAT = 1 << 30
 
 
 class TcpFlag(enum.IntFlag):

@@ -130,6 +130,7 @@ enum weir_rtt_how {
 #define WEIR_WHAT_WILD_ACK (1u << 27)
 #define WEIR_WHAT_IDS_SKIPPED (1u << 28)
 #define WEIR_WHAT_ACKS_MORE (1u << 29)
+#define WEIR_WHAT_ACKS_REPEAT (1u << 30)
 
 // TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1).
 #define WEIR_TCP_FLAG_FIN (1u << 0)

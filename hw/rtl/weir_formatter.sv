@@ -273,12 +273,14 @@ module weir_formatter
   // EVENT tells of the flow as it was before the packet; a new flow was empty.
   function automatic record_event_t event_record();
     record_event_t r;
-    logic unseen;
+    logic disorder, unseen, answers;
     logic [15:0] id_step;
     logic [31:0] since;
     r = '0;
     id_step = meta.ip_id - old_side[s].ip_id;
-    unseen = job.what[WhatAckUnseenBit] && !job.what[WhatGapBit] && !job.what[WhatBelowBit] && !job.what[WhatWildBit];
+    disorder = job.what[WhatGapBit] || job.what[WhatBelowBit] || job.what[WhatWildBit];
+    unseen = job.what[WhatAckUnseenBit] && !disorder;
+    answers = job.what[WhatAcksRepeatBit] && !disorder && !job.what[WhatIdsSkippedBit];
     since = now[31:0] - job.old.block[s].last;
     r.header = header(KIND_EVENT, job.records[JobEventMore], 1'b0, s, 1'b0, 8'd0, job.updated.order.generation);
     r.header.flags[FlagMergedBit] = job.interval.folded;
@@ -294,7 +296,7 @@ module weir_formatter
     end
     if (!job.facts.icmp) begin
       r.ack = meta.ack;
-      r.tsval = meta.options.tsval;
+      r.tsval = answers ? meta.options.tsecr : meta.options.tsval;
       r.window = meta.window;
       r.tcp_flags = meta.flags;
       if (!o.opened && !job.old.block[s].idle) r.since_data = since >> 6;

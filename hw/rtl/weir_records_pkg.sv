@@ -133,6 +133,7 @@ package weir_records_pkg;
   localparam int WhatWildAckBit = 27;
   localparam int WhatIdsSkippedBit = 28;
   localparam int WhatAcksMoreBit = 29;
+  localparam int WhatAcksRepeatBit = 30;
 
   // TCP flags, as in byte 13 of the TCP header (RFC 9293 3.1, RFC 3168 6.1).
   localparam int TcpFlagFinBit = 0;
@@ -535,6 +536,7 @@ package weir_records_pkg;
   localparam int CtxBlockPacketsWidth = 16;
   localparam int CtxBlockMaxWidth = 14;
   localparam int CtxBlockMergedWidth = 1;
+  localparam int CtxRepeatedWidth = 1;
   localparam int CtxSlotSeqWidth = 32;
   localparam int CtxSlotTimeWidth = 40;
   localparam int CtxRttGateWidth = 8;

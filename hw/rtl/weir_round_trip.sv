@@ -71,6 +71,7 @@ module weir_round_trip
       out.how = RTT_HOW_DATA;
       out.written = out.sampled && gate;
     end
+    out.acks_repeat = what[WhatAcksMoreBit] && current[r].repeated && !order.opened;
   end
 
   // The sender made the packet 1 to 256 before the newest.
@@ -82,6 +83,10 @@ module weir_round_trip
   end
   assign cleared   = facts.has_payload && what[WhatBelowBit] && !what[WhatCopyBit] && (!overtaken || delays[s]);
   assign slot_left = current[s].slot && !order.opened && !order.leaves_setup;
+
+  logic again;
+  assign again = !what[WhatCopyBit] && (what[WhatSynRepeatBit] || what[WhatSynAckRepeatBit] ||
+      (what[WhatBelowBit] && (facts.has_payload || facts.fin)));
 
   always_comb begin
     next_state = order.opened ? '0 : current;
@@ -102,6 +107,8 @@ module weir_round_trip
         next_state[s].slot_time = now;
       end
     end
+    if (what[WhatAcksMoreBit]) next_state[r].repeated = 1'b0;
+    if (again) next_state[s].repeated = 1'b1;
     if (facts.visit) begin
       for (int i = 0; i < 2; i++) begin
         if (slot_age[i][39:TimeLimitBit] != 0) next_state[i].slot = 1'b0;

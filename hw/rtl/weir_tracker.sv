@@ -369,7 +369,7 @@ module weir_tracker
     block_old[RoundTrip+1] <= block_current;
     block_new[RoundTrip+1] <= block_next;
     block[RoundTrip+1] <= block_now;
-    what[RoundTrip+1] <= what[RoundTrip] | block_now.what;
+    what[RoundTrip+1] <= what[RoundTrip] | block_now.what | (32'(round_trip_now.acks_repeat) << WhatAcksRepeatBit);
     for (int i = RoundTrip + 2; i <= Write; i++) begin
       round_trip_old[i] <= round_trip_old[i-1];
       round_trip_new[i] <= round_trip_new[i-1];

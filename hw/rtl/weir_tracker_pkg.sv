@@ -137,6 +137,8 @@ package weir_tracker_pkg;
     logic [31:0] slot_seq;
     logic [39:0] slot_time;
     logic [7:0] rtt_gate;
+    // Something came again that no later ack has answered.
+    logic repeated;
   } round_trip_side_t;
   typedef round_trip_side_t [1:0] round_trip_t;
 
@@ -354,6 +356,8 @@ package weir_tracker_pkg;
     logic written;
     rtt_how_e how;
     logic [31:0] seq_end;
+    // The packet's ack is the first that can answer what the other side sent again.
+    logic acks_repeat;
   } round_trip_out_t;
 
   typedef struct packed {
@@ -403,6 +407,7 @@ package weir_tracker_pkg;
     logic [15:0] block_packets;
     logic [13:0] block_max;
     logic block_merged;
+    logic repeated;
     logic [31:0] slot_seq;
     logic [39:0] slot_time;
     logic [7:0] rtt_gate;
@@ -478,6 +483,7 @@ package weir_tracker_pkg;
       m.side[i].block_packets = c.block[i].packets;
       m.side[i].block_max = c.block[i].max;
       m.side[i].block_merged = c.block[i].merged;
+      m.side[i].repeated = c.round_trip[i].repeated;
       m.side[i].slot_seq = c.round_trip[i].slot_seq;
       m.side[i].slot_time = c.round_trip[i].slot_time;
       m.side[i].rtt_gate = c.round_trip[i].rtt_gate;
@@ -560,6 +566,7 @@ package weir_tracker_pkg;
       c.block[i].packets = m.side[i].block_packets;
       c.block[i].max = m.side[i].block_max;
       c.block[i].merged = m.side[i].block_merged;
+      c.round_trip[i].repeated = m.side[i].repeated;
       c.round_trip[i].slot_seq = m.side[i].slot_seq;
       c.round_trip[i].slot_time = m.side[i].slot_time;
       c.round_trip[i].rtt_gate = m.side[i].rtt_gate;

@@ -285,7 +285,9 @@ class Model:
             fields["expected"] = sides[1 - s if of_receiver else s]["next"]
             fields["acked"] = sides[1 - s]["ack"]
         if not icmp:
-            fields |= {"ack": meta["ack"], "tsval": meta["options"]["tsval"]}
+            own = What.GAP | What.BELOW | What.WILD | What.IDS_SKIPPED
+            stamp = "tsecr" if what & What.ACKS_REPEAT and not what & own else "tsval"
+            fields |= {"ack": meta["ack"], "tsval": meta["options"][stamp]}
             fields |= {"window": meta["window"], "tcp_flags": meta["flags"]}
             if not opened and not block["idle"]:
                 fields["since_data"] = ((self.now - block["last"]) & M32) >> 6

@@ -37,7 +37,7 @@ class Words:
         self.ids[client] = self.ids[client] + id_step & 0xFFFF
         fresh = not self.used or expired
         self.used = True
-        options = {"scale": 255}
+        options = {"scale": 255, "tsval": self.time & 0xFFFFFFFF, "tsecr": len(self.items)}
         meta = {"class_": 0, "key": KEY, "from_low": client, "seq": seq, "ack": ack, "flags": flags, **meta}
         meta |= {"payload": payload, "window": 60000, "options": options, "ip_id": self.ids[client]}
         self.word(PACKET, {"tracked": 1, "fresh": fresh, "expired": expired}, shed, **meta)
@@ -270,6 +270,34 @@ async def ids_that_were_skipped(dut, gap, client):
     assert [r["id_step"] for r in events if r["what"] & What.IDS_SKIPPED] == expected
     assert [r["id_step"] for r in events if not r["what"] & What.IDS_SKIPPED] == [3]  # of the gap
     assert [r["ip_id"] for r in found if r["kind"] == Kind.INTERVAL] == [*ids, idle, words.ids[client]]
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+async def what_answers_a_repeat(dut, gap):
+    """The first ACK that goes on after something came again echoes a TSval; the words' TSecr is their number."""
+    words = Words()
+    words.packet(1 * MS, 1, 100, 0, SYN)
+    words.packet(1000 * MS, 1, 100, 0, SYN)
+    words.packet(5 * MS, 0, 900, 101, SYN | ACK)  # 2
+    words.packet(1000 * MS, 0, 900, 101, SYN | ACK)
+    words.packet(1 * MS, 1, 101, 901, ACK)  # 4
+    words.packet(1 * MS, 1, 101, 901, ACK, 10)
+    words.packet(1 * MS, 1, 101, 901, ACK, 10)
+    words.packet(1 * MS, 0, 901, 101, ACK)
+    words.packet(1 * MS, 0, 901, 111, ACK)  # 8
+    words.packet(1 * MS, 1, 111, 901, ACK, 10)
+    words.packet(1 * MS, 0, 901, 121, ACK)
+    words.packet(1 * MS, 1, 111, 901, ACK, 10)
+    words.packet(1 * MS, 1, 111, 901, ACK, 10, id_step=0)  # a copy
+    words.packet(1 * MS, 1, 121, 901, ACK | FIN)
+    words.packet(1 * MS, 0, 901, 122, ACK, 10)  # 14
+    words.packet(1 * MS, 1, 121, 901, ACK | FIN)
+    words.packet(1 * MS, 1, 122, 911, ACK)
+    words.end()
+    found, _ = await run(dut, words, gap)
+    events = [r for r in found if r["kind"] == Kind.EVENT and not r["flags"] & Flag.CONTINUATION]
+    assert [r["tsval"] for r in events if r["what"] & What.ACKS_REPEAT] == [2, 4, 8, 14]
 
 
 @cocotb.test()

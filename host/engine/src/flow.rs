@@ -147,6 +147,8 @@ pub(crate) struct Side {
     pub rtt_count: u8,
     /// Packets in the interval in progress.
     pub active: bool,
+    /// Something came again that no later ack has answered.
+    pub repeated: bool,
 }
 
 /// rtt_min without samples.
@@ -188,6 +190,7 @@ impl Side {
             rtt_gate: 0,
             rtt_count: 0,
             active: false,
+            repeated: false,
         }
     }
 

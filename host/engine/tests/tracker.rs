@@ -606,6 +606,105 @@ fn an_ack_above_all_before_it_is_told_beside_other_bits() {
     assert_eq!(told(&[(1, FIN, 10), (1, fin, 10)]), [0, what::ACKS_MORE]);
 }
 
+/// The client's first packet after the handshake, of 10 bytes, and what it sends then; the ACKs of the server that follow. Which of those
+/// answer a repeat, and what their EVENT has as TSval.
+fn echoes(again: &[(u32, u8, u32, u16)], acks: &[(u32, u8, u32)]) -> Vec<Option<u32>> {
+    let mut words = exchange();
+    words.truncate(3);
+    let mut time = 1_000;
+    let mut add = |from_client: bool, flags, seq, ack, payload, ip_id: u16| {
+        time += 100;
+        let mut word = tcp(time, from_client, flags, seq, ack, payload);
+        word.ip_id = ip_id;
+        word.options.timestamps = Some((time as u32, time as u32 - 1));
+        words.push(word);
+    };
+    add(true, ACK, 1001, 5001, 10, 7);
+    for &(seq, flags, payload, ip_id) in again {
+        add(true, flags, seq, 5001, payload, ip_id);
+    }
+    for &(ack, flags, payload) in acks {
+        add(false, flags, 5001, ack, payload, 0);
+    }
+    let first = words.len() - acks.len();
+    let told = events(&run(Config::file(), &words));
+    let echo = |word: &Meta| {
+        let (own, _) = word.options.timestamps.unwrap();
+        let about = |e: &&Event| e.what & what::ACKS_REPEAT != 0 && (e.tsval == own || e.tsval + 1 == own);
+        told.iter().find(about).map(|e| own - e.tsval)
+    };
+    words[first..].iter().map(echo).collect()
+}
+
+#[test]
+fn the_first_ack_beyond_what_came_again_tells_which_copy_it_answers() {
+    let (later, again) = ((1011, ACK, 10, 8), (1001, ACK, 10, 9));
+    let echo = Some(1);
+    let acks = [(1001, ACK, 0), (1011, ACK, 0), (1021, ACK, 0)];
+    assert_eq!(echoes(&[later, again], &acks), [None, echo, None]);
+    assert_eq!(echoes(&[later], &acks), [None; 3], "nothing came again");
+    assert_eq!(
+        echoes(&[later, (1011, ACK, 10, 8)], &acks),
+        [None; 3],
+        "a copy of the network"
+    );
+    assert_eq!(echoes(&[later, (1020, ACK, 0, 9)], &acks), [None; 3], "a keep-alive");
+    assert_eq!(
+        echoes(&[(1021, ACK, 10, 8), (1011, ACK, 10, 9)], &acks),
+        [None, echo, None],
+        "late"
+    );
+    let fin = (1011, ACK | FIN, 0, 8);
+    assert_eq!(
+        echoes(&[fin, (1011, ACK | FIN, 0, 9)], &[(1011, ACK, 0), (1012, ACK, 0)]),
+        [echo, None]
+    );
+    assert_eq!(echoes(&[fin], &[(1011, ACK, 0), (1012, ACK, 0)]), [None; 2]);
+    // With data, too; but where that is out of order its own TSval tells when it was made.
+    assert_eq!(echoes(&[again], &[(1011, ACK, 10)]), [echo]);
+    let mut words = exchange();
+    words.truncate(4);
+    words.push(tcp(500, true, ACK | PSH, 1001, 5001, 100));
+    for (i, seq) in [6001, 5001].into_iter().enumerate() {
+        let mut word = tcp(600 + i as u64, false, ACK, seq, 1101, 10);
+        word.options.timestamps = Some((70, 60));
+        words.push(word);
+    }
+    let told = events(&run(Config::file(), &words));
+    assert_eq!(
+        told[1].what & (what::ACKS_REPEAT | what::GAP),
+        what::ACKS_REPEAT | what::GAP
+    );
+    assert_eq!((told[1].tsval, told[1].echo(), told[1].sent()), (70, None, Some(70)));
+}
+
+#[test]
+fn a_syn_ack_and_what_answers_it_tell_which_copy_they_answer() {
+    let stamped = |time, from_client, flags, seq, ack, stamps| {
+        let mut word = tcp(time, from_client, flags, seq, ack, 0);
+        word.options.timestamps = Some(stamps);
+        word
+    };
+    let words = [
+        stamped(0, true, SYN, 1000, 0, (10, 0)),
+        stamped(1_000, true, SYN, 1000, 0, (1010, 0)),
+        stamped(1_001, false, SYN | ACK, 5000, 1001, (70, 10)),
+        stamped(2_000, false, SYN | ACK, 5000, 1001, (1070, 10)),
+        stamped(2_001, true, ACK, 1001, 5001, (2011, 70)),
+    ];
+    let told = events(&run(Config::file(), &words));
+    let echoes: Vec<_> = told.iter().map(|e| (e.sent(), e.echo())).collect();
+    assert_eq!(
+        echoes,
+        [
+            (Some(1010), None),
+            (None, Some(10)),
+            (Some(1070), None),
+            (None, Some(70))
+        ]
+    );
+}
+
 /// Packets of the client from 1 ms after the handshake on, all in order: ns since the one before, its IP id above that, flags,
 /// payload.
 fn after_handshake(ip_id: u16, steps: &[(u64, u16, u8, u32)]) -> Vec<Meta> {

@@ -439,6 +439,8 @@ pub mod what {
     pub const IDS_SKIPPED: u32 = 1 << 28;
     /// The packet's ack is the first of its direction or above all before it (only beside another bit).
     pub const ACKS_MORE: u32 = 1 << 29;
+    /// The first packet with ACKS_MORE after a segment, SYN or FIN of the other direction came again.
+    pub const ACKS_REPEAT: u32 = 1 << 30;
     /// Bits and their names, lowest first.
     pub const NAMES: &[(u32, &str)] = &[
         (GAP, "GAP"),
@@ -471,6 +473,7 @@ pub mod what {
         (WILD_ACK, "WILD_ACK"),
         (IDS_SKIPPED, "IDS_SKIPPED"),
         (ACKS_MORE, "ACKS_MORE"),
+        (ACKS_REPEAT, "ACKS_REPEAT"),
     ];
 }
 
@@ -1267,7 +1270,7 @@ pub struct Event {
     pub acked: u32,
     /// Acknowledgment number of the packet.
     pub ack: u32,
-    /// TSval, or 0.
+    /// TSval, or 0; with ACKS_REPEAT and none of GAP, BELOW, WILD, IDS_SKIPPED: TSecr, or 0.
     pub tsval: u32,
     /// Time since the previous data segment of this direction, in units of 64 ns, saturating; 0xffffffff: not known.
     pub since_data: u32,
@@ -2136,6 +2139,8 @@ pub mod width {
     pub const BLOCK_MAX: u32 = 14;
     /// The block holds what would have been several, had there been room.
     pub const BLOCK_MERGED: u32 = 1;
+    /// Something came again that no later ack has answered.
+    pub const REPEATED: u32 = 1;
     /// End of the timed segment.
     pub const SLOT_SEQ: u32 = 32;
     /// When it passed; setup pending: last SYN (client), first SYN-ACK (server).

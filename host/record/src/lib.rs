@@ -13,6 +13,7 @@ pub mod layout;
 pub mod raw;
 mod sack;
 pub mod time;
+pub mod timestamps;
 
 pub use layout::*;
 pub use raw::{FlowId, Header, Record};

@@ -71,6 +71,10 @@ pub(super) fn acknowledge(
     }
     if !had_ack || sender.ack != una {
         step.what |= what::ACKS_MORE;
+        if receiver.repeated {
+            step.what |= what::ACKS_REPEAT;
+            receiver.repeated = false;
+        }
     }
     if receiver.is(side::HAS_NEXT) && after(meta.ack, receiver.next) && !(had_ack && after(una, receiver.next)) {
         step.what |= what::ACK_UNSEEN;

@@ -1,5 +1,6 @@
 //! Records of a flow, as sections 5 and 6 say.
 
+use weir_record::timestamps::holds_echo;
 use weir_record::{
     Block, BlockEnd, Close, CloseCause, CloseMore, Event, EventMore, Packet, PacketMore, Rtt, Setup, SetupEnd,
     SetupMore, flag, setup_bit, what,
@@ -209,6 +210,7 @@ pub(super) fn write_event(
 ) {
     // What an unseen ack speaks of is the other direction.
     let unseen = bits & what::ACK_UNSEEN != 0 && bits & (what::GAP | what::BELOW | what::WILD) == 0;
+    let (tsval, tsecr) = meta.options.timestamps.unwrap_or_default();
     let syn = bits & (what::SYN_REPEAT | what::SYN_ACK_REPEAT | what::SYN_OTHER) != 0;
     let more = syn || bits & what::SACK != 0;
     let header = out.header(direction(s) | if more { flag::MORE } else { 0 }, 0);
@@ -219,7 +221,7 @@ pub(super) fn write_event(
         expected: if unseen { receiver.next } else { before.next },
         acked: receiver.ack,
         ack: meta.ack,
-        tsval: meta.options.timestamps.map_or(0, |(value, _)| value),
+        tsval: if holds_echo(bits) { tsecr } else { tsval },
         since_data: before.since_data(out.time),
         window: meta.window,
         ip_id: meta.ip_id,

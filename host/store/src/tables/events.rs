@@ -98,8 +98,13 @@ impl Row for Event {
             ),
             Column::known(
                 "tsval",
-                Cell::U32(|e| Some(e.content.tsval).filter(|value| *value != 0)),
-                "TSval of the packet; NULL: none.",
+                Cell::U32(|e| e.content.sent()),
+                "TSval of the packet; NULL: none, or it has `tsecr`.",
+            ),
+            Column::known(
+                "tsecr",
+                Cell::U32(|e| e.content.echo()),
+                "TSecr of the first packet that can answer what came again (ACKS_REPEAT); NULL: another, or none.",
             ),
             Column::known(
                 "since_data_seconds",

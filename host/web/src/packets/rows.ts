@@ -185,6 +185,7 @@ const NOTES: Readonly<Record<string, string>> = {
     EXPECTED_UNKNOWN: "",
     ACKED_UNKNOWN: "",
     ACKS_MORE: "",
+    ACKS_REPEAT: "first answer to a repeat",
     SACK: "",
     DSACK: "",
     ZERO_WINDOW: "window closed",
