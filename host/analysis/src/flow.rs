@@ -539,6 +539,9 @@ impl Flow {
         if pending && s == 1 && e.what & what::WILD_ACK != 0 {
             trouble.handshake.challenge();
         }
+        if pending && s == 1 && e.what & what::ACKS_REPEAT != 0 && e.tcp_flags & tcp_flag::SYN != 0 {
+            trouble.handshake.echoes(e.echo());
+        }
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
             if !pending {
                 trouble.handshake.without_trouble(&self.setup, opened);
@@ -1086,7 +1089,7 @@ impl Flow {
 
     /// The same of an ACK that passed at `time`.
     pub fn acknowledged(&mut self, side: usize, ack: u32, time: u64) {
-        self.tell_losses(side, |losses, path| losses.acknowledged(ack, time, path));
+        self.tell_losses(side, |losses, path| losses.acknowledged(ack, None, time, path));
     }
 
     /// Something that matters only where there is trouble.

@@ -6,6 +6,7 @@ use weir_record::{Event, EventMore, NO_SCALE, Rtt, Setup, SetupMore, setup_bit, 
 use crate::losses::Counts;
 use crate::numbers::duration;
 use crate::rtt::Trip;
+use crate::seq::at_or_before;
 use crate::setup::{Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
@@ -154,6 +155,7 @@ pub(crate) struct SynRepeat {
     pub time: u64,
     pub seq: u32,
     pub length: u32,
+    tsval: Option<u32>,
     pub from_server: bool,
     without_scale: bool,
     /// The handshake was over.
@@ -183,6 +185,8 @@ pub(crate) struct Handshake {
     challenged: bool,
     /// What comes so long after the one before may be a copy, too, as copies did, ns.
     copies_after: u64,
+    /// TSval that the first SYN-ACK behind several SYNs echoes.
+    echo: Option<u32>,
 }
 
 /// What is known beside the packets of a handshake when it is judged.
@@ -201,16 +205,31 @@ struct Story {
     sign: Option<Sign>,
     /// The SYN that the first SYN-ACK answers, if another one had passed by then.
     syn: Option<u64>,
+    /// The first SYN that the server had.
+    had: Option<Had>,
     /// The SYN-ACK that the client answered: those before it were lost. [`NEVER`]: all were. None: nothing tells.
     syn_ack: Option<u64>,
 }
 
 const NEVER: u64 = u64::MAX;
 
+/// The first SYN that the server had, as its SYN-ACK tells. Times are TAI ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Had {
+    syn: u64,
+    /// The SYN behind it: the answer to the first was lost before the tap.
+    unanswered: Option<u64>,
+}
+
 impl Story {
-    /// What was lost before a SYN that came again. What shows that the server had one when the `last` came does not tell
+    /// What was lost before a SYN that came again at `time`. What shows that the server had one when the `last` came does not tell
     /// which one it had; only a server that gives up has had them all.
-    fn of(self, last: bool) -> (Place, Option<Sign>) {
+    fn of(self, time: u64, last: bool) -> (Place, Option<Sign>) {
+        match self.had {
+            Some(had) if time <= had.syn => return (Place::BehindTap, Some(sign::SYN_ECHO)),
+            Some(had) if Some(time) == had.unanswered => return (Place::AckBeforeTap, Some(sign::SYN_ECHO)),
+            _ => {}
+        }
         match self.silence {
             Place::AckBeforeTap if !last && self.sign != Some(sign::LATE_RESET) => (Place::Unknown, None),
             place => (place, self.sign),
@@ -224,6 +243,12 @@ impl Handshake {
         self.setup = None;
         self.challenged = false;
         self.copies_after = 0;
+        self.echo = None;
+    }
+
+    /// The first SYN-ACK, which answers one of several SYNs and echoes its TSval.
+    pub const fn echoes(&mut self, tsval: Option<u32>) {
+        self.echo = tsval;
     }
 
     /// The server answered a SYN with an ACK of something else: it still has an older connection of these ports. The client
@@ -265,6 +290,7 @@ impl Handshake {
                 time,
                 seq: e.seq,
                 length: e.length,
+                tsval: e.sent(),
                 from_server,
                 without_scale: more.is_some_and(|m| m.scale == NO_SCALE),
                 late,
@@ -464,11 +490,39 @@ impl Handshake {
         } else {
             (Place::Unknown, None)
         };
+        // There are servers that echo the newest: what tells that an answer was lost goes before.
+        let had = self
+            .had(setup, near)
+            .filter(|had| had.unanswered.is_some() || sign.is_none() && syn.is_none());
         Story {
             silence,
             sign,
             syn,
+            had,
             syn_ack: self.heard(setup, state, known.trips[1]),
+        }
+    }
+
+    /// The first SYN that the server had: the one whose TSval its SYN-ACK echoes. Where that is not the last, and no answer to it can have
+    /// come so late, its answer was lost before the tap.
+    fn had(&self, setup: &Setup, near: Option<Trip>) -> Option<Had> {
+        let echo = self.echo?;
+        // The TSval of the first is in no record: it is older than those of all others.
+        let has_passed = |r: &&SynRepeat| r.tsval.is_some_and(|tsval| at_or_before(tsval, echo));
+        let echoed = self.syn_repeats().filter(has_passed).map(|r| r.time);
+        let syn = echoed
+            .filter(|time| *time < setup.syn_ack)
+            .last()
+            .unwrap_or(setup.first_syn);
+        let (next, last) = (self.syns(setup).find(|time| *time > syn), self.syns(setup).last()?);
+        let wait = setup.syn_ack - syn;
+        let is_late = match near {
+            Some(near) => wait > near.most.saturating_add(SERVER_TIMER_LEAST),
+            None => setup.syn_ack - last < (last - syn) / COINCIDENCE,
+        };
+        match next {
+            Some(_) if !is_late => None,
+            unanswered => Some(Had { syn, unanswered }),
         }
     }
 
@@ -511,7 +565,7 @@ impl Handshake {
                     None => (Place::Unknown, timer.with(sign::ACKED)),
                 },
                 (false, false) => {
-                    let (place, sign) = story.of(Some(repeat.time) == last_unanswered);
+                    let (place, sign) = story.of(repeat.time, Some(repeat.time) == last_unanswered);
                     (place, sign.map_or(timer, |sign| timer.with(sign)))
                 }
                 (true, _) if repeat.time.saturating_sub(last_syn_ack) < SERVER_TIMER_LEAST => {
@@ -666,12 +720,26 @@ impl Handshake {
 
     fn silence(&self, setup: &Setup, state: &SetupState, known: Known, unanswered: usize) -> String {
         let story = self.story(setup, state, known);
-        let lost = if unanswered == 1 {
-            "the first SYN was".to_owned()
-        } else {
-            format!("the first {unanswered} SYNs were")
-        };
+        let lost = first_syns(unanswered);
         let waited = duration(setup.last_syn.saturating_sub(setup.first_syn));
+        if let Some(had) = story.had {
+            let before = self.syns(setup).filter(|time| *time < had.syn).count();
+            let lost = format!("{} lost between the tap and the server", first_syns(before));
+            return match (had.unanswered, before) {
+                (None, _) => format!(
+                    "The SYN-ACK echoes the timestamp of the last SYN, the first that the server had, so {lost} ({waited}). \
+                     (A server that echoes the newest, as BSD does, looks the same when its SYN-ACKs were lost before the tap.)"
+                ),
+                (Some(_), 0) => format!(
+                    "The SYN-ACK echoes the timestamp of the first SYN, so the server had that: its answer to it was lost between the \
+                     server and the tap ({waited})."
+                ),
+                (Some(_), _) => format!(
+                    "The SYN-ACK echoes the timestamp of a SYN before the last, the first that the server had: {lost}, and the \
+                     server's answer to that one between the server and the tap ({waited})."
+                ),
+            };
+        }
         match (story.silence, setup.syn_ack != 0) {
             (Place::BehindTap, _) => format!(
                 "The last SYN had no window scale, and neither had the SYN-ACK, although the server answers a scale with one: \
@@ -707,6 +775,15 @@ impl Handshake {
                 unanswered + 1
             ),
         }
+    }
+}
+
+/// So many SYNs, as the subject of a sentence.
+fn first_syns(n: usize) -> String {
+    if n == 1 {
+        "the first SYN was".to_owned()
+    } else {
+        format!("the first {n} SYNs were")
     }
 }
 

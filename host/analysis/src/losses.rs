@@ -225,7 +225,7 @@ impl Losses {
             self.last_disorder = time;
         }
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
-        let made = (e.tsval, e.ip_id);
+        let made = (e.sent().unwrap_or(0), e.ip_id);
         if self
             .newest
             .is_none_or(|(newest, _)| is_older(newest, made).is_some_and(|(older, _)| older))

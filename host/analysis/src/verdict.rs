@@ -211,6 +211,10 @@ signs! {
     CHALLENGED = 32, 0.95;
     /// The server had taken the SYN without the data that came on it (RFC 7413 4.2).
     SYN_DATA = 34, 0.95;
+    /// The ACK that takes it in echoes a TSval from before it was sent: it answers a first copy (RFC 3522).
+    OLDER_ECHO = 36, 0.99;
+    /// The SYN-ACK echoes the TSval of a SYN: the first that the server had (RFC 7323 4.3).
+    SYN_ECHO = 37, 0.9;
 }
 
 /// A set of signs.

@@ -1104,6 +1104,59 @@ fn two_syn_acks_for_one_syn_show_one_lost_before() {
     assert!(verdicts(&c)[0].evidence.has(sign::SECOND_ANSWER));
 }
 
+/// As [`slow_setup`], with timestamps: the TSval of a packet is when it was sent, in ms and from 1 on; the SYN-ACKs echo that of the SYN of number
+/// `echoed`.
+fn stamped_setup(packets: &[(f64, bool)], echoed: usize) -> Conversation {
+    let mut c = slow_setup(packets, packets.last().unwrap().0 + 0.03);
+    let stamp = |at: f64| (at * 1e3) as u32 + 1;
+    for (packet, (at, from_client)) in c.packets.iter_mut().zip(packets) {
+        let echo = if *from_client { 0 } else { stamp(packets[echoed].0) };
+        packet.options.timestamps = Some((stamp(*at), echo));
+    }
+    c
+}
+
+/// A server keeps the TSval of the first SYN that it gets, however many come.
+#[test]
+fn a_syn_ack_echoes_the_first_syn_that_arrived() {
+    use Place::{AckBeforeTap, BehindTap, Nowhere, Unknown};
+    let syns = [(0.0, C), (1.0, C), (3.0, C), (3.010, S)];
+    for (echoed, expected, words) in [
+        (
+            2,
+            [BehindTap, BehindTap],
+            "the first 2 SYNs were lost between the tap and the server (3.0 s)",
+        ),
+        (
+            1,
+            [BehindTap, AckBeforeTap],
+            "the first SYN was lost between the tap and the server, and the server's answer",
+        ),
+        (
+            0,
+            [AckBeforeTap, Unknown],
+            "the server had that: its answer to it was lost between the server and the tap",
+        ),
+    ] {
+        let c = stamped_setup(&syns, echoed);
+        assert_eq!(
+            places(&c),
+            expected.map(|place| (Class::Retransmission, place)),
+            "{echoed}"
+        );
+        assert!(verdicts(&c)[0].evidence.has(sign::SYN_ECHO));
+        let said = only(&analyze(&c.packets)).setup.as_ref().unwrap().explanation.clone();
+        assert!(said.contains(words), "{said}");
+    }
+    // An answer to the first that is only late.
+    let c = stamped_setup(&[(0.0, C), (0.25, C), (0.260, S)], 0);
+    assert_eq!(places(&c), [(Class::Retransmission, Unknown)]);
+    // A server that echoes the newest: its second answer shows that it had an earlier one.
+    let c = stamped_setup(&[(0.0, C), (1.0, C), (1.010, S), (1.020, S)], 1);
+    assert_eq!(places(&c)[0], (Class::Retransmission, AckBeforeTap));
+    assert_eq!(places(&c)[1].1, Nowhere);
+}
+
 /// The ports are used again while the server still has their last connection: the first SYN arrived.
 #[test]
 fn a_syn_that_an_older_connection_answered_was_not_lost() {

@@ -45,7 +45,7 @@ impl Losses {
             if e.what & what::ACKS_MORE == 0 {
                 self.acknowledge(e.ack, time, path);
             } else {
-                self.acknowledged(e.ack, time, path);
+                self.acknowledged(e.ack, e.echo(), time, path);
             }
             if self.acked == Some(e.ack) {
                 self.acked_time = time;
@@ -53,10 +53,10 @@ impl Losses {
         }
     }
 
-    /// The same as [`Self::acknowledge`], by the first ACK that goes so far, which passed at `time`.
-    pub fn acknowledged(&mut self, ack: u32, time: u64, path: Path) {
+    /// The same as [`Self::acknowledge`], by the first ACK that goes so far, which passed at `time` and echoes the TSval `echo`.
+    pub fn acknowledged(&mut self, ack: u32, echo: Option<u32>, time: u64, path: Path) {
         let known = self.acked;
-        self.acknowledge(ack, time, path);
+        self.enter_ack(ack, echo, time, path);
         if self.acked != known {
             self.acked_first = Some(time);
         }
@@ -64,6 +64,10 @@ impl Losses {
 
     /// The receiver acknowledged everything before `ack`, at `time` at the latest.
     pub fn acknowledge(&mut self, ack: u32, time: u64, path: Path) {
+        self.enter_ack(ack, None, time, path);
+    }
+
+    fn enter_ack(&mut self, ack: u32, echo: Option<u32>, time: u64, path: Path) {
         let path = self.with_sack(path);
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
@@ -76,7 +80,8 @@ impl Losses {
         // First: what is in doubt then may have been needless.
         let known = before_this.unwrap_or(ack);
         self.acknowledged_beyond(known, ack);
-        if self.acknowledged_too_soon(before_this, ack, time, path) {
+        let answers_older = echo.is_some_and(|echo| self.answers_older(echo, known, ack, time, path));
+        if self.acknowledged_too_soon(before_this, ack, time, path) || answers_older {
             self.end_from_scratch(known);
         }
         self.stops_at(ack);
@@ -109,6 +114,40 @@ impl Losses {
                 && time.saturating_sub(entry.time) < soonest
             {
                 self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// The first ACK that can answer what came again echoes an older TSval (the Eifel detection, RFC 3522): it answers the first copy. That is so
+    /// of what begins no later than the ACK before, `known`, ended: an echo is the TSval of the newest segment that does (RFC 7323 4.3); then also
+    /// of what was sent behind that. Otherwise an ACK that waited may answer both, the segment with the older TSval and this: unless it takes in
+    /// more and came sooner than any answer before.
+    fn answers_older(&mut self, echo: u32, known: u32, ack: u32, time: u64, path: Path) -> bool {
+        // A receiver acknowledges every second segment (RFC 9293 3.8.6.3).
+        let more = distance(known, ack) > 2 * path.segment;
+        let least = path.far.or(path.others).filter(|_| more);
+        let mut is_first = false;
+        let mut found = false;
+        for i in 0..self.open.len() {
+            let entry = self.open[i];
+            let is_news = before(known, entry.range.to) && at_or_before(entry.range.to, ack);
+            let is_repeat = entry.class == Class::Retransmission && entry.tsval != 0;
+            if !is_repeat || !is_news || !before(echo, entry.tsval) {
+                continue;
+            }
+            is_first |= at_or_before(entry.range.from, known);
+            let is_seen = entry.evidence.has(sign::SEEN) && !entry.evidence.has(sign::PARTIAL_ACK);
+            let is_on_its_way = is_seen && least.is_some_and(|least| time.saturating_sub(entry.time) < least);
+            if (is_first || is_on_its_way) && !entry.place.is_spurious() {
+                // The receiver got a first copy that never passed the tap.
+                let is_missed = entry.evidence.has(sign::UNSEEN);
+                self.change(
+                    i,
+                    if is_missed { Place::Capture } else { Place::Nowhere },
+                    sign::OLDER_ECHO,
+                );
                 found = true;
             }
         }
@@ -410,6 +449,55 @@ mod tests {
         assert_eq!(place(1, true), Place::BehindTap);
         // Duplicate ACKs may have told of them.
         assert_eq!(place(10, false), Place::BehindTap);
+    }
+
+    /// Segments of 1,000 bytes at 100 ms and later, one a ms, of which the first is not acknowledged or, with `from`, a later one; each comes again 300 ms
+    /// later, and an ACK of the first `acked` comes 10.2 ms after the first repeat, where an answer takes 10, and echoes `echo`.
+    fn echoed(from: u32, acked: u32, echo: u32, count: u32) -> Vec<(Place, bool)> {
+        let path = Path {
+            segment: 1000,
+            rtt: Some(20_000_000),
+            far: Some(10_000_000),
+            sack: false,
+            ..PATH
+        };
+        let mut losses = Losses::default();
+        losses.acknowledge(0, 50_000_000, path);
+        for i in 0..count {
+            let repeat = Event {
+                tsval: 400 + i,
+                ..again(from + i, 0, 0, from + count, 300_000_000)
+            };
+            losses.sent(&repeat, (400 + u64::from(i)) * 1_000_000, path);
+        }
+        let ack = Event {
+            what: what::ACKS_MORE | what::ACKS_REPEAT,
+            ack: acked * 1000,
+            tsval: echo,
+            ..event(0, 0, 0, 0)
+        };
+        losses.heard(&ack, None, 410_200_000, path);
+        losses.close(None, 2_000_000_000, path);
+        losses
+            .done
+            .iter()
+            .map(|e| (e.place, e.evidence.has(sign::OLDER_ECHO)))
+            .collect()
+    }
+
+    /// RFC 3522. An ACK that waited echoes the older of two segments (RFC 7323 4.3).
+    #[test]
+    fn an_ack_that_echoes_what_was_sent_before_the_repeat_answers_the_first_copy() {
+        let (needless, open) = ((Place::Nowhere, true), (Place::Unknown, false));
+        assert_eq!(echoed(0, 1, 100, 1), [needless]);
+        assert_eq!(echoed(0, 1, 0, 1), [open], "no timestamps");
+        assert_eq!(echoed(0, 1, 400, 1), [open], "the repeat's own");
+        // The segment before it had come, and its ACK waited.
+        assert_eq!(echoed(1, 2, 100, 1), [open]);
+        // The first filled the hole, and the others, which can not have arrived yet, had been there.
+        assert_eq!(echoed(0, 4, 400, 4), [(Place::BehindTap, false), needless, needless, needless]);
+        // None of them did.
+        assert_eq!(echoed(0, 2, 100, 2), [needless; 2]);
     }
 
     /// A timer's repeat that a D-SACK names, so many ms after the first copy: with the first ACK that takes it in, or behind one.
