@@ -1,12 +1,12 @@
 //! Which packet of a handshake was lost, and the sentence that an expert would write about it
 //! (`docs/src/losses.md`).
 
+use weir_record::timestamps::{is_near, is_older};
 use weir_record::{Event, EventMore, NO_SCALE, Rtt, Setup, SetupMore, setup_bit, what};
 
 use crate::losses::Counts;
 use crate::numbers::duration;
 use crate::rtt::Trip;
-use crate::seq::at_or_before;
 use crate::setup::{Outcome, SetupState};
 use crate::verdict::{Cause, Class, Evidence, Place, Sign, sign};
 
@@ -507,8 +507,13 @@ impl Handshake {
     /// come so late, its answer was lost before the tap.
     fn had(&self, setup: &Setup, near: Option<Trip>) -> Option<Had> {
         let echo = self.echo?;
+        // A device in the path may write TSval and not TSecr.
+        let mut stamps = self.syn_repeats().filter_map(|r| r.tsval);
+        if !stamps.all(|tsval| is_near(echo, tsval)) {
+            return None;
+        }
         // The TSval of the first is in no record: it is older than those of all others.
-        let has_passed = |r: &&SynRepeat| r.tsval.is_some_and(|tsval| at_or_before(tsval, echo));
+        let has_passed = |r: &&SynRepeat| r.tsval.is_some_and(|tsval| !is_older(echo, tsval));
         let echoed = self.syn_repeats().filter(has_passed).map(|r| r.time);
         let syn = echoed
             .filter(|time| *time < setup.syn_ack)

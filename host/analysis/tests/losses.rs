@@ -1151,6 +1151,10 @@ fn a_syn_ack_echoes_the_first_syn_that_arrived() {
     // An answer to the first that is only late.
     let c = stamped_setup(&[(0.0, C), (0.25, C), (0.260, S)], 0);
     assert_eq!(places(&c), [(Class::Retransmission, Unknown)]);
+    // A device in the path writes TSval and not TSecr.
+    let mut c = stamped_setup(&syns, 0);
+    c.packets[3].options.timestamps = Some((1, 1 << 30));
+    assert!(places(&c).iter().all(|(_, place)| *place == Unknown));
     // A server that echoes the newest: its second answer shows that it had an earlier one.
     let c = stamped_setup(&[(0.0, C), (1.0, C), (1.010, S), (1.020, S)], 1);
     assert_eq!(places(&c)[0], (Class::Retransmission, AckBeforeTap));

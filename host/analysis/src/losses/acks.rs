@@ -1,5 +1,6 @@
 //! What the receiver says: ACKs, SACK blocks and D-SACKs, and which verdicts they change.
 
+use weir_record::timestamps::is_older;
 use weir_record::{Event, EventMore, tcp_flag, what};
 
 use super::entry::Entry;
@@ -134,7 +135,9 @@ impl Losses {
             let entry = self.open[i];
             let is_news = before(known, entry.range.to) && at_or_before(entry.range.to, ack);
             let is_repeat = entry.class == Class::Retransmission && entry.tsval != 0;
-            if !is_repeat || !is_news || !before(echo, entry.tsval) {
+            // What the receiver said that it lacks filled the hole, or a D-SACK tells.
+            let is_hole = entry.evidence.has(sign::SACK_HOLE);
+            if !is_repeat || !is_news || is_hole || !is_older(echo, entry.tsval) {
                 continue;
             }
             is_first |= at_or_before(entry.range.from, known);
@@ -492,10 +495,18 @@ mod tests {
         assert_eq!(echoed(0, 1, 100, 1), [needless]);
         assert_eq!(echoed(0, 1, 0, 1), [open], "no timestamps");
         assert_eq!(echoed(0, 1, 400, 1), [open], "the repeat's own");
+        assert_eq!(
+            echoed(0, 1, 400u32.wrapping_sub(1 << 21), 1),
+            [open],
+            "of another clock"
+        );
         // The segment before it had come, and its ACK waited.
         assert_eq!(echoed(1, 2, 100, 1), [open]);
         // The first filled the hole, and the others, which can not have arrived yet, had been there.
-        assert_eq!(echoed(0, 4, 400, 4), [(Place::BehindTap, false), needless, needless, needless]);
+        assert_eq!(
+            echoed(0, 4, 400, 4),
+            [(Place::BehindTap, false), needless, needless, needless]
+        );
         // None of them did.
         assert_eq!(echoed(0, 2, 100, 2), [needless; 2]);
     }
