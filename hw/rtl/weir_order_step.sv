@@ -48,6 +48,8 @@ module weir_order_step
     logic wild_reset;
     // Sender: its IP id is 1 to 256 below the newest.
     logic overtaken;
+    // Sender: ends at what the other end acknowledged so far.
+    logic end_acked;
     // Sender: the ack is before its highest; far from it.
     logic ack_behind;
     logic ack_distant;
@@ -78,6 +80,7 @@ module weir_order_step
             close_by: current.side[i].has_next && (repeated[31:16] == 0 || repeated == 32'h1_0000),
             wild_reset: current.side[i].has_next && distance[31:16] != 0 && ahead[31:16] != 0,
             overtaken: current.side[i].ip_id != 0 && word.meta.ip_id != 0 && ids_back[15:8] == 0,
+            end_acked: current.side[1-i].has_ack && facts.segment_end == current.side[1-i].ack,
             ack_behind: advance[31],
             ack_distant: current.side[i].has_ack && is_far(ack, current.side[i].ack),
             ack_equal: current.side[i].next == ack,
@@ -178,6 +181,7 @@ module weir_order_step
     if (decision.data) begin
       sent.wild = distant && !snd.wild;
       if (facts.fin && (!distant || snd.wild)) sent.fin = 1'b1;
+      if (facts.fin && next_moves) sent.fin_acked = sends.end_acked;
     end
     if (decision.acked && !decision.challenge) begin
       sent.has_ack = 1'b1;

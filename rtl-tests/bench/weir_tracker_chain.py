@@ -123,6 +123,19 @@ async def connection(dut, gap):
 
 @cocotb.test()
 @cocotb.parametrize(gap=GAPS)
+async def a_fin_behind_its_ack(dut, gap):
+    words = Words()
+    words.handshake()
+    words.packet(1 * MS, 1, 101, 901, ACK | FIN)
+    words.packet(1 * MS, 1, 102, 902, ACK)
+    words.packet(1 * US, 0, 901, 102, ACK | FIN)
+    words.end()
+    found, _ = await run(dut, words, gap)
+    assert next(r for r in found if r["kind"] == Kind.CLOSE)["arg"] == CloseCause.FIN
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
 async def reset_in_the_handshake(dut, gap):
     words = Words()
     words.packet(1 * MS, 1, 100, 0, SYN)

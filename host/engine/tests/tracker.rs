@@ -606,6 +606,21 @@ fn an_ack_above_all_before_it_is_told_beside_other_bits() {
     assert_eq!(told(&[(1, FIN, 10), (1, fin, 10)]), [0, what::ACKS_MORE]);
 }
 
+/// A tap with two ports, or a capture with several queues, may have the ACK of a FIN before it.
+#[test]
+fn a_fin_behind_its_ack_is_acknowledged() {
+    let cause = |words: &[Meta]| of(&run(Config::file(), words), Kind::Close, false)[0].arg();
+    let fin = CloseCause::Fin as u8;
+    let mut words = exchange();
+    assert_eq!(cause(&words), fin);
+    words.swap(9, 10);
+    (words[9].time, words[10].time) = (words[10].time, words[9].time);
+    assert_eq!(cause(&words), fin);
+    // An ACK of what is before it only is none of it.
+    words[9].ack -= 1;
+    assert_ne!(cause(&words), fin);
+}
+
 /// The client's first packet after the handshake, of 10 bytes, and what it sends then; the ACKs of the server that follow. Which of those
 /// answer a repeat, and what their EVENT has as TSval.
 fn echoes(again: &[(u32, u8, u32, u16)], acks: &[(u32, u8, u32)]) -> Vec<Option<u32>> {

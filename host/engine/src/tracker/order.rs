@@ -17,7 +17,8 @@ pub(super) fn segment_end(meta: &Meta) -> u32 {
 
 /// Section 4.5.
 #[inline(always)]
-pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy: bool) -> Step {
+pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bool) -> Step {
+    let peer_is_zero = receiver.is(side::ZERO);
     let mut step = Step {
         what: if is_copy { what::COPY } else { 0 },
         ..Step::default()
@@ -25,6 +26,7 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
     let fin = meta.flags & tcp_flag::FIN != 0;
     let end = segment_end(meta);
     let mut used = true;
+    let mut moved = false;
     if meta.payload > 0 || fin {
         let d = if sender.is(side::HAS_NEXT) {
             meta.seq.wrapping_sub(sender.next) as i32
@@ -38,7 +40,7 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
             sender.set(side::WILD, !used);
             if used {
                 step.what |= what::RESYNC;
-                sender.next = end;
+                moved = true;
                 step.new_bytes = meta.payload > 0;
             }
         } else {
@@ -53,7 +55,7 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
                     step.new_start = sender.next;
                     // New bytes only if payload, not just the FIN, reaches beyond.
                     step.new_bytes = after(meta.seq.wrapping_add(meta.payload), sender.next);
-                    sender.next = end;
+                    moved = true;
                 }
             } else {
                 step.in_sequence = d == 0 && sender.is(side::HAS_NEXT);
@@ -62,10 +64,13 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
                     // The missing bytes belong to the block that comes, if none is open.
                     step.new_start = sender.next;
                 }
-                sender.next = end;
+                moved = true;
                 sender.set(side::HAS_NEXT, true);
                 step.new_bytes = meta.payload > 0;
             }
+        }
+        if moved {
+            sender.next = end;
         }
     } else if !sender.is(side::HAS_NEXT) {
         sender.next = meta.seq;
@@ -83,6 +88,10 @@ pub(super) fn order(sender: &mut Side, peer_is_zero: bool, meta: &Meta, is_copy:
         } else {
             step.what |= what::FIN;
             sender.set(side::FIN, used);
+        }
+        if moved {
+            // Its ACK may have been captured before it.
+            sender.set(side::FIN_ACKED, receiver.is(side::HAS_ACK) && receiver.ack == end);
         }
     }
     step

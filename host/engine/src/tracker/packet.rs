@@ -106,7 +106,7 @@ fn tcp_packet(flow: &mut Flow, s: usize, meta: &Meta, time: u64, out: &mut Out<'
 /// A packet of a connection that is set up, neither SYN nor RST.
 #[inline]
 fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: u64, is_copy: bool) -> Step {
-    let mut step = order(sender, receiver.is(side::ZERO), meta, is_copy);
+    let mut step = order(sender, receiver, meta, is_copy);
     if meta.flags & tcp_flag::ACK != 0 {
         acknowledge(sender, receiver, s, meta, time, false, &mut step);
     }
@@ -136,7 +136,7 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         syn(flow, s, meta, time, is_copy)
     } else {
         let (sender, receiver) = pair(&mut flow.sides, s);
-        order(sender, receiver.is(side::ZERO), meta, is_copy)
+        order(sender, receiver, meta, is_copy)
     };
     let (sender, receiver) = pair(&mut flow.sides, s);
     if meta.flags & tcp_flag::ACK != 0 && !step.other_syn {
