@@ -1,7 +1,7 @@
 //! What was found, as messages.
 
 use weir_analysis::pie::article;
-use weir_analysis::{seconds, timestamp};
+use weir_analysis::{seconds, several, timestamp};
 use weir_messages::v1;
 use weir_record::NO_SCALE;
 
@@ -249,21 +249,25 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
     }
     if found.pieces > 0 {
         out.push(format!(
-            "segments are cut or joined on the way (segmentation offload): {} packets",
-            found.pieces
+            "segments are cut or joined on the way (segmentation offload): {}",
+            several(found.pieces, "packet", "packets")
         ));
     }
     for tap in [from, to] {
         if tap.mirrored > 0 {
             out.push(format!(
-                "{}: a mirror port has packets twice; {} copies are left out",
-                tap.name, tap.mirrored
+                "{}: a mirror port has packets twice; {} left out",
+                tap.name,
+                several(tap.mirrored, "copy is", "copies are")
             ));
         }
         if tap.clamped > 0 {
             out.push(format!(
-                "{}: its clock was set back, or it stamps packets in batches; {} packets have no time of their own and are in no delay",
-                tap.name, tap.clamped
+                "{}: its clock was set back, or it stamps packets in batches; {} no time of {} own and {} in no delay",
+                tap.name,
+                several(tap.clamped, "packet has", "packets have"),
+                if tap.clamped == 1 { "its" } else { "their" },
+                if tap.clamped == 1 { "is" } else { "are" }
             ));
         }
     }

@@ -9,8 +9,8 @@ use crate::flow::Flow;
 use crate::given::Given;
 use crate::group::{Group, finding};
 use crate::limits::Cause;
-use crate::message::{Failure, address, failed, seconds, timestamp};
-use crate::numbers::{connections, count, decimal, duration};
+use crate::message::{Failure, address, failed, period, seconds};
+use crate::numbers::{connections, count, decimal, duration, lasting, several};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
@@ -698,8 +698,8 @@ impl Findings {
         let cost = seconds(self.failed_ns);
         if self.failed_timed > 0 {
             evidence.push(format!(
-                "{} s from the first SYN to the RST, or until the next SYN was due, in {}",
-                decimal(cost, 3),
+                "{} from the first SYN to the RST, or until the next SYN was due, in {}",
+                lasting(cost),
                 connections(self.failed_timed)
             ));
         }
@@ -806,12 +806,11 @@ impl Findings {
         hosts.truncate(NAMED_HOSTS);
         evidence.extend(hosts.iter().map(|host| {
             format!(
-                "{} did so for {:.3} s in {} between {} and {}",
+                "{} did so for {} in {}, {}",
                 address(host.address),
-                seconds(host.ns),
+                lasting(seconds(host.ns)),
                 connections(host.connections),
-                timestamp(host.start),
-                timestamp(host.end)
+                period(host.start, host.end)
             )
         }));
         evidence.push(
@@ -883,8 +882,8 @@ impl Findings {
         )];
         if self.silly_pieces > 0 {
             evidence.push(format!(
-                "their senders answered with {} pieces below a segment: each costs a round trip or a timer",
-                count(self.silly_pieces)
+                "their senders answered with {} below a segment: each costs a round trip or a timer",
+                several(self.silly_pieces, "piece", "pieces")
             ));
         }
         evidence.push("it may also be a device in between that announces windows of its own".to_owned());
@@ -916,9 +915,13 @@ impl Findings {
         let mut evidence = Vec::new();
         if self.missed_segments > 0 {
             evidence.push(format!(
-                "{} segments of {} were acknowledged by their receivers but are not in the capture",
-                count(self.missed_segments),
-                connections(self.missed.count())
+                "{} of {} {}",
+                several(self.missed_segments, "segment", "segments"),
+                connections(self.missed.count()),
+                match self.missed_segments {
+                    1 => "was acknowledged by its receiver but is not in the capture",
+                    _ => "were acknowledged by their receivers but are not in the capture",
+                }
             ));
         }
         if dropped > 0 {
@@ -1017,4 +1020,77 @@ impl Findings {
 
 fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_record::FlowId;
+
+    use super::*;
+
+    /// 2023-11-14 22:13:20 UTC in TAI.
+    const START: u64 = 1_700_000_037_000_000_000;
+
+    #[test]
+    fn hosts_that_closed_their_windows_are_told_with_times_of_the_day() {
+        let mut findings = Findings {
+            zero_ns: 1_250_041_237,
+            zero_longest: (1_250_000_000, 7),
+            ..Findings::default()
+        };
+        for (last, ns) in [(1u8, 1_250_000_000), (2, 41_237)] {
+            let mut address = [0; 16];
+            address[10..].copy_from_slice(&[255, 255, 10, 0, 0, last]);
+            findings.zero_window.include(FlowId(last.into()), START, START);
+            findings.zero_hosts.push(ZeroWindowHost {
+                address,
+                connections: 1,
+                ns,
+                start: START,
+                end: START + 2_500_000_000,
+            });
+        }
+        let evidence = findings.zero_windows().map(|found| found.evidence).unwrap_or_default();
+        assert_eq!(
+            evidence[2..4],
+            [
+                "10.0.0.1 did so for 1.25 s in 1 connection, from 22:13:20.000 to 22:13:22.500 (2.500 s)",
+                "10.0.0.2 did so for 41.2 µs in 1 connection, from 22:13:20.000 to 22:13:22.500 (2.500 s)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_refused_at_once_took_no_zero_seconds() {
+        let mut findings = Findings {
+            failed_ns: 41_237,
+            failed_timed: 1,
+            ..Findings::default()
+        };
+        findings.refused.include(FlowId(1), START, START);
+        let evidence = findings
+            .failed_connections()
+            .map(|found| found.evidence)
+            .unwrap_or_default();
+        assert_eq!(
+            evidence[1],
+            "41.2 µs from the first SYN to the RST, or until the next SYN was due, in 1 connection"
+        );
+    }
+
+    #[test]
+    fn one_segment_is_told_as_one() {
+        let told = |segments| {
+            let mut findings = Findings {
+                missed_segments: segments,
+                ..Findings::default()
+            };
+            findings.missed.include(FlowId(1), START, START);
+            findings.capture_loss(0, 0).map(|found| found.evidence[0].clone())
+        };
+        let one = "1 segment of 1 connection was acknowledged by its receiver but is not in the capture";
+        assert_eq!(told(1).as_deref(), Some(one));
+        let two = "2 segments of 1 connection were acknowledged by their receivers but are not in the capture";
+        assert_eq!(told(2).as_deref(), Some(two));
+    }
 }

@@ -27,6 +27,27 @@ pub fn timestamp(tai: u64) -> Timestamp {
     Timestamp::from_unix_nanos(utc_from_tai(tai).min(i64::MAX as u64) as i64)
 }
 
+/// "from 22:13:20.500 to 22:14:01.250 (40.750 s)", with the dates if they differ. TAI ns in, UTC out.
+pub fn period(start: u64, end: u64) -> String {
+    let took = seconds(end.saturating_sub(start));
+    let [from, to] = [start, end].map(|time| timestamp(time).to_string().chars().take(10).collect::<String>());
+    let date = |day| if from == to { String::new() } else { format!("{day} ") };
+    format!(
+        "from {}{} to {}{} ({took:.3} s)",
+        date(&from),
+        clock(start),
+        date(&to),
+        clock(end)
+    )
+}
+
+/// Time of day in UTC to the millisecond.
+pub fn clock(time: u64) -> String {
+    let text = timestamp(time).to_string();
+    let day = text.find('T').map_or(0, |at| at + 1);
+    text.get(day..day + 12).unwrap_or(&text).to_owned()
+}
+
 /// An address as text.
 pub fn address(addr: [u8; 16]) -> String {
     Ipv6Addr::from(addr).to_canonical().to_string()
@@ -312,4 +333,24 @@ pub(crate) enum Failure {
     Ignored,
     Reset,
     Refused,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_day() {
+        // 2023-11-14 22:13:20 UTC in TAI.
+        let time = 1_700_000_037_000_000_000;
+        assert_eq!(clock(time + 5_000_000), "22:13:20.005");
+        assert_eq!(
+            period(time, time + 1_500_000_000),
+            "from 22:13:20.000 to 22:13:21.500 (1.500 s)"
+        );
+        assert_eq!(
+            period(time, time + 10_000_000_000_000),
+            "from 2023-11-14 22:13:20.000 to 2023-11-15 01:00:00.000 (10000.000 s)"
+        );
+    }
 }

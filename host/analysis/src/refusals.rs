@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::message::{seconds, socket_address, timestamp};
+use crate::message::{period, seconds, socket_address};
 use crate::sink::Ends;
 
 /// Services that are looked at, in the order of their first refusal.
@@ -82,11 +82,10 @@ impl Refusals {
         let told = rows.into_iter().map(|((server, port), row)| {
             let took = seconds(row.end.saturating_sub(row.start));
             format!(
-                "{} refused {} in a row from {} to {}, {:.1} a second: no connection came about between them",
+                "{} refused {} in a row {}, {:.1} a second: no connection came about between them",
                 socket_address(server, port),
                 row.count,
-                timestamp(row.start),
-                timestamp(row.end),
+                period(row.start, row.end),
                 row.count as f64 / took.max(1.0)
             )
         });
@@ -120,7 +119,10 @@ mod tests {
         refuse(&mut refusals, 82, 100, 40);
         let rows = refusals.rows();
         assert_eq!(rows.len(), 2, "{rows:?}");
-        assert!(rows[0].starts_with("[::]:82 refused 40 in a row"), "{rows:?}");
+        assert_eq!(
+            rows[0],
+            "[::]:82 refused 40 in a row from 00:01:30.000 to 00:02:09.000 (39.000 s), 1.0 a second: no connection came about between them"
+        );
         assert!(
             rows[1].contains(":80 refused 30 in a row") && rows[1].contains("1.0 a second"),
             "{rows:?}"

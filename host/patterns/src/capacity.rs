@@ -8,7 +8,7 @@
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, count, decimal, finding, seconds};
+use weir_analysis::{Group, count, decimal, finding, lasting, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::beyond::{self, LEVELS, SMALLEST, SPARE, beyond, is_steady, median_rate, range};
@@ -250,16 +250,16 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
             decimal(most, 0)
         ),
         Some(beyond) => format!(
-            "{}: {} {name} are done a second, whether {} or {} are in progress. The {} that found less than {:.0} % of the knee took {:.3} s each (median), {} a second × {:.3} s = {} at once",
+            "{}: {} {name} are done a second, whether {} or {} are in progress. The {} that found less than {:.0} % of the knee took {} each (median), {} a second × {} = {} at once",
             service.name(),
             decimal(ceiling.rate, 0),
             decimal(beyond.least, 0),
             decimal(most, 0),
             count(beyond.units.into()),
             100.0 * SPARE,
-            ceiling.time,
+            lasting(ceiling.time),
             decimal(ceiling.rate, 0),
-            ceiling.time,
+            lasting(ceiling.time),
             decimal(ceiling.knee, 0)
         ),
     };
@@ -272,10 +272,10 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
             past.len() as f64 * seconds(width)
         ),
         format!(
-            "with time to spare one takes {:.3} s, at {} in progress {:.3} s (Little's law): waiting in line cost {} s in all",
-            ceiling.time,
+            "with time to spare one takes {}, at {} in progress {} (Little's law): waiting in line cost {} s in all",
+            lasting(ceiling.time),
             decimal(most, 0),
-            most / ceiling.rate,
+            lasting(most / ceiling.rate),
             decimal(waited, 0)
         ),
     ];
@@ -307,8 +307,12 @@ fn look(service: &Service, sleep: &ApplicationSleep, timeline: &Timeline) -> Opt
         evidence.insert(
             1,
             format!(
-                "a unit of work is a whole connection here: each has about {:.0} requests",
-                service.answered[1] as f64 / service.answered[0].max(1) as f64
+                "a unit of work is a whole connection here: each has about {}",
+                several(
+                    (service.answered[1] as f64 / service.answered[0].max(1) as f64).round() as u64,
+                    "request",
+                    "requests"
+                )
             ),
         );
     }
@@ -373,10 +377,10 @@ fn at_most(service: &Service, unit: Unit) -> Option<Finding> {
                 decimal(least, 0)
             ),
             format!(
-                "one takes {:.3} s with {} in progress and {:.3} s with {} (Little's law)",
-                least / rate,
+                "one takes {} with {} in progress and {} with {} (Little's law)",
+                lasting(least / rate),
                 decimal(least, 0),
-                most / rate,
+                lasting(most / rate),
                 decimal(most, 0)
             ),
             "it may also be a limit on the way: a load balancer, or the clients' own limit of connections".to_owned(),

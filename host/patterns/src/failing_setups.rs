@@ -5,13 +5,13 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use weir_analysis::{Ended, Group, Opened, Outcome, TransactionKind, count, decimal, finding, seconds};
+use weir_analysis::{Ended, Group, Opened, Outcome, TransactionKind, count, decimal, finding, period, seconds};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::backlog::Transaction;
 use crate::detector::Detector;
-use crate::names::{Address, about, connections, period, service};
+use crate::names::{Address, about, connections, service};
 use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;

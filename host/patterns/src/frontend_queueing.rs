@@ -7,7 +7,7 @@
 //!
 //! Works on the slices of the services; no memory of its own.
 
-use weir_analysis::{Group, address, count, decimal, finding, seconds};
+use weir_analysis::{Group, address, count, decimal, finding, lasting, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::names::about;
@@ -123,11 +123,11 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
     let epoch = timeline_start(&windows);
     let evidence = vec![
         format!(
-            "most at {:.0} s into the load of {front}: {} requests in progress there, but {} calls at once to {back}: {} requests stand in line",
+            "most at {:.0} s into the load of {front}: {} in progress there, but {} at once to {back}: {} in line",
             seconds(worst.start - epoch),
-            decimal(worst.front, 0),
-            decimal(worst.back, 0),
-            decimal(queue, 0)
+            several(worst.front.round() as u64, "request", "requests"),
+            several(worst.back.round() as u64, "call", "calls"),
+            several(queue.round() as u64, "request stands", "requests stand")
         ),
         format!(
             "{} s of waiting in all, {:.0} % of the time that requests were in progress there; about {:.2} s for each of the {} answered in those times",
@@ -137,7 +137,8 @@ fn look(pair: &Pair<'_>, stops: &Stops) -> Option<Finding> {
             count(requests as u64)
         ),
         format!(
-            "in the quietest time, a request there has {own:.3} s without a call to {back}: that is its own work, and not counted"
+            "in the quietest time, a request there has {} without a call to {back}: that is its own work, and not counted",
+            lasting(own)
         ),
         format!("it may also be the own work of {host} that takes longer under load: from outside both look the same"),
         format!(

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::AddAssign;
 
 use weir_analysis::{
-    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, TransactionKind, Verdict, count, decimal,
+    Cause, Class, DataBlock, Ended, Ends, Group, Opened, Outcome, Place, TransactionKind, Verdict, count, lasting,
     seconds, sign,
 };
 use weir_messages::v1::Finding;
@@ -592,9 +592,9 @@ impl Sums {
             || "how long it took until what was lost came again is not known, as the round trip is not".to_owned(),
             |cost| {
                 format!(
-                    "from a loss to the last repeat of its recovery it took {} s on average: {} s of waiting in {}",
-                    decimal(cost / self.recoveries as f64, 3),
-                    decimal(cost, 2),
+                    "from a loss to the last repeat of its recovery it took {} on average: {} of waiting in {}",
+                    lasting(cost / self.recoveries as f64),
+                    lasting(cost),
                     connections(self.group.count())
                 )
             },
@@ -819,7 +819,7 @@ mod tests {
         assert_eq!(sums.cost(), Some(3.6));
         assert_eq!(
             sums.waited(),
-            "from a loss to the last repeat of its recovery it took 1.800 s on average: 3.60 s of waiting in 1 connection"
+            "from a loss to the last repeat of its recovery it took 1.80 s on average: 3.60 s of waiting in 1 connection"
         );
     }
 

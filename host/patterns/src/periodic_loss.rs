@@ -1,6 +1,6 @@
 //! `PERIODIC_LOSS`: losses that come and go regularly.
 
-use weir_analysis::{RETRANSMISSION_LINE, finding as make, seconds, timestamp};
+use weir_analysis::{RETRANSMISSION_LINE, finding as make, seconds, several, timestamp};
 use weir_messages::v1::Finding;
 
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums, chance, percent};
@@ -72,8 +72,8 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         "the capture itself missed nothing: the losses are the network's".to_owned()
     } else {
         format!(
-            "the capture itself missed {} segments, {} of them inside: these are not among the losses",
-            count(missed),
+            "the capture itself missed {}, {} of them inside: not among the losses",
+            several(missed, "segment", "segments"),
             count(missed_inside)
         )
     });

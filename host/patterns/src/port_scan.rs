@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Ended, Group, Outcome, address, finding, seconds};
+use weir_analysis::{Ended, Group, Outcome, address, finding, period, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, period};
+use crate::names::{Address, about};
 use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;

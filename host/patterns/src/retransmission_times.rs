@@ -2,12 +2,12 @@
 
 use std::ops::AddAssign;
 
-use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make, seconds, several};
+use weir_analysis::{Group, RETRANSMISSION_LINE, clock, finding as make, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
 use crate::losses::percent;
-use crate::names::{clock, count};
+use crate::names::count;
 use crate::timeline::{Bin, Timeline};
 
 /// Width of a slice, ns.

@@ -1,11 +1,11 @@
 //! Another route: the TTL of a host's packets changes for good, and the round trip with it. Memory: 1,024 hosts with three
 //! stretches of 32 round trips at most, 100 to 600 bytes each.
 
-use weir_analysis::{Ended, Group, Hops, address, finding, seconds};
+use weir_analysis::{Ended, Group, Hops, address, clock, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, clock, median};
+use crate::names::{Address, about, median};
 use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;

@@ -13,7 +13,8 @@ use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 use weir_analysis::{
-    Acknowledged, Class, DataBlock, Ends, Group, Opened, TransactionKind, Verdict, address, decimal, finding, seconds,
+    Acknowledged, Class, DataBlock, Ends, Group, Opened, TransactionKind, Verdict, address, clock, decimal, finding,
+    seconds,
 };
 use weir_messages::v1::{Finding, FindingValue};
 use weir_record::FlowId;
@@ -22,7 +23,6 @@ use crate::backlog::Transaction;
 use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::moments::Moments;
-use crate::names::clock;
 use crate::routes::Route;
 use crate::services::Service;
 use crate::steps::levels;
@@ -943,8 +943,8 @@ fn told(first: &Sleeper, with: &[Sleeper], waiting: &[Sleeper], timeline: &Timel
             )
         },
         format!(
-            "{} of them end with data of several connections at once, as when an application wakes{}",
-            first.at_once,
+            "{} with data of several connections at once, as when an application wakes{}",
+            weir_analysis::several(first.at_once as u64, "of them ends", "of them end"),
             if is_proven {
                 ""
             } else {

@@ -1,10 +1,10 @@
 //! Response times that grow with load or over time.
 
-use weir_analysis::{Group, count, decimal, finding};
+use weir_analysis::{Group, clock, count, decimal, finding, lasting};
 use weir_messages::v1::Finding;
 
 use crate::bins::Bins;
-use crate::names::{about, clock};
+use crate::names::about;
 use crate::phases::{Phase, phases};
 use crate::responses::{Row, Service, Slice};
 use crate::services::{self, Services};
@@ -169,8 +169,9 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
     let ratio = slowing.slow / slowing.fast;
     let mut evidence = vec![
         format!(
-            "{request}: {:.3} s on average in the third of the time {few}, {:.3} s in the third {many}: {ratio:.1} times as long",
-            slowing.fast, slowing.slow
+            "{request}: {} on average in the third of the time {few}, {} in the third {many}: {ratio:.1} times as long",
+            lasting(slowing.fast),
+            lasting(slowing.slow)
         ),
         format!(
             "rank correlation of response time and {follows}: {:.2}",
@@ -185,9 +186,9 @@ fn told(slowing: &Slowing<'_>, parts: &[Phase]) -> Finding {
                 .filter(|(time, _)| (part.start..part.end).contains(&(time + row.course.width() / 2)))
                 .for_each(|(_, slice)| sum += slice);
             format!(
-                "{} of {:.3} s from {} on, {} connections open",
+                "{} of {} from {} on, {} connections open",
                 count(sum.count.into()),
-                sum.sum / f64::from(sum.count.max(1)),
+                lasting(sum.sum / f64::from(sum.count.max(1))),
                 clock(part.start),
                 decimal(part.connections, 0)
             )
