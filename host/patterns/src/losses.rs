@@ -195,6 +195,16 @@ pub(crate) struct Periodic {
 }
 
 impl Periodic {
+    /// Of all pairs, on both sides.
+    #[cfg(test)]
+    pub const fn of_all(period: Period) -> Self {
+        Self {
+            period,
+            pairs: Vec::new(),
+            side: None,
+        }
+    }
+
     pub fn has(&self, pair: u16) -> bool {
         self.pairs.is_empty() || self.pairs.contains(&usize::from(pair))
     }

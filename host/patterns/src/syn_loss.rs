@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, decimal, finding as make, seconds, sign,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, finding as make, lasting, seconds, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -375,10 +375,13 @@ impl<'a> Sum<'a> {
     /// Which of the two were lost, and where.
     fn places(&self, server: &str, has_other_captures: bool) -> Vec<String> {
         let mut rows = vec![format!(
-            "{} lost between the tap and {server}, {} on the way back; of {} nothing tells which of the two",
+            "{} lost between the tap and {server}, {} on the way back{}",
             several(self.syns, "SYN was", "SYNs were"),
             several(self.syn_acks, "SYN-ACK", "SYN-ACKs"),
-            count(self.either)
+            match self.either {
+                0 => String::new(),
+                either => format!("; of {} nothing tells which of the two", count(either)),
+            }
         )];
         if self.either > 0 && has_other_captures {
             rows.push(format!(
@@ -395,20 +398,32 @@ impl<'a> Sum<'a> {
     /// What the losses cost.
     fn costs(&self) -> Vec<String> {
         let mut rows = Vec::new();
-        if self.failed() > 0 {
-            rows.push(format!(
-                "{} of them were never answered and {} reset after a minute or so: these requests failed",
-                self.ignored, self.reset
-            ));
+        let ways = [
+            (self.ignored, "never answered"),
+            (self.reset, "reset after a minute or so"),
+        ];
+        let ways: Vec<String> = ways
+            .into_iter()
+            .filter(|(of, _)| *of > 0)
+            .map(|(of, how)| format!("{} {how}", several(of, "of them was", "of them were")))
+            .collect();
+        match self.failed() {
+            0 => {}
+            1 => rows.push(format!("{}: this request failed", ways.join(" and "))),
+            _ => rows.push(format!("{}: these requests failed", ways.join(" and "))),
         }
-        let answered = self.hit.len() as u64 - self.failed();
-        if answered > 0 {
-            rows.push(format!(
-                "those that were answered in the end waited {} s more than others in all, {:.1} s each, {:.1} s at most",
-                decimal(self.waited, 1),
-                self.waited / answered as f64,
-                self.longest
-            ));
+        match self.hit.len() as u64 - self.failed() {
+            0 => {}
+            1 => rows.push(format!(
+                "the one that was answered in the end waited {} more than others",
+                lasting(self.waited)
+            )),
+            answered => rows.push(format!(
+                "those that were answered in the end waited {} more than others in all, {} each, {} at most",
+                lasting(self.waited),
+                lasting(self.waited / answered as f64),
+                lasting(self.longest)
+            )),
         }
         rows
     }
@@ -486,21 +501,44 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], timeline: &Timeline,
                 .filter(|a| a.toll.total() > 0 && !is_periodic(a))
                 .collect();
             if !hit.is_empty() {
-                alone.push((of_pair, Sum::of(hit, of_pair)));
+                let aside = period.and_then(|found| aside(of_pair, found));
+                alone.push((of_pair, Sum::of(hit, of_pair), aside));
             }
         }
     }
-    alone.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.lost()));
+    alone.sort_by_key(|(_, sum, _)| std::cmp::Reverse(sum.lost()));
     out.extend(
         alone
             .iter()
             .take(MOST)
-            .map(|(attempts, sum)| single(all, attempts, sum)),
+            .map(|(attempts, sum, aside)| single(all, attempts, sum, aside.clone())),
     );
 }
 
-/// Setups of a pair that lost something, without batches.
-fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
+/// What a pair lost in the lossy part of a period, in a sentence: else there are more failed connections than any finding tells of.
+fn aside(attempts: &[Attempt], found: &Periodic) -> Option<String> {
+    let hit = || {
+        attempts
+            .iter()
+            .filter(|a| a.toll.total() > 0 && found.period.is_inside(a.at))
+    };
+    let failed = match hit().filter(|a| a.failure.is_some()).count() as u64 {
+        0 => String::new(),
+        failed => format!(" ({} failed)", connections(failed)),
+    };
+    let lost = hit().count() as u64;
+    (lost > 0).then(|| {
+        format!(
+            "{} in the lossy {:.2} s of every {:.2} s{failed}: that goes with the losses that have this period, and is not counted here",
+            several(lost, "more setup lost SYNs or SYN-ACKs", "more setups lost SYNs or SYN-ACKs"),
+            found.period.part / 1e9,
+            found.period.period / 1e9
+        )
+    })
+}
+
+/// Setups of a pair that lost something, without batches; `aside`: what of them another finding tells.
+fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>, aside: Option<String>) -> Finding {
     let pair = usize::from(attempts[0].pair);
     let (client, server) = all.pairs.names(pair);
     let (hit, tried) = (sum.hit.len() as u64, attempts.len() as u64);
@@ -514,16 +552,20 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>) -> Finding {
     )];
     evidence.extend(sum.places(&server, all.syn_loss.between.is_some()));
     evidence.extend(sum.costs());
+    evidence.extend(aside);
     evidence.extend(advice(&server));
+    let failed = match sum.failed() {
+        0 => String::new(),
+        failed => format!(", {} of them failed", count(failed)),
+    };
     let mut finding = make(
         "SYN_LOSS",
         loss::severity(hit, tried),
         // Where nothing tells which was lost, it may be that neither was, and the server was silent.
         0.5 + 0.45 * (sum.lost() - sum.either) as f64 / sum.lost() as f64,
         format!(
-            "{} between {client} and {server} lost SYNs or SYN-ACKs{}",
-            connections(hit),
-            sum.failures()
+            "{} between {client} and {server} lost SYNs or SYN-ACKs{failed}",
+            connections(hit)
         ),
         evidence,
         &sum.group(),
@@ -612,14 +654,19 @@ fn burst(
         ));
     }
     let in_batches: HashSet<u64> = sum.hit.iter().map(|a| a.id.0).collect();
-    let alone = attempts
-        .iter()
-        .filter(|a| a.toll.total() > 0 && !in_batches.contains(&a.id.0));
-    let alone: u64 = alone.map(|a| a.toll.total()).sum();
+    let alone = || {
+        attempts
+            .iter()
+            .filter(|a| a.toll.total() > 0 && !in_batches.contains(&a.id.0))
+    };
     evidence.push(format!(
-        "{} more stand alone among {} setups; by chance, {by_chance:.2} such batches would be seen",
-        count(alone),
-        count(attempts.len() as u64)
+        "{} more stand alone among {} setups{}; by chance, {by_chance:.2} such batches would be seen",
+        count(alone().map(|a| a.toll.total()).sum()),
+        count(attempts.len() as u64),
+        match alone().filter(|a| a.failure.is_some()).count() as u64 {
+            0 => String::new(),
+            failed => format!(" ({} failed for them)", connections(failed)),
+        }
     ));
     if let Some(found) = period {
         let outside = batches
@@ -752,6 +799,7 @@ mod tests {
     use weir_analysis::{Cause, CloseKind, Ends, Evidence, Sent};
 
     use super::*;
+    use crate::period::Period;
 
     const SECOND: u32 = 1_000_000;
 
@@ -804,6 +852,62 @@ mod tests {
         assert_eq!(settled(SECOND), (0, 1));
         // Twice is no habit.
         assert_eq!(Habits::of(&[1, 1, 3].map(|s| with_timer(s * SECOND))).timer, None);
+    }
+
+    #[test]
+    fn one_is_told_as_one() {
+        let costs = |failures: &[Option<Outcome>]| {
+            let all: Vec<Attempt> = failures.iter().map(|one| attempt(unknown(SECOND), *one)).collect();
+            Sum::of(all.iter().collect(), &all).costs()
+        };
+        let (ignored, reset) = (Some(Outcome::Ignored), Some(Outcome::ResetLate));
+        assert_eq!(
+            costs(&[ignored, None]),
+            [
+                "1 of them was never answered: this request failed",
+                "the one that was answered in the end waited 1.00 s more than others"
+            ]
+        );
+        assert_eq!(
+            costs(&[reset, ignored, ignored, None, None]),
+            [
+                "2 of them were never answered and 1 of them was reset after a minute or so: these requests failed",
+                "those that were answered in the end waited 2.00 s more than others in all, 1.00 s each, 1.00 s at most"
+            ]
+        );
+    }
+
+    /// Those that `FAILED_CONNECTIONS` counts and `SYN_LOSS` does not.
+    #[test]
+    fn what_failed_in_the_lossy_part_is_told() {
+        let period = Period {
+            period: 5e9,
+            part: 2e9,
+            begin: 1_000_000_000,
+            cycles: 9,
+            struck: 9,
+            chance: 0.0,
+        };
+        let found = Periodic::of_all(period);
+        let at = |seconds: u64, failure| Attempt {
+            at: seconds * 1_000_000_000,
+            ..attempt(unknown(SECOND), failure)
+        };
+        let told = |attempts: &[Attempt]| aside(attempts, &found);
+        let (inside, outside) = (at(7, Some(Outcome::Ignored)), at(9, Some(Outcome::Ignored)));
+        assert_eq!(told(&[outside]), None);
+        assert_eq!(
+            told(&[inside, outside]).as_deref(),
+            Some(
+                "1 more setup lost SYNs or SYN-ACKs in the lossy 2.00 s of every 5.00 s (1 connection failed): that goes with the losses that have this period, and is not counted here"
+            )
+        );
+        assert_eq!(
+            told(&[at(2, None), at(12, None)]).as_deref(),
+            Some(
+                "2 more setups lost SYNs or SYN-ACKs in the lossy 2.00 s of every 5.00 s: that goes with the losses that have this period, and is not counted here"
+            )
+        );
     }
 
     #[test]
