@@ -30,6 +30,14 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// How long a capture is, behind how much is in it; nothing of one whose packets, if there are any, have one time.
+pub fn length(summary: &v1::Summary) -> String {
+    match summary.duration_seconds {
+        0.0 => String::new(),
+        length => format!(" in {}", seconds(length)),
+    }
+}
+
 /// Address and port, an IPv6 address in brackets.
 pub fn endpoint(e: &v1::Endpoint) -> String {
     if e.address.contains(':') {

@@ -162,9 +162,9 @@ fn subtitle(summary: &v1::Summary, facts: &Collector) -> String {
         false => format!(" (setups: {})", list(&facts.outcomes)),
     };
     format!(
-        "{} in {}{}; {}{outcomes}; {}",
+        "{}{}{}; {}{outcomes}; {}",
         several(summary.packets, "packet", "packets"),
-        format::seconds(summary.duration_seconds),
+        format::length(summary),
         summary.start.map_or_else(String::new, |t| format!(" from {t}")),
         connections(summary.connections),
         several(summary.transactions, "transaction", "transactions"),

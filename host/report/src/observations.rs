@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use weir_analysis::connections;
+use weir_analysis::{connections, several};
 use weir_messages::v1;
 use weir_messages::v1::finding_value::Value;
 use weir_patterns::{Dialogues, Timeline};
@@ -94,8 +94,8 @@ pub fn answer(input: &Input<'_>) -> Vec<Block> {
     if summary.connections == 0 {
         return vec![Block::Paragraph(
             format!(
-                "The capture holds {} packets and no TCP connection: there is nothing to say of setups, losses and transactions.",
-                count(summary.packets)
+                "The capture holds {} and no TCP connection: there is nothing to say of setups, losses and transactions.",
+                several(summary.packets, "packet", "packets")
             )
             .into(),
         )];

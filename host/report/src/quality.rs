@@ -1,46 +1,50 @@
 //! How good the capture is, how the figures came about and what they cannot tell.
 
+use weir_analysis::several;
 use weir_messages::v1;
 
 use crate::document::Text;
-use crate::format::{count, seconds, untracked};
+use crate::format::{count, length, seconds, untracked};
 
 /// What there is to know about the capture itself.
 pub fn quality(summary: &v1::Summary) -> Vec<Text> {
     let mut out = Vec::new();
     let mut say = |text: String| out.push(Text::from(text));
     say(format!(
-        "{} packets ({} TCP) in {}{}.",
-        count(summary.packets),
+        "{} ({} TCP){}{}.",
+        several(summary.packets, "packet", "packets"),
         count(summary.tcp_packets),
-        seconds(summary.duration_seconds),
+        length(summary),
         summary.start.map_or_else(String::new, |t| format!(", from {t}"))
     ));
     if summary.capture_loss > 0 {
-        say(format!(
-            "{} packets were delivered by the network but are not in the capture, or its source says that it dropped them; none \
-             of them counts as loss of the network.",
-            count(summary.capture_loss)
+        say(several(
+            summary.capture_loss,
+            "packet was delivered by the network but is not in the capture, or its source says that it dropped it; it does not \
+             count as loss of the network.",
+            "packets were delivered by the network but are not in the capture, or its source says that it dropped them; none of \
+             them counts as loss of the network.",
         ));
     } else {
         say("Nothing shows that the capture itself missed packets.".to_owned());
     }
     if summary.cut_packets > 0 {
         say(format!(
-            "{} packets were captured shorter than they were on the wire; lengths come from the headers.",
-            count(summary.cut_packets)
+            "{} captured shorter than on the wire; lengths come from the headers.",
+            several(summary.cut_packets, "packet was", "packets were")
         ));
     }
     if summary.clamped_times > 0 {
         say(format!(
-            "The time ran backwards at {} packets; they got the time of the packet before them.",
-            count(summary.clamped_times)
+            "The time ran backwards at {} got the time of the packet before.",
+            several(summary.clamped_times, "packet; it", "packets; they")
         ));
     }
     if summary.other_flows > 0 {
-        say(format!(
-            "{} flows that are not TCP are counted only.",
-            count(summary.other_flows)
+        say(several(
+            summary.other_flows,
+            "flow that is not TCP is counted only.",
+            "flows that are not TCP are counted only.",
         ));
     }
     if let Some(list) = untracked(summary) {

@@ -220,9 +220,26 @@ fn links_lead_to_charts_that_are_there() {
     assert!(text.contains(&format!("href=\"#fig-packets-{}\"", shown[1])));
 }
 
+/// Of one instant no length is told, and one packet is no packets.
+#[test]
+fn a_capture_of_one_packet_has_no_length() {
+    let mut read = Read::empty();
+    read.summary.packets = 1;
+    let document = read.report();
+    assert_eq!(document.subtitle, "1 packet; 0 connections; 0 transactions");
+    let parsed = check(&html(&document));
+    assert!(
+        parsed.text.contains("The capture holds 1 packet and no TCP"),
+        "{}",
+        parsed.text
+    );
+    assert!(parsed.text.contains("1 packet (0 TCP)."), "{}", parsed.text);
+}
+
 #[test]
 fn an_empty_capture_has_a_report() {
     let document = Read::empty().report();
+    assert_eq!(document.subtitle, "0 packets; 0 connections; 0 transactions");
     let parsed = check(&html(&document));
     assert!(parsed.text.contains("holds no packets"), "{}", parsed.text);
     for section in &document.sections {

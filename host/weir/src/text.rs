@@ -15,7 +15,7 @@ use weir_messages::v1::{
     SignatureStatistics, Summary, TimeShares, Transaction,
 };
 
-use crate::format::{self, Clock, bytes, count, seconds, untracked};
+use crate::format::{self, Clock, bytes, count, length, seconds, untracked};
 use crate::{text_dialogues, text_load};
 
 const BOLD: Style = Style::new().bold();
@@ -192,10 +192,10 @@ impl Collector {
         writeln!(out, "{BOLD}{name}{BOLD:#}")?;
         writeln!(
             out,
-            "  {} ({} TCP) in {}{}",
+            "  {} ({} TCP){}{}",
             several(summary.packets, "packet", "packets"),
             count(summary.tcp_packets),
-            seconds(summary.duration_seconds),
+            length(summary),
             summary
                 .start
                 .as_ref()
