@@ -134,8 +134,8 @@ pub fn report(input: &Input<'_>) -> Document {
     }
 }
 
-/// Without folders, where that leaves them different.
-fn file_names<'a>(files: &'a [String]) -> Vec<&'a str> {
+/// Captures without their folders, where that leaves them different.
+pub fn file_names<'a>(files: &'a [String]) -> Vec<&'a str> {
     let name = |file: &'a String| {
         let path = Some(file).filter(|file| !file.contains("://"))?;
         std::path::Path::new(path).file_name()?.to_str()

@@ -112,11 +112,24 @@ pub fn explain(connection: &mut Connection, legs: &[Leg]) {
             .binary_search_by_key(&connection.id, |lost| lost.connection_id);
         at.ok().map(|at| leg.lost_setups[at])
     };
+    // Each leg begins where the one before it ends.
+    let first = legs.first().map(|leg| &leg.from);
+    let files: Vec<String> = first
+        .into_iter()
+        .chain(legs.iter().map(|leg| &leg.to))
+        .cloned()
+        .collect();
+    let names = weir_report::file_names(&files);
     let (mut told, mut all) = (Vec::new(), 0);
-    for (leg, lost) in legs.iter().filter_map(|leg| Some((leg, of_it(leg)?))) {
+    for (ends, lost) in names
+        .windows(2)
+        .zip(legs)
+        .filter_map(|(ends, leg)| Some((ends, of_it(leg)?)))
+    {
+        let (near, far) = (ends[0], ends[1]);
         for (count, one, many, [from, to]) in [
-            (lost.syns, "SYN", "SYNs", [&leg.from, &leg.to]),
-            (lost.syn_acks, "SYN-ACK", "SYN-ACKs", [&leg.to, &leg.from]),
+            (lost.syns, "SYN", "SYNs", [near, far]),
+            (lost.syn_acks, "SYN-ACK", "SYN-ACKs", [far, near]),
         ] {
             if count > 0 {
                 told.push(format!("{} between {from} and {to}", several(count.into(), one, many)));
@@ -250,4 +263,46 @@ fn read_file(
         // Nobody takes them when the comparison has failed: the rest is read for nothing, then told of.
         let _ = records.send(batch.to_vec());
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_messages::v1::{LostSetup, Setup};
+
+    use super::*;
+
+    #[test]
+    fn captures_are_named_without_their_folders() {
+        let leg = |from: &str, to: &str, syns, syn_acks| Leg {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            lost_setups: vec![LostSetup {
+                connection_id: 1,
+                syns,
+                syn_acks,
+            }],
+            ..Leg::default()
+        };
+        let explained = |legs: &[Leg]| {
+            let mut connection = Connection {
+                id: 1,
+                setup: Some(Setup::default()),
+                ..Connection::default()
+            };
+            explain(&mut connection, legs);
+            connection.setup.unwrap_or_default().explanation
+        };
+        assert_eq!(
+            explained(&[
+                leg("/a/near.pcap", "b/mid.pcap", 2, 0),
+                leg("b/mid.pcap", "/c/far.pcap", 0, 1)
+            ]),
+            "The captures together show lost: 2 SYNs between near.pcap and mid.pcap, 1 SYN-ACK between far.pcap and mid.pcap."
+        );
+        // Folders tell what names do not.
+        assert_eq!(
+            explained(&[leg("a/tap.pcap", "b/tap.pcap", 1, 0)]),
+            "The captures together show lost: 1 SYN between a/tap.pcap and b/tap.pcap."
+        );
+    }
 }
