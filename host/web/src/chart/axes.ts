@@ -54,8 +54,11 @@ const BOTTOM = 42;
 const LETTER = 6.6;
 /** Share of the picture that the labels at the left may take. */
 const MOST_ROOM = 0.4;
-/** Beside these labels, px: what the axis measures, and the distance from the plot. */
+/** Beside these labels, px: the distance from the plot, and what the axis measures. */
 const BESIDE = 24;
+const MEASURED = 14;
+/** Between two labels side by side, px. */
+const GAP = 6;
 /** At the left, where nothing else is said, px: the same for all charts, which stand above one another. */
 export const ROOM = 88;
 const rightRoom = (axes: Axes) => (axes.y2 ? 68 : 18);
@@ -90,6 +93,12 @@ export function ticksOf(axis: AxisSpec, wanted: number, start: bigint): readonly
     return axis.whole ? ticks.filter((tick) => Number.isInteger(tick.value)) : ticks;
 }
 
+/** A name of so many letters at most; what was cut at its end already is cut there. */
+function fitting(name: string, most: number): string {
+    if (!name.endsWith("…")) return shortened(name, most);
+    return name.length <= most ? name : `${name.slice(0, Math.max(1, most - 1))}…`;
+}
+
 /** `start`: ns since 1970 of second 0, for axes of time. */
 export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint): void {
     const { left, top, width, height, colors } = area;
@@ -100,16 +109,21 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         if (y < top - 1 || y > bottom + 1) continue;
         if (!axes.y.plain) painter.line([left, right], [y, y], { color: colors.grid });
         // A name may be cut, a figure not: its unit would go.
-        const label = axes.y.ticks ? shortened(tick.label, Math.floor((left - BESIDE) / (LETTER - 0.3))) : tick.label;
+        const beside = BESIDE + (axes.y.label === "" ? 0 : MEASURED);
+        const label = axes.y.ticks ? fitting(tick.label, Math.floor((left - beside) / (LETTER - 0.3))) : tick.label;
         painter.text(label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
+    let free = -Infinity;
     for (const tick of ticksOf(axes.x, width / (axes.x.kind === "time" ? 110 : 75), start)) {
         const x = area.x.to(tick.value);
         if (x < left - 1 || x > right + 1) continue;
         painter.line([x, x], [top, bottom], { color: colors.grid });
-        // The last label keeps inside the picture.
-        const most = right + rightRoom(axes) - (tick.label.length * LETTER) / 2;
-        painter.text(tick.label, Math.min(x, most), bottom + 12, { color: colors.muted, align: "center", size: 11 });
+        // The last label keeps inside the picture, and none covers the one before it.
+        const half = (tick.label.length * LETTER) / 2;
+        const middle = Math.min(x, right + rightRoom(axes) - half);
+        if (middle - half < free) continue;
+        free = middle + half + GAP;
+        painter.text(tick.label, middle, bottom + 12, { color: colors.muted, align: "center", size: 11 });
     }
     if (axes.y2 && area.y2) {
         for (const tick of ticksOf(axes.y2, height / 40, start)) {

@@ -247,7 +247,7 @@ export function TimingChart(props: ChartProps) {
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??
-                    (named ? Math.min(520, 30 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : ROOM)
+                    (named ? Math.min(520, 44 + 6.4 * Math.max(0, ...lanes.map((each) => each.name.length))) : ROOM)
                 }
                 y={{
                     kind: "linear",

@@ -175,8 +175,8 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
     );
 }
 
-/** What tells one signature from another, in the room there is. */
+/** What tells one signature from another, in the room there is: of setups the options do not. */
 function short(signature: string): string {
-    const text = signature.replace(/^Request: /, "");
+    const text = signature.replace(/^Request: /, "").replace(/^Open Conn: .*/, "setup");
     return text.length <= 32 ? text : `${text.slice(0, 31)}…`;
 }
