@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nanoseconds } from "../format";
-import { capture, cursor, pan, range, zoomBy, zoomOut, zoomTo } from "../state/store";
+import { capture, cursor, pan, range, timeless, zoomBy, zoomOut, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { drawAxes, layout, type Area, type AxisSpec } from "./axes";
 import { save } from "./export";
@@ -73,9 +73,11 @@ export interface ChartProps {
     onBox?(x: [number, number], y: [number, number]): void;
 }
 
-/** The page's time range as an axis. */
+/** The page's time range as an axis; without a packet there is no time, not that of 1970. */
 export function timeAxis(): AxisSpec {
-    return { kind: "time", domain: range.value, label: "time of day (UTC)" };
+    const axis = { kind: "time", domain: range.value } as const;
+    if (timeless.value) return { ...axis, label: "no packets, no time", ticks: [] };
+    return { ...axis, label: "time of day (UTC)" };
 }
 
 export function startOf(): bigint {

@@ -1,13 +1,11 @@
 import { clock, date, duration, moment } from "../format";
 import { startOf } from "../chart/ChartFrame";
-import { capture, pan, range, zoomBy, zoomed, zoomOut } from "../state/store";
+import { pan, range, timeless, zoomBy, zoomed, zoomOut } from "../state/store";
 
 /** The time range that every view shows, in words, with what changes it. */
 export function RangeBar() {
     const [from, to] = range.value;
-    const shown = capture.value;
-    // An empty capture has no time that could be shown.
-    if (shown === null || (!shown.seconds && Number(shown.packets) === 0)) return null;
+    if (timeless.value) return null;
     const start = startOf();
     const width = to - from;
     const digits = width > 100 ? 0 : width > 1 ? 2 : Math.min(9, Math.ceil(-Math.log10(width)) + 3);

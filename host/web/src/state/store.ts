@@ -42,6 +42,12 @@ export const asked = computed<Pick<State, "from" | "to">>(() => {
     return { from, to };
 });
 
+/** There is no time that could be shown: an empty capture would begin in 1970. */
+export const timeless = computed(() => {
+    const shown = capture.value;
+    return shown === null || (!shown.seconds && Number(shown.packets) === 0);
+});
+
 export const zoomed = computed(() => state.value.from !== null || state.value.to !== null);
 
 export interface Change {
