@@ -11,6 +11,7 @@ import {
     percent,
     several,
     shortened,
+    toldApart,
     UNKNOWN,
 } from "./format";
 
@@ -86,4 +87,26 @@ test("an average of next to nothing is no power of ten", () => {
     expect(average(0.0635)).toBe("0.0635");
     expect(average(0)).toBe("0");
     expect(average(undefined)).toBe("–");
+});
+
+test("signatures that are cut are told apart", () => {
+    const begin = "blk[154]; blk[1284]-blk[4xx]; blk[2x] (5); ";
+    const names = [
+        `${begin}blk[3xxxx]; blk[2x] (6); blk[1xxxx]; blk[2x] (2); blk[3x]`,
+        `${begin}blk[3xxxx]; blk[2x] (7); blk[1xxxx]; blk[2x] (2); blk[3x]`,
+        `${begin}blk[1xxxx]; blk[1xxxx]; blk[2x] (5); blk[1xxxx]; blk[1xxx]; ...`,
+        "blk[178]; blk[1284]-blk[2xx]; blk[2x] (5); blk[4xx]; blk[2x] (3); blk[3x]",
+        "blk[127]-blk[3xxx]",
+    ];
+    expect(toldApart(names, 46)).toEqual([
+        "blk[154]; …blk[2x] (6); blk[1xxxx]; …",
+        "blk[154]; …blk[2x] (7); blk[1xxxx]; …",
+        "blk[154]; …blk[1xxxx]; blk[1xxxx]; …",
+        "blk[178]; blk[1284]-blk[2xx]; blk[2x] (5); …",
+        "blk[127]-blk[3xxx]",
+    ]);
+    expect(toldApart(["same", "same"], 46)).toEqual(["same", "same"]);
+    // Where there are no parts, letters are left out.
+    const letters = "a".repeat(60);
+    expect(toldApart([`${letters}b`, `${letters}c`], 20)).toEqual(["aaaaaa…b", "aaaaaa…c"]);
 });

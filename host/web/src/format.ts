@@ -38,6 +38,45 @@ export function shortened(text: string, most: number): string {
 /** Between the ends of a connection. */
 const ARROW = " → ";
 
+/**
+ * Names of about so many letters at most, of which no two that differ look the same: what is left out is where they are
+ * alike, and ends between their parts ("blk[154]; …blk[2x] (6); …").
+ */
+export function toldApart(names: readonly string[], most: number): string[] {
+    const alike = (short: readonly string[], at: number) =>
+        names.filter((name, other) => name !== names[at] && short[other] === short[at]);
+    // First all that fits, then around the place where one first differs from those that looked the same.
+    let short = names.map((name) => (name.length <= most ? name : `${name.slice(0, partBefore(name, most))}…`));
+    for (let round = 0; round < names.length; round += 1) {
+        const next = names.map((name, at) => {
+            const others = alike(short, at);
+            if (others.length === 0) return short[at] as string;
+            const differs = Math.max(...others.map((other) => commonLetters(name, other)));
+            const begin = partBefore(name, differs);
+            const head = name.slice(0, partBefore(name, most / 3));
+            const rest = name.slice(begin);
+            const room = most - head.length - 1;
+            const cut = rest.length <= room ? rest.length : Math.max(partBefore(rest, room), differs - begin + 1);
+            return `${head}…${rest.slice(0, cut)}${cut < rest.length ? "…" : ""}`;
+        });
+        if (next.every((name, at) => name === short[at])) break;
+        short = next;
+    }
+    return short.map((name, at) => (alike(short, at).length === 0 ? name : (names[at] as string)));
+}
+
+/** Where the last part of a name begins that begins at a letter or before it. */
+function partBefore(name: string, letter: number): number {
+    const ends = [...name.slice(0, letter + 1).matchAll(/; |--?/g)].map((found) => found.index + found[0].length);
+    return ends.findLast((end) => end <= letter) ?? Math.floor(letter);
+}
+
+function commonLetters(one: string, other: string): number {
+    let at = 0;
+    while (at < one.length && one[at] === other[at]) at += 1;
+    return at;
+}
+
 /** A figure with three significant digits and no needless zeros. */
 export function figure(value: number | null | undefined): string {
     if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;

@@ -35,6 +35,8 @@ export interface Steps {
 
 export interface LegendItem {
     label: string;
+    /** The whole of it, where the label is cut. */
+    title?: string;
     color: string;
     shape?: Shape;
     dash?: readonly number[];
@@ -439,7 +441,7 @@ function Legend(props: { items: readonly LegendItem[] }) {
         <ul class="legend">
             {props.items.map((item, index) => (
                 // Not by its label, which holds figures: its mark would be drawn anew for each.
-                <li key={index}>
+                <li key={index} title={item.title}>
                     {item.toggle ? (
                         <button type="button" aria-pressed={!item.hidden} onClick={item.toggle}>
                             <Sample

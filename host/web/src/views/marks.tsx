@@ -27,7 +27,7 @@ import {
 } from "../components/marks";
 import { columnAt, useTimeline, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
-import { bytes, count, duration, moment, several } from "../format";
+import { bytes, count, duration, moment, several, toldApart } from "../format";
 import { asked, capture, go, param, range, setParam, zoomTo } from "../state/store";
 import { colors, series } from "../theme";
 import { and, quoted } from "./open";
@@ -174,6 +174,14 @@ function useOff() {
 }
 
 const HEIGHT = 430;
+/** Letters of a name in a legend. */
+const LETTERS = 46;
+
+/** Names of the kinds as a legend has room for them. */
+function legendNames(marks: Marks): string[] {
+    const names = marks.names.map(({ name }) => name.replace(/^Request: /, ""));
+    return toldApart(names, LETTERS);
+}
 
 function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     const { marks, timeline, value } = props;
@@ -203,6 +211,7 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     };
     const order = shownMarks(marks, hidden);
     const ringed = marks.exact && order.length <= 5000;
+    const short = legendNames(marks);
     return (
         <ChartFrame
             name="transactions"
@@ -222,7 +231,8 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
                     .map((kind, number) => ({ ...kind, number }))
                     .filter((kind) => kind.count > 0)
                     .map(({ name, count: rows, number }) => ({
-                        label: `${shortened(name)} (${count(rows)})`,
+                        label: `${short[number]} (${count(rows)})`,
+                        title: name,
                         ...lookOf(number, name),
                         hidden: hidden(name),
                         toggle: () => toggle(name),
@@ -261,16 +271,11 @@ function Chart(props: { marks: Marks; timeline: Timeline; value: Value }) {
     );
 }
 
-/** A signature that fits a legend. */
-function shortened(name: string): string {
-    name = name.replace(/^Request: /, "");
-    return name.length > 46 ? `${name.slice(0, 30)}…${name.slice(-14)}` : name;
-}
-
 function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Value }) {
     const { histogram, marks, value } = props;
     const { hidden } = useOff();
     const nameOf = (kind: number) => marks.names[kind]?.name ?? "?";
+    const short = legendNames(marks);
     // Bars of one bin lie side by side in the order of their kinds.
     const bins = new Map<
         number,
@@ -292,7 +297,7 @@ function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Valu
         x: area.x.to(bin.total),
         y: (area.y.to(bin.low) + area.y.to(bin.high)) / 2,
         title: `${duration(bin.low)} to ${duration(bin.high)}: ${count(bin.total)}`,
-        lines: bin.parts.map((part) => [shortened(nameOf(part.kind)), count(part.count)] as const),
+        lines: bin.parts.map((part) => [short[part.kind] ?? "?", count(part.count)] as const),
         open: () =>
             go({
                 view: "transactions",
