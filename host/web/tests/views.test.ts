@@ -162,6 +162,9 @@ test("overview: findings with their evidence, and the capture's figures", async 
     const { total, retransmittedPackets, dataPackets } = answer.summary.retransmissionRate;
     expect(tiles).toContain(
         `${Number((total * 100).toPrecision(3))} %\n${retransmittedPackets} of ${dataPackets} data packets`,
+    await small.show("view=dialogues");
+    const table = small.page.locator('[aria-label="Dialogues as a table"]');
+    expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBeLessThanOrEqual(0);
     );
     expectNoErrors(one);
 });

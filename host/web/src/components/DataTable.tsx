@@ -10,7 +10,7 @@ import { startOf } from "../chart/ChartFrame";
 import { count, date, several } from "../format";
 import { asked, capture, param, revision, setParam, zoomed } from "../state/store";
 import { openConnection, toConnection } from "../views/open";
-import { addressLetters, cell, heading, headingTitle, isNumeric, widthOf } from "./columns";
+import { cell, heading, headingTitle, isNumeric, longestText, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
 import { Link } from "./Link";
 import { Loading, message, useLoad } from "./load";
@@ -171,7 +171,7 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
         return page && row < page.rows ? { page, row } : null;
     };
     const letters = useMemo(
-        () => visible.map(({ name }) => addressLetters(store.pages.values(), name)),
+        () => visible.map(({ name }) => longestText(store.pages.values(), name)),
         [store.pages, names],
     );
     const found = chosen >= 0 && current ? lookup(chosen) : null;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Columns } from "../api/client";
 import type { ColumnInfo } from "../api/types";
 import { nanoseconds } from "../format";
-import { addressLetters, cell, heading, widthOf } from "./columns";
+import { cell, heading, longestText, widthOf } from "./columns";
 
 const page = (value: number | string | boolean | null): Columns => ({
     rows: 1,
@@ -43,13 +43,23 @@ test("headings tell the direction", () => {
 
 test("addresses have room for the longest of them", () => {
     const address = info("client_address", "text", "");
-    expect(addressLetters([], "client_address")).toBe(15);
+    expect(longestText([], "client_address")).toBe(15);
     const pages = [{ ...page(null), texts: () => ["10.0.0.1", null, "2001:6a8:3080:2:217:f2ff:fed6:65c0"] }];
-    expect(addressLetters(pages, "client_address")).toBe(34);
-    expect(addressLetters(pages, "setup_explanation")).toBe(15);
+    expect(longestText(pages, "client_address")).toBe(34);
+    expect(longestText(pages, "setup_explanation")).toBe(15);
     // Figures of 13 px letters and the padding.
     expect(widthOf(address, false, 34)).toBeGreaterThanOrEqual(34 * 7.6 + 16);
     expect(widthOf(address)).toBe(150);
+});
+
+test("signatures have room for the longest of them", () => {
+    const signature = info("signature", "text", "");
+    const long =
+        "Request: blk[154]; blk[1284]-blk[4xx]; blk[2x] (5); blk[3xxxx]; blk[2x] (6); blk[1xxxx]; blk[2x] (2); blk[3x]";
+    const pages = [{ ...page(null), texts: () => ["Request: blk[127]-blk[3xxx]", long] }];
+    expect(longestText(pages, "signature")).toBe(long.length);
+    expect(widthOf(signature, false, long.length)).toBeGreaterThanOrEqual(long.length * 7.5 + 16);
+    expect(widthOf(signature)).toBe(380);
 });
 
 test("a column has room for a rate and for the date of a time", () => {

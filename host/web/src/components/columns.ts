@@ -48,20 +48,25 @@ export function isNumeric(info: ColumnInfo): boolean {
 /** Of an IPv4 address. */
 const ADDRESS_LETTERS = 15;
 
-/** Letters of the longest address in a column of these pages, at least those of IPv4. */
-export function addressLetters(pages: Iterable<Columns>, name: string): number {
+/** Of a signature: longer ones end with dots of their own. */
+const SIGNATURE_LETTERS = 125;
+
+/** Letters of the longest address or signature in a column of these pages, at least those of IPv4. */
+export function longestText(pages: Iterable<Columns>, name: string): number {
     let most = ADDRESS_LETTERS;
-    for (const page of isAddress(name) ? pages : []) {
+    for (const page of isAddress(name) || isSignature(name) ? pages : []) {
         if (page.has(name)) for (const text of page.texts(name)) most = Math.max(most, text?.length ?? 0);
     }
     return most;
 }
 
 const isAddress = (name: string) => /address/.test(name);
+const isSignature = (name: string) => /description|signature/.test(name);
 
-/** A column's width, CSS pixels; `dated`: times have their dates; `letters`: of its longest address. */
+/** A column's width, CSS pixels; `dated`: times have their dates; `letters`: of its longest address or signature. */
 export function widthOf(info: ColumnInfo, dated = false, letters = ADDRESS_LETTERS): number {
-    if (/description|explanation|signature|missing|evidence/.test(info.name)) return 380;
+    if (isSignature(info.name)) return Math.max(380, Math.ceil(Math.min(letters, SIGNATURE_LETTERS) * 7.6) + 20);
+    if (/explanation|missing|evidence/.test(info.name)) return 380;
     if (info.type === "time") return dated ? 215 : 130;
     if (info.type === "text") return isAddress(info.name) ? Math.ceil(letters * 8.2) + 27 : 130;
     if (info.type === "id") return 110;

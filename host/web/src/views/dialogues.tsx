@@ -229,7 +229,9 @@ const HEADS = [
 function DialogueTable(props: { data: Dialogues }) {
     const { dialogues, leftOut, total } = props.data;
     const side = (one: DialogueSide) => [
-        <td key="packets">{count(one.packets)}</td>,
+        <td key="packets" class="begins">
+            {count(one.packets)}
+        </td>,
         <td key="bytes">{bytes(one.bytes)}</td>,
         <td key="rate">{percent(one.retransmissionRate)}</td>,
         <td key="before">{count(one.lostBeforeTap)}</td>,
@@ -238,17 +240,19 @@ function DialogueTable(props: { data: Dialogues }) {
     ];
     const heads = (way: string) =>
         HEADS.map(([name, title]) => (
-            <th scope="col" key={way + name} title={title}>
-                {way} {name}
+            <th scope="col" key={way + name} title={title} class={name === HEADS[0][0] ? "begins" : undefined}>
+                <span aria-hidden="true">{name}</span>
+                <span class="unseen">
+                    {name} {way}
+                </span>
             </th>
         ));
     return (
         <section class="panel scroll long" aria-label="Dialogues as a table" tabIndex={0}>
-            <table class="figures">
+            <table class="figures dense">
                 <caption>
                     Dialogues by payload
-                    {total > dialogues.length ? ` (${count(dialogues.length)} of ${count(total)})` : ""}; → to the
-                    server, ← to the client
+                    {total > dialogues.length ? ` (${count(dialogues.length)} of ${count(total)})` : ""}
                 </caption>
                 <thead>
                     <tr>
@@ -258,8 +262,8 @@ function DialogueTable(props: { data: Dialogues }) {
                         </th>
                         <th scope="col">connections</th>
                         <th scope="col">failed</th>
-                        {heads("→")}
-                        {heads("←")}
+                        {heads("to the server")}
+                        {heads("to the client")}
                     </tr>
                 </thead>
                 <tbody>
@@ -271,6 +275,14 @@ function DialogueTable(props: { data: Dialogues }) {
                                 <Link to={toRows(dialogue)}>{count(dialogue.connections)}</Link>
                             </td>
                             <td>
+                    <tr>
+                        <td colSpan={4} />
+                        {["→ to the server", "← to the client"].map((way) => (
+                            <th scope="colgroup" key={way} colSpan={HEADS.length} class="text begins">
+                                {way}
+                            </th>
+                        ))}
+                    </tr>
                                 {dialogue.failed === 0 ? (
                                     "0"
                                 ) : (
