@@ -98,6 +98,29 @@ test("diagnosis: on a phone its table scrolls, not the page", async () => {
     await phone.page.close();
 });
 
+test("on a phone the view begins on the first screen, and the list of views shows which it is", async () => {
+    const phone = await tab(browser, server);
+    await phone.page.setViewportSize({ width: 390, height: 800 });
+    for (const view of ["overview", "timing", "bounce&connection=16777216"]) {
+        await phone.show(`view=${view}`);
+        const head = await phone.page.locator("main h1").boundingBox();
+        expect(head?.y ?? Infinity, view).toBeLessThan(260);
+        const current = await phone.page.locator("nav [aria-current]").boundingBox();
+        expect(current?.x ?? -1, view).toBeGreaterThanOrEqual(0);
+        expect((current?.x ?? Infinity) + (current?.width ?? 0), view).toBeLessThanOrEqual(390);
+        expect(await phone.page.evaluate(() => document.documentElement.scrollWidth), view).toBeLessThanOrEqual(390);
+    }
+    // Where the figures of a dialogue are moved to the side, its client stays.
+    await phone.show("view=dialogues");
+    const table = phone.page.locator('[aria-label="Dialogues as a table"]');
+    await table.evaluate((box) => (box.scrollLeft = 300));
+    const client = await table.locator("tbody th").first().boundingBox();
+    const frame = await table.boundingBox();
+    expect(Math.abs((client?.x ?? Infinity) - (frame?.x ?? 0))).toBeLessThan(16);
+    expectNoErrors(phone);
+    await phone.page.close();
+});
+
 test("a SYN that nobody answered before the capture ended is told, and nothing else is", async () => {
     const folder = mkdtempSync(join(tmpdir(), "weir-page-"));
     const all = readFileSync(DEMO);
@@ -139,6 +162,9 @@ test("what is looked at most is in sight on a page that is not wide", async () =
     await ends('[role="grid"]', ["Seq", "Ack", "Window"]);
     await small.show("view=transactions");
     await ends('[role="grid"]', ["request", "server", "response", "end"]);
+    await small.show("view=dialogues");
+    const table = small.page.locator('[aria-label="Dialogues as a table"]');
+    expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBeLessThanOrEqual(0);
     await small.page.close();
 });
 
@@ -162,9 +188,6 @@ test("overview: findings with their evidence, and the capture's figures", async 
     const { total, retransmittedPackets, dataPackets } = answer.summary.retransmissionRate;
     expect(tiles).toContain(
         `${Number((total * 100).toPrecision(3))} %\n${retransmittedPackets} of ${dataPackets} data packets`,
-    await small.show("view=dialogues");
-    const table = small.page.locator('[aria-label="Dialogues as a table"]');
-    expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth)).toBeLessThanOrEqual(0);
     );
     expectNoErrors(one);
 });

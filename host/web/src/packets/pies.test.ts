@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { SvgPainter } from "../chart/painter";
 import { THEMES } from "../theme";
-import { drawPies, slice, words, type Pie } from "./pies";
+import { drawPies, leastRoom, piesHeight, slice, words, type Pie } from "./pies";
 
 const pie: Pie = { client: 1, network: 2, server: 1, title: "measured", uncertainty: null };
 
@@ -36,4 +36,23 @@ test("less than nothing is not drawn as something", () => {
     const none = draw({ ...pie, client: 0, network: 0, server: 0 });
     expect(none).toContain("no time");
     expect(none).not.toContain("less than nothing");
+});
+
+test("where a page is too narrow for words beside a pie, they stand beneath", () => {
+    const long = { ...pie, title: "from transactions", uncertainty: 0.199 };
+    const width = leastRoom([long]);
+    const places = (wide: number) => {
+        const p = new SvgPainter();
+        drawPies(p, [long, long], wide, THEMES.light);
+        const text = p.finish(wide, 600, "pies");
+        return [...text.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>(client|network|server)/g)].map(
+            ([, x, y]) => [Number(x), Number(y)] as const,
+        );
+    };
+    expect(piesHeight([long], width)).toBeGreaterThan(piesHeight([long], 900));
+    for (const [x, y] of places(width)) {
+        expect(x).toBeLessThan(30);
+        expect(y).toBeLessThan(piesHeight([long, long], width));
+    }
+    expect(places(900).every(([x]) => x > 150)).toBe(true);
 });

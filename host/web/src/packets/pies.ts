@@ -26,17 +26,31 @@ const RADIUS = 68;
 const WORDS = 2 * RADIUS + 32;
 const LETTER = 6.6;
 
-/** Room for a pie with the longest words of all, px. */
-export function roomOf(pies: readonly Pie[]): number {
+/** From the left edge to words beneath a pie, and the height that they add, px. */
+const BENEATH = 26;
+const WORDS_TALL = 24 * SLICES.length;
+
+/** Room for a pie with the longest words of all so far from its left edge, px. */
+function room(pies: readonly Pie[], before: number): number {
     const texts = pies.flatMap((pie) => SLICES.map(({ name }) => words(pie, name)));
     const titles = pies.map(({ title }) => title.length * (LETTER + 0.6));
-    return Math.max(...titles, ...texts.map((text) => WORDS + text.length * LETTER)) + 24;
+    return Math.max(...titles, ...texts.map((text) => before + text.length * LETTER)) + 24;
 }
 
-const acrossOf = (pies: readonly Pie[], width: number) => Math.max(1, Math.floor(width / roomOf(pies)));
+/** Room that they need at least, px: with the words beneath, as on a page too narrow for them beside. */
+export const leastRoom = (pies: readonly Pie[]): number => room(pies, BENEATH);
+
+/** How many stand side by side in a picture so wide, each with so much room, and whether their words stand beneath. */
+function placesOf(pies: readonly Pie[], width: number) {
+    const beside = room(pies, WORDS);
+    const beneath = beside > width;
+    const across = beneath ? 1 : Math.floor(width / beside);
+    return { beneath, across, wide: beside, tall: TALL + (beneath ? WORDS_TALL : 0) };
+}
 
 export function piesHeight(pies: readonly Pie[], width: number): number {
-    return Math.ceil(pies.length / acrossOf(pies, width)) * TALL + 10;
+    const { across, tall } = placesOf(pies, width);
+    return Math.ceil(pies.length / across) * tall + 10;
 }
 
 /** A slice as a path, from `begin` to `end` of the whole turn; the first begins at the top. */
@@ -64,11 +78,10 @@ export function words(pie: Pie, name: (typeof SLICES)[number]["name"]): string {
 }
 
 export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Colors): void {
-    const across = acrossOf(pies, width);
-    const room = roomOf(pies);
+    const { beneath, across, wide, tall } = placesOf(pies, width);
     pies.forEach((pie, at) => {
-        const left = (at % across) * room + 8;
-        const top = Math.floor(at / across) * TALL;
+        const left = (at % across) * wide + 8;
+        const top = Math.floor(at / across) * tall;
         const [x, y] = [left + RADIUS, top + 26 + RADIUS];
         p.text(pie.title, left, top + 10, { color: c.text, size: 12.5, bold: true });
         const total = pie.client + pie.network + pie.server;
@@ -81,9 +94,10 @@ export function drawPies(p: Painter, pies: readonly Pie[], width: number, c: Col
                 p.path(slice(x, y, RADIUS, turned, turned + part), c[colour], { color: c.panel, width: 1.5 });
                 turned += part;
             }
-            const line = top + 60 + row * 24;
-            p.rect(left + 2 * RADIUS + 14, line - 6, 12, 12, c[colour]);
-            p.text(words(pie, name), left + WORDS, line, { color: c.text, size: 12 });
+            const line = top + row * 24 + (beneath ? TALL + 8 : 60);
+            const begin = left + (beneath ? BENEATH - 8 : WORDS);
+            p.rect(begin - 18, line - 6, 12, 12, c[colour]);
+            p.text(words(pie, name), begin, line, { color: c.text, size: 12 });
         });
         if (drawn) return;
         const why = total === 0 ? ["no time"] : ["cannot be drawn:", "less than nothing"];

@@ -98,8 +98,16 @@ function CapturePicker() {
 
 function Navigation() {
     const groups = [...new Set(VIEWS.map((view) => view.group))];
+    const list = useRef<HTMLElement>(null);
+    const shown = viewName.value;
+    // On a narrow page the list is a row of which a part is in sight.
+    useEffect(() => {
+        const box = list.current;
+        const link = box?.querySelector<HTMLElement>("[aria-current]");
+        if (box && link) box.scrollLeft = link.offsetLeft - (box.clientWidth - link.offsetWidth) / 2;
+    }, [shown]);
     return (
-        <nav aria-label="Views">
+        <nav aria-label="Views" ref={list}>
             {groups.map((group) => (
                 <section key={group}>
                     <h2>{group}</h2>
@@ -109,7 +117,7 @@ function Navigation() {
                                 <Link
                                     to={{ view: view.name }}
                                     title={`${view.about} (g ${view.key})`}
-                                    current={view.name === viewName.value}
+                                    current={view.name === shown}
                                 >
                                     {view.title}
                                 </Link>

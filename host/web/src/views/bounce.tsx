@@ -244,25 +244,18 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
             </ul>
             <div class="broad">
                 <div style={{ minWidth: `${leastWidth(names?.length ?? 1)}px` }}>
-                    {names === null ? (
-                        <div class="sides" aria-hidden="true">
-                            <span>client {client}</span>
-                            <span>server {server}</span>
-                        </div>
-                    ) : (
-                        <div class="sides of-taps" aria-hidden="true">
-                            {heads(width, names, [client, server]).map(({ text, at, align, most }) => (
-                                <span
-                                    key={at}
-                                    class={align}
-                                    style={{ left: `${at}px`, maxWidth: `${most}px` }}
-                                    title={text}
-                                >
-                                    {text}
-                                </span>
-                            ))}
-                        </div>
-                    )}
+                    <div class="sides" aria-hidden="true">
+                        {heads(width, names, [client, server]).map(({ text, at, align, most }) => (
+                            <span
+                                key={at}
+                                class={align}
+                                style={{ left: `${at}px`, maxWidth: `${most}px` }}
+                                title={text}
+                            >
+                                {text}
+                            </span>
+                        ))}
+                    </div>
                     <div class="pointed">
                         <div
                             ref={scroller}
@@ -331,8 +324,13 @@ function atTaps(row: Row, { names }: Taps): string {
 }
 
 /** What stands above the columns of times and above the lines; `most`: how wide. */
-function heads(width: number, names: readonly string[], [client, server]: readonly [string, string]) {
-    const lines = linesOf(width, names.length);
+function heads(width: number, names: Names, [client, server]: readonly [string, string]) {
+    const lines = linesOf(width, names?.length ?? 1);
+    if (names === null)
+        return [
+            { text: `client ${client}`, at: lines.client, align: "right", most: lines.client },
+            { text: `server ${server}`, at: lines.server, align: "left", most: 300 },
+        ];
     const apart = ((lines.taps[1] ?? 0) - (lines.taps[0] ?? 0)) / (names.length > 2 ? 1 : 2);
     return [
         { text: "at the first tap", at: 12, align: "left", most: 110 },

@@ -6,7 +6,7 @@ import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
 import { count, duration, percent } from "../format";
-import { drawPies, piesHeight, roomOf, SLICES, words, type Pie } from "../packets/pies";
+import { drawPies, leastRoom, piesHeight, SLICES, words, type Pie } from "../packets/pies";
 import { Picture } from "../packets/Picture";
 import { pie as slices, seconds, SHARES, sum, type TimeShares } from "../packets/shares";
 import { asked, capture, go, param, setParam, type Change } from "../state/store";
@@ -128,7 +128,7 @@ function Pies(props: { all: TimeShares | null; uncertain: number | null; measure
             title="Client, network, server"
             about="Time in which the client worked, data were under way, and the server worked. Times in which the user thought (the client sent nothing for more than a second) are left out of the first; how far (±) its parts may be from the truth is known of the whole capture alone. From two captures and more, also what the taps at both ends measured; pies over the whole capture, not the range."
             words={told}
-            least={roomOf(pies)}
+            least={leastRoom(pies)}
             height={(width) => piesHeight(pies, width)}
             paint={(painter, width) => drawPies(painter, pies, width, colors.value)}
         />

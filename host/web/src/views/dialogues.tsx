@@ -93,9 +93,15 @@ export function arrange(dialogues: readonly Dialogue[]): { clients: string[]; se
     return { clients, servers, lines };
 }
 
-/** A letter of a host's name, and what is beside the name, px. */
+/** A letter of a host's name of this size, and what is beside the name, px. */
+const SIZE = 12.5;
 const LETTER = 7.2;
 const BESIDE = 24;
+/** In a narrower picture names are smaller, px. */
+const NARROW = 420;
+const SMALLER = 10.5;
+/** Half of a figure on a line, px. */
+const FIGURE = [24, 8] as const;
 /** Above the hosts: what stands on this side, px. */
 const HEAD = 20;
 
@@ -108,8 +114,14 @@ function Body(props: { data: Dialogues }) {
     const c = colors.value;
     const width = (line: Line) => (line.side.packets === 0 ? 0 : 1.5 + 12 * Math.sqrt(line.side.bytes / most));
     const longest = Math.max(...clients.map((name) => name.length), ...servers.map((name) => name.length));
+    const sizeIn = (area: Area) => (area.width < NARROW ? SMALLER : SIZE);
+    const letterIn = (area: Area) => (LETTER * sizeIn(area)) / SIZE;
     /** Room for the names on either side, px. */
-    const labels = (area: Area) => Math.min(Math.max(60, BESIDE + LETTER * (longest + 0.5)), area.width * 0.36);
+    const labels = (area: Area) =>
+        Math.min(
+            Math.max(60, BESIDE + letterIn(area) * (longest + 0.5)),
+            area.width * (area.width < NARROW ? 0.4 : 0.36),
+        );
     const height = (share: number, area: Area) => area.top + HEAD + share * (area.height - HEAD);
     // Both directions of a dialogue lie beside each other.
     const ends = (line: Line, area: Area) => {
@@ -178,15 +190,23 @@ function Body(props: { data: Dialogues }) {
                             opacity: 0.85,
                         });
                     }
+                    const [wide, high] = FIGURE;
+                    const told: [number, number][] = [];
                     for (const line of pairs) {
                         if ((line.side.retransmissionRate ?? 0) < 0.005 || pairs.length > 24) continue;
                         const [x, y] = along(line, area, line.towardServer ? 0.4 : 0.6);
                         const text = percent(line.side.retransmissionRate);
-                        painter.rect(x - 24, y - 8, 48, 16, c.panel);
+                        // Where lines are short, a figure would cover them, or another; the colour and the table tell, too.
+                        const { x0, x1 } = ends(line, area);
+                        const covers = ([a, b]: [number, number]) =>
+                            Math.abs(a - x) < 2 * wide && Math.abs(b - y) < 2 * high;
+                        if (x1 - x0 < 6 * wide || told.some(covers)) continue;
+                        told.push([x, y]);
+                        painter.rect(x - wide, y - high, 2 * wide, 2 * high, c.panel);
                         painter.text(text, x, y, { color: c.text, align: "center", size: 11, bold: true });
                     }
                     const room = labels(area);
-                    const letters = Math.floor((room - BESIDE) / LETTER);
+                    const letters = Math.floor((room - BESIDE) / letterIn(area));
                     const sides = [
                         { names: clients, what: "clients", x: area.left + room - 12, align: "right" },
                         { names: servers, what: "servers", x: area.left + area.width - room + 12, align: "left" },
@@ -196,7 +216,7 @@ function Body(props: { data: Dialogues }) {
                             painter.text(shortened(name, letters), x, height((i + 0.5) / names.length, area), {
                                 color: c.text,
                                 align,
-                                size: 12.5,
+                                size: sizeIn(area),
                             }),
                         );
                         painter.text(what, x, area.top + 6, { color: c.muted, align, size: 11 });
@@ -256,6 +276,14 @@ function DialogueTable(props: { data: Dialogues }) {
                 </caption>
                 <thead>
                     <tr>
+                        <td colSpan={4} />
+                        {["→ to the server", "← to the client"].map((way) => (
+                            <th scope="colgroup" key={way} colSpan={HEADS.length} class="text begins">
+                                {way}
+                            </th>
+                        ))}
+                    </tr>
+                    <tr>
                         <th scope="col">client</th>
                         <th scope="col" class="text">
                             server
@@ -275,14 +303,6 @@ function DialogueTable(props: { data: Dialogues }) {
                                 <Link to={toRows(dialogue)}>{count(dialogue.connections)}</Link>
                             </td>
                             <td>
-                    <tr>
-                        <td colSpan={4} />
-                        {["→ to the server", "← to the client"].map((way) => (
-                            <th scope="colgroup" key={way} colSpan={HEADS.length} class="text begins">
-                                {way}
-                            </th>
-                        ))}
-                    </tr>
                                 {dialogue.failed === 0 ? (
                                     "0"
                                 ) : (
