@@ -5,7 +5,7 @@ import type { Area } from "../chart/axes";
 import { ChartFrame, type Hover } from "../chart/ChartFrame";
 import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
-import { count, duration, percent } from "../format";
+import { count, duration, percent, toldApart } from "../format";
 import { drawPies, leastRoom, piesHeight, SLICES, words, type Pie } from "../packets/pies";
 import { Picture } from "../packets/Picture";
 import { pie as slices, seconds, SHARES, sum, type TimeShares } from "../packets/shares";
@@ -22,6 +22,8 @@ const BY = [
 ] as const;
 /** Bars that are shown. */
 const SHOWN = 25;
+/** Letters of a signature that have room beside its bar. */
+const LETTERS = 35;
 
 interface Group {
     name: string;
@@ -156,6 +158,14 @@ function Bars(props: { data: Delays; by: string }) {
     const c = colors.value;
     const rows = groups.length;
     const totals = groups.map((group) => sum(group.shares));
+    const names = groups.map((group) => group.name);
+    const labels =
+        props.by === "signature"
+            ? toldApart(
+                  names.map((name) => name.replace(/^Request: /, "")),
+                  LETTERS,
+              )
+            : names;
     const used = SHARES.filter((one) => groups.some((group) => seconds(group.shares, one) > 0));
     const value = (at: number, shareSeconds: number) => (share ? shareSeconds / (totals[at] || 1) : shareSeconds);
     const hover = (at: number, area: Area): Hover => {
@@ -194,7 +204,7 @@ function Bars(props: { data: Delays; by: string }) {
                 plain: true,
                 domain: [rows, 0],
                 label: "",
-                ticks: groups.map((group, at) => ({ value: at + 0.5, label: group.name })),
+                ticks: labels.map((label, at) => ({ value: at + 0.5, label })),
             }}
             legend={used.map((one) => ({ label: one.label, color: c[one.colour], shape: "square" }))}
             paint={(painter, area) => {
