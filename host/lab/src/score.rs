@@ -41,6 +41,8 @@ pub enum Truth {
     LostBehind,
     /// A SYN sent again; all before it were lost between the tap and the server. It looks like [`Self::SpuriousSyn`].
     LostSyn,
+    /// The same where the SYN-ACK tells by the timestamp that it echoes.
+    EchoedSyn,
     /// A SYN sent again although the server had one; no SYN-ACK had passed the tap.
     SpuriousSyn,
     /// Missed by the capture alone.
@@ -307,6 +309,14 @@ fn discarded(journeys: &[Journey]) -> HashSet<u64> {
     out
 }
 
+/// A SYN-ACK in the capture.
+#[derive(Clone, Copy)]
+struct SynAck {
+    time_ns: u64,
+    /// It has timestamps, so it echoes that of a SYN: Linux that of the first that arrived.
+    echoes: bool,
+}
+
 /// A packet in the capture.
 struct Captured {
     time_ns: u64,
@@ -321,7 +331,7 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
     let mut streams: BTreeMap<Stream, Vec<Sent<'_>>> = BTreeMap::new();
     let mut permits: HashMap<(u16, u16), [bool; 2]> = HashMap::new();
     let mut missing: HashSet<(u16, u16)> = HashSet::new();
-    let mut syn_acks: HashMap<(u16, u16), u64> = HashMap::new();
+    let mut syn_acks: HashMap<(u16, u16), SynAck> = HashMap::new();
     for journey in journeys {
         let Some(tcp) = journey.tcp.as_ref().filter(|tcp| tcp.sequence_len() > 0) else {
             continue;
@@ -336,8 +346,14 @@ fn judge(journeys: &[Journey], answers: &HashMap<Stream, Answers>) -> Score {
             && journey.direction == Direction::S2c
             && tcp.is_syn()
         {
-            let first = syn_acks.entry((client, server)).or_insert(passage.time_ns);
-            *first = passage.time_ns.min(*first);
+            let answer = SynAck {
+                time_ns: passage.time_ns,
+                echoes: tcp.tsval.is_some(),
+            };
+            let first = syn_acks.entry((client, server)).or_insert(answer);
+            if answer.time_ns < first.time_ns {
+                *first = answer;
+            }
         }
         let first = stream.first().map_or(tcp.seq, |sent| sent.seq);
         // Runs are far below 2 GB a stream.
@@ -448,8 +464,8 @@ struct Judge<'a> {
     sent: &'a [Sent<'a>],
     /// When the receiver had sent its FIN and had that of the sender.
     closed_ns: Option<u64>,
-    /// When the connection's first SYN-ACK passed the tap.
-    first_syn_ack: Option<u64>,
+    /// The connection's first SYN-ACK that the capture has.
+    first_syn_ack: Option<SynAck>,
     seen: Vec<(u64, i64, i64)>,
     by_start: BTreeMap<i64, Vec<usize>>,
     /// All packets that the capture has, in order of time.
@@ -488,13 +504,17 @@ impl Judge<'_> {
     fn unanswered_syn(&self, i: usize) -> Option<Truth> {
         let is_again = self.covered_before(i, |s| s.passage().is_some());
         let had_one = self.covered_before(i, |s| !s.is_lost());
-        let truth = if had_one { Truth::SpuriousSyn } else { Truth::LostSyn };
+        let truth = match self.first_syn_ack {
+            _ if had_one => Truth::SpuriousSyn,
+            Some(SynAck { echoes: true, .. }) => Truth::EchoedSyn,
+            _ => Truth::LostSyn,
+        };
         is_again.then_some(truth)
     }
 
     /// Whether a SYN-ACK had passed the tap.
     fn is_answered(&self, time_ns: u64) -> bool {
-        self.first_syn_ack.is_some_and(|first| first < time_ns)
+        self.first_syn_ack.is_some_and(|first| first.time_ns < time_ns)
     }
 
     /// Whether a SYN-ACK was sent sooner after another one than its timer would have sent it.
@@ -713,7 +733,7 @@ fn answer(verdict: &Verdict) -> Answer {
 }
 
 impl Truth {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::New,
         Self::Reordered,
         Self::Copied,
@@ -724,6 +744,7 @@ impl Truth {
         Self::LostBefore,
         Self::LostBehind,
         Self::LostSyn,
+        Self::EchoedSyn,
         Self::SpuriousSyn,
         Self::NotCaptured,
     ];
@@ -741,7 +762,7 @@ impl Truth {
                 )
                 | (Self::LostSyn, Answer::LostBehind | Answer::Unknown)
                 | (Self::LostBefore, Answer::LostBefore)
-                | (Self::LostBehind, Answer::LostBehind)
+                | (Self::LostBehind | Self::EchoedSyn, Answer::LostBehind)
                 | (Self::NotCaptured, Answer::Missed | Answer::Nothing)
         )
     }
@@ -895,7 +916,7 @@ impl Score {
         let blamed = self.row(Truth::NotCaptured, lost);
         let named = self.row(Truth::Spurious, |a| a == Answer::Spurious);
         let unanswered = |which: fn(Truth, Answer) -> bool| {
-            let syns = [Truth::LostSyn, Truth::SpuriousSyn];
+            let syns = [Truth::LostSyn, Truth::EchoedSyn, Truth::SpuriousSyn];
             syns.iter().map(|&t| self.row(t, |a| which(t, a))).sum()
         };
         [
@@ -1190,6 +1211,19 @@ mod tests {
                     "{right:?} called {place:?}"
                 );
             }
+        }
+        let mut echoed = lost.clone();
+        echoed
+            .iter_mut()
+            .flat_map(|j| &mut j.tcp)
+            .for_each(|tcp| tcp.tsval = Some(1));
+        for (place, answer) in [
+            (Place::BehindTap, Answer::LostBehind),
+            (Place::Unknown, Answer::Unknown),
+        ] {
+            let score = about_syns(&echoed, &echoed[1], place);
+            assert_eq!(score.row(Truth::EchoedSyn, |a| a == answer), 1);
+            assert_eq!(score.misses.is_empty(), place == Place::BehindTap);
         }
         let excluded = |journeys: &Vec<Journey>| judged(journeys, &[]).excluded;
         assert_eq!(excluded(&lost), BTreeMap::from([(Rule::UnansweredSyn, 1)]));
