@@ -597,6 +597,9 @@ impl Flow {
         if segment == Some(Segment::Fill) && e.what & what::PUSH != 0 {
             turn.push_at(s, e.seq.wrapping_add(e.length));
         }
+        if e.what & what::ACK_UNSEEN != 0 && s == 1 {
+            turn.acked_unseen(e.ack, time);
+        }
         if e.what & what::PROBE != 0 {
             turn.probe(s, e.seq);
             trouble.closed[1 - s].ask();

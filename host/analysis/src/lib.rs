@@ -676,8 +676,11 @@ impl State {
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
+        let data_end = ending.next[0]
+            .filter(|_| fin.time != 0 && ending.acknowledged[0])
+            .map(|next| next.wrapping_sub(1));
         let turn = flow.turn.as_mut();
-        let last = turn.and_then(|turn| turn.close(fin, &mut self.pool.responses));
+        let last = turn.and_then(|turn| turn.close(fin, data_end, &mut self.pool.responses));
         let last = last.map(|(mut done, signature)| {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, &mut done);

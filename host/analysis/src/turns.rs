@@ -32,6 +32,8 @@ struct Side {
     overlapped: bool,
     /// It began while a transfer of its peer was under way.
     amid: bool,
+    /// No segment with PSH ended its last block.
+    turned: bool,
 }
 
 impl Side {
@@ -62,6 +64,17 @@ impl Side {
         piece(end, &mut self.blocks);
         self.end = end;
         self.open = goes_on || matches!(cause, Some(BlockEnd::Idle | BlockEnd::Limit));
+        self.turned = cause == Some(BlockEnd::Turn);
+    }
+
+    /// So many bytes behind the last block were sent before its peer went on, and not seen.
+    fn unseen(&mut self, bytes: u32) {
+        if self.turned || self.open {
+            self.blocks.extend(bytes.into());
+        } else {
+            self.blocks.push(self.end, bytes.into());
+        }
+        self.end = self.end.wrapping_add(bytes);
     }
 }
 
@@ -71,6 +84,8 @@ struct Response {
     side: Side,
     /// The round trip behind the tap, when a queue stood.
     wait: Option<Wait>,
+    /// What had been received of the request when it began.
+    heard: Option<u32>,
 }
 
 /// Responses that are over, for reuse: the memory of one that was just read is near.
@@ -285,6 +300,8 @@ struct Trouble {
     splits: [Splits; 2],
     /// Sequence number of a window probe's byte.
     probes: [Option<u32>; 2],
+    /// The last time that the server acknowledged what had not been seen, and how far.
+    unseen: Option<(u64, u32)>,
 }
 
 /// What the end of a transaction takes of the time until the next one.
@@ -418,12 +435,29 @@ impl Turn {
                 unacknowledged(b, self.request.end)
             };
             self.request.overlapped |= on_way > 0;
+            let heard = self.heard(b);
             let response = self.response.get_or_insert_with(|| spare.take());
+            if response.side.blocks.is_empty() {
+                response.heard = heard;
+            }
             response.side.amid |= response.side.blocks.is_empty() && on_way >= TRANSFER;
             response.side.add(b, cause, goes_on, splits);
             return None;
         }
         let mut done = None;
+        let late;
+        let b = match self.end_unseen(b) {
+            0 => b,
+            bytes if bytes >= b.bytes => return None,
+            bytes => {
+                late = Block {
+                    seq: b.seq.wrapping_add(bytes),
+                    bytes: b.bytes - bytes,
+                    ..*b
+                };
+                &late
+            }
+        };
         if let Some(response) = &self.response {
             // The client sent this before the response had reached it.
             let on_way = unacknowledged(b, response.side.end);
@@ -434,6 +468,39 @@ impl Turn {
         }
         self.request.add(b, cause, goes_on, splits);
         done
+    }
+
+    /// How far the server had received the request when it began the response whose first block is `b`; None where that tells nothing new. A block
+    /// of several packets has the ACK of the last.
+    fn heard(&self, b: &Block) -> Option<u32> {
+        let trouble = self.past.as_deref().and_then(|past| past.trouble.as_deref());
+        let told = trouble.and_then(|trouble| trouble.unseen);
+        let told = told.filter(|(time, _)| (self.request.first..=b.first).contains(time));
+        let own = (b.packets == 1 && b.known & 1 != 0).then_some(b.ack);
+        own.or(told.map(|(_, ack)| ack))
+            .filter(|ack| !self.request.blocks.is_empty() && behind(*ack, self.request.end) > 0)
+    }
+
+    /// The server acknowledged more than was seen.
+    pub fn acked_unseen(&mut self, ack: u32, time: u64) {
+        self.make_trouble().unseen = Some((time, ack));
+    }
+
+    /// So many bytes at the begin of the client's block `b` are the end of the request that was answered before: the capture missed them, or has
+    /// them in another order. They are part of that request from now on.
+    fn end_unseen(&mut self, b: &Block) -> u32 {
+        let heard = self.response.as_ref().and_then(|response| response.heard);
+        match heard.filter(|_| b.seq == self.request.end) {
+            Some(heard) => self.extend_request(behind(heard, b.seq).min(b.bytes)),
+            None => 0,
+        }
+    }
+
+    fn extend_request(&mut self, bytes: u32) -> u32 {
+        if bytes > 0 {
+            self.request.unseen(bytes);
+        }
+        bytes
     }
 
     /// Where the request in progress ends, if it was seen.
@@ -485,8 +552,16 @@ impl Turn {
         }
     }
 
-    /// The flow closed: the transaction in progress, if there is one.
-    pub fn close(&mut self, fin: ClientFin, spare: &mut Responses) -> Option<(Finished, Signature)> {
+    /// The flow closed: the transaction in progress, if there is one. `end`: where the client's data ends, if its FIN tells and was acknowledged.
+    pub fn close(&mut self, fin: ClientFin, end: Option<u32>, spare: &mut Responses) -> Option<(Finished, Signature)> {
+        let at = self.request.end;
+        let response = self.response.as_ref().filter(|_| !self.request.blocks.is_empty());
+        if let Some((response, end)) = response.zip(end) {
+            let sent = fin.time != 0 && fin.time <= response.side.first;
+            let heard = if sent { Some(end) } else { response.heard };
+            let bytes = heard.map_or(0, |heard| behind(heard, at)).min(behind(end, at));
+            self.extend_request(bytes);
+        }
         if self.request.blocks.is_empty() && self.response.is_none() {
             return None;
         }
@@ -579,6 +654,12 @@ impl Turn {
     }
 }
 
+/// How far a sequence number is behind another; 0: it is not.
+fn behind(ack: u32, at: u32) -> u32 {
+    let bytes = ack.wrapping_sub(at);
+    if before(at, ack) && bytes < ACK_RANGE { bytes } else { 0 }
+}
+
 /// Bytes of its peer's data up to `end` that the sender of the block had not acknowledged.
 fn unacknowledged(b: &Block, end: u32) -> u32 {
     let bytes = end.wrapping_sub(b.ack);
@@ -634,6 +715,10 @@ mod tests {
         }
 
         fn block(&mut self, side: usize, bytes: u32, code: u8) -> Option<(Finished, Signature)> {
+            self.block_of(side, bytes, code, 1)
+        }
+
+        fn block_of(&mut self, side: usize, bytes: u32, code: u8, packets: u16) -> Option<(Finished, Signature)> {
             let b = Block {
                 first: self.now,
                 last: self.now + 10,
@@ -641,7 +726,7 @@ mod tests {
                 bytes,
                 ack: self.next[1 - side],
                 flight: bytes,
-                packets: 1,
+                packets,
                 max_segment: 1,
                 window: 1,
                 ttl: 1,
@@ -676,7 +761,7 @@ mod tests {
         assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
         let (last, signature) = t
             .turn
-            .close(ClientFin::default(), &mut Responses::default())
+            .close(ClientFin::default(), None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(
             (text(&signature).as_str(), last.client, last.server),
@@ -694,7 +779,7 @@ mod tests {
         t.block(1, 500, PUSH);
         let (_, signature) = t
             .turn
-            .close(ClientFin::default(), &mut Responses::default())
+            .close(ClientFin::default(), None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[100]-blk[1xxx]; blk[5xx]");
     }
@@ -719,7 +804,7 @@ mod tests {
         t.block(1, 10, PUSH);
         let (done, _) = t
             .turn
-            .close(ClientFin::default(), &mut Responses::default())
+            .close(ClientFin::default(), None, &mut Responses::default())
             .expect("in progress");
         assert!(done.overlapped);
     }
@@ -734,7 +819,7 @@ mod tests {
         t.turn.push_at(1, start + 50); // after it
         let (_, signature) = t
             .turn
-            .close(ClientFin::default(), &mut Responses::default())
+            .close(ClientFin::default(), None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
     }
@@ -753,12 +838,73 @@ mod tests {
         assert_eq!(done.losses, 21);
         assert_eq!(
             t.turn
-                .close(ClientFin::default(), &mut Responses::default())
+                .close(ClientFin::default(), None, &mut Responses::default())
                 .expect("in progress")
                 .0
                 .losses,
             1
         );
+    }
+
+    /// What the server had acknowledged when it answered is the request's, and not the next one's.
+    #[test]
+    fn the_end_of_a_request_that_was_not_seen_is_its_own() {
+        let sizes = |code: u8, packets: u16, told: Option<(u64, u32)>, next: u32| {
+            let mut t = Talk::new();
+            t.block(0, 500, code); // 1000
+            if let Some((time, behind)) = told {
+                t.turn.acked_unseen(t.next[0].wrapping_add(behind), time);
+            }
+            let seen = t.next[0];
+            t.next[0] = seen.wrapping_add(300);
+            t.block_of(1, 700, PUSH, packets); // 1100
+            t.next[0] = seen;
+            let done = t.block(0, next, PUSH);
+            let done = done
+                .into_iter()
+                .chain(t.turn.close(ClientFin::default(), None, &mut Responses::default()));
+            done.map(|(_, signature)| text(&signature)).collect::<Vec<_>>()
+        };
+        let one = ["Request: blk[500]; blk[300]-blk[7xx]", "Request: blk[900]"];
+        assert_eq!(sizes(PUSH, 1, None, 1200), one);
+        let joined = ["Request: blk[800]-blk[7xx]", "Request: blk[900]"];
+        assert_eq!(
+            sizes(BlockEnd::Turn as u8, 1, None, 1200),
+            joined,
+            "its PSH was not seen"
+        );
+        assert_eq!(sizes(PUSH, 1, None, 300), one[..1], "nothing new came");
+        // The ACK of a longer response is that of its end: what it takes in may be the next request.
+        let next = ["Request: blk[500]-blk[7xx]", "Request: blk[1200]"];
+        assert_eq!(sizes(PUSH, 2, None, 1200), next);
+        assert_eq!(sizes(PUSH, 2, Some((1050, 300)), 1200), one, "an ACK ahead of it told");
+        assert_eq!(sizes(PUSH, 2, Some((1101, 300)), 1200), next, "it had begun");
+        assert_eq!(sizes(PUSH, 2, Some((999, 300)), 1200), next, "of an earlier one");
+    }
+
+    /// The client's FIN tells where its data ends.
+    #[test]
+    fn the_end_of_the_last_request_that_was_not_seen_is_its_own() {
+        let bytes = |acked: u32, end: Option<u32>, fin: u64| {
+            let mut t = Talk::new();
+            t.block(0, 500, PUSH);
+            let seen = t.next[0];
+            t.next[0] = seen.wrapping_add(acked);
+            t.block(1, 700, PUSH); // 1100
+            let end = end.map(|end| seen.wrapping_add(end));
+            let fin = ClientFin {
+                time: fin,
+                ..ClientFin::default()
+            };
+            let last = t.turn.close(fin, end, &mut Responses::default());
+            last.expect("in progress").0.request_bytes
+        };
+        assert_eq!(bytes(300, Some(300), 1200), 800);
+        assert_eq!(bytes(301, Some(300), 1200), 800, "with its FIN");
+        assert_eq!(bytes(300, Some(400), 1200), 800, "the rest came later");
+        assert_eq!(bytes(0, Some(300), 1200), 500);
+        assert_eq!(bytes(0, Some(300), 1050), 800, "the FIN was ahead of the response");
+        assert_eq!(bytes(301, None, 0), 500, "one of them may be a FIN");
     }
 
     #[test]
@@ -772,7 +918,12 @@ mod tests {
                 ack: 7000,
                 repeat,
             };
-            text(&t.turn.close(fin, &mut Responses::default()).expect("in progress").1)
+            text(
+                &t.turn
+                    .close(fin, None, &mut Responses::default())
+                    .expect("in progress")
+                    .1,
+            )
         };
         assert_eq!(note(1000, 0), "Request: blk[29]; conn half closed--blk[2x]");
         assert_eq!(note(1100, 0), "Request: blk[29]; conn half closed--blk[2x]");
