@@ -380,7 +380,8 @@ impl Flow {
         let trouble = self.extras.make_trouble(ids, pool);
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
-        let lost = own.skipped(e, time, other, by_connection, path);
+        let mirrored = other.is_mirrored(self.directions[1 - s].data_segments);
+        let lost = own.skipped(e, time, (other, mirrored), by_connection, path);
         if lost && let Some(turn) = &mut self.turn {
             turn.loss(time);
         }

@@ -79,6 +79,7 @@ pub(crate) struct Losses {
     /// Time of the last segment with bytes of a gap.
     last_fill: u64,
     last_disorder: u64,
+    last_copy: u64,
     last_repeat: u64,
     /// When the FIN, but for its first time, passed last.
     last_fin: u64,
@@ -221,10 +222,12 @@ impl Losses {
         if e.what & what::SYN_DATA != 0 {
             self.on_syn = Some(e.seq.wrapping_add(1));
         }
-        if e.what & (what::GAP | what::BELOW) != 0 {
-            self.last_disorder = time;
-        }
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
+match segment {
+            Some(Segment::Copy) => self.last_copy = time,
+            _ if e.what & (what::GAP | what::BELOW) != 0 => self.last_disorder = time,
+            _ => {}
+        }
         let made = (e.sent().unwrap_or(0), e.ip_id);
         if self
             .newest
@@ -266,6 +269,12 @@ impl Losses {
             Some(hidden) if hidden.doubtful => Again::Maybe,
             Some(_) => Again::Yes,
         }
+    }
+
+    /// Whether the capture alone has what this side sent twice: most of its segments, of which so many brought new bytes.
+    pub fn is_mirrored(&self, segments: u32) -> bool {
+        let copies = self.counts.mirror_copies;
+        copies >= MIRRORED && 2 * copies > segments.into()
     }
 
     /// Nothing that this side sent is missing.

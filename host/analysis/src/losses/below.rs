@@ -16,8 +16,10 @@ const COINCIDENCE: u64 = 1_000_000;
 /// What a segment below the next expected was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// No retransmission: copy, keep-alive, probe, reordered.
+    /// No retransmission: keep-alive, probe, reordered.
     Harmless,
+    /// Nor is this one: the capture has it twice, or the network made it.
+    Copy,
     /// A retransmission of bytes that the tap had seen.
     Repeat,
     /// A retransmission that brought bytes the tap had not seen.
@@ -196,7 +198,7 @@ impl Losses {
         }
         self.counts.mirror_copies += 1;
         self.keep(entry, path);
-        Segment::Harmless
+        Segment::Copy
     }
 
     /// How long ago the FIN that comes again passed last, ns.

@@ -17,9 +17,16 @@ impl Losses {
     /// A segment in sequence, some time after the data before it, and before it the sender used IP ids that the tap did
     /// not see. If those count the packets of the connection, and as it acknowledges nothing new, the packets were this
     /// segment, lost before the tap. Returns whether that is known.
-    /// `receiver`: what the other side sent. Where that came out of sequence, its receiver may have sent ACKs that
-    /// acknowledge nothing new; and where the capture misses packets, ids tell nothing.
-    pub fn skipped(&mut self, e: &Event, time: u64, receiver: &Self, by_connection: bool, path: Path) -> bool {
+    /// `receiver`: what the other side sent, and whether it is mirrored. Where that came out of sequence, or a network made copies of it, its
+    /// receiver may have sent ACKs that acknowledge nothing new; and where the capture misses packets, ids tell nothing.
+    pub fn skipped(
+        &mut self,
+        e: &Event,
+        time: u64,
+        (receiver, mirrored): (&Self, bool),
+        by_connection: bool,
+        path: Path,
+    ) -> bool {
         let received = e.what & what::ACKED_UNKNOWN == 0 && before(e.seq, e.acked);
         if e.what & (what::COPY | what::PROBE) != 0 || received {
             return false;
@@ -30,7 +37,8 @@ impl Losses {
         if receiver.last_disorder > waited_from || missed > 0 {
             return false;
         }
-        if e.what & what::ACKS_MORE != 0 {
+        let copied = receiver.last_copy > waited_from && !mirrored;
+        if e.what & what::ACKS_MORE != 0 || copied {
             // Or an ACK without data.
             if by_connection && since >= path.timeout() {
                 self.hidden = Some(Hidden {
@@ -166,11 +174,41 @@ mod tests {
                 ..event(what::IDS_SKIPPED | what, 1000, 1000, 100)
             };
             let time = 5_000_000_000;
-            losses.skipped(&e, time, &Losses::default(), by_connection, PATH);
+            losses.skipped(&e, time, (&Losses::default(), false), by_connection, PATH);
             losses.came_again(1000, time)
         };
         assert_eq!(came_again(0, true), Again::Yes);
         assert_eq!(came_again(what::ACKS_MORE, true), Again::Maybe);
         assert_eq!([0, what::ACKS_MORE].map(|what| came_again(what, false)), [Again::No; 2]);
+    }
+
+    /// What a mirror adds reached nobody; a copy that a network made, or a segment out of sequence, may have been answered with an ACK that
+    /// acknowledges nothing new, and was lost.
+    #[test]
+    fn a_mirror_does_not_hide_that_a_response_had_been_sent_before() {
+        let time = 5_000_000_000;
+        let came_again = |what: u32, times: u32, segments: u32| {
+            let mut request = Losses::default();
+            for i in 0..times {
+                let copy = Event {
+                    ip_id: 7,
+                    ..event(what, 100 * i, 100 * i + 100, 100)
+                };
+                request.sent(&copy, time - 100_000_000, PATH);
+            }
+            let e = Event {
+                since_data: (1_000_000_000 / SINCE_DATA_NS) as u32,
+                id_step: 2,
+                ..event(what::IDS_SKIPPED, 1000, 1000, 100)
+            };
+            let mut losses = Losses::default();
+            losses.skipped(&e, time, (&request, request.is_mirrored(segments)), true, PATH);
+            losses.came_again(1000, time)
+        };
+        let copy = what::BELOW | what::COPY;
+        assert_eq!(came_again(copy, 8, 8), Again::Yes, "all of it came twice");
+        assert_eq!(came_again(copy, 8, 16), Again::Maybe);
+        assert_eq!(came_again(copy, 7, 7), Again::Maybe, "too few to tell");
+        assert_eq!(came_again(what::BELOW, 1, 1), Again::No, "sent again");
     }
 }
