@@ -441,6 +441,12 @@ impl Flow {
         }
     }
 
+    /// The client's FIN came again after `time`: what is acknowledged with it may answer that (Karn, RFC 6298 3).
+    pub fn fin_came_again(&self, side: usize, time: u64) -> bool {
+        let repeat = self.extras.trouble().map_or(0, |t| t.fin_repeat);
+        side & 1 == 0 && repeat > time
+    }
+
     pub const fn sent_fin(&self, side: usize) -> bool {
         self.bits & FIN << (side & 1) != 0
     }

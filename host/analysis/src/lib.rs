@@ -509,12 +509,13 @@ impl State {
         let is_data = how == Some(RttHow::Data);
         // One of a part of what is in flight waited for no response, either.
         let (segment, alone) = (flow.setup.segment(), rtt.ack == rtt.seq_end);
+        let again = is_data && flow.fin_came_again(side, time.saturating_sub(rtt.rtt));
         if is_data {
             let soon = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, None) || rtt.rtt < limits::DELAYED_ACK;
-            flow.rtt.of_data(side, time, soon, rtt.flight == 0);
+            flow.rtt.of_data(side, time, soon && !again, rtt.flight == 0 && !again);
         }
-        let is_prompt =
-            limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side)) || how == Some(RttHow::Handshake);
+        let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side)) && !again
+            || how == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
             self.queues.sample(flow.server(), time, rtt.rtt);
         }

@@ -192,6 +192,27 @@ fn a_repeat_that_was_not_needed_is_no_recovery() {
     about(shares(&all[0]).protocol_seconds, 0.0);
 }
 
+/// The server holds back its ACK of a request that the client's FIN came right behind, until that comes again: its answer to the repeat is no
+/// round trip of the request, in which a queue would show.
+#[test]
+fn the_answer_to_a_fin_that_came_again_times_no_request() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.100 + TRIP, S, "A", 901, 301, 0);
+    c.packet(0.150, S, "AP", 901, 301, 300);
+    c.packet(0.200, C, "AP", 301, 1201, 200);
+    c.packet(0.200, C, "AF", 501, 1201, 0);
+    c.packet(0.215, C, "AF", 501, 1201, 0);
+    c.sack(0.215 + TRIP, S, 1201, 502, &[(501, 502)]);
+    c.packet(0.240, S, "AP", 1201, 502, 300);
+    c.packet(0.240 + NEAR, C, "A", 502, 1501, 0);
+    let a = analyze(&c.packets);
+    let last = a.transactions.last().unwrap();
+    about(shares(last).server_processing_seconds, 0.040 - TRIP);
+    about(shares(last).congestion_seconds, 0.0);
+    assert_eq!(last.server_uncertain_seconds, None);
+}
+
 /// The end of a response was lost between the tap and the client: the client could ask no more before it had come.
 /// The response was lost before the tap; the client asks again after `timer`, and the server's D-SACK comes `ahead` of the response's repeat.
 fn response_again(timer: f64, ahead: f64) -> v1::Transaction {
