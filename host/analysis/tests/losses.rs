@@ -805,6 +805,25 @@ fn a_one_byte_segment_is_retransmitted_like_any_other() {
     assert_eq!(causes(&d), [0, 1, 0, 0]);
 }
 
+/// The ACK of the last byte was lost behind the tap: no keep-alive comes so soon after data, and one byte of it is not garbage.
+#[test]
+fn an_acknowledged_byte_soon_after_data_is_sent_again() {
+    for (after, keep_alives) in [(0.3, 0), (0.6, 1)] {
+        let mut c = start();
+        c.packet(0.1, S, "A", 901, A, 1000);
+        c.packet(0.1, S, "AP", 1901, A, 1);
+        c.packet(0.13, C, "A", A, 1902, 0);
+        c.packet(0.1 + after, S, "AP", 1901, A, 1);
+        c.packet(0.13 + after, C, "A", A, 1902, 0);
+        let d = server(&c);
+        assert_eq!(
+            (d.keep_alives, d.retransmitted_packets, d.lost_acks),
+            (keep_alives, 1 - keep_alives, 1 - keep_alives),
+            "{after}"
+        );
+    }
+}
+
 #[test]
 fn a_closed_window_is_timed() {
     let mut c = start();

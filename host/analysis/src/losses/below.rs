@@ -12,6 +12,8 @@ use crate::verdict::{Class, Evidence, Place, sign};
 
 /// A timer hardly ever runs out within this time of new data, ns.
 const COINCIDENCE: u64 = 1_000_000;
+/// No connection has to be idle as short as this for a keep-alive, ns (RFC 9293 3.8.4: two hours; the least that Linux takes is 1 s).
+const KEEP_ALIVE_LEAST: u64 = 500_000_000;
 
 /// What a segment below the next expected was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +88,11 @@ impl Losses {
         }
         if e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1) {
             // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
-            // not acknowledged yet is a real one that is sent again. After a FIN, next − 1 is the
-            // FIN itself.
+            // not acknowledged yet, or not long after data, is a real one that is sent again. After
+            // a FIN, next − 1 is the FIN itself.
             let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
-            if acked && path.fin.is_none() {
+            let again = e.length == 1 && since_data(e) < KEEP_ALIVE_LEAST;
+            if acked && !again && path.fin.is_none() {
                 self.counts.keep_alives += 1;
                 return self.harmless(entry, Class::KeepAlive);
             }
