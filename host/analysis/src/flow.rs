@@ -919,7 +919,7 @@ impl Flow {
             // The way to the client and back is in it, where it is not known.
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));
             let unknown = if self.is_unsure(1, &m) { most } else { 0 };
-            let again = if again == Again::No { 0 } else { gap };
+            let again = if again <= Again::IfCounted { 0 } else { gap };
             let uncertain = tails.before.uncertain.max(unknown).max(again);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }

@@ -79,7 +79,7 @@ use operations::Operations;
 use queues::{Queues, Wait};
 pub use setup::Outcome;
 use setup::Scaling;
-use shares::TimeShares;
+use shares::{TimeShares, USUAL_TIMER};
 use signature::{Described, Spare};
 pub use sink::{Acknowledged, Connection, DataBlock, Ended, Ends, Hops, Opened, Sent, Sink, Transaction};
 use slab::Slab;
@@ -423,7 +423,9 @@ impl State {
                 wait = Some(Wait::or(wait, own, gap));
             }
             wait = match flow.came_again(side, block.seq, block.first) {
-                Again::No => wait,
+                // No timer is as short.
+                Again::IfCounted if gap.saturating_sub(own) >= USUAL_TIMER => Some(Wait::or(wait, own, gap)),
+                Again::No | Again::IfCounted => wait,
                 Again::Maybe => Some(Wait::or(wait, own, gap)),
                 Again::Yes => Some(Wait::again(wait, own, gap)),
             };

@@ -128,14 +128,17 @@ struct Hidden {
     from: u32,
     /// When it had been sent, TAI ns.
     known: u64,
-    /// Or something else was lost before it.
-    doubtful: bool,
+    /// How sure that is.
+    again: Again,
 }
 
-/// Whether something had been sent before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether something had been sent before, the surer the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Again {
     No,
+    /// If the sender's IP ids count the packets of each connection, of which nothing is known yet.
+    IfCounted,
+    /// Or something else was lost before it.
     Maybe,
     Yes,
 }
@@ -211,7 +214,7 @@ impl Losses {
             self.hidden = Some(Hidden {
                 from: e.expected,
                 known: time,
-                doubtful: false,
+                again: Again::Yes,
             });
         }
         self.constant_id |= self.last_id.1 == e.ip_id && self.last_id.0 != e.seq;
@@ -264,11 +267,7 @@ match segment {
     /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.
     pub fn came_again(&self, at: u32, time: u64) -> Again {
         let again = |hidden: &Hidden| hidden.from == at && time.saturating_sub(hidden.known) > REORDERING;
-        match self.hidden.filter(again) {
-            None => Again::No,
-            Some(hidden) if hidden.doubtful => Again::Maybe,
-            Some(_) => Again::Yes,
-        }
+        self.hidden.filter(again).map_or(Again::No, |hidden| hidden.again)
     }
 
     /// Whether the capture alone has what this side sent twice: most of its segments, of which so many brought new bytes.

@@ -11,7 +11,7 @@ use crate::turns::Finished;
 /// A client that sends nothing for longer waits for a person or a timer, ns.
 pub(crate) const USER_THINK: u64 = 1_000_000_000;
 /// The least that retransmission timers in use have beside the round trip, ns (Linux, `TCP_RTO_MIN`; RFC 6298 2.4 asks for a second).
-const USUAL_TIMER: u64 = 200_000_000;
+pub(crate) const USUAL_TIMER: u64 = 200_000_000;
 /// No gap is longer: sums of parts cannot overflow.
 pub(crate) const LONGEST: u64 = 1 << 58;
 /// Bytes of a frame that are not payload: Ethernet, IPv4 and TCP headers without options.

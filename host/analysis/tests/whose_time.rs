@@ -192,6 +192,30 @@ fn a_repeat_that_was_not_needed_is_no_recovery() {
     about(shares(&all[0]).protocol_seconds, 0.0);
 }
 
+/// Before a response an IP id was skipped: whether the server counts the packets of each connection is not known of so few. If it does, the
+/// response had been sent before, and waited for a timer.
+#[test]
+fn a_late_response_behind_a_skipped_id_may_have_been_sent_before() {
+    let uncertain = |skipped: bool, wait: f64| {
+        let mut c = start(true);
+        c.packet(0.100, C, "AP", 101, 901, 200);
+        c.packet(0.100 + TRIP + WORK, S, "AP", 901, 301, 300);
+        c.packet(0.100 + TRIP + WORK + NEAR, C, "A", 301, 1201, 0);
+        c.packet(0.500, C, "AP", 301, 1201, 200);
+        c.packet(0.500 + TRIP, S, "A", 1201, 501, 0);
+        if skipped {
+            c.packet(0.500 + TRIP + WORK, S, "AP", 1201, 501, 300);
+            c.packets.pop();
+        }
+        c.packet(0.500 + wait, S, "AP", 1201, 501, 300);
+        c.packet(0.500 + wait + NEAR, C, "A", 501, 1501, 0);
+        transactions(&c)[1].server_uncertain_seconds
+    };
+    about(uncertain(true, 0.230).unwrap(), 0.230);
+    assert_eq!(uncertain(true, 0.210), None, "no timer is as short");
+    assert_eq!(uncertain(false, 0.230), None);
+}
+
 /// The server holds back its ACK of a request that the client's FIN came right behind, until that comes again: its answer to the repeat is no
 /// round trip of the request, in which a queue would show.
 #[test]

@@ -5,7 +5,7 @@ use weir_record::{Event, FINE_INTERVAL_NS, IdStep, tcp_flag, what};
 use super::entry::Entry;
 use super::event::since_data;
 use super::path::Path;
-use super::{Hidden, Losses, OPEN};
+use super::{Again, Hidden, Losses, OPEN};
 use crate::ids::Counted;
 use crate::seq::{Range, before};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
@@ -40,11 +40,11 @@ impl Losses {
         let copied = receiver.last_copy > waited_from && !mirrored;
         if e.what & what::ACKS_MORE != 0 || copied {
             // Or an ACK without data.
-            if by_connection && since >= path.timeout() {
+            if since >= path.timeout() {
                 self.hidden = Some(Hidden {
                     from: e.seq,
                     known: waited_from,
-                    doubtful: true,
+                    again: if by_connection { Again::Maybe } else { Again::IfCounted },
                 });
             }
             return false;
@@ -74,12 +74,12 @@ impl Losses {
             ids: self.answers,
             ..Entry::new(Class::Retransmission, range, e.length, time)
         };
+        self.hidden = Some(Hidden {
+            from: e.seq,
+            known: entry.lost_at,
+            again: if by_connection { Again::Yes } else { Again::IfCounted },
+        });
         if by_connection {
-            self.hidden = Some(Hidden {
-                from: e.seq,
-                known: entry.lost_at,
-                doubtful: false,
-            });
             self.sent_again(entry, path);
         } else if self.skipped.len() < OPEN {
             self.skipped.push(entry);
@@ -159,7 +159,6 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::losses::Again;
     use crate::losses::tests::{PATH, event};
     use weir_record::SINCE_DATA_NS;
 
@@ -179,7 +178,10 @@ mod tests {
         };
         assert_eq!(came_again(0, true), Again::Yes);
         assert_eq!(came_again(what::ACKS_MORE, true), Again::Maybe);
-        assert_eq!([0, what::ACKS_MORE].map(|what| came_again(what, false)), [Again::No; 2]);
+        assert_eq!(
+            [0, what::ACKS_MORE].map(|what| came_again(what, false)),
+            [Again::IfCounted; 2]
+        );
     }
 
     /// What a mirror adds reached nobody; a copy that a network made, or a segment out of sequence, may have been answered with an ACK that
