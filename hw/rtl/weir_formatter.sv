@@ -50,6 +50,8 @@ module weir_formatter
   // The job in work and its records still to come.
   job_t job;
   logic [JobRecords-1:0] left;
+  // EVENT.tsval of it.
+  logic [31:0] stamp;
   logic [JobRecords-1:0] first, rest;
   logic advance, take;
   // From the interval of the context to that of the word.
@@ -270,17 +272,21 @@ module weir_formatter
     return r;
   endfunction
 
+  // What answers a repeat tells which copy it answers, unless its own place in the order matters more.
+  function automatic logic holds_echo(logic [31:0] what);
+    return what[WhatAcksRepeatBit] && !what[WhatGapBit] && !what[WhatBelowBit] && !what[WhatWildBit] &&
+        !what[WhatIdsSkippedBit];
+  endfunction
+
   // EVENT tells of the flow as it was before the packet; a new flow was empty.
   function automatic record_event_t event_record();
     record_event_t r;
-    logic disorder, unseen, answers;
+    logic unseen;
     logic [15:0] id_step;
     logic [31:0] since;
     r = '0;
     id_step = meta.ip_id - old_side[s].ip_id;
-    disorder = job.what[WhatGapBit] || job.what[WhatBelowBit] || job.what[WhatWildBit];
-    unseen = job.what[WhatAckUnseenBit] && !disorder;
-    answers = job.what[WhatAcksRepeatBit] && !disorder && !job.what[WhatIdsSkippedBit];
+    unseen = job.what[WhatAckUnseenBit] && !job.what[WhatGapBit] && !job.what[WhatBelowBit] && !job.what[WhatWildBit];
     since = now[31:0] - job.old.block[s].last;
     r.header = header(KIND_EVENT, job.records[JobEventMore], 1'b0, s, 1'b0, 8'd0, job.updated.order.generation);
     r.header.flags[FlagMergedBit] = job.interval.folded;
@@ -296,7 +302,7 @@ module weir_formatter
     end
     if (!job.facts.icmp) begin
       r.ack = meta.ack;
-      r.tsval = answers ? meta.options.tsecr : meta.options.tsval;
+      r.tsval = stamp;
       r.window = meta.window;
       r.tcp_flags = meta.flags;
       if (!o.opened && !job.old.block[s].idle) r.since_data = since >> 6;
@@ -477,6 +483,7 @@ module weir_formatter
     end
     if (take) begin
       job <= s_job;
+      stamp <= holds_echo(s_job.what) ? s_job.word.meta.options.tsecr : s_job.word.meta.options.tsval;
       left <= s_job.records;
       intervals_back <= s_job.word.fine_number - s_job.old.interval.number;
     end

@@ -226,7 +226,7 @@ impl Losses {
             self.on_syn = Some(e.seq.wrapping_add(1));
         }
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
-match segment {
+        match segment {
             Some(Segment::Copy) => self.last_copy = time,
             _ if e.what & (what::GAP | what::BELOW) != 0 => self.last_disorder = time,
             _ => {}
